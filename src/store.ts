@@ -1,0 +1,54 @@
+import type { NewPlant } from './plant.ts'
+
+/**
+ * Where the plants are kept. Every method may answer at once or with a promise.
+ *
+ * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag`
+ * to the letter, and `id` exactly over the whole of int64.
+ *
+ * A method throws, or rejects with, {@link StoreUnavailableError} where trying again may help; any other
+ * error is a fault. `plant-store/conformance` is the suite that says whether a store keeps this contract.
+ */
+export interface Store {
+  /**
+   * Keeps a plant. Settles once it is durable.
+   * @returns false where the owner has a plant with this id already, which then stays as it was
+   */
+  create(owner: string, plant: NewPlant): boolean | Promise<boolean>
+
+  /** Plants of the owner with an id greater than `after`, ascending by id, at most `limit`. */
+  list(owner: string, page: Page): readonly NewPlant[] | Promise<readonly NewPlant[]>
+
+  /**
+   * Forgets a plant. Settles once that is durable.
+   * @returns false where the owner has no plant with this id
+   */
+  delete(owner: string, id: bigint): boolean | Promise<boolean>
+
+  /** Settles where the store can serve, rejects where it cannot serve now. */
+  ping?(): void | Promise<void>
+
+  /** Releases what the store itself opened. Safe to call twice. */
+  close?(): void | Promise<void>
+}
+
+/** Which plants of an owner {@link Store.list} is asked for. */
+export interface Page {
+  /** At most this many plants: 1 to {@link MAX_PAGE}. */
+  readonly limit: number
+  /** Only plants whose id is greater; all from the lowest on where absent. */
+  readonly after?: bigint | undefined
+}
+
+/** The most plants that a store is asked for at once. Longer lists are read page by page. */
+export const MAX_PAGE = 1000
+
+/**
+ * Thrown by a store that cannot serve now, where trying again may help. The client is answered 503 with
+ * `Retry-After`; the `cause` goes to the host's `onError` and never to the client.
+ */
+export class StoreUnavailableError extends Error {
+  static {
+    this.prototype.name = 'StoreUnavailableError'
+  }
+}
