@@ -1,0 +1,96 @@
+/** One row of the service's table of errors. */
+interface ErrorRow {
+  /** The code of the answer's `error` member. Its first three digits are the status. */
+  readonly error: number
+  /** What the answer says where the place that throws has nothing more exact to say. */
+  readonly message: string
+  /** What the answer carries beside its body: name, value, name, value… */
+  readonly headers: readonly string[]
+}
+
+/** Every error that the service answers. */
+export const ERRORS = {
+  malformedRequest: { error: 40000, message: 'The request is malformed.', headers: [] },
+  notJson: { error: 40001, message: 'The body is not JSON.', headers: [] },
+  notPlant: { error: 40002, message: 'The body is not a plant.', headers: [] },
+  badId: { error: 40003, message: 'The id in the path must be a decimal int64, such as 42.', headers: [] },
+  badQuery: { error: 40004, message: 'The query is wrong.', headers: [] },
+  noToken: {
+    error: 40100,
+    message: 'A bearer token is needed: send "Authorization: Bearer <token>".',
+    headers: ['WWW-Authenticate', 'Bearer realm="plant-store"'],
+  },
+  tokenRefused: {
+    error: 40101,
+    message: 'The bearer token is malformed or not known here.',
+    headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="invalid_token"'],
+  },
+  noResource: { error: 40400, message: 'There is nothing at this path. The plants are at /plants.', headers: [] },
+  noPlant: { error: 40401, message: 'You have no plant with this id.', headers: [] },
+  methodNotAllowed: {
+    error: 40500,
+    message: 'This resource does not have that method; Allow lists those that it has.',
+    headers: [],
+  },
+  requestTimeout: { error: 40800, message: 'The request did not arrive in time.', headers: [] },
+  idTaken: { error: 40900, message: 'You already have a plant with this id; it stays as it was.', headers: [] },
+  bodyTooLarge: { error: 41300, message: 'The body is larger than this service takes.', headers: [] },
+  wrongContentType: {
+    error: 41500,
+    message: 'The body must be sent with one "Content-Type: application/json", in UTF-8.',
+    headers: ['Accept', 'application/json'],
+  },
+  wrongContentEncoding: {
+    error: 41501,
+    message: 'The body must be sent without a Content-Encoding.',
+    headers: ['Accept-Encoding', 'identity'],
+  },
+  tooManyFields: { error: 43100, message: 'The request has too many header fields, or too large ones.', headers: [] },
+  unexpected: { error: 50000, message: 'Something went wrong in the service.', headers: [] },
+  unknownTransferCoding: {
+    error: 50100,
+    message: 'The only transfer coding that is understood here is chunked.',
+    headers: [],
+  },
+  storeUnavailable: {
+    error: 50300,
+    message: 'The plants are out of reach at the moment; try again.',
+    headers: ['Retry-After', '1'],
+  },
+  storeTimeout: {
+    error: 50301,
+    message: 'The store did not answer in time; whether the request was carried out is unknown.',
+    headers: ['Retry-After', '1'],
+  },
+} as const
+
+/** Names a row of {@link ERRORS}. */
+export type ErrorName = keyof typeof ERRORS
+
+/**
+ * An error that the client is answered. The only class whose instances choose a status; whatever else is
+ * thrown is answered as `unexpected`.
+ */
+export class HttpError extends Error {
+  static {
+    this.prototype.name = 'HttpError'
+  }
+
+  /** The code: the status times 100, and a number of its own. */
+  readonly error: number
+  readonly status: number
+  /** What the answer carries beside its body: name, value, name, value… */
+  readonly headers: readonly string[]
+
+  /**
+   * @param name the row of {@link ERRORS}
+   * @param message says more exactly what is wrong; never holds anything that the client sent
+   */
+  constructor(name: ErrorName, message?: string, options: ErrorOptions & { headers?: readonly string[] } = {}) {
+    const row: ErrorRow = ERRORS[name]
+    super(message ?? row.message, options)
+    this.error = row.error
+    this.status = Math.trunc(row.error / 100)
+    this.headers = options.headers ?? row.headers
+  }
+}
