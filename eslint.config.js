@@ -11,7 +11,12 @@ export default defineConfig(
     },
     rules: {
       '@typescript-eslint/explicit-module-boundary-types': 'error',
-      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
+      ],
+      // Under noUncheckedIndexedAccess, `!` is how an index within bounds is written.
+      '@typescript-eslint/no-non-null-assertion': 'off',
       // A number in a template is what it looks like.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
     },
