@@ -1,0 +1,54 @@
+import { hash } from 'node:crypto'
+import { HttpError } from './errors.ts'
+
+/** RFC 6750 section 2.1, `b64token`. */
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+
+/** RFC 9110 section 11.4: a scheme, case-insensitive, then one or more spaces and the credentials. */
+const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
+
+/**
+ * Reads the token of a Bearer credential (RFC 6750 section 2.1).
+ * @param authorization the value of each Authorization field
+ * @throws HttpError 40100 where there is no credential or one of another scheme; 40101 where it is malformed, or
+ * given twice: of two credentials an intermediary may have checked the other one
+ */
+export function readBearerToken(authorization: readonly string[]): string {
+  const [credential = '', second] = authorization
+  if (second !== undefined) throw new HttpError('tokenRefused', 'Only one Authorization field may be sent.')
+  const token = BEARER.exec(credential)?.[1]
+  if (token !== undefined) return token
+  throw new HttpError(/^bearer(?![!#$%&'*+.^_`|~\w-])/i.test(credential) ? 'tokenRefused' : 'noToken')
+}
+
+/**
+ * Makes the function that finds the owner of a token. It keeps digests alone, so that neither a heap dump shows the
+ * tokens nor the time of a look-up depends on how much of a guess is right.
+ * @throws TypeError where a token is none that a header could carry, or an owner is not one; the token is not quoted
+ */
+export function createTokenTable(tokens: Iterable<readonly [string, string]>): (token: string) => string | undefined {
+  const owners = new Map<string, string>()
+  for (const [token, owner] of tokens) {
+    if (!TOKEN.test(token)) {
+      throw new TypeError(
+        `options.tokens: the token of ${JSON.stringify(owner)} must be letters, digits and -._~+/, then any "="`,
+      )
+    }
+    if (!isOwner(owner)) {
+      throw new TypeError(
+        `options.tokens: an owner must be a non-empty, well-formed string without U+0000, not ${JSON.stringify(owner)}`,
+      )
+    }
+    owners.set(digest(token), owner)
+  }
+  return (token) => owners.get(digest(token))
+}
+
+/** Whether a value can own plants: a non-empty text that every store keeps unchanged. */
+export function isOwner(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0')
+}
+
+function digest(token: string): string {
+  return hash('sha256', token, 'base64')
+}
