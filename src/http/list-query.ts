@@ -1,0 +1,56 @@
+import { HttpError } from './errors.ts'
+import { parseInt64 } from './int64.ts'
+
+/** Which plants a list is asked for. */
+export interface ListQuery {
+  /** At most this many; Infinity where the client set no limit. */
+  readonly limit: number
+  /** Only plants whose id is greater. */
+  readonly after: bigint | undefined
+}
+
+const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined }
+
+const MAX_INT32 = 2 ** 31 - 1
+
+/**
+ * Reads `limit` and `after` from a query such as `limit=10&after=42`; other parameters are ignored.
+ * @throws HttpError 40004 that names every parameter that is wrong
+ */
+export function parseListQuery(query: string): ListQuery {
+  if (query === '') return WHOLE_LIST
+
+  const limits: string[] = []
+  const afters: string[] = []
+  for (const parameter of query.split('&')) {
+    const equalsAt = parameter.indexOf('=')
+    const name = decode(equalsAt === -1 ? parameter : parameter.slice(0, equalsAt))
+    if (name !== 'limit' && name !== 'after') continue
+    const value = decode(equalsAt === -1 ? '' : parameter.slice(equalsAt + 1))
+    ;(name === 'limit' ? limits : afters).push(value)
+  }
+
+  const limit = limits.length === 0 ? Infinity : limits.length === 1 ? parseLimit(limits[0]!) : undefined
+  const after = afters.length === 1 ? parseInt64(afters[0]!) : undefined
+  const wrong: string[] = []
+  if (limit === undefined) wrong.push(`limit must be a decimal whole number from 0 to ${MAX_INT32}, given once`)
+  if (afters.length > 0 && after === undefined) wrong.push('after must be a decimal int64, given once')
+  if (limit === undefined || wrong.length > 0) throw new HttpError('badQuery', `In the query, ${wrong.join('; ')}.`)
+  return { limit, after }
+}
+
+function parseLimit(text: string): number | undefined {
+  if (!/^(?:0|[1-9][0-9]{0,9})$/.test(text)) return undefined
+  const limit = Number(text)
+  return limit <= MAX_INT32 ? limit : undefined
+}
+
+/** Decodes a name or value; one with a malformed escape stays as it is, and then is neither our name nor a number. */
+function decode(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
