@@ -40,9 +40,18 @@ export class EncodedPlant implements NewPlant {
   }
 }
 
-/** The plant's JSON text as the service answers it, without the id. */
+/**
+ * The plant's JSON text as the service answers it, without the id.
+ * @throws TypeError where name or tag is none, as those of a faulty store may be
+ */
 export function encodePlant(plant: NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.json
-  const name = `{"name":${JSON.stringify(plant.name)}`
-  return plant.tag === undefined ? `${name}}` : `${name},"tag":${JSON.stringify(plant.tag)}}`
+  const { name, tag } = plant
+  if (tag === undefined) return `{"name":${encodeText(name)}}`
+  return `{"name":${encodeText(name)},"tag":${encodeText(tag)}}`
+}
+
+function encodeText(text: string): string {
+  if (typeof text !== 'string') throw new TypeError('a plant has a name or tag that is no string')
+  return JSON.stringify(text)
 }

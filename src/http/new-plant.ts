@@ -1,0 +1,40 @@
+import type { NewPlant } from '../plant.ts'
+import { HttpError } from './errors.ts'
+import { JsonObject, type JsonValue } from './json.ts'
+
+/**
+ * Makes a plant of a JSON value.
+ * @throws HttpError 40002 that names every member that is wrong, and what was expected of it
+ */
+export function parseNewPlant(value: JsonValue): NewPlant {
+  if (!(value instanceof JsonObject)) {
+    throw new HttpError('notPlant', 'The body must be a JSON object with the members id, name and, if wanted, tag.')
+  }
+
+  const given: Record<'id' | 'name' | 'tag', JsonValue | undefined> = { id: undefined, name: undefined, tag: undefined }
+  const repeated = new Set<string>()
+  for (const { name, value: member } of value.members) {
+    if (name !== 'id' && name !== 'name' && name !== 'tag') continue
+    if (given[name] !== undefined) repeated.add(name)
+    given[name] = member
+  }
+
+  const { id, name, tag } = given
+  if (typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag)) && repeated.size === 0) {
+    return tag === undefined ? { id, name } : { id, name, tag }
+  }
+
+  const wrong: string[] = []
+  if (typeof id !== 'bigint') wrong.push('id must be a whole number from -9223372036854775808 to 9223372036854775807')
+  if (!isText(name)) wrong.push('name must be a string of well-formed Unicode without U+0000')
+  if (tag !== undefined && !isText(tag)) {
+    wrong.push('tag must be absent, or a string of well-formed Unicode without U+0000')
+  }
+  for (const member of repeated) wrong.push(`${member} must be given only once`)
+  throw new HttpError('notPlant', `The body is not a plant: ${wrong.join('; ')}.`)
+}
+
+/** Whether a value is text that every store keeps unchanged. */
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
+}
