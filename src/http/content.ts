@@ -1,0 +1,34 @@
+import { HttpError } from './errors.ts'
+
+/** RFC 9110 section 5.6.6: one parameter after another, each `;name=value`, its value a token or a quoted string. */
+const PARAMETER = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=(?:([!#$%&'*+.^_`|~\w-]+)|"((?:[^"\\]|\\.)*)"))?/y
+
+/**
+ * Checks that a body is JSON in UTF-8 and comes as it is.
+ * @throws HttpError 41500 where Content-Type is another, missing or malformed; 41501 where a coding was applied
+ */
+export function checkContent(contentType: string | undefined, contentEncoding: string): void {
+  if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')
+  if (contentEncoding !== '' && !isIdentity(contentEncoding)) throw new HttpError('wrongContentEncoding')
+}
+
+function isJson(contentType: string): boolean {
+  const type = /^application\/json(?=[ \t]*(?:;|$))/i.exec(contentType)
+  if (type === null) return false
+
+  PARAMETER.lastIndex = type[0].length
+  while (PARAMETER.lastIndex < contentType.length) {
+    const rest = PARAMETER.lastIndex
+    const parameter = PARAMETER.exec(contentType)
+    if (parameter === null) return contentType.slice(rest).trim() === ''
+    const [, name = '', token, quoted = ''] = parameter
+    const value = token ?? quoted.replace(/\\(.)/g, '$1')
+    if (name.toLowerCase() === 'charset' && !/^utf-?8$/i.test(value)) return false
+  }
+  return true
+}
+
+/** An empty element of a list is none (RFC 9110 section 5.6.1.2). */
+function isIdentity(contentEncoding: string): boolean {
+  return contentEncoding.split(',').every((coding) => /^[ \t]*(?:identity)?[ \t]*$/i.test(coding))
+}
