@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
+
+/** What a request is answered. */
+export interface Answer {
+  readonly status: number
+  /** Name, value, name, value… */
+  readonly headers: readonly string[]
+  /** JSON text, whole or piece by piece; undefined where the answer has no body. */
+  readonly body: string | AsyncIterable<string> | undefined
+}
+
+/** How much of a refused body is read and thrown away, so that the client sees the answer before a reset. */
+const DISCARD_MAX_BYTES = 16 * 1024 * 1024
+const DISCARD_MAX_MS = 2000
+
+/**
+ * Sends an answer. Does nothing where the host has answered already or the client has gone.
+ * @returns the bytes of the body that were sent; settles when all are handed over or the client has gone
+ */
+export async function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<number> {
+  if (response.headersSent || response.destroyed) return 0
+  const { status, headers, body } = answer
+  const isHead = request.method === 'HEAD'
+
+  if (typeof body === 'object') {
+    response.writeHead(status, ['Content-Type', 'application/json', ...headers])
+    if (!isHead) return writeAll(request, response, body)
+    response.end()
+    return 0
+  }
+  if (status >= 400 && isBodyAwaited(request)) {
+    // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2).
+    const connection = request.httpVersionMajor === 1 ? ['Connection', 'close'] : []
+    response.writeHead(status, [...contentHeaders(body), ...headers, ...connection])
+    // The answer is out now; its end, after which the connection closes, waits for the client.
+    if (body === undefined || isHead) response.flushHeaders()
+    else response.write(body)
+    discardBody(request, () => response.end())
+  } else {
+    response.writeHead(status, [...contentHeaders(body), ...headers])
+    response.end(body)
+  }
+  return body === undefined || isHead ? 0 : Buffer.byteLength(body)
+}
+
+function contentHeaders(body: string | undefined): readonly string[] {
+  if (body === undefined) return []
+  return ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
+}
+
+/** Writes a body piece by piece, as fast as the client reads. A body that fails ends the connection. */
+async function writeAll(request: IncomingMessage, response: ServerResponse, body: AsyncIterable<string>): Promise<number> {
+  let length = 0
+  try {
+    for await (const piece of body) {
+      if (response.destroyed) return length
+      length += Buffer.byteLength(piece)
+      if (!response.write(piece)) await drained(response)
+    }
+    response.end()
+  } finally {
+    if (!response.writableEnded) response.destroy()
+  }
+  return length
+}
+
+/** Settles when the client has read on, or gone. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    function settle(): void {
+      response.off('drain', settle).off('close', settle)
+      resolve()
+    }
+    response.on('drain', settle).on('close', settle)
+  })
+}
+
+/** Whether the request has a body that has not arrived in full. */
+function isBodyAwaited(request: IncomingMessage): boolean {
+  if (request.complete) return false
+  if ('stream' in request) return !(request.stream as ServerHttp2Stream).endAfterHeaders
+  const { headers } = request
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Throws away what arrives of a body, until it ends, the client goes, or it has been enough. */
+function discardBody(request: IncomingMessage, done: () => void): void {
+  let length = 0
+  const timer = setTimeout(stop, DISCARD_MAX_MS)
+
+  function onData(chunk: Buffer): void {
+    length += chunk.length
+    if (length > DISCARD_MAX_BYTES) stop()
+  }
+  function stop(): void {
+    clearTimeout(timer)
+    request.off('data', onData).off('end', stop).off('close', stop)
+    done()
+  }
+  request.on('data', onData).on('end', stop).on('close', stop)
+}
