@@ -1,0 +1,5 @@
+export { createPlantStore, type PlantStore } from './plant-store.ts'
+export type { Authenticate, PlantStoreOptions, ResponseEvent } from './options.ts'
+export type { NewPlant, Plant } from './plant.ts'
+export { MAX_PAGE, StoreUnavailableError, type Page, type Store } from './store.ts'
+export { memoryStore } from './stores/memory.ts'

@@ -1,0 +1,162 @@
+import type { IncomingMessage } from 'node:http'
+import { inspect } from 'node:util'
+import type { NewPlant } from './plant.ts'
+import { createTokenTable } from './http/bearer.ts'
+import type { Store } from './store.ts'
+import { memoryStore } from './stores/memory.ts'
+
+/** What a host may set. Every option but who is let in has a default. */
+export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)
+
+interface TokenOptions {
+  /** The owner of each bearer token: `{ [token]: owner }`, or a Map. Only digests of the tokens are kept. */
+  readonly tokens: Readonly<Record<string, string>> | ReadonlyMap<string, string>
+  readonly authenticate?: never
+}
+
+interface AuthenticateOptions {
+  readonly authenticate: Authenticate
+  readonly tokens?: never
+}
+
+/**
+ * Finds the owner of a bearer token; `null` or `undefined` where it is refused. Has as long as a call of the store.
+ */
+export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<string | null | undefined>
+
+interface CommonOptions {
+  /** Where the plants are kept; by default {@link memoryStore}. */
+  readonly store?: Store
+  /** What comes before `/plants` in `req.url`, such as `/api/v1`; by default nothing. */
+  readonly basePath?: string
+  /** The most bytes that a body may have, at least 1; by default 65,536. */
+  readonly maxBodyBytes?: number
+  /** The most plants that one list may hold, at least 1; by default there is no limit. */
+  readonly maxLimit?: number
+  /** How long a call of the store may take, in milliseconds, at least 1; by default 10,000. */
+  readonly storeTimeoutMs?: number
+  /** The host's own rules for a plant: returns what is wrong with it, in words for people, or nothing. */
+  readonly validate?: (plant: NewPlant) => string | null | undefined
+  /**
+   * Is told of each failure that is answered 500 or 503, with what was thrown. What it throws itself is ignored.
+   */
+  readonly onError?: (error: unknown, request: IncomingMessage) => unknown
+  /** Is told of each answer once it is handed over, or the client has gone. What it throws is ignored. */
+  readonly onResponse?: (event: ResponseEvent) => unknown
+}
+
+/** What {@link CommonOptions.onResponse} is told. */
+export interface ResponseEvent {
+  readonly request: IncomingMessage
+  readonly resource: '/plants' | '/plants/{id}' | undefined
+  /** Who asked; undefined where the token was not accepted. */
+  readonly owner: string | undefined
+  readonly status: number
+  /** The code of the answer's `error` member, where it has one. */
+  readonly error: number | undefined
+  /** Bytes of the answer's body. */
+  readonly bytes: number
+  /** From the arrival of the request's header, in milliseconds. */
+  readonly durationMs: number
+}
+
+export type MaybePromise<T> = T | PromiseLike<T>
+
+/** The options with every default in place. */
+export interface Settings {
+  readonly store: Store
+  readonly authenticate: Authenticate
+  readonly basePath: string
+  readonly maxBodyBytes: number
+  readonly maxLimit: number
+  readonly storeTimeoutMs: number
+  readonly validate: ((plant: NewPlant) => unknown) | undefined
+  readonly onError: ((error: unknown, request: IncomingMessage) => unknown) | undefined
+  readonly onResponse: ((event: ResponseEvent) => unknown) | undefined
+}
+
+/** The longest time that a timer of Node takes, in milliseconds. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
+
+/**
+ * Checks the options once, so that no request meets a wrong one.
+ * @throws TypeError that names the option and quotes what it got
+ */
+export function resolveOptions(options: PlantStoreOptions): Settings {
+  if (!isObject(options)) throw wrong('options', 'an object', options)
+  const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, storeTimeoutMs, ...rest } = options
+  const { validate, onError, onResponse, ...unknown } = rest
+  for (const name of Object.keys(unknown)) throw new TypeError(`options.${name} is none of the options`)
+
+  return {
+    authenticate: resolveAuthenticate(tokens, authenticate),
+    store: store === undefined ? memoryStore() : checkStore(store),
+    basePath: basePath === undefined ? '' : checkBasePath(basePath),
+    maxBodyBytes: checkWholeNumber('maxBodyBytes', maxBodyBytes, Number.MAX_SAFE_INTEGER) ?? 65_536,
+    maxLimit: checkWholeNumber('maxLimit', maxLimit, Number.MAX_SAFE_INTEGER) ?? Infinity,
+    storeTimeoutMs: checkWholeNumber('storeTimeoutMs', storeTimeoutMs, MAX_TIMEOUT_MS) ?? 10_000,
+    validate: checkFunction('validate', validate),
+    onError: checkFunction('onError', onError),
+    onResponse: checkFunction('onResponse', onResponse),
+  }
+}
+
+function resolveAuthenticate(
+  tokens: PlantStoreOptions['tokens'],
+  authenticate: PlantStoreOptions['authenticate'],
+): Authenticate {
+  if (tokens !== undefined && authenticate !== undefined) {
+    throw new TypeError('options must have either tokens or authenticate, not both')
+  }
+  if (tokens === undefined) {
+    const checked = checkFunction('authenticate', authenticate)
+    if (checked === undefined) throw new TypeError('options must have tokens or authenticate: who may ask?')
+    return checked
+  }
+  // What was given in place of a table may be a token, so only its type is said.
+  if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not a ${typeof tokens}`)
+  return createTokenTable(Symbol.iterator in tokens ? tokens : Object.entries(tokens))
+}
+
+function checkStore(store: Store): Store {
+  if (!isObject(store)) throw wrong('options.store', 'a store', store)
+  for (const method of ['create', 'list', 'delete'] as const) {
+    const value: unknown = Reflect.get(store, method)
+    if (typeof value !== 'function') throw wrong(`options.store.${method}`, 'a function', value)
+  }
+  return store
+}
+
+/** Segments of a path as they stand in a URL. */
+function checkBasePath(basePath: string): string {
+  const isPath = typeof basePath === 'string' && /^(?:\/[^/?#\s]+)*$/.test(basePath) && isDecodable(basePath)
+  if (!isPath) throw wrong('options.basePath', 'a path such as "/api/v1", without a slash at its end', basePath)
+  return basePath
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function checkWholeNumber(name: string, value: number | undefined, max: number): number | undefined {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 1 && value <= max)) return value
+  throw wrong(`options.${name}`, `a whole number from 1 to ${max}`, value)
+}
+
+function checkFunction<F>(name: string, value: F): F {
+  if (value === undefined || typeof value === 'function') return value
+  throw wrong(`options.${name}`, 'a function', value)
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+function wrong(name: string, expected: string, got: unknown): TypeError {
+  return new TypeError(`${name} must be ${expected}, not ${inspect(got)}`)
+}

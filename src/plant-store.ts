@@ -1,0 +1,159 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { checkedStore } from './checked-store.ts'
+import { withDeadline } from './deadline.ts'
+import { isOwner, readBearerToken } from './http/bearer.ts'
+import { readBody, takeParsedBody } from './http/body.ts'
+import { checkContent } from './http/content.ts'
+import { HttpError } from './http/errors.ts'
+import { readHeaderFields, type HeaderFields } from './http/header-fields.ts'
+import { parseInt64 } from './http/int64.ts'
+import { JsonObject, readJson } from './http/json.ts'
+import { parseListQuery } from './http/list-query.ts'
+import { parseNewPlant } from './http/new-plant.ts'
+import { respond, type Answer } from './http/respond.ts'
+import { createRouter, type Resource } from './http/route.ts'
+import { inTurn } from './http/turn.ts'
+import { listPlants } from './listing.ts'
+import { resolveOptions, type PlantStoreOptions } from './options.ts'
+import { encodePlant, type NewPlant } from './plant.ts'
+import { StoreUnavailableError } from './store.ts'
+
+const ALLOW = { '/plants': 'GET, HEAD, POST, OPTIONS', '/plants/{id}': 'DELETE, OPTIONS' }
+
+/**
+ * Answers the requests for plants. A listener for `node:http`, `node:https` and the compatibility API of `node:http2`,
+ * and a middleware: with `next`, what is no resource of the service is passed on; without, it is answered 404.
+ */
+export type PlantStore = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  next?: () => void,
+) => void
+
+/**
+ * Makes a service that creates, lists and deletes plants.
+ * @throws TypeError where an option is wrong; it names the option and quotes what it got
+ */
+export function createPlantStore(options: PlantStoreOptions): PlantStore {
+  const settings = resolveOptions(options)
+  const { authenticate, maxBodyBytes, maxLimit, storeTimeoutMs, validate, onError, onResponse } = settings
+  const route = createRouter(settings.basePath)
+  const store = checkedStore(settings.store, storeTimeoutMs)
+
+  function plantStore(
+    request: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+    next?: () => void,
+  ): void {
+    const resource = route(request.url ?? '')
+    if (resource === undefined && next !== undefined) return next()
+    // What is used of these the compatibility API of HTTP/2 has as well.
+    const [req, res] = [request as IncomingMessage, response as ServerResponse]
+    inTurn(req, res, () => void serve(req, res, resource))
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse, resource?: Resource): Promise<void> {
+    const startedAt = onResponse === undefined ? 0 : performance.now()
+    let owner: string | undefined
+    let answer: Answer | undefined
+    let error: number | undefined
+    let bytes: number
+    try {
+      if (resource === undefined) throw new HttpError('noResource')
+      const fields = readHeaderFields(request.rawHeaders)
+      if (request.method === 'OPTIONS' && resource.id !== undefined) {
+        answer = { status: 204, headers: ['Allow', ALLOW[resource.path]], body: undefined }
+      } else {
+        owner = await findOwner(readBearerToken(fields.authorization), request)
+        answer = await operate(owner, resource, request, fields)
+        if (answer === undefined) return
+      }
+      bytes = await respond(request, response, answer)
+    } catch (thrown) {
+      const failure = asHttpError(thrown)
+      if (failure.status === 500 || failure.status === 503) tell(() => onError?.(thrown, request))
+      error = failure.error
+      answer = errorAnswer(failure)
+      bytes = await respond(request, response, answer)
+    }
+    const { status } = answer
+    const durationMs = performance.now() - startedAt
+    tell(() => onResponse?.({ request, resource: resource?.path, owner, status, error, bytes, durationMs }))
+  }
+
+  async function findOwner(token: string, request: IncomingMessage): Promise<string> {
+    const owner = await withDeadline(authenticate(token, request), storeTimeoutMs, () =>
+      new StoreUnavailableError(`authenticate did not answer within ${storeTimeoutMs} ms`),
+    )
+    if (owner === null || owner === undefined) throw new HttpError('tokenRefused')
+    if (!isOwner(owner)) throw new TypeError('authenticate must return an owner: a non-empty string, well-formed, without U+0000')
+    return owner
+  }
+
+  /** @returns undefined where the client went away before its request was complete */
+  function operate(owner: string, resource: Resource, request: IncomingMessage, fields: HeaderFields): Promise<Answer | undefined> {
+    if (resource.id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
+    switch (`${request.method} ${resource.path}`) {
+      case 'GET /plants':
+      case 'HEAD /plants':
+        return list(owner, resource.query)
+      case 'POST /plants':
+        return create(owner, request, fields)
+      case 'DELETE /plants/{id}':
+        return remove(owner, resource.id)
+      default:
+        throw new HttpError('methodNotAllowed', undefined, { headers: ['Allow', ALLOW[resource.path]] })
+    }
+  }
+
+  async function list(owner: string, query: string): Promise<Answer> {
+    const { limit, after } = parseListQuery(query)
+    const cap = Math.min(limit, maxLimit)
+    const { body, cursor } = await listPlants((page) => store.list(owner, page), { limit: cap, after })
+    const headers = cursor === undefined ? [] : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
+    return { status: 200, headers, body }
+  }
+
+  async function create(owner: string, request: IncomingMessage, fields: HeaderFields): Promise<Answer | undefined> {
+    checkContent(fields.contentType, fields.contentEncoding)
+    const body = takeParsedBody(request, maxBodyBytes) ?? (await readBody(request, fields.contentLength, maxBodyBytes))
+    if (body === undefined) return undefined
+    const plant = parseNewPlant(body instanceof JsonObject ? body : readJson(body))
+    checkRules(plant)
+    if (!(await store.create(owner, plant))) throw new HttpError('idTaken')
+    return { status: 200, headers: [], body: encodePlant(plant) }
+  }
+
+  async function remove(owner: string, text: string): Promise<Answer> {
+    const id = parseInt64(text)
+    if (id === undefined) throw new HttpError('badId')
+    if (!(await store.delete(owner, id))) throw new HttpError('noPlant')
+    return { status: 204, headers: [], body: undefined }
+  }
+
+  /** The host's own rules. */
+  function checkRules(plant: NewPlant): void {
+    const message: unknown = validate?.(plant)
+    if (message === undefined || message === null || message === '') return
+    if (typeof message !== 'string') throw new TypeError('validate must return a message or nothing')
+    throw new HttpError('notPlant', message)
+  }
+
+  return plantStore
+}
+
+/** What an error is answered. Only the service's own class chooses a status: an error of a host may carry one too. */
+function asHttpError(thrown: unknown): HttpError {
+  if (thrown instanceof HttpError) return thrown
+  return new HttpError(thrown instanceof StoreUnavailableError ? 'storeUnavailable' : 'unexpected')
+}
+
+function errorAnswer({ status, headers, error, message }: HttpError): Answer {
+  return { status, headers, body: JSON.stringify({ error, message }) }
+}
+
+/** Tells the host, and does not mind whether it throws or rejects: its answer is sent already or must be. */
+function tell(host: () => unknown): void {
+  new Promise((resolve) => resolve(host())).catch(() => undefined)
+}
