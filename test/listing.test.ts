@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import type { Server } from 'node:http'
+import { suite, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { memoryStore, type NewPlant, type Store } from '../src/index.ts'
+import { bearer, get, open, send, servePlants } from './service.ts'
+
+/** A store with plants of these ids, each named by its id. */
+function storeOf(ids: Iterable<number>): Store {
+  const store = memoryStore()
+  for (const id of ids) void store.create('ada', { id: BigInt(id), name: String(id) })
+  return store
+}
+
+function* upTo(count: number): Generator<number> {
+  for (let id = 1; id <= count; id++) yield id
+}
+
+function idsOf(body: string): readonly number[] {
+  return (JSON.parse(body) as { name: string }[]).map(({ name }) => Number(name))
+}
+
+/** Follows the links from a path to the last list. */
+async function follow(server: Server, path: string, between: () => void = () => undefined): Promise<readonly number[][]> {
+  const lists: number[][] = []
+  for (let next: string | undefined = path; next !== undefined; ) {
+    const { headers, body } = await send(server, get('ada', next))
+    lists.push([...idsOf(body)])
+    const link = /^<(.+)>; rel="next"$/.exec(headers['link'] ?? '')?.[1]
+    next = link === undefined ? undefined : new URL(link, 'http://host/plants').href.slice('http://host'.length)
+    between()
+  }
+  return lists
+}
+
+suite('a list without a limit', () => {
+  for (const count of [0, 1, 999, 1000, 1001, 2000, 2500]) {
+    test(`holds all of ${count} plants`, async (t) => {
+      const server = await servePlants(t, { store: storeOf(upTo(count)) })
+      const { status, headers, body } = await send(server, get('ada'))
+      assert.equal(status, 200)
+      assert.equal(headers['content-type'], 'application/json')
+      assert.equal(headers['content-length'], count < 1000 ? String(body.length) : undefined)
+      assert.equal(headers['link'], undefined)
+      assert.deepEqual(idsOf(body), [...upTo(count)])
+    })
+  }
+
+  test('has no body for HEAD, however long', async (t) => {
+    const server = await servePlants(t, { store: storeOf(upTo(2500)) })
+    const { status, headers, body } = await send(server, { method: 'HEAD', path: '/plants', fields: bearer('ada') })
+    assert.deepEqual({ status, headers, body }, { status: 200, headers: { 'content-type': 'application/json' }, body: '' })
+  })
+})
+
+suite('following the links', () => {
+  for (const [limit, sizes] of [
+    [1000, [1000, 1000, 500]],
+    [999, [999, 999, 502]],
+    [1001, [1001, 1001, 498]],
+    [1500, [1500, 1000]],
+    [2499, [2499, 1]],
+    [2500, [2500]],
+    [2501, [2500]],
+  ] as const) {
+    test(`gives each of 2500 plants once, ${limit} at a time`, async (t) => {
+      const server = await servePlants(t, { store: storeOf(upTo(2500)) })
+      const lists = await follow(server, `/plants?limit=${limit}`)
+      assert.deepEqual(lists.map((list) => list.length), sizes)
+      assert.deepEqual(lists.flat(), [...upTo(2500)])
+    })
+  }
+
+  test('gives each plant once under a mount point', async (t) => {
+    const server = await servePlants(t, { store: storeOf(upTo(3)), basePath: '/api' })
+    const { headers } = await send(server, get('ada', '/api/plants?limit=2'))
+    assert.equal(headers['link'], '<?limit=2&after=2>; rel="next"')
+  })
+
+  test('skips and repeats nothing while plants come and go', async (t) => {
+    const store = storeOf([10, 20, 30, 40, 50])
+    const server = await servePlants(t, { store })
+    const changes = [
+      () => [store.delete('ada', 20n), store.create('ada', { id: 5n, name: '5' }), store.create('ada', { id: 25n, name: '25' })],
+      () => [store.delete('ada', 30n), store.delete('ada', 40n)],
+    ]
+    const lists = await follow(server, '/plants?limit=2', () => changes.shift()?.())
+    assert.deepEqual(lists, [[10, 20], [25, 30], [50]])
+  })
+
+  test('goes by maxLimit where the client set a higher limit, or none', async (t) => {
+    const server = await servePlants(t, { store: storeOf(upTo(5)), maxLimit: 2 })
+    assert.deepEqual(await follow(server, '/plants'), [[1, 2], [3, 4], [5]])
+    assert.deepEqual(await follow(server, '/plants?limit=4'), [[1, 2], [3, 4], [5]])
+    assert.deepEqual(await follow(server, '/plants?limit=1'), [[1], [2], [3], [4], [5]])
+  })
+})
+
+/** A store whose pages after the first `intact` ones go through `change` first. */
+function changingAfter(store: Store, intact: number, change: (page: readonly NewPlant[]) => void): Store {
+  let pages = 0
+  return {
+    ...store,
+    list(owner, page) {
+      if (pages++ === intact) change([])
+      return store.list(owner, page)
+    },
+  }
+}
+
+suite('a long list with a limit', () => {
+  const even = [...upTo(2500)].map((id) => 2 * id)
+
+  test('leaves out what was created while it was read, and the next list does not', async (t) => {
+    const store = storeOf(even)
+    // The survey reads three pages; then plants appear in the midst of what it saw.
+    const changing = changingAfter(store, 3, () => {
+      for (let id = 1001; id < 1401; id += 2) void store.create('ada', { id: BigInt(id), name: String(id) })
+    })
+    const server = await servePlants(t, { store: changing })
+    const lists = await follow(server, '/plants?limit=2200')
+    assert.deepEqual(lists, [even.slice(0, 2200), even.slice(2200)])
+  })
+
+  test('leaves out what was deleted while it was read', async (t) => {
+    const store = storeOf(even)
+    const changing = changingAfter(store, 3, () => {
+      for (let id = 2; id <= 3000; id += 2) void store.delete('ada', BigInt(id))
+    })
+    const server = await servePlants(t, { store: changing })
+    const lists = await follow(server, '/plants?limit=2200')
+    assert.deepEqual(lists, [even.slice(1500, 2200), even.slice(2200)])
+  })
+
+  test('is empty where all of it was deleted while it was read', async (t) => {
+    const store = storeOf(even)
+    const changing = changingAfter(store, 3, () => {
+      for (const id of even) void store.delete('ada', BigInt(id))
+    })
+    const server = await servePlants(t, { store: changing })
+    assert.deepEqual(await follow(server, '/plants?limit=2200'), [[], []])
+  })
+})
+
+suite('a list that is streamed', () => {
+  test('ends the connection where the store fails in its midst', async (t) => {
+    const errors: unknown[] = []
+    const fault = new Error('disk on fire')
+    const store = changingAfter(storeOf(upTo(5000)), 3, () => { throw fault })
+    const server = await servePlants(t, { store, onError: (error) => errors.push(error) })
+
+    const response = await open(server, get('ada'))
+    assert.equal(response.statusCode, 200)
+    await assert.rejects(async () => { await response.toArray() }, { code: 'ECONNRESET' })
+    assert.equal(response.complete, false)
+    assert.deepEqual(errors, [fault])
+    assert.equal((await send(server, get('ada', '/plants?limit=1'))).body, '[{"name":"1"}]')
+  })
+
+  test('stops being read where the client goes away', { timeout: 10_000 }, async (t) => {
+    const store: Store = { ...memoryStore(), list: (_, { after = 0n }) => pageAfter(after) }
+    let handedOver: (status: number) => void
+    const done = new Promise<number>((resolve) => { handedOver = resolve })
+    const server = await servePlants(t, { store, onResponse: ({ status }) => handedOver(status) })
+
+    const response = await open(server, get('ada'))
+    response.destroy()
+
+    assert.equal(await done, 200)
+  })
+
+  test('keeps the heap flat, at the pace of a client that reads slowly', async (t) => {
+    let read = 0
+    const store: Store = {
+      ...memoryStore(),
+      list: (_, { after = 0n }) => (after >= 200_000n ? [] : ((read += 1000), pageAfter(after))),
+    }
+    const server = await servePlants(t, { store })
+    const plantBytes = Buffer.byteLength(`${JSON.stringify({ name: NAME })},`)
+
+    const response = await open(server, get('ada'))
+    const before = heapUsed()
+    let bytes = 0
+    let sampled = 0
+    for await (const chunk of response) {
+      bytes += (chunk as Buffer).length
+      if (bytes - sampled < 2_000_000) continue
+      sampled = bytes
+      // What was read of the store and has not arrived is in the buffers of the sockets, or a page or two of ours.
+      assert.ok(read * plantBytes - bytes < 16 * 2 ** 20, `${read} plants read after ${bytes} bytes`)
+      assert.ok(heapUsed() - before < 16 * 2 ** 20)
+    }
+    assert.equal(bytes, 200_000 * plantBytes + 1)
+  })
+})
+
+const NAME = 'a'.repeat(200)
+
+/** A page of plants without end. */
+function pageAfter(after: bigint): readonly NewPlant[] {
+  return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name: NAME }))
+}
+
+/** The bytes that are still held after a garbage collection. */
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc')
+  ;(runInNewContext('gc') as () => void)()
+  return process.memoryUsage().heapUsed
+}
