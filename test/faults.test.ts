@@ -7,6 +7,9 @@ const UNEXPECTED = [50000, 'Something went wrong in the service.'] as const
 const UNAVAILABLE = [50300, 'The plants are out of reach at the moment; try again.'] as const
 const TIMED_OUT = [50301, 'The store did not answer in time; whether the request was carried out is unknown.'] as const
 
+const REJECTED_WITH_NULL: PromiseLike<never> = {
+  then: (_, onRejected) => Promise.resolve(onRejected?.(null) as never),
+}
 const never = new Promise<never>(() => undefined)
 const fault = new Error('SELECT * FROM plants')
 const away = new StoreUnavailableError('db.internal:5432 is away')
@@ -35,7 +38,7 @@ type Fault = readonly [name: string, answer: () => unknown, expected: readonly [
 const FAULTS: readonly Fault[] = [
   ['throws', () => { throw fault }, UNEXPECTED, fault],
   ['rejects', () => Promise.reject(fault), UNEXPECTED, fault],
-  ['rejects with null', () => Promise.reject(null), UNEXPECTED, null],
+  ['rejects with null', () => REJECTED_WITH_NULL, UNEXPECTED, null],
   ['throws an error with a status of its own', () => { throw Object.assign(fault, { status: 418, statusCode: 418 }) }, UNEXPECTED, fault],
   ['is unavailable', () => Promise.reject(away), UNAVAILABLE, away],
   ['is unavailable at once', () => { throw away }, UNAVAILABLE, away],
@@ -144,8 +147,8 @@ suite('an authenticate that', () => {
     })
   }
 
-  for (const refusal of [null, undefined, Promise.resolve(null)]) {
-    test(`refuses with ${String(refusal)}`, async (t) => {
+  for (const [name, refusal] of [['null', null], ['undefined', undefined], ['a promise of null', Promise.resolve(null)]] as const) {
+    test(`refuses with ${name}`, async (t) => {
       const server = await servePlants(t, { authenticate: () => refusal })
       assert.equal((await send(server, requests.list)).status, 401)
     })
