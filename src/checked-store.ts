@@ -1,41 +1,43 @@
-import { withDeadline } from './deadline.ts'
+import { andThen, withDeadline, type MaybePromise } from './deadline.ts'
 import { HttpError } from './http/errors.ts'
 import type { NewPlant } from './plant.ts'
 import type { Page, Store } from './store.ts'
+
+/** A store whose answers can be relied on. */
+export interface CheckedStore {
+  create(owner: string, plant: NewPlant): boolean | Promise<boolean>
+  list(owner: string, page: Page): readonly NewPlant[] | Promise<readonly NewPlant[]>
+  delete(owner: string, id: bigint): boolean | Promise<boolean>
+}
 
 /**
  * Calls a store and believes nothing: a call has its time, and an answer of the wrong kind is a fault. Otherwise a
  * client would be told that a plant is kept because a store answered `undefined`.
  * @param timeoutMs how long a call may take
  */
-export function checkedStore(store: Store, timeoutMs: number): Pick<Store, 'create' | 'list' | 'delete'> {
-  function inTime<T>(result: T | PromiseLike<T>): T | Promise<T> {
+export function checkStore(store: Store, timeoutMs: number): CheckedStore {
+  function inTime(result: MaybePromise<unknown>): unknown {
     return withDeadline(result, timeoutMs, () => new HttpError('storeTimeout'))
   }
   return {
-    async create(owner, plant) {
-      const isCreated: unknown = await inTime(store.create(owner, plant))
-      if (typeof isCreated !== 'boolean') throw new TypeError('store.create must answer true or false')
-      return isCreated
-    },
-    async list(owner, page) {
-      const plants: unknown = await inTime(store.list(owner, page))
-      if (!isPage(plants, page)) {
-        throw new TypeError('store.list must answer an array of at most limit plants, ascending, each after the cursor')
-      }
-      return plants
-    },
-    async delete(owner, id) {
-      const isDeleted: unknown = await inTime(store.delete(owner, id))
-      if (typeof isDeleted !== 'boolean') throw new TypeError('store.delete must answer true or false')
-      return isDeleted
-    },
+    create: (owner, plant) => andThen(inTime(store.create(owner, plant)), requireBoolean),
+    list: (owner, page) => andThen(inTime(store.list(owner, page)), (plants) => requirePage(plants, page)),
+    delete: (owner, id) => andThen(inTime(store.delete(owner, id)), requireBoolean),
   }
 }
 
-/** A page that does not advance would be read for ever. */
-function isPage(plants: unknown, { limit, after }: Page): plants is readonly NewPlant[] {
-  if (!Array.isArray(plants) || plants.length > limit) return false
-  const last = plants.at(-1) as NewPlant | undefined
-  return last === undefined || (typeof last.id === 'bigint' && (after === undefined || last.id > after))
+function requireBoolean(answer: unknown): boolean {
+  if (typeof answer !== 'boolean') throw new TypeError('create and delete of a store must answer true or false')
+  return answer
+}
+
+/** A page that does not lead on from its cursor would be read for ever. */
+function requirePage(answer: unknown, { limit, after }: Page): readonly NewPlant[] {
+  if (Array.isArray(answer) && answer.length <= limit) {
+    const plants = answer as NewPlant[]
+    const last = plants.at(-1)
+    if (last === undefined) return plants
+    if (typeof last.id === 'bigint' && (after === undefined || last.id > after)) return plants
+  }
+  throw new TypeError('list of a store must answer an array of at most limit plants, ascending and beyond after')
 }

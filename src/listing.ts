@@ -1,3 +1,4 @@
+import { andThen } from './deadline.ts'
 import type { ListQuery } from './http/list-query.ts'
 import { encodePlant, type NewPlant } from './plant.ts'
 import { MAX_PAGE, type Page } from './store.ts'
@@ -16,20 +17,22 @@ export interface Listing {
 /**
  * Lists plants. At most a few pages are in memory at once, however long the list is.
  */
-export async function listPlants(readPage: ReadPage, { limit, after }: ListQuery): Promise<Listing> {
+export function listPlants(readPage: ReadPage, query: ListQuery): Listing | Promise<Listing> {
+  const { limit, after } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
 
-  // One plant more than wanted shows whether the list is cut short.
-  const page = await readPage({ limit: Math.min(limit + 1, MAX_PAGE), after })
-  if (page.length > limit) {
-    const shown = page.slice(0, limit)
-    return { body: encodeList(shown), cursor: shown.at(-1)!.id }
-  }
-  if (page.length < MAX_PAGE) return { body: encodeList(page), cursor: undefined }
-  if (limit === Infinity) return { body: encodePages(allPages(readPage, page)), cursor: undefined }
+  // One plant more than wanted shows whether the limit cuts the list short.
+  return andThen(readPage({ limit: Math.min(limit + 1, MAX_PAGE), after }), (page) => {
+    if (page.length > limit) return { body: encodeList(page.slice(0, limit)), cursor: page[limit - 1]!.id }
+    if (page.length < MAX_PAGE) return { body: encodeList(page), cursor: undefined }
 
-  const survey = await surveyPlants(readPage, page, limit)
-  return { body: encodePages(surveyedPages(readPage, survey.ids, after)), cursor: survey.cursor }
+    if (limit === Infinity) return { body: encodePages(allPages(readPage, page)), cursor: undefined }
+    if (limit > MAX_PAGE) return listSurveyed(readPage, page, query)
+    const last = page.at(-1)!.id
+    return andThen(readPage({ limit: 1, after: last }), (following) => {
+      return { body: encodeList(page), cursor: following.length === 0 ? undefined : last }
+    })
+  })
 }
 
 async function* allPages(readPage: ReadPage, first: readonly NewPlant[]): AsyncGenerator<readonly NewPlant[]> {
@@ -39,6 +42,11 @@ async function* allPages(readPage: ReadPage, first: readonly NewPlant[]): AsyncG
     page = await readPage({ limit: MAX_PAGE, after: page.at(-1)!.id })
     yield page
   }
+}
+
+async function listSurveyed(readPage: ReadPage, first: readonly NewPlant[], query: ListQuery): Promise<Listing> {
+  const { ids, cursor } = await surveyPlants(readPage, first, query.limit)
+  return { body: encodePages(surveyedPages(readPage, ids, query.after)), cursor }
 }
 
 interface Survey {

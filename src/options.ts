@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
-import type { NewPlant } from './plant.ts'
+import type { MaybePromise } from './deadline.ts'
 import { createTokenTable } from './http/bearer.ts'
+import type { NewPlant } from './plant.ts'
 import type { Store } from './store.ts'
 import { memoryStore } from './stores/memory.ts'
 
@@ -60,8 +61,6 @@ export interface ResponseEvent {
   readonly durationMs: number
 }
 
-export type MaybePromise<T> = T | PromiseLike<T>
-
 /** The options with every default in place. */
 export interface Settings {
   readonly store: Store
@@ -90,7 +89,7 @@ export function resolveOptions(options: PlantStoreOptions): Settings {
 
   return {
     authenticate: resolveAuthenticate(tokens, authenticate),
-    store: store === undefined ? memoryStore() : checkStore(store),
+    store: store === undefined ? memoryStore() : checkMethods(store),
     basePath: basePath === undefined ? '' : checkBasePath(basePath),
     maxBodyBytes: checkWholeNumber('maxBodyBytes', maxBodyBytes, Number.MAX_SAFE_INTEGER) ?? 65_536,
     maxLimit: checkWholeNumber('maxLimit', maxLimit, Number.MAX_SAFE_INTEGER) ?? Infinity,
@@ -114,11 +113,11 @@ function resolveAuthenticate(
     return checked
   }
   // What was given in place of a table may be a token, so only its type is said.
-  if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not a ${typeof tokens}`)
+  if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not of type ${typeof tokens}`)
   return createTokenTable(Symbol.iterator in tokens ? tokens : Object.entries(tokens))
 }
 
-function checkStore(store: Store): Store {
+function checkMethods(store: Store): Store {
   if (!isObject(store)) throw wrong('options.store', 'a store', store)
   for (const method of ['create', 'list', 'delete'] as const) {
     const value: unknown = Reflect.get(store, method)

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-import { checkedStore } from './checked-store.ts'
-import { withDeadline } from './deadline.ts'
-import { isOwner, readBearerToken } from './http/bearer.ts'
+import { checkStore } from './checked-store.ts'
+import { andThen, withDeadline } from './deadline.ts'
+import { isOwner, OWNER, readBearerToken } from './http/bearer.ts'
 import { readBody, takeParsedBody } from './http/body.ts'
 import { checkContent } from './http/content.ts'
 import { HttpError } from './http/errors.ts'
@@ -18,6 +18,10 @@ import { listPlants } from './listing.ts'
 import { resolveOptions, type PlantStoreOptions } from './options.ts'
 import { encodePlant, type NewPlant } from './plant.ts'
 import { StoreUnavailableError } from './store.ts'
+
+const NO_FIELDS: readonly string[] = []
+
+const DELETED: Answer = { status: 204, headers: NO_FIELDS, body: undefined }
 
 const ALLOW = { '/plants': 'GET, HEAD, POST, OPTIONS', '/plants/{id}': 'DELETE, OPTIONS' }
 
@@ -39,7 +43,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   const settings = resolveOptions(options)
   const { authenticate, maxBodyBytes, maxLimit, storeTimeoutMs, validate, onError, onResponse } = settings
   const route = createRouter(settings.basePath)
-  const store = checkedStore(settings.store, storeTimeoutMs)
+  const store = checkStore(settings.store, storeTimeoutMs)
 
   function plantStore(
     request: IncomingMessage | Http2ServerRequest,
@@ -65,8 +69,10 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
       if (request.method === 'OPTIONS' && resource.id !== undefined) {
         answer = { status: 204, headers: ['Allow', ALLOW[resource.path]], body: undefined }
       } else {
-        owner = await findOwner(readBearerToken(fields.authorization), request)
-        answer = await operate(owner, resource, request, fields)
+        const found = findOwner(readBearerToken(fields.authorization), request)
+        owner = found instanceof Promise ? await found : found
+        const operated = operate(owner, resource, request, fields)
+        answer = operated instanceof Promise ? await operated : operated
         if (answer === undefined) return
       }
       bytes = await respond(request, response, answer)
@@ -82,17 +88,19 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     tell(() => onResponse?.({ request, resource: resource?.path, owner, status, error, bytes, durationMs }))
   }
 
-  async function findOwner(token: string, request: IncomingMessage): Promise<string> {
-    const owner = await withDeadline(authenticate(token, request), storeTimeoutMs, () =>
-      new StoreUnavailableError(`authenticate did not answer within ${storeTimeoutMs} ms`),
-    )
-    if (owner === null || owner === undefined) throw new HttpError('tokenRefused')
-    if (!isOwner(owner)) throw new TypeError('authenticate must return an owner: a non-empty string, well-formed, without U+0000')
-    return owner
+  function findOwner(token: string, request: IncomingMessage): string | Promise<string> {
+    const found = withDeadline(authenticate(token, request), storeTimeoutMs, () => {
+      return new StoreUnavailableError(`authenticate did not answer within ${storeTimeoutMs} ms`)
+    })
+    return andThen(found, (owner) => {
+      if (owner === null || owner === undefined) throw new HttpError('tokenRefused')
+      if (!isOwner(owner)) throw new TypeError(`authenticate must answer an owner: ${OWNER}`)
+      return owner
+    })
   }
 
   /** @returns undefined where the client went away before its request was complete */
-  function operate(owner: string, resource: Resource, request: IncomingMessage, fields: HeaderFields): Promise<Answer | undefined> {
+  function operate(owner: string, resource: Resource, request: IncomingMessage, fields: HeaderFields): Answer | Promise<Answer | undefined> {
     if (resource.id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
     switch (`${request.method} ${resource.path}`) {
       case 'GET /plants':
@@ -107,12 +115,13 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     }
   }
 
-  async function list(owner: string, query: string): Promise<Answer> {
+  function list(owner: string, query: string): Answer | Promise<Answer> {
     const { limit, after } = parseListQuery(query)
     const cap = Math.min(limit, maxLimit)
-    const { body, cursor } = await listPlants((page) => store.list(owner, page), { limit: cap, after })
-    const headers = cursor === undefined ? [] : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
-    return { status: 200, headers, body }
+    return andThen(listPlants((page) => store.list(owner, page), { limit: cap, after }), ({ body, cursor }) => {
+      const headers = cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
+      return { status: 200, headers, body }
+    })
   }
 
   async function create(owner: string, request: IncomingMessage, fields: HeaderFields): Promise<Answer | undefined> {
@@ -121,15 +130,19 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     if (body === undefined) return undefined
     const plant = parseNewPlant(body instanceof JsonObject ? body : readJson(body))
     checkRules(plant)
-    if (!(await store.create(owner, plant))) throw new HttpError('idTaken')
-    return { status: 200, headers: [], body: encodePlant(plant) }
+    return andThen(store.create(owner, plant), (isCreated) => {
+      if (!isCreated) throw new HttpError('idTaken')
+      return { status: 200, headers: NO_FIELDS, body: encodePlant(plant) }
+    })
   }
 
-  async function remove(owner: string, text: string): Promise<Answer> {
+  function remove(owner: string, text: string): Answer | Promise<Answer> {
     const id = parseInt64(text)
     if (id === undefined) throw new HttpError('badId')
-    if (!(await store.delete(owner, id))) throw new HttpError('noPlant')
-    return { status: 204, headers: [], body: undefined }
+    return andThen(store.delete(owner, id), (isDeleted) => {
+      if (!isDeleted) throw new HttpError('noPlant')
+      return DELETED
+    })
   }
 
   /** The host's own rules. */

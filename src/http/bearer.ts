@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { inspect } from 'node:util'
 import { HttpError } from './errors.ts'
 
 /** RFC 6750 section 2.1, `b64token`. */
@@ -29,22 +30,19 @@ export function readBearerToken(authorization: readonly string[]): string {
 export function createTokenTable(tokens: Iterable<readonly [string, string]>): (token: string) => string | undefined {
   const owners = new Map<string, string>()
   for (const [token, owner] of tokens) {
+    if (!isOwner(owner)) throw new TypeError(`options.tokens: an owner must be ${OWNER}`)
     if (!TOKEN.test(token)) {
-      throw new TypeError(
-        `options.tokens: the token of ${JSON.stringify(owner)} must be letters, digits and -._~+/, then any "="`,
-      )
-    }
-    if (!isOwner(owner)) {
-      throw new TypeError(
-        `options.tokens: an owner must be a non-empty, well-formed string without U+0000, not ${JSON.stringify(owner)}`,
-      )
+      throw new TypeError(`options.tokens: the token of ${inspect(owner)} must be letters, digits and -._~+/, then any "="`)
     }
     owners.set(digest(token), owner)
   }
   return (token) => owners.get(digest(token))
 }
 
-/** Whether a value can own plants: a non-empty text that every store keeps unchanged. */
+/** What an owner is, in words for people. */
+export const OWNER = 'a non-empty string of well-formed Unicode without U+0000'
+
+/** Whether a value can own plants. */
 export function isOwner(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0')
 }

@@ -20,21 +20,23 @@ const MAX_INT32 = 2 ** 31 - 1
 export function parseListQuery(query: string): ListQuery {
   if (query === '') return WHOLE_LIST
 
-  const limits: string[] = []
-  const afters: string[] = []
+  let limitText: string | undefined
+  let afterText: string | undefined
   for (const parameter of query.split('&')) {
     const equalsAt = parameter.indexOf('=')
     const name = decode(equalsAt === -1 ? parameter : parameter.slice(0, equalsAt))
     if (name !== 'limit' && name !== 'after') continue
-    const value = decode(equalsAt === -1 ? '' : parameter.slice(equalsAt + 1))
-    ;(name === 'limit' ? limits : afters).push(value)
+    const value = equalsAt === -1 ? '' : decode(parameter.slice(equalsAt + 1))
+    // Two values joined are no number, just as one that is wrong.
+    if (name === 'limit') limitText = limitText === undefined ? value : `${limitText}&${value}`
+    else afterText = afterText === undefined ? value : `${afterText}&${value}`
   }
 
-  const limit = limits.length === 0 ? Infinity : limits.length === 1 ? parseLimit(limits[0]!) : undefined
-  const after = afters.length === 1 ? parseInt64(afters[0]!) : undefined
+  const limit = limitText === undefined ? Infinity : parseLimit(limitText)
+  const after = afterText === undefined ? undefined : parseInt64(afterText)
   const wrong: string[] = []
   if (limit === undefined) wrong.push(`limit must be a decimal whole number from 0 to ${MAX_INT32}, given once`)
-  if (afters.length > 0 && after === undefined) wrong.push('after must be a decimal int64, given once')
+  if (afterText !== undefined && after === undefined) wrong.push('after must be a decimal int64, given once')
   if (limit === undefined || wrong.length > 0) throw new HttpError('badQuery', `In the query, ${wrong.join('; ')}.`)
   return { limit, after }
 }

@@ -11,16 +11,24 @@ export function parseNewPlant(value: JsonValue): NewPlant {
     throw new HttpError('notPlant', 'The body must be a JSON object with the members id, name and, if wanted, tag.')
   }
 
-  const given: Record<'id' | 'name' | 'tag', JsonValue | undefined> = { id: undefined, name: undefined, tag: undefined }
-  const repeated = new Set<string>()
-  for (const { name, value: member } of value.members) {
-    if (name !== 'id' && name !== 'name' && name !== 'tag') continue
-    if (given[name] !== undefined) repeated.add(name)
-    given[name] = member
+  let id: JsonValue | undefined
+  let name: JsonValue | undefined
+  let tag: JsonValue | undefined
+  const repeated: string[] = []
+  for (const member of value.members) {
+    if (member.name === 'id') {
+      if (id !== undefined) repeated.push('id')
+      id = member.value
+    } else if (member.name === 'name') {
+      if (name !== undefined) repeated.push('name')
+      name = member.value
+    } else if (member.name === 'tag') {
+      if (tag !== undefined) repeated.push('tag')
+      tag = member.value
+    }
   }
 
-  const { id, name, tag } = given
-  if (typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag)) && repeated.size === 0) {
+  if (repeated.length === 0 && typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag))) {
     return tag === undefined ? { id, name } : { id, name, tag }
   }
 

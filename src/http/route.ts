@@ -12,21 +12,22 @@ export interface Resource {
  * @param basePath where the resources begin: empty, or segments such as `/api/v1`
  */
 export function createRouter(basePath: string): (target: string) => Resource | undefined {
-  const collection = `${basePath}/plants`.split('/').map((segment) => decodeSegment(segment))
-  const depth = collection.length
+  const exact = `${basePath}/plants`
+  const collection = exact.split('/').map(decodeSegment)
 
   return function route(target) {
     const queryAt = target.indexOf('?')
     const path = queryAt === -1 ? target : target.slice(0, queryAt)
     const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
+    if (path === exact) return { path: '/plants', id: '', query }
 
     const segments = (path.startsWith('/') ? path : withoutAuthority(path)).split('/')
-    if (segments.length < depth || segments.length > depth + 1) return undefined
-    for (let i = 0; i < depth; i++) {
+    if (segments.length < collection.length || segments.length > collection.length + 1) return undefined
+    for (let i = 0; i < collection.length; i++) {
       if (decodeSegment(segments[i]!) !== collection[i]) return undefined
     }
-    if (segments.length === depth) return { path: '/plants', id: '', query }
-    const id = decodeSegment(segments[depth]!)
+    if (segments.length === collection.length) return { path: '/plants', id: '', query }
+    const id = decodeSegment(segments.at(-1)!)
     return id === '' ? undefined : { path: '/plants/{id}', id, query }
   }
 }
