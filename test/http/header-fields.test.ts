@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { readHeaderFields } from '../../src/http/header-fields.ts'
+
+const NONE = { authorization: [], contentType: undefined, contentEncoding: '', contentLength: 0 }
+
+/** Header fields of the lengths of those that matter, and of any other. */
+const OTHERS = ['etag', 'x-contenttyp', 'x-authorizati', 'accept-charset', 'x-content-encode', 'x-transfer-encode', 'x']
+
+suite('picks the fields that matter', () => {
+  test('in any case', () => {
+    const raw = ['HOST', 'a', 'Content-TYPE', 'b/c', 'CONTENT-length', '7', 'content-encoding', 'gzip']
+    assert.deepEqual(readHeaderFields(raw), { ...NONE, contentType: 'b/c', contentLength: 7, contentEncoding: ',gzip' })
+  })
+
+  test('each Authorization field', () => {
+    assert.deepEqual(readHeaderFields(['Authorization', 'a', 'authorization', 'b']), { ...NONE, authorization: ['a', 'b'] })
+  })
+
+  test('all Content-Encoding fields as one list', () => {
+    const raw = ['Content-Encoding', 'gzip', 'Content-Encoding', 'br']
+    assert.deepEqual(readHeaderFields(raw), { ...NONE, contentEncoding: ',gzip,br' })
+  })
+
+  for (const name of OTHERS) {
+    test(`and not ${name}`, () => assert.deepEqual(readHeaderFields([name, 'a', name, 'b']), NONE))
+  }
+})
+
+const REFUSED: readonly (readonly [name: string, rawHeaders: readonly string[], error: number])[] = [
+  ['two Host fields', ['Host', 'a', 'host', 'a'], 40000],
+  ['two Content-Type fields', ['Content-Type', 'a/b', 'content-type', 'a/b'], 40000],
+  ['a thousand fields', Array.from({ length: 2000 }, () => 'a'), 43100],
+  ['Transfer-Encoding: gzip, chunked', ['Transfer-Encoding', 'gzip, chunked'], 50100],
+  ['Transfer-Encoding: chunked, chunked', ['Transfer-Encoding', 'chunked, chunked'], 50100],
+  ['two Transfer-Encoding fields', ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'], 50100],
+  ['Transfer-Encoding: identity', ['Transfer-Encoding', 'identity'], 50100],
+]
+
+suite('refuses', () => {
+  for (const [name, rawHeaders, error] of REFUSED) {
+    test(name, () => assert.throws(() => readHeaderFields(rawHeaders), { error }))
+  }
+})
+
+test('takes 999 fields', () => {
+  assert.deepEqual(readHeaderFields(Array.from({ length: 1998 }, () => 'a')), NONE)
+})
+
+test('takes Transfer-Encoding: Chunked', () => {
+  assert.deepEqual(readHeaderFields(['Transfer-Encoding', 'Chunked']), NONE)
+})

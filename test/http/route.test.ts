@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRouter } from '../../src/http/route.ts'
+
+const PLANTS = { path: '/plants', id: '', query: '' }
+
+const ROUTES: readonly (readonly [basePath: string, target: string, resource: object | undefined])[] = [
+  ['', '/plants', PLANTS],
+  ['', '/plants?', PLANTS],
+  ['', '/plants?limit=1?2', { ...PLANTS, query: 'limit=1?2' }],
+  ['', '/%70l%61nts', PLANTS],
+  ['', '/plants/1', { path: '/plants/{id}', id: '1', query: '' }],
+  ['', '/plants/%2Fa%20?x', { path: '/plants/{id}', id: '/a ', query: 'x' }],
+  ['', '/plants/%', { path: '/plants/{id}', id: undefined, query: '' }],
+  ['', '/plants/%ff', { path: '/plants/{id}', id: undefined, query: '' }],
+  ['', '/%zz', undefined],
+  ['', '/plants/', undefined],
+  ['', '/plants#1', undefined],
+  ['', 'plants', undefined],
+  ['', '*', undefined],
+  ['', '', undefined],
+  ['', 'http://host/plants', PLANTS],
+  ['', 'HTTPS://user@host:8443/plants/1', { path: '/plants/{id}', id: '1', query: '' }],
+  ['', 'http://host/plants?to=http://host/', { ...PLANTS, query: 'to=http://host/' }],
+  ['', 'http://host', undefined],
+  ['', 'http://plants', undefined],
+  ['/api/v1', '/api/v1/plants', PLANTS],
+  ['/api/v1', '/api/v%31/plants', PLANTS],
+  ['/api/v1', 'http://host/api/v1/plants', PLANTS],
+  ['/api/v1', '/api/v1/plants/1', { path: '/plants/{id}', id: '1', query: '' }],
+  ['/api/v1', '/plants', undefined],
+  ['/api/v1', '/api%2Fv1/plants', undefined],
+  ['/a%2Fb', '/a%2fb/plants', PLANTS],
+  ['/a%2Fb', '/a/b/plants', undefined],
+]
+
+for (const [basePath, target, resource] of ROUTES) {
+  test(`routes "${target}" under "${basePath}"`, () => {
+    assert.deepEqual(createRouter(basePath)(target), resource)
+  })
+}
