@@ -53,8 +53,13 @@ export function portOf(server: Server): number {
 }
 
 /** Sends a request on a connection of its own and reads the whole answer. */
-export async function send(server: Server, request: Request): Promise<Answer> {
-  const response = await open(server, request)
+export function send(server: Server, request: Request): Promise<Answer> {
+  return sendTo(portOf(server), request)
+}
+
+/** As {@link send}, to whatever listens on a port. */
+export async function sendTo(port: number, request: Request): Promise<Answer> {
+  const response = await openTo(port, request)
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)
   const headers: Record<string, string> = {}
@@ -66,8 +71,11 @@ export async function send(server: Server, request: Request): Promise<Answer> {
 }
 
 /** Sends a request on a connection of its own; the answer's body is not read yet. */
-export function open(server: Server, { method, path, fields, body }: Request): Promise<IncomingMessage> {
-  const port = portOf(server)
+export function open(server: Server, request: Request): Promise<IncomingMessage> {
+  return openTo(portOf(server), request)
+}
+
+function openTo(port: number, { method, path, fields, body }: Request): Promise<IncomingMessage> {
   const host = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host') ? [] : ['Host', `127.0.0.1:${port}`]
   const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
   return new Promise((resolve, reject) => {

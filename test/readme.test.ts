@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { suite, test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { ERRORS } from '../src/http/errors.ts'
+import { bearer, portOf, sendTo, servePlants } from './service.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('..', import.meta.url))
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
+
+/** The blocks of the README that are fenced as this language. */
+function blocks(language: string): readonly string[] {
+  return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(([, name]) => name === language).map(([, , code]) => code!)
+}
+
+/** Runs an example, with the sources in place of the package, until it listens. */
+async function startExample(t: TestContext, code: string): Promise<number> {
+  const program = code
+    .replace(/'plant-store'/g, "'./src/index.ts'")
+    .replace(/'plant-store\/(\w+)'/g, "'./src/stores/$1.ts'")
+    .replace('3000', '0')
+  const preload = ['--import', 'tsx', '--import', './test/report-listening.ts']
+  const child = spawn(process.execPath, [...preload, '--input-type=module', '--eval', program], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  t.after(async () => {
+    child.kill()
+    await once(child, 'exit')
+  })
+  return (await once(child, 'message'))[0] as number
+}
+
+suite('the README', () => {
+  for (const code of blocks('js').filter((code) => code.includes('listen('))) {
+    const [host] = /'(node:http|express|fastify|[\w-]+)'/.exec(code)!
+    test(`has an example of ${host} that answers`, async (t) => {
+      const port = await startExample(t, code)
+      const path = code.includes("'/api'") ? '/api/plants' : '/plants'
+      const request = { method: 'GET', path, fields: bearer('a-long-random-token') }
+      assert.deepEqual((await sendTo(port, request)).body, '[]')
+      assert.equal((await sendTo(port, { ...request, fields: [] })).status, 401)
+    })
+  }
+
+  test('has a curl session with its real output', { skip: !hasCurl && 'curl is not installed' }, async (t) => {
+    const server = await servePlants(t)
+    const environment = { ...process.env, URL: `http://127.0.0.1:${portOf(server)}`, TOKEN: 'secret' }
+    const [session] = blocks('console')
+    for (const step of session!.split(/^\$ /m).slice(1)) {
+      const [command, ...expected] = step.split('\n')
+      const { stdout } = await run('sh', ['-c', command!], { env: environment })
+      assert.equal(stdout.trimEnd(), expected.join('\n').trimEnd(), command)
+    }
+  })
+
+  test('lists every error', () => {
+    const listed = [...readme.matchAll(/^\| (\d{5}) \|/gm)].map(([, error]) => Number(error))
+    assert.deepEqual(listed, Object.values(ERRORS).map(({ error }) => error).sort())
+  })
+})
