@@ -15,7 +15,7 @@ export function parseNewPlant(value: JsonValue): NewPlant {
   let name: JsonValue | undefined
   let tag: JsonValue | undefined
   const repeated: string[] = []
-  for (const member of value.members) {
+  for (let member = value.first; member !== undefined; member = member.next) {
     if (member.name === 'id') {
       if (id !== undefined) repeated.push('id')
       id = member.value
