@@ -8,7 +8,7 @@ import { checkContent } from './http/content.ts'
 import { HttpError } from './http/errors.ts'
 import { readHeaderFields, type HeaderFields } from './http/header-fields.ts'
 import { parseInt64 } from './http/int64.ts'
-import { JsonObject, readJson } from './http/json.ts'
+import { readJson } from './http/json.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
 import { respond, type Answer } from './http/respond.ts'
@@ -128,7 +128,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     checkContent(fields.contentType, fields.contentEncoding)
     const body = takeParsedBody(request, maxBodyBytes) ?? (await readBody(request, fields.contentLength, maxBodyBytes))
     if (body === undefined) return undefined
-    const plant = parseNewPlant(body instanceof JsonObject ? body : readJson(body))
+    const plant = parseNewPlant(readJson(body))
     checkRules(plant)
     return andThen(store.create(owner, plant), (isCreated) => {
       if (!isCreated) throw new HttpError('idTaken')

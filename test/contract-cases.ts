@@ -166,8 +166,8 @@ const CONTENT: readonly ContractCase[] = [
 const plant = (body: string): ContractCase['request'] => (token) => post(token, body)
 
 const BODIES: readonly ContractCase[] = [
-  row('an empty body', plant(''), refused(40001, 'The body is empty; JSON was expected.')),
-  row('a body cut short', plant('{"id":1,'), refused(40001, 'The body ends too early.')),
+  row('an empty body', plant(''), refused(40001, 'The body is empty: expected a value at byte 0.')),
+  row('a body cut short', plant('{"id":1,'), refused(40001, 'The body ends too early: expected a name in double quotes at byte 8.')),
   row('a body that is no object', plant('[1,2]'), refused(40002, 'The body must be a JSON object with the members id, name and, if wanted, tag.')),
   row('nothing of a plant', plant('{}'), notPlant(NEEDS_ID, NEEDS_NAME)),
   row('every member wrong', plant('{"id":"1","name":null,"tag":null}'), notPlant(NEEDS_ID, NEEDS_NAME, NEEDS_TAG)),

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { HttpError } from './errors.ts'
-import { JsonObject } from './json.ts'
 
 /**
- * Reads the body of a request, once its header says that it may fit. Bytes are counted as they come; what the request says of its length is not believed.
+ * Reads the body of a request, once its header says that it may fit. Bytes are counted as they come; what the request
+ * says of its length is not believed.
  * @returns undefined where the client went away before its body was complete
  * @throws HttpError 41300 as soon as there are more than `maxBytes` bytes
  */
@@ -13,10 +13,7 @@ export function readBody(
   maxBytes: number,
 ): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
-    function refuse(): void {
-      reject(new HttpError('bodyTooLarge', `The body is larger than ${maxBytes} bytes.`))
-    }
-    if (contentLength > maxBytes) return refuse()
+    if (contentLength > maxBytes) return reject(bodyTooLarge(maxBytes))
 
     const chunks: Buffer[] = []
     let length = 0
@@ -27,7 +24,7 @@ export function readBody(
         chunks.push(chunk)
       } else {
         request.off('data', onData)
-        refuse()
+        reject(bodyTooLarge(maxBytes))
       }
     }
     request.on('data', onData)
@@ -43,19 +40,25 @@ export function readBody(
  * @returns undefined where nothing of the request was read yet
  * @throws HttpError 41300; TypeError, which says what the host should do, where what the parser left is not exact
  */
-export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | JsonObject | undefined {
+export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {
   if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
-  const { body } = request as { body?: unknown }
-  if (typeof body === 'string' || body instanceof Uint8Array) {
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body
-    if (bytes.length > maxBytes) throw new HttpError('bodyTooLarge', `The body is larger than ${maxBytes} bytes.`)
-    return bytes
+  const bytes = encodeParsed((request as { body?: unknown }).body)
+  if (bytes === undefined) {
+    throw new TypeError('The body was read before the service saw it: mount plant-store before the body parser')
   }
+  if (bytes.length > maxBytes) throw bodyTooLarge(maxBytes)
+  return bytes
+}
+
+function encodeParsed(body: unknown): Uint8Array | undefined {
+  if (body instanceof Uint8Array) return body
+  if (typeof body === 'string') return Buffer.from(body)
   // A parser that went through doubles has rounded every id beyond 2^53.
-  if (typeof body === 'object' && body !== null && 'id' in body && Number.isSafeInteger(body.id)) {
-    const members = Object.entries({ ...body, id: BigInt(body.id as number) })
-    return new JsonObject(members.map(([name, value]) => ({ name, value })))
-  }
-  throw new TypeError('The body was read before the service saw it: mount plant-store before the body parser')
+  const isExact = typeof body === 'object' && body !== null && 'id' in body && Number.isSafeInteger(body.id)
+  return isExact ? Buffer.from(JSON.stringify(body)) : undefined
+}
+
+function bodyTooLarge(maxBytes: number): HttpError {
+  return new HttpError('bodyTooLarge', `The body is larger than ${maxBytes} bytes.`)
 }
