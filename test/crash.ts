@@ -1,0 +1,15 @@
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { runCrashCycles } from './crash-cycles.ts'
+
+const { values } = parseArgs({
+  options: {
+    cycles: { type: 'string', default: '200' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 32) },
+  },
+})
+
+console.log(`${values.cycles} cycles with seed ${values.seed}`)
+const report = await runCrashCycles(Number(values.cycles), Number(values.seed))
+console.log(report)
+if (report.lostCreates.length + report.undoneDeletes.length + report.unsent.length > 0) process.exitCode = 1
