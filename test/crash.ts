@@ -12,4 +12,5 @@ const { values } = parseArgs({
 console.log(`${values.cycles} cycles with seed ${values.seed}`)
 const report = await runCrashCycles(Number(values.cycles), Number(values.seed))
 console.log(report)
-if (report.lostCreates.length + report.undoneDeletes.length + report.unsent.length > 0) process.exitCode = 1
+const wrong = report.lostCreates.length + report.undoneDeletes.length + report.unsent.length
+if (wrong > 0 || report.creates === 0) process.exitCode = 1

@@ -363,6 +363,17 @@ test('leaves a database open that it was handed', { skip }, async (t) => {
   assert.equal(handle.prepare('SELECT * FROM plants').all().length, 1)
 })
 
+test('is backed up by VACUUM INTO while it serves', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  await store.create('owner', plant(1n))
+  const later = store.create('owner', plant(2n))
+  change(path, `VACUUM INTO '${path}.backup'`)
+  assert.equal(await later, true)
+  assert.deepEqual(await idsOf(sqliteStore(open(t, `${path}.backup`)), 'owner'), [1n])
+})
+
 test('takes a database in memory, and says so where it fails', { skip }, async (t) => {
   const handle = open(t, ':memory:')
   const store = sqliteStore(handle)
