@@ -1,4 +1,4 @@
-import type { NewPlant } from '../plant.ts'
+import { EncodedPlant, type NewPlant } from '../plant.ts'
 import type { Page, Store } from '../store.ts'
 import { Batcher } from './batch.ts'
 import { isBusy, SqliteConnection } from './sqlite-connection.ts'
@@ -20,11 +20,10 @@ export interface SqliteStoreOptions {
 /** Writes within a transaction; says whether there was something to change. */
 type Write = () => boolean
 
-interface Row {
-  readonly id: bigint
-  readonly name: string
-  readonly tag: string | null
-}
+/** Has SQLite make the JSON text that is answered: a page takes three quarters of the time of encoding it here. */
+const SELECT = `
+  SELECT id, iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)) AS json
+  FROM plants WHERE owner = ?`
 
 /**
  * Keeps plants in an SQLite file, through kill -9 and power loss: an operation settles once it is committed
@@ -45,8 +44,8 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
   const connection = new SqliteConnection(source, busyTimeoutMs)
   const insert = connection.prepare('INSERT INTO plants VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
-  const first = connection.prepare('SELECT id, name, tag FROM plants WHERE owner = ? ORDER BY id LIMIT ?')
-  const next = connection.prepare('SELECT id, name, tag FROM plants WHERE owner = ? AND id > ? ORDER BY id LIMIT ?')
+  const first = connection.prepare(`${SELECT} ORDER BY id LIMIT ?`)
+  const next = connection.prepare(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
   const probe = connection.prepare('SELECT 1 FROM plants LIMIT 1')
 
   const writes = new Batcher<Write, boolean>((group) => commit(connection, group), {
@@ -61,8 +60,10 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
     },
 
     list(owner: string, { limit, after }: Page): Promise<NewPlant[]> {
-      const read = () => (after === undefined ? first.all(owner, limit) : next.all(owner, after, limit))
-      return connection.whenFree(() => (read() as Row[]).map(toPlant))
+      return connection.whenFree(() => {
+        const rows = after === undefined ? first.all(owner, limit) : next.all(owner, after, limit)
+        return (rows as Pick<EncodedPlant, 'id' | 'json'>[]).map(({ id, json }) => new EncodedPlant(id, json))
+      })
     },
 
     delete(owner: string, id: bigint): Promise<boolean> {
@@ -89,10 +90,6 @@ async function commit(connection: SqliteConnection, group: readonly Write[]): Pr
     if (group.length === 1 || isBusy((error as Error).cause)) throw error
     return Promise.allSettled(group.map((write) => connection.whenFree(() => connection.transaction(write))))
   }
-}
-
-function toPlant({ id, name, tag }: Row): NewPlant {
-  return tag === null ? { id, name } : { id, name, tag }
 }
 
 function checkWhole(option: string, value: number, least: number): void {
