@@ -85,11 +85,12 @@ async function startService(path: string): Promise<Service> {
   const settings = { PORT: '0', PLANT_STORE_URL: `sqlite:${path}`, PLANT_STORE_TOKENS: `owner:${TOKEN}` }
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...loader, SERVER], {
     env: { ...process.env, ...settings },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exited = once(child, 'exit')
   const origin = await new Promise<string>((resolve, reject) => {
     let printed = ''
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (printed += chunk))
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       printed += chunk
       const [, found] = /^plant-store listening on (http:.*)$/m.exec(printed) ?? []
