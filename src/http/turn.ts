@@ -1,11 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** How many requests wait for their turn, for each connection that has any. */
+const waiting = new WeakMap<Socket, number>()
 
 /**
  * Carries out the requests that a connection pipelines one after another (RFC 9112 section 9.3.2). Node announces a
  * request as soon as it has arrived, and gives its response the socket once all earlier ones are answered; after an
  * answer that closes the connection it gives it to none.
+ *
+ * While a request waits, no more is read from its connection. So a client that sends without end makes the service
+ * keep what one read of the socket brings, 64 KiB, and the rest stays in the network.
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): void {
-  if (response.socket !== null) return carryOut()
-  response.once('socket', carryOut)
+  // One that the host has answered will not be given the socket again.
+  if (response.socket !== null || response.writableEnded) return carryOut()
+
+  const { socket } = request
+  const before = waiting.get(socket) ?? 0
+  if (before === 0) socket.on('resume', pause).pause()
+  waiting.set(socket, before + 1)
+
+  response.once('socket', () => {
+    const left = waiting.get(socket)! - 1
+    waiting.set(socket, left)
+    if (left === 0) socket.off('resume', pause).resume()
+    carryOut()
+  })
+}
+
+/** Node reads on whenever a message is complete or a response is sent, and says so before the first byte comes. */
+function pause(this: Socket): void {
+  this.pause()
 }
