@@ -6,8 +6,8 @@ const waiting = new WeakMap<Socket, number>()
 
 /**
  * Carries out the requests that a connection pipelines one after another (RFC 9112 section 9.3.2). Node announces a
- * request as soon as it has arrived, and gives its response the socket once all earlier ones are answered; after an
- * answer that closes the connection it gives it to none.
+ * request as soon as it has arrived, and gives its response the socket once all earlier ones are answered. None is
+ * carried out after an answer that closes the connection, or after the client has gone.
  *
  * While a request waits, no more is read from its connection. So a client that sends without end makes the service
  * keep what one read of the socket brings, 64 KiB, and the rest stays in the network.
@@ -25,7 +25,8 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
     const left = waiting.get(socket)! - 1
     waiting.set(socket, left)
     if (left === 0) socket.off('resume', pause).resume()
-    carryOut()
+    // Node 20 and 22 hand on a connection that is lost as well.
+    if (socket.writable) carryOut()
   })
 }
 

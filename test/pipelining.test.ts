@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { createPlantStore, memoryStore, type Store } from '../src/index.ts'
+import { heapUsed } from './heap.ts'
+import { openSocket, receive } from './raw-socket.ts'
+import { del, get, send, serve, servePlants } from './service.ts'
+
+const AUTHORIZATION = 'Host: a\r\nAuthorization: Bearer ada\r\n'
+
+function postBytes(id: number, fields = ''): string {
+  const body = `{"id":${id},"name":"plant ${id}"}`
+  return `POST /plants HTTP/1.1\r\n${AUTHORIZATION}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n${fields}\r\n${body}`
+}
+
+function deleteBytes(id: number, fields = ''): string {
+  return `DELETE /plants/${id} HTTP/1.1\r\n${AUTHORIZATION}${fields}\r\n`
+}
+
+const CLOSE = 'Connection: close\r\n'
+
+/** A store whose calls wait until they are let go, one by one. */
+function heldStore(): { store: Store; calls: string[]; release: () => void } {
+  const calls: string[] = []
+  const held: (() => void)[] = []
+  async function hold<T>(call: string, answer: () => T | Promise<T>): Promise<T> {
+    calls.push(call)
+    await new Promise<void>((resolve) => held.push(resolve))
+    return answer()
+  }
+  const memory = memoryStore()
+  const store: Store = {
+    create: (owner, plant) => hold(`create ${plant.id}`, () => memory.create(owner, plant)),
+    list: (owner, page) => hold('list', () => memory.list(owner, page)),
+    delete: (owner, id) => hold(`delete ${id}`, () => memory.delete(owner, id)),
+  }
+  return { store, calls, release: () => held.shift()!() }
+}
+
+const ada = (token: string): string => token
+
+test('10,000 pipelined requests are answered in order, carried out one at a time, and take little memory', async (t) => {
+  const count = 10_000
+  let running = 0
+  let most = 0
+  let heap = 0
+  const memory = memoryStore()
+  const store: Store = {
+    ...memory,
+    async create(owner, plant) {
+      most = Math.max(most, ++running)
+      await setImmediate()
+      if (plant.id % 1000n === 0n) heap = Math.max(heap, heapUsed())
+      running--
+      return memory.create(owner, plant)
+    },
+  }
+  const server = await servePlants(t, { store })
+  const socket = await openSocket(server)
+  const bytes = Array.from({ length: count }, (_, id) => postBytes(id, id === count - 1 ? CLOSE : '')).join('')
+  const before = heapUsed()
+
+  socket.write(bytes)
+  const answers = await receive(socket)
+
+  assert.deepEqual(answers.map(({ status, body }) => `${status} ${body}`), Array.from({ length: count }, (_, id) => `200 {"name":"plant ${id}"}`))
+  assert.equal(most, 1)
+  assert.ok(heap - before < 32 * 2 ** 20, `the heap grew by ${heap - before} bytes`)
+})
+
+test('no more is read of a connection while its requests wait', async (t) => {
+  const { store, calls } = heldStore()
+  const service = createPlantStore({ authenticate: ada, store })
+  let announced = 0
+  let bytesRead = (): number => 0
+  const server = await serve(t, (request, response) => {
+    if (request.method === 'DELETE') {
+      announced++
+      bytesRead = () => request.socket.bytesRead
+    }
+    service(request, response)
+  })
+  const socket = await openSocket(server)
+
+  socket.write(deleteBytes(1).repeat(200_000))
+  // Each of these is more turns of the event loop, in which the connection could be read.
+  for (let i = 0; i < 50; i++) await send(server, get('bob', '/nothing'))
+
+  assert.deepEqual(calls, ['delete 1'])
+  assert.ok(bytesRead() <= 2 * 65_536, `${bytesRead()} bytes were read`)
+  assert.ok(announced <= 2 * 1000, `${announced} requests were taken in`)
+  socket.destroy()
+})
+
+test('a connection is read on once no request waits', async (t) => {
+  const server = await servePlants(t)
+  const socket = await openSocket(server)
+  for (const round of [1, 2, 3]) {
+    const answers = receive(socket, 3)
+    socket.write(postBytes(round) + postBytes(round) + deleteBytes(round))
+    assert.deepEqual((await answers).map(({ status }) => status), [200, 409, 204])
+  }
+  socket.destroy()
+})
+
+test('a request whose turn comes before the rest of its body is carried out', async (t) => {
+  const { store, calls, release } = heldStore()
+  const server = await servePlants(t, { store })
+  const socket = await openSocket(server)
+  const last = postBytes(2)
+  const answers = receive(socket, 2)
+
+  socket.write(postBytes(1) + last.slice(0, -5))
+  await until(() => calls.length === 1)
+  socket.write(last.slice(-5))
+  release()
+  await until(() => calls.length === 2)
+  release()
+
+  assert.deepEqual((await answers).map(({ body }) => body), ['{"name":"plant 1"}', '{"name":"plant 2"}'])
+  socket.destroy()
+})
+
+test('no request is carried out after an answer that closes the connection', async (t) => {
+  const memory = memoryStore()
+  const service = createPlantStore({ authenticate: ada, store: memory })
+  const server = await serve(t, (request, response) => {
+    if (request.url === '/plants/2') response.setHeader('Connection', 'close')
+    service(request, response)
+  })
+  for (const id of [1n, 2n, 3n]) await memory.create('ada', { id, name: '' })
+  const socket = await openSocket(server)
+
+  socket.write(deleteBytes(1) + deleteBytes(2) + deleteBytes(3))
+  const answers = await receive(socket)
+
+  assert.deepEqual(answers.map(({ status }) => status), [204, 204])
+  assert.equal((await send(server, del('ada', '3'))).status, 204)
+})
+
+test('no request is carried out whose client went before its turn', async (t) => {
+  const { store, calls, release } = heldStore()
+  let isGone = false
+  const server = await servePlants(t, { store })
+  server.once('connection', (connection: Socket) => connection.on('close', () => { isGone = true }))
+  const socket = await openSocket(server)
+
+  socket.write(deleteBytes(1) + deleteBytes(2))
+  await until(() => calls.length === 1)
+  socket.resetAndDestroy()
+  release()
+  await until(() => isGone)
+
+  const next = send(server, get('ada'))
+  await until(() => calls.length === 2)
+  release()
+  assert.equal((await next).status, 200)
+  assert.deepEqual(calls, ['delete 1', 'list'])
+})
+
+test('a request waits for those before it that the host answers', async (t) => {
+  let answerHost: (() => void) | undefined
+  const { store, calls, release } = heldStore()
+  const service = createPlantStore({ authenticate: ada, store })
+  const server = await serve(t, (request, response) => {
+    if (request.url !== '/slow') return service(request, response)
+    answerHost = () => response.end('slow')
+  })
+  const socket = await openSocket(server)
+  const answers = receive(socket, 2)
+
+  socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n' + postBytes(1))
+  await until(() => answerHost !== undefined)
+  assert.deepEqual(calls, [])
+  answerHost?.()
+  await until(() => calls.length === 1)
+  release()
+
+  assert.deepEqual((await answers).map(({ body }) => body), ['slow', '{"name":"plant 1"}'])
+  socket.destroy()
+})
+
+test('a response that the host has ended holds nothing up', async (t) => {
+  const service = createPlantStore({ authenticate: ada })
+  const server = await serve(t, (request, response) => {
+    if (request.url !== '/plants/1') return service(request, response)
+    response.on('finish', () => service(request, response)).end('the host')
+  })
+  const socket = await openSocket(server)
+  const first = receive(socket, 1)
+  socket.write(deleteBytes(1))
+  assert.deepEqual((await first).map(({ body }) => body), ['the host'])
+  const second = receive(socket, 1)
+  socket.write(deleteBytes(2))
+  assert.deepEqual((await second).map(({ status }) => status), [404])
+  socket.destroy()
+})
+
+/** Lets the event loop turn until it is so. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await setImmediate()
+}

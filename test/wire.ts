@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+
+/** An answer as it stands on the wire. */
+export interface WireAnswer {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+/**
+ * Reads the answers that a server wrote on one connection, as strictly as RFC 9112 puts it.
+ * @param isHead whether the answers may be those to HEAD, which announce a body and have none
+ * @returns the answers that are there in full, and what is left
+ * @throws AssertionError where the bytes are not HTTP
+ */
+export function readAnswers(bytes: Buffer, isHead = false): { answers: readonly WireAnswer[]; rest: Buffer } {
+  const answers: WireAnswer[] = []
+  let rest = bytes
+  while (rest.length > 0) {
+    const headEnd = rest.indexOf('\r\n\r\n')
+    if (headEnd === -1) break
+    const head = readHead(rest.toString('latin1', 0, headEnd))
+    const body = readBody(head, rest.subarray(headEnd + 4), isHead)
+    if (body === undefined) break
+    answers.push({ ...head, body: body.text })
+    rest = body.rest
+  }
+  return { answers, rest }
+}
+
+type Head = Pick<WireAnswer, 'status' | 'headers'>
+
+function readHead(text: string): Head {
+  const [statusLine = '', ...lines] = text.split('\r\n')
+  const status = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\t\x20-\x7e]*$/.exec(statusLine)?.[1]
+  assert.ok(status !== undefined, `no status line: ${JSON.stringify(statusLine)}`)
+  const headers = new Map<string, string>()
+  for (const line of lines) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+): ([\t\x20-\x7e]*)$/.exec(line) ?? []
+    assert.ok(name !== undefined && value !== undefined, `no header field: ${JSON.stringify(line)}`)
+    assert.ok(!headers.has(name.toLowerCase()), `${name} is given twice`)
+    headers.set(name.toLowerCase(), value)
+  }
+  return { status: Number(status), headers }
+}
+
+interface Body {
+  readonly text: string
+  readonly rest: Buffer
+}
+
+function readBody({ status, headers }: Head, bytes: Buffer, isHead: boolean): Body | undefined {
+  const none = { text: '', rest: bytes }
+  if (status < 200 || status === 204) return none
+  // No body of ours or of Node begins like an answer.
+  if (isHead && (bytes.length === 0 || bytes.toString('latin1', 0, 5) === 'HTTP/')) return none
+  if (headers.get('transfer-encoding') === 'chunked') return readChunks(bytes)
+  // Node sends the answers of its own parser without a length, and closes.
+  const length = Number(headers.get('content-length') ?? 0)
+  return bytes.length < length ? undefined : { text: bytes.toString('utf8', 0, length), rest: bytes.subarray(length) }
+}
+
+function readChunks(bytes: Buffer): Body | undefined {
+  const pieces: Buffer[] = []
+  let rest = bytes
+  for (;;) {
+    const lineEnd = rest.indexOf('\r\n')
+    if (lineEnd === -1) return undefined
+    const size = rest.toString('latin1', 0, lineEnd)
+    assert.match(size, /^[0-9a-f]{1,8}$/, 'no chunk size')
+    const end = lineEnd + 2 + parseInt(size, 16)
+    if (rest.length < end + 2) return undefined
+    assert.equal(rest.toString('latin1', end, end + 2), '\r\n', 'no end of a chunk')
+    pieces.push(rest.subarray(lineEnd + 2, end))
+    rest = rest.subarray(end + 2)
+    if (size === '0') return { text: Buffer.concat(pieces).toString(), rest }
+  }
+}
