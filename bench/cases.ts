@@ -1,0 +1,93 @@
+import { ERRORS } from '../src/http/errors.ts'
+import { type Contestant, FLOOR, NATIVE, PEERS, PLANT_STORE } from './contestants.ts'
+import type { Answer } from './response-reader.ts'
+
+/** One thing that a service is asked to do, over and over. */
+export interface Case {
+  readonly name: string
+  /** Who takes part. The first is what the others are compared with. */
+  readonly contestants: readonly Contestant[]
+  /** How many plants are created beforehand. */
+  readonly seeds: number | 'one for each request'
+  /** The nth request that does so. */
+  readonly seed: (n: number) => string
+  /** The nth request of the run. */
+  readonly request: (n: number) => string
+  /** What each of those must be answered. */
+  readonly answer: Required<Answer>
+}
+
+/** As long as the random tokens that the service makes. */
+export const TOKEN = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCi'
+const WRONG_TOKEN = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCj'
+
+/** What every contestant answers to a wrong token. */
+export const REFUSAL = { error: ERRORS.tokenRefused.error, message: ERRORS.tokenRefused.message }
+
+/** More than any list asks for, so that each is cut short. */
+const LISTED = 2000
+
+const member = (name: string): string => `"name":"${name}","tag":"tropical"}`
+
+function create(id: number, name: string): string {
+  const body = `{"id":${id},${member(name)}`
+  return `POST /plants HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${TOKEN}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+function withoutBody(method: string, target: string, token = TOKEN): string {
+  return `${method} ${target} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n\r\n`
+}
+
+/** Each of 2^29 ids of nine digits once, in no order that helps a store: an odd factor permutes the residues. */
+const scatteredId = (n: number): number => 100_000_000 + (Math.imul(n, 0x9e3779b1) & 0x1fffffff)
+
+const createScattered = (n: number): string => create(scatteredId(n), 'Monstera deliciosa')
+
+const onMemory = { contestants: [FLOOR, NATIVE, PLANT_STORE, ...PEERS] }
+
+function list(limit: number): Case {
+  const request = withoutBody('GET', `/plants?limit=${limit}`)
+  const name = (n: number): string => `Monstera deliciosa ${n}`
+  const plants = Array.from({ length: limit }, (_, n) => `{${member(name(n))}`)
+  return {
+    ...onMemory,
+    name: `list-${limit}`,
+    seeds: LISTED,
+    seed: (n) => create(100_000_000 + n, name(n)),
+    request: () => request,
+    answer: { status: 200, body: Buffer.from(`[${plants.join()}]`) },
+  }
+}
+
+const wrongTokenRequest = withoutBody('GET', '/plants?limit=10', WRONG_TOKEN)
+
+export const CASES: readonly Case[] = [
+  list(10),
+  list(100),
+  list(1000),
+  {
+    ...onMemory,
+    name: 'create',
+    seeds: 0,
+    seed: createScattered,
+    request: createScattered,
+    answer: { status: 200, body: Buffer.from(`{${member('Monstera deliciosa')}`) },
+  },
+  {
+    ...onMemory,
+    name: 'delete',
+    seeds: 'one for each request',
+    seed: createScattered,
+    request: (n) => withoutBody('DELETE', `/plants/${scatteredId(n)}`),
+    answer: { status: 204, body: Buffer.alloc(0) },
+  },
+  {
+    ...onMemory,
+    name: 'unauthorized',
+    seeds: 0,
+    seed: createScattered,
+    request: () => wrongTokenRequest,
+    answer: { status: 401, body: Buffer.from(JSON.stringify(REFUSAL)) },
+  },
+]

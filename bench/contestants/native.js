@@ -1,0 +1,60 @@
+// What a good engineer writes by hand on node:http, without the checks of the contract.
+import { createServer } from 'node:http'
+
+export default function listen({ token, refusal }) {
+  const authorization = `Bearer ${token}`
+  const plants = new Map()
+
+  function list(res, url) {
+    const limit = Number(url.searchParams.get('limit') ?? Infinity)
+    const page = []
+    for (const plant of plants.values()) {
+      if (page.length >= limit) break
+      page.push(plant)
+    }
+    send(res, 200, page)
+  }
+
+  function create(res, text) {
+    let id, plant
+    try {
+      const { id: given, name, tag } = JSON.parse(text)
+      id = given
+      plant = { name, tag }
+    } catch {
+      return send(res, 400, { error: 40001, message: 'The body is not JSON.' })
+    }
+    if (plants.has(id)) return send(res, 409, { error: 40900, message: 'The id is taken.' })
+    plants.set(id, plant)
+    send(res, 200, plant)
+  }
+
+  function remove(res, id) {
+    if (plants.delete(id)) res.writeHead(204).end()
+    else send(res, 404, { error: 40401, message: 'No such plant.' })
+  }
+
+  return createServer((req, res) => {
+    if (req.headers.authorization !== authorization) {
+      return send(res, 401, refusal, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
+    }
+    const url = new URL(req.url, 'http://localhost')
+    if (url.pathname === '/plants' && req.method === 'GET') {
+      list(res, url)
+    } else if (url.pathname === '/plants' && req.method === 'POST') {
+      const chunks = []
+      req.on('data', (chunk) => chunks.push(chunk))
+      req.on('end', () => create(res, Buffer.concat(chunks).toString()))
+    } else if (url.pathname.startsWith('/plants/') && req.method === 'DELETE') {
+      remove(res, Number(url.pathname.slice('/plants/'.length)))
+    } else {
+      send(res, 404, { error: 40400, message: 'There is nothing here.' })
+    }
+  }).listen(0, '127.0.0.1')
+}
+
+function send(res, status, value, headers) {
+  const body = JSON.stringify(value)
+  res.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), ...headers })
+  res.end(body)
+}

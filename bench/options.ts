@@ -1,0 +1,82 @@
+import { parseArgs } from 'node:util'
+import { type Case, CASES } from './cases.ts'
+import { PEERS } from './contestants.ts'
+import type { Settings } from './measure.ts'
+
+export interface Options extends Settings {
+  readonly help: boolean
+  readonly json: boolean
+  readonly rounds: number
+  readonly cases: readonly Case[]
+  /** Names of the peers that take part. */
+  readonly against: ReadonlySet<string>
+}
+
+const caseNames = CASES.map(({ name }) => name)
+const peerNames = PEERS.map(({ name }) => name)
+
+export const HELP = `Usage: npm run bench -- [options]
+
+Measures what a request costs: each contestant in a process of its own, in turn, in several rounds.
+
+  --case <names>        only these of ${caseNames.join(', ')}
+  --against <names>     also these of ${peerNames.join(', ')}; "peers" is all of them
+  --connections <n>     keep-alive connections (64)
+  --pipelining <n>      requests that a connection sends ahead of their answers (1)
+  --duration <seconds>  time that a run is measured (2)
+  --rounds <n>          runs of each contestant, of which the median is shown (5)
+  --profile <folder>    writes a CPU profile of each server into the folder
+  --json                prints every round as JSON in place of the tables
+  --help                prints this
+
+Names are separated by commas.`
+
+/** @throws TypeError that says which option is wrong, and what it takes */
+export function parseOptions(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      help: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      case: { type: 'string', default: caseNames.join() },
+      against: { type: 'string', default: '' },
+      connections: { type: 'string', default: '64' },
+      pipelining: { type: 'string', default: '1' },
+      duration: { type: 'string', default: '2' },
+      rounds: { type: 'string', default: '5' },
+      profile: { type: 'string' },
+    },
+  })
+  const cases = new Set(names('case', values.case, caseNames))
+  const against = names('against', values.against, ['peers', ...peerNames])
+  return {
+    help: values.help,
+    json: values.json,
+    cases: CASES.filter(({ name }) => cases.has(name)),
+    against: new Set(against.includes('peers') ? peerNames : against),
+    connections: count('connections', values.connections),
+    pipelining: count('pipelining', values.pipelining),
+    duration: positive('duration', values.duration),
+    rounds: count('rounds', values.rounds),
+    profiles: values.profile,
+  }
+}
+
+function names(option: string, text: string, known: readonly string[]): string[] {
+  const given = text.split(',').filter((name) => name !== '')
+  const wrong = given.find((name) => !known.includes(name))
+  if (wrong !== undefined) throw new TypeError(`--${option} takes ${known.join(', ')}; not "${wrong}"`)
+  return given
+}
+
+function positive(option: string, text: string): number {
+  const value = Number(text)
+  if (!(value > 0 && value < Infinity)) throw new TypeError(`--${option} takes a number above 0; not "${text}"`)
+  return value
+}
+
+function count(option: string, text: string): number {
+  const value = positive(option, text)
+  if (!Number.isInteger(value)) throw new TypeError(`--${option} takes a whole number; not "${text}"`)
+  return value
+}
