@@ -1,0 +1,22 @@
+// Making the text of a page out of plants that keep theirs, against JSON.stringify of plain objects.
+import { encodePlant } from '../../dist/plant.js'
+import { memoryStore } from '../../dist/stores/memory.js'
+import { compare } from './compare.ts'
+
+for (const length of [10, 100, 999]) {
+  const store = memoryStore()
+  const plants = []
+  for (let n = 0; n < length; n++) {
+    const plant = { name: `Monstera deliciosa ${n}`, tag: 'tropical' }
+    plants.push(plant)
+    store.create('bench', { id: BigInt(n), ...plant })
+  }
+  const page = store.list('bench', { limit: 1000 })
+  const encodeList = () => `[${page.map(encodePlant).join()}]`
+  if (encodeList() !== JSON.stringify(plants)) throw new Error('the two texts differ')
+
+  compare(`a page of ${length} as text, and its length in bytes`, {
+    'JSON.stringify(plants)': () => Buffer.byteLength(JSON.stringify(plants)),
+    'the texts joined': () => Buffer.byteLength(encodeList()),
+  })
+}

@@ -1,0 +1,67 @@
+// The memory store by its size: what a page and a create cost must not grow with it.
+import { memoryStore } from '../../dist/stores/memory.js'
+import { compare, print } from './compare.ts'
+
+const OWNER = 'bench'
+const SIZES = [1e3, 1e4, 1e5, 1e6]
+
+/** Each of 2^29 ids once, in no order: an odd factor permutes the residues. */
+const scattered = (n) => BigInt(Math.imul(n, 0x9e3779b1) & 0x1fffffff)
+const inOrder = (n) => BigInt(n)
+const plant = (id) => ({ id, name: 'Monstera deliciosa', tag: 'tropical' })
+
+function filled(size, idOf) {
+  const store = memoryStore()
+  for (let n = 0; n < size; n++) store.create(OWNER, plant(idOf(n)))
+  return store
+}
+
+/** Of this many plants, the highest tenth. */
+function thinned(size) {
+  const store = filled(size, inOrder)
+  for (let n = 0; n < size * 0.9; n++) store.delete(OWNER, inOrder(n))
+  return store
+}
+
+for (const [state, make, range] of [
+  ['ids in order', (size) => filled(size, inOrder), (size) => [0, size]],
+  ['ids in no order', (size) => filled(size, scattered), () => [0, 2 ** 29]],
+  ['the lowest 90 % deleted', thinned, (size) => [size * 0.9, size]],
+]) {
+  const first = {}
+  const anywhere = {}
+  for (const size of SIZES) {
+    const store = make(size)
+    const [from, to] = range(size)
+    // From places all over the store, though not so near its end that the page is short.
+    const cursors = Array.from({ length: 1021 }, (_, n) => BigInt(Math.floor(from + (to - from) * 0.85 * (n / 1021))))
+    let turn = 0
+    first[`${size} plants`] = () => store.list(OWNER, { limit: 100 })
+    anywhere[`${size} plants`] = () => store.list(OWNER, { limit: 100, after: cursors[(turn = (turn + 367) % 1021)] })
+  }
+  compare(`the first page of 100, ${state}`, first)
+  compare(`a page of 100 from anywhere, ${state}`, anywhere)
+}
+
+for (const [order, idOf] of [['in order', inOrder], ['in no order', scattered]]) {
+  print(`a create, ids ${order}, beside`, SIZES.map((size) => {
+    const store = filled(size, idOf)
+    return { name: `${size} plants`, times: Array.from({ length: 15 }, () => timeCreates(store, size, idOf)) }
+  }))
+}
+
+/** @returns nanoseconds of CPU time for one create; each is taken back, untimed, so that the store keeps its size */
+function timeCreates(store, size, idOf) {
+  const COUNT = 500
+  const BATCHES = 40
+  let time = 0
+  for (let batch = 0; batch < BATCHES; batch++) {
+    const plants = Array.from({ length: COUNT }, (_, n) => plant(idOf(size + batch * COUNT + n)))
+    const before = process.cpuUsage()
+    for (const created of plants) store.create(OWNER, created)
+    const { user, system } = process.cpuUsage(before)
+    time += user + system
+    for (const { id } of plants) store.delete(OWNER, id)
+  }
+  return (time * 1000) / (COUNT * BATCHES)
+}

@@ -1,0 +1,21 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+// Each in a process of its own: what one teaches the compiler and leaves to the collector is not another's.
+const FILES = ['json.js', 'bearer.js', 'encode.js', 'memory.js', 'million.ts', 'start.ts']
+
+const names = FILES.map((file) => file.slice(0, file.indexOf('.')))
+const wanted = process.argv.slice(2)
+const unknown = wanted.find((name) => !names.includes(name))
+if (unknown !== undefined) {
+  console.error(`There is no "${unknown}"; there are ${names.join(', ')}.`)
+  process.exit(2)
+}
+
+console.log(`node ${process.version}; CPU time of one operation, and its ratio to the first of its group`)
+for (const [i, file] of FILES.entries()) {
+  if (wanted.length > 0 && !wanted.includes(names[i] ?? '')) continue
+  const path = fileURLToPath(new URL(file, import.meta.url))
+  const { status } = spawnSync(process.execPath, ['--import', 'tsx', path], { stdio: 'inherit' })
+  if (status !== 0) process.exit(1)
+}

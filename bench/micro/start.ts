@@ -1,0 +1,46 @@
+// From starting a process to its first answer: the standalone service against a bare node:http script.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { Client } from '../load.ts'
+import { TOKEN } from '../cases.ts'
+import { print } from './compare.ts'
+
+const ROUNDS = 15
+
+const request = (): string => `GET /plants HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`
+const answer = { status: 200, body: Buffer.from('[]') }
+
+async function timeStart(file: string): Promise<number> {
+  const start = performance.now()
+  const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url))], {
+    env: { ...process.env, PORT: '0', PLANT_STORE_TOKENS: `bench:${TOKEN}` },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exit = once(child, 'exit')
+  try {
+    const client = await Client.connect(await portOf(child.stdout), 1)
+    await client.send({ request, answer, requests: 1 })
+    client.close()
+    return performance.now() - start
+  } finally {
+    child.kill()
+    await exit
+  }
+}
+
+async function portOf(output: AsyncIterable<Buffer>): Promise<number> {
+  let text = ''
+  for await (const chunk of output) {
+    text += chunk.toString()
+    const port = /listening on http:\/\/127\.0\.0\.1:(\d+)\n/.exec(text)?.[1]
+    if (port !== undefined) return Number(port)
+  }
+  throw new Error(`no address in ${JSON.stringify(text)}`)
+}
+
+const rows = ['bare-server.js', '../../dist/server.js'].map((file) => ({ name: file, times: [] as number[] }))
+for (let round = 0; round < ROUNDS; round++) {
+  for (const { name, times } of rows) times.push((await timeStart(name)) * 1e6)
+}
+print('from exec to the first answer', rows)
