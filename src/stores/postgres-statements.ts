@@ -1,0 +1,63 @@
+/** What a pool is asked, and the name under which its connections keep that prepared. */
+export interface Statement {
+  readonly name?: string
+  readonly text: string
+}
+
+/** The table that the store needs, for a host that makes its tables itself. */
+export const schema = `CREATE TABLE IF NOT EXISTS plant_store_plants (
+  owner text NOT NULL,
+  id bigint NOT NULL,
+  name text NOT NULL,
+  tag text,
+  PRIMARY KEY (owner, id)
+)`
+
+export const PING: Statement = { name: 'plant-store ping', text: 'SELECT 1' }
+
+// One plant has a statement of its own: unnest() and the sort would add a fifth to the time of a request
+// that has the store to itself (measured: 270 µs instead of 220).
+export const CREATE_ONE: Statement = {
+  name: 'plant-store create one',
+  text: `INSERT INTO plant_store_plants (owner, id, name, tag) VALUES ($1, $2, $3, $4)
+    ON CONFLICT DO NOTHING
+    RETURNING owner, id::text`,
+}
+
+// In the order of the key, so that statements of several processes wait for each other but never in a
+// circle; then in the order of arrival, so that the first create of an id is the one that stays.
+export const CREATE_MANY: Statement = {
+  name: 'plant-store create many',
+  text: `INSERT INTO plant_store_plants (owner, id, name, tag)
+    SELECT owner, id, name, tag
+    FROM unnest($1::text[], $2::int8[], $3::text[], $4::text[])
+      WITH ORDINALITY AS plants (owner, id, name, tag, position)
+    ORDER BY owner, id, position
+    ON CONFLICT DO NOTHING
+    RETURNING owner, id::text`,
+}
+
+export const DELETE_ONE: Statement = {
+  name: 'plant-store delete one',
+  text: `DELETE FROM plant_store_plants WHERE owner = $1 AND id = $2 RETURNING owner, id::text`,
+}
+
+// LIMIT leaves nothing out: it has the planner expect few keys, and look each of them up in the index. A plan
+// made while the table was small scans it otherwise, and goes on doing so when it has grown (measured
+// with 100,000 plants: 240 µs a plant instead of 4).
+export const DELETE_MANY: Statement = {
+  name: 'plant-store delete many',
+  text: `DELETE FROM plant_store_plants AS plants
+    USING (
+      SELECT owner, id FROM unnest($1::text[], $2::int8[]) AS keys (owner, id) ORDER BY owner, id LIMIT $3
+    ) AS keys
+    WHERE plants.owner = keys.owner AND plants.id = keys.id
+    RETURNING plants.owner, plants.id::text`,
+}
+
+// The ids leave as text, which is exact whatever parsers the host has set for int8.
+export const LIST: Statement = {
+  name: 'plant-store list',
+  text: `SELECT id::text, name, tag FROM plant_store_plants AS plants
+    WHERE owner = $1 AND id >= $2 ORDER BY plants.id LIMIT $3`,
+}

@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withDeadline } from '../deadline.ts'
+import type { NewPlant } from '../plant.ts'
+import { StoreUnavailableError } from '../store.ts'
+import type { Page, Store } from '../store.ts'
+import { Batcher } from './batch.ts'
+import type { Run } from './batch.ts'
+import { isConflict, isCreatedAlready, isRefusedValue, isTransient } from './postgres-failure.ts'
+import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, LIST, PING, schema } from './postgres-statements.ts'
+import type { Statement } from './postgres-statements.ts'
+
+export { schema }
+
+/** What is called of a pool of connections: a `Pool` of `pg`, or what behaves like one. */
+export interface Queryable {
+  query(query: Query): Promise<QueryResult>
+  /** Where the pool tells of a connection that broke while it was idle. */
+  on?(event: 'error', listener: (error: Error) => void): unknown
+  listenerCount?(event: 'error'): number
+}
+
+/** What a pool is asked. */
+export interface Query {
+  /** Under which a connection keeps the statement prepared; it is not kept where absent. */
+  name?: string
+  text: string
+  /** Strings, numbers and null, and arrays of these. */
+  values: unknown[]
+  rowMode: 'array'
+  /** After how many milliseconds without an answer `pg` gives the connection up. */
+  query_timeout: number
+}
+
+/** What a pool answers. */
+export interface QueryResult {
+  readonly rows: readonly Row[]
+}
+
+/** Options of {@link postgresStore}. */
+export interface PostgresStoreOptions {
+  /** Whether connections keep statements prepared; default true. Set to false behind a transaction pooler. */
+  readonly preparedStatements?: boolean
+  /** The most plants that are created, or deleted, by one statement; default 128. */
+  readonly maxBatch?: number
+  /** Statements that create plants, and statements that delete plants, which may be under way at once; default 2. */
+  readonly maxInFlight?: number
+  /**
+   * How long a statement may take, the wait for a connection included, in milliseconds; default 5,000. What
+   * arrives while all statements are under way may wait twice as long, which should not be more than the
+   * service's `storeTimeoutMs`.
+   */
+  readonly timeoutMs?: number
+}
+
+/** A store of plants in Postgres. */
+export interface PostgresStore extends Store {
+  create(owner: string, plant: NewPlant): Promise<boolean>
+  list(owner: string, page: Page): Promise<readonly NewPlant[]>
+  delete(owner: string, id: bigint): Promise<boolean>
+  ping(): Promise<void>
+  /** Makes the table of {@link schema} where there is none; any number of processes may do so at once. */
+  migrate(): Promise<void>
+}
+
+type Row = readonly unknown[]
+type PlantRow = readonly [id: string, name: string, tag: string | null]
+
+interface PlantKey {
+  readonly owner: string
+  readonly id: bigint
+}
+
+interface OwnedPlant extends PlantKey {
+  readonly plant: NewPlant
+}
+
+const MIN_ID = -(2n ** 63n)
+const MAX_ID = 2n ** 63n - 1n
+
+/** How often a statement is sent that another one was preferred to. */
+const MAX_ATTEMPTS = 5
+
+/**
+ * Keeps plants in Postgres, shared by any number of service processes. Plants that are created, or deleted,
+ * while statements are under way go together in the next one.
+ *
+ * The pool is the host's, who ends it. Its errors of idle connections are ignored where nobody listens to
+ * them, as the pool replaces such a connection; without a listener they would end the process.
+ * @param pool should have a `connectionTimeoutMillis`, so that it gives up a server that never answers
+ */
+export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
+  const { preparedStatements = true, maxBatch = 128, maxInFlight = 2, timeoutMs = 5000 } = options
+  if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined)
+
+  async function send(statement: Statement, values: unknown[]): Promise<readonly Row[]> {
+    const { name, text } = statement
+    const query: Query = { text, values, rowMode: 'array', query_timeout: timeoutMs }
+    if (preparedStatements && name !== undefined) query.name = name
+    for (let attempt = 1; ; attempt++) {
+      try {
+        // A pool without a connectionTimeoutMillis may wait for a connection for ever, and would take the
+        // batches with it.
+        const { rows } = await withDeadline(pool.query(query), timeoutMs, () =>
+          new Error(`No answer within ${timeoutMs} ms.`),
+        )
+        return rows
+      } catch (error) {
+        if (!isTransient(error)) throw error
+        if (!isConflict(error) || attempt === MAX_ATTEMPTS) {
+          throw new StoreUnavailableError('The database cannot be used now.', { cause: error })
+        }
+        await sleep(Math.random() * 2 ** attempt)
+      }
+    }
+  }
+
+  const creates = new Batcher<OwnedPlant, boolean>(
+    groupwise(async (plants) => {
+      const columns = [
+        plants.map(({ owner }) => owner),
+        plants.map(({ id }) => String(id)),
+        plants.map(({ plant }) => plant.name),
+        plants.map(({ plant }) => plant.tag ?? null),
+      ]
+      return plants.length === 1 ? send(CREATE_ONE, columns.flat()) : send(CREATE_MANY, columns)
+    }),
+    { maxRuns: maxInFlight, maxOperations: maxBatch },
+  )
+
+  const deletes = new Batcher<PlantKey, boolean>(
+    groupwise(async (keys) => {
+      const columns = [keys.map(({ owner }) => owner), keys.map(({ id }) => String(id))]
+      return keys.length === 1 ? send(DELETE_ONE, columns.flat()) : send(DELETE_MANY, [...columns, keys.length])
+    }),
+    { maxRuns: maxInFlight, maxOperations: maxBatch },
+  )
+
+  return {
+    create(owner, plant) {
+      return creates.add({ owner, id: plant.id, plant })
+    },
+
+    async list(owner, { limit, after }) {
+      if (after === MAX_ID) return []
+      const from = after === undefined ? MIN_ID : after + 1n
+      const rows = await send(LIST, [owner, String(from), limit])
+      return (rows as readonly PlantRow[]).map(readPlant)
+    },
+
+    delete(owner, id) {
+      return deletes.add({ owner, id })
+    },
+
+    async ping() {
+      await send(PING, [])
+    },
+
+    async migrate() {
+      try {
+        await send({ text: schema }, [])
+      } catch (error) {
+        if (!isCreatedAlready(error)) throw error
+      }
+    },
+  }
+}
+
+/**
+ * Carries out groups by one statement each. Where the server refuses a value, the group is halved until
+ * nothing but the operation with that value fails.
+ * @param send resolves to the keys of the plants that were created or deleted
+ */
+function groupwise<Operation extends PlantKey>(
+  send: (operations: readonly Operation[]) => Promise<readonly Row[]>,
+): Run<Operation, boolean> {
+  return async function run(operations): Promise<PromiseSettledResult<boolean>[]> {
+    try {
+      const changed = new Set((await send(operations)).map((row) => row.join(' ')))
+      return operations.map(({ owner, id }) => {
+        // The first operation on a plant is the one that did it; the others came too late.
+        return { status: 'fulfilled', value: changed.delete(`${owner} ${id}`) }
+      })
+    } catch (reason) {
+      if (operations.length > 1 && isRefusedValue(reason)) {
+        const half = Math.ceil(operations.length / 2)
+        return [...(await run(operations.slice(0, half))), ...(await run(operations.slice(half)))]
+      }
+      return operations.map(() => ({ status: 'rejected', reason }))
+    }
+  }
+}
+
+function readPlant([id, name, tag]: PlantRow): NewPlant {
+  return tag === null ? { id: BigInt(id), name } : { id: BigInt(id), name, tag }
+}

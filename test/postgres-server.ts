@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto'
+import { PGlite } from '@electric-sql/pglite'
+import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
+import { Client, Pool, type PoolConfig } from 'pg'
+
+const url = process.env['PLANT_STORE_TEST_POSTGRES_URL']
+
+/** Why a test is skipped that takes several sessions or the end of one: what stands in for a server has just one. */
+export const needsServer: string | false = url === undefined && 'set PLANT_STORE_TEST_POSTGRES_URL to a PostgreSQL server'
+
+/** A database for one test file: on the server that PLANT_STORE_TEST_POSTGRES_URL names, else in this process. */
+export interface TestDatabase {
+  readonly config: DatabaseConfig
+  /** A pool of connections, ended with the database at the latest. In this process, the only one at a time. */
+  openPool(config?: PoolConfig): Pool
+  /** Ends the pools and drops the database. */
+  close(): Promise<void>
+}
+
+/** How to connect to a database. */
+export interface DatabaseConfig {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly database: string
+}
+
+interface Database {
+  readonly config: DatabaseConfig
+  readonly poolConfig: PoolConfig
+  readonly drop: () => Promise<unknown>
+}
+
+export async function openDatabase(): Promise<TestDatabase> {
+  const { config, poolConfig, drop } = await (url === undefined ? startPglite() : createDatabase(url))
+  const pools: Pool[] = []
+  return {
+    config,
+    openPool(own) {
+      const pool = new Pool({ connectionTimeoutMillis: 10_000, ...config, ...poolConfig, ...own })
+      pools.push(pool)
+      return pool
+    },
+    async close() {
+      await Promise.all(pools.filter((pool) => !pool.ending).map((pool) => pool.end()))
+      await drop()
+    },
+  }
+}
+
+async function createDatabase(connectionString: string): Promise<Database> {
+  const database = `plant_store_test_${randomBytes(6).toString('hex')}`
+  async function administer(sql: string): Promise<Client> {
+    const client = new Client({ connectionString })
+    await client.connect()
+    await client.query(sql)
+    await client.end()
+    return client
+  }
+  const { host, port, user = '', password = '' } = await administer(`CREATE DATABASE ${database}`)
+  return {
+    config: { host, port, user, password, database },
+    poolConfig: {},
+    drop: () => administer(`DROP DATABASE ${database} WITH (FORCE)`),
+  }
+}
+
+async function startPglite(): Promise<Database> {
+  const db = await PGlite.create()
+  const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 8 })
+  await server.start()
+  const port = Number(server.getServerConn().split(':').at(-1))
+  return {
+    config: { host: '127.0.0.1', port, user: 'postgres', password: '', database: 'postgres' },
+    // All its connections share a session, so that a new one finds the statements of the last one prepared.
+    poolConfig: { max: 1, verify: (client, done) => client.query('DEALLOCATE ALL', done) },
+    drop: async () => {
+      await server.stop()
+      await db.close()
+    },
+  }
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, suite, test } from 'node:test'
+import type { Pool, PoolConfig } from 'pg'
+import type { NewPlant } from '../../src/plant.ts'
+import { StoreUnavailableError } from '../../src/store.ts'
+import { postgresStore, type PostgresStore } from '../../src/stores/postgres.ts'
+import { needsServer, openDatabase, type TestDatabase } from '../postgres-server.ts'
+import { openTcpProxy, type TcpProxy } from '../tcp-proxy.ts'
+
+const fern: NewPlant = { id: 1n, name: 'fern' }
+
+suite('a Postgres store in trouble', { skip: needsServer }, () => {
+  let database: TestDatabase
+  let proxy: TcpProxy
+  /** Connected past the proxy. */
+  let direct: Pool
+
+  before(async () => {
+    database = await openDatabase()
+    proxy = await openTcpProxy(database.config)
+    direct = database.openPool()
+    await postgresStore(direct).migrate()
+  })
+  after(async () => {
+    await database.close()
+    await proxy.close()
+  })
+  beforeEach(() => direct.query('TRUNCATE plant_store_plants'))
+
+  function openPool(config?: PoolConfig): Pool {
+    return database.openPool({ port: proxy.port, ...config })
+  }
+
+  /** Has one call of each kind wait for a lock on the table, then runs `action`, and awaits their failures. */
+  async function failWhileLocked(store: PostgresStore, action: (pids: number[]) => unknown): Promise<unknown[]> {
+    const holder = await direct.connect()
+    await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+    const failures = failuresOf(store)
+    await action(await lockWaiters(direct, 3))
+    const thrown = await failures
+    await holder.query('ROLLBACK')
+    holder.release()
+    return thrown
+  }
+
+  test('is unavailable while the server refuses connections, and serves as soon as it accepts them', async () => {
+    const store = postgresStore(openPool())
+    await store.ping()
+    await proxy.close()
+    assertUnavailable(await failuresOf(store), /Connection terminated|ECONNREFUSED|ECONNRESET/)
+    assertUnavailable(await failuresOf(store), /ECONNREFUSED/)
+    await assert.rejects(store.ping(), StoreUnavailableError)
+    await assert.rejects(store.migrate(), StoreUnavailableError)
+    await proxy.open()
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('is unavailable where the connection breaks in mid-statement', async () => {
+    const store = postgresStore(openPool())
+    assertUnavailable(await failWhileLocked(store, () => proxy.cut()), /Connection terminated unexpectedly|ECONNRESET/)
+    assert.equal(await store.delete('ann', 2n), false)
+  })
+
+  test('is unavailable where the session is ended in mid-statement', async () => {
+    const store = postgresStore(openPool())
+    const failures = await failWhileLocked(store, (pids) =>
+      direct.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids]),
+    )
+    assertUnavailable(failures, /terminating connection due to administrator command/)
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('is unavailable where the statement takes too long for the server', async () => {
+    const store = postgresStore(openPool({ statement_timeout: 300 }))
+    assertUnavailable(await failWhileLocked(store, () => undefined), /statement timeout/)
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('is unavailable where the statement waits too long for a lock', async () => {
+    const store = postgresStore(openPool({ lock_timeout: 300 }))
+    assertUnavailable(await failWhileLocked(store, () => undefined), /lock timeout/)
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('is unavailable while the pool has no connection to spare', async () => {
+    const pool = openPool({ max: 1, connectionTimeoutMillis: 50 })
+    const store = postgresStore(pool)
+    const client = await pool.connect()
+    assertUnavailable(await failuresOf(store), /timeout exceeded when trying to connect/)
+    client.release()
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('is unavailable once the host has ended the pool', async () => {
+    const pool = openPool()
+    await pool.end()
+    assertUnavailable(await failuresOf(postgresStore(pool)), /after calling end on the pool/)
+  })
+
+  test('lists and is unavailable for the rest while the server is read-only', async () => {
+    const store = postgresStore(openPool({ options: '-c default_transaction_read_only=on' }))
+    const [created, listed, deleted] = await failuresOf(store)
+    assertUnavailable([created, deleted], /read-only transaction/)
+    assert.equal(listed, undefined)
+  })
+
+  test('outlives the end of idle connections, also where the host does not listen to the pool', async () => {
+    const pool = openPool()
+    const store = postgresStore(pool)
+    await store.ping()
+    const removed = new Promise((resolve) => pool.once('remove', resolve))
+    await direct.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    )
+    await removed
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('leaves the errors of idle connections to the host where it listens to the pool', () => {
+    const pool = openPool()
+    pool.on('error', () => undefined)
+    postgresStore(pool)
+    assert.equal(pool.listenerCount('error'), 1)
+  })
+
+  test('sets one listener for any number of stores', () => {
+    const pool = openPool()
+    postgresStore(pool)
+    postgresStore(pool)
+    assert.equal(pool.listenerCount('error'), 1)
+  })
+
+  test('gives up a server that accepts and never answers, and the connections to it', async () => {
+    const pool = openPool({ connectionTimeoutMillis: 300 })
+    const store = postgresStore(pool, { timeoutMs: 300 })
+    await Promise.all([store.ping(), store.ping(), store.ping()])
+    proxy.block()
+    const failures = Array.from({ length: 20 }, () => failuresOf(store))
+    assertUnavailable((await Promise.all(failures)).flat(), /timeout|No answer/)
+    proxy.unblock()
+    assert.equal(await store.create('bob', fern), true)
+    assert.equal(pool.waitingCount, 0)
+    assert.equal(pool.totalCount, 1)
+  })
+
+  test('serves again after a silence of the server that the pool would sit out', async () => {
+    const store = postgresStore(openPool({ connectionTimeoutMillis: 0 }), { timeoutMs: 300 })
+    proxy.block()
+    assertUnavailable(await failuresOf(store), /No answer within 300 ms/)
+    assertUnavailable(await failuresOf(store), /No answer within 300 ms/)
+    proxy.unblock()
+    assert.equal(await store.create('bob', fern), true)
+  })
+
+  test('sends a statement again that was rolled back in favour of another one', async () => {
+    const store = postgresStore(openPool({ options: '-c default_transaction_isolation=repeatable\\ read' }))
+    await store.create('ann', fern)
+    const rival = await direct.connect()
+    await rival.query('BEGIN; DELETE FROM plant_store_plants')
+    const deleted = store.delete('ann', fern.id)
+    await lockWaiters(direct, 1)
+    await rival.query('COMMIT')
+    rival.release()
+    assert.equal(await deleted, false)
+  })
+
+  test('is unavailable where a statement is rolled back in favour of others time and again', async (t) => {
+    await direct.query(`
+      CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'could not serialize access' USING ERRCODE = '40001'; END $$;
+      CREATE TRIGGER lose BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION lose()`)
+    t.after(() => direct.query('DROP FUNCTION lose CASCADE'))
+    const [created, ...others] = await failuresOf(postgresStore(openPool()))
+    assertUnavailable([created], /could not serialize access/)
+    assert.deepEqual(others, [undefined, undefined])
+  })
+})
+
+test('lets an error of the code through as it is', async () => {
+  const bug = new TypeError('pool.connect is not a function')
+  const store = postgresStore({ query: () => Promise.reject(bug) })
+  assert.deepEqual(await failuresOf(store), [bug, bug, bug])
+})
+
+/** What one call of each kind is rejected with; undefined where it is not. */
+async function failuresOf(store: PostgresStore): Promise<unknown[]> {
+  const calls = [store.create('ann', fern), store.list('ann', { limit: 1 }), store.delete('ann', 1n)]
+  const outcomes = await Promise.allSettled<unknown>(calls)
+  return outcomes.map((outcome): unknown => (outcome.status === 'rejected' ? outcome.reason : undefined))
+}
+
+function assertUnavailable(failures: readonly unknown[], cause: RegExp): void {
+  for (const failure of failures) {
+    assert.ok(failure instanceof StoreUnavailableError, String(failure))
+    assert.match(String(failure.cause), cause)
+  }
+}
+
+/** Waits until so many sessions wait for a lock. */
+async function lockWaiters(pool: Pool, count: number): Promise<number[]> {
+  for (;;) {
+    const { rows } = await pool.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    )
+    if (rows.length >= count) return rows.map(({ pid }) => pid)
+  }
+}

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { types, type Pool } from 'pg'
+import type { NewPlant } from '../../src/plant.ts'
+import { StoreUnavailableError } from '../../src/store.ts'
+import { postgresStore, schema, type Query, type Queryable } from '../../src/stores/postgres.ts'
+import { needsServer, openDatabase, type TestDatabase } from '../postgres-server.ts'
+
+const MIN_ID = -(2n ** 63n)
+const MAX_ID = 2n ** 63n - 1n
+
+let database: TestDatabase
+let pool: Pool
+
+before(async () => {
+  database = await openDatabase()
+  pool = database.openPool()
+  await postgresStore(pool).migrate()
+})
+after(() => database.close())
+beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
+
+/** What the pool is asked, in order, and how much of it was under way at once. */
+function watch(): { queryable: Queryable; queries: Query[]; mostInFlight: () => number } {
+  const queries: Query[] = []
+  let inFlight = 0
+  let most = 0
+  return {
+    queries,
+    mostInFlight: () => most,
+    queryable: {
+      async query(query) {
+        queries.push(query)
+        most = Math.max(most, ++inFlight)
+        return pool.query(query).finally(() => inFlight--)
+      },
+    },
+  }
+}
+
+function plant(id: number, name = `plant ${id}`): NewPlant {
+  return { id: BigInt(id), name, tag: id % 2 === 0 ? 'even' : 'odd' }
+}
+
+function plants(count: number): NewPlant[] {
+  return Array.from({ length: count }, (_, id) => plant(id))
+}
+
+function plantsOf(owner: string): Promise<readonly NewPlant[]> {
+  return postgresStore(pool).list(owner, { limit: 1000 })
+}
+
+test('makes its table where there is none, and leaves it as it is where there is one', async () => {
+  await pool.query('DROP TABLE plant_store_plants')
+  const store = postgresStore(pool)
+  await store.migrate()
+  await store.create('ann', plant(1))
+  await store.migrate()
+  assert.deepEqual(await plantsOf('ann'), [plant(1)])
+})
+
+test('makes its table from many connections at once', { skip: needsServer }, async () => {
+  const rivals = Array.from({ length: 8 }, () => postgresStore(database.openPool({ max: 1 })))
+  await Promise.all(rivals.map((store) => store.ping()))
+  for (let round = 0; round < 5; round++) {
+    await pool.query('DROP TABLE plant_store_plants')
+    await Promise.all(rivals.map((store) => store.migrate()))
+    assert.deepEqual(await plantsOf('ann'), [])
+  }
+})
+
+test('says why its table cannot be made', async () => {
+  await pool.query('DROP TABLE plant_store_plants')
+  await pool.query('CREATE TYPE plant_store_plants AS ENUM ()')
+  await assert.rejects(postgresStore(pool).migrate(), { code: '42710' })
+  await pool.query('DROP TYPE plant_store_plants')
+  await pool.query(schema)
+})
+
+test('keeps ids exactly, whatever the host has bigints parsed into', async (t) => {
+  t.after(() => types.setTypeParser(types.builtins.INT8, String))
+  types.setTypeParser(types.builtins.INT8, Number)
+  const store = postgresStore(pool)
+  const ids = [MIN_ID, -1n, 0n, 9_007_199_254_740_993n, MAX_ID]
+  for (const id of ids) assert.equal(await store.create('ann', { id, name: 'fern' }), true)
+  const listed = await store.list('ann', { limit: 10 })
+  assert.deepEqual(listed.map(({ id }) => id), ids)
+  assert.deepEqual(await Promise.all(ids.map((id) => store.delete('ann', id))), ids.map(() => true))
+})
+
+test('lists nothing after the last id there is', async () => {
+  const store = postgresStore(pool)
+  await store.create('ann', { id: MAX_ID, name: 'fern' })
+  assert.deepEqual(await store.list('ann', { limit: 1, after: MAX_ID - 1n }), [{ id: MAX_ID, name: 'fern' }])
+  assert.deepEqual(await store.list('ann', { limit: 1, after: MAX_ID }), [])
+})
+
+test('asks the pool at once where nothing is under way', async () => {
+  const { queryable, queries } = watch()
+  const created = postgresStore(queryable).create('ann', plant(1))
+  assert.equal(queries.length, 1)
+  assert.equal(await created, true)
+})
+
+test('creates and deletes together what arrives while statements are under way', async () => {
+  const { queryable, queries, mostInFlight } = watch()
+  const store = postgresStore(queryable, { maxInFlight: 2, maxBatch: 50 })
+  const owners = ['ann', 'bob', 'ann bob', '{"},\\\'NULL', '']
+  const all = owners.flatMap((owner) => plants(21).map((kept) => ({ owner, kept })))
+
+  const created = await Promise.all(all.map(({ owner, kept }) => store.create(owner, kept)))
+  assert.deepEqual(created, all.map(() => true))
+  for (const owner of owners) assert.deepEqual(await plantsOf(owner), plants(21))
+  assert.equal(queries.length, 2 + 3, 'two plants alone, then 103 in groups of 50 at most')
+  assert.equal(mostInFlight(), 2)
+
+  const deleted = await Promise.all(all.map(({ owner, kept }) => store.delete(owner, kept.id)))
+  assert.deepEqual(deleted, all.map(() => true))
+  for (const owner of owners) assert.deepEqual(await plantsOf(owner), [])
+  assert.equal(queries.length, 2 * (2 + 3))
+  assert.equal(mostInFlight(), 2)
+})
+
+test('lets the first of several creates of an id win', async () => {
+  const store = postgresStore(pool, { maxInFlight: 1 })
+  const blocker = store.create('ann', plant(0))
+  const names = ['first', 'second', 'third']
+  const rivals = names.flatMap((name) => [plant(3, name), plant(2, name)]).map((kept) => store.create('ann', kept))
+  assert.equal(await blocker, true)
+  assert.deepEqual(await Promise.all(rivals), [true, true, false, false, false, false])
+  assert.deepEqual(await plantsOf('ann'), [plant(0), plant(2, 'first'), plant(3, 'first')])
+})
+
+test('lets the first of several deletes of an id win', async () => {
+  const store = postgresStore(pool, { maxInFlight: 1 })
+  await store.create('ann', plant(1))
+  await store.create('bob', plant(1))
+  const blocker = store.delete('ann', 0n)
+  const rivals = [store.delete('ann', 1n), store.delete('ann', 1n), store.delete('bob', 1n), store.delete('bob', 1n)]
+  assert.equal(await blocker, false)
+  assert.deepEqual(await Promise.all(rivals), [true, false, true, false])
+})
+
+test('keeps the neighbours of a plant that the database refuses', async () => {
+  const store = postgresStore(pool, { maxInFlight: 1 })
+  const names = ['a', 'b', 'c\0', 'd', 'e\0', 'f', 'g']
+  const blocker = store.create('ann', plant(100))
+  const created = await Promise.allSettled(names.map((name, id) => store.create('ann', plant(id, name))))
+  await blocker
+  assert.deepEqual(
+    created.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as { code: string }).code)),
+    [true, true, '22021', true, '22021', true, true],
+  )
+  assert.deepEqual((await plantsOf('ann')).map(({ name }) => name), ['a', 'b', 'd', 'f', 'g', 'plant 100'])
+})
+
+test('keeps the neighbours of a plant that breaks a rule of the host', async (t) => {
+  await pool.query(`ALTER TABLE plant_store_plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')`)
+  t.after(() => pool.query('ALTER TABLE plant_store_plants DROP CONSTRAINT no_weeds'))
+  const store = postgresStore(pool, { maxInFlight: 1 })
+  const blocker = store.create('ann', plant(100))
+  const weed = assert.rejects(store.create('ann', plant(1, 'weed')), { code: '23514' })
+  const fern = store.create('ann', plant(2, 'fern'))
+  await Promise.all([blocker, weed])
+  assert.equal(await fern, true)
+})
+
+test('fails a whole group where its statement fails for another reason than its values', async () => {
+  await pool.query('DROP TABLE plant_store_plants')
+  const { queryable, queries } = watch()
+  const store = postgresStore(queryable, { maxInFlight: 1 })
+  const created = await Promise.allSettled(plants(5).map((kept) => store.create('ann', kept)))
+  await pool.query(schema)
+  assert.deepEqual(created.map((outcome) => outcome.status === 'rejected' && (outcome.reason as { code: string }).code), Array(5).fill('42P01'))
+  assert.ok(created.every((outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof StoreUnavailableError)))
+  assert.equal(queries.length, 2)
+})
+
+test('names its statements so that connections keep them prepared', async () => {
+  const { queryable, queries } = watch()
+  const store = postgresStore(queryable)
+  await Promise.all(plants(4).map((kept) => store.create('ann', kept)))
+  await store.list('ann', { limit: 1 })
+  await Promise.all(plants(4).map(({ id }) => store.delete('ann', id)))
+  await store.ping()
+  const texts = new Map(queries.map(({ name, text }) => [name, text]))
+  assert.equal(texts.has(undefined), false)
+  assert.equal(texts.size, new Set(queries.map(({ text }) => text)).size)
+})
+
+test('names no statement where prepared statements are turned off', async () => {
+  const { queryable, queries } = watch()
+  const store = postgresStore(queryable, { preparedStatements: false })
+  await Promise.all(plants(4).map((kept) => store.create('ann', kept)))
+  assert.deepEqual(await store.list('ann', { limit: 10 }), plants(4))
+  await Promise.all(plants(4).map(({ id }) => store.delete('ann', id)))
+  assert.ok(queries.every(({ name }) => name === undefined))
+})
+
+test('deletes a group by the index, though its plan was made while the table was empty', async () => {
+  const connection = needsServer === false ? database.openPool({ max: 1 }) : pool
+  const store = postgresStore(connection, { maxInFlight: 1 })
+  // A connection plans a prepared statement five times before it keeps a plan.
+  for (let round = 0; round < 8; round++) await Promise.all(plants(50).map(({ id }) => store.delete('ann', id)))
+  await connection.query(`INSERT INTO plant_store_plants SELECT 'ann', id, 'fern' FROM generate_series(1, 10000) AS id`)
+  const { rows } = await connection.query<{ 'QUERY PLAN': string }>(
+    `EXPLAIN EXECUTE "plant-store delete many" ('{ann}', '{1}', 1)`,
+  )
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+  assert.match(plan, /Index.* on plant_store_plants/)
+  assert.doesNotMatch(plan, /Seq Scan/)
+})

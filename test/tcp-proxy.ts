@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+/** A way to a server that can be closed, cut and blocked. */
+export interface TcpProxy {
+  readonly port: number
+  /** Connections that are open. */
+  readonly connections: number
+  /** Cuts every connection, and refuses new ones until `open`. */
+  close(): Promise<void>
+  open(): Promise<void>
+  /** Cuts every connection; new ones are let through. */
+  cut(): void
+  /** Accepts connections still, and lets no byte through until `unblock`. */
+  block(): void
+  unblock(): void
+}
+
+export async function openTcpProxy(target: { readonly host: string; readonly port: number }): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  let isBlocked = false
+
+  const listener = createServer((client) => {
+    const server = connect(target)
+    for (const [from, to] of [[client, server], [server, client]] as const) {
+      sockets.add(from)
+      if (isBlocked) from.pause()
+      from.on('data', (chunk) => to.write(chunk))
+      from.on('error', () => undefined)
+      from.on('close', () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+    }
+  })
+
+  async function open(port: number): Promise<number> {
+    listener.listen(port, '127.0.0.1')
+    await once(listener, 'listening')
+    return (listener.address() as AddressInfo).port
+  }
+
+  function cut(): void {
+    for (const socket of sockets) socket.destroy()
+  }
+
+  const port = await open(0)
+  return {
+    port,
+    get connections() {
+      return sockets.size / 2
+    },
+    async close() {
+      listener.close()
+      cut()
+      await once(listener, 'close')
+    },
+    async open() {
+      await open(port)
+    },
+    cut,
+    block() {
+      isBlocked = true
+      for (const socket of sockets) socket.pause()
+    },
+    unblock() {
+      isBlocked = false
+      for (const socket of sockets) socket.resume()
+    },
+  }
+}
