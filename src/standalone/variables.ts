@@ -1,0 +1,70 @@
+/** A setting is wrong. The message names the variable and says what it takes; it never quotes what it holds. */
+export class SettingError extends Error {
+  static {
+    this.prototype.name = 'SettingError'
+  }
+
+  constructor(variable: string, problem: string, options?: ErrorOptions) {
+    super(`${variable} ${problem}`, options)
+  }
+}
+
+/** A variable of the environment. */
+export interface Variable<T> {
+  readonly name: string
+  /** What holds where the variable is not set. */
+  readonly preset: T
+  /** The same as it would be set; undefined where that cannot be. */
+  readonly shown: string | undefined
+  /** What it takes, in words for people. */
+  readonly takes: string
+  /**
+   * Reads what the variable is set to.
+   * @throws SettingError
+   */
+  readonly parse: (value: string) => T
+}
+
+/** A variable that takes text of a certain form. */
+export function text(name: string, preset: string, takes: string, form: RegExp): Variable<string> {
+  function parse(value: string): string {
+    if (!form.test(value)) throw new SettingError(name, `takes ${takes}`)
+    return value
+  }
+  return { name, preset, shown: preset, takes, parse }
+}
+
+/** A variable that takes a whole number in decimal. */
+export function wholeNumber<P extends number | undefined>(
+  name: string,
+  preset: P,
+  min: number,
+  max: number,
+  meaning: string,
+): Variable<number | P> {
+  const takes = `a whole number from ${min} to ${max}: ${meaning}`
+  function parse(value: string): number {
+    const number = Number(value)
+    if (!/^(?:0|[1-9][0-9]*)$/.test(value) || number < min || number > max) {
+      throw new SettingError(name, `takes ${takes}`)
+    }
+    return number
+  }
+  return { name, preset, shown: preset?.toString(), takes, parse }
+}
+
+/** A variable that takes a time in milliseconds. */
+export function milliseconds(name: string, preset: number, meaning: string): Variable<number> {
+  // The longest time that a timer of Node takes. Zero would switch a time-out off.
+  return wholeNumber(name, preset, 1, 2 ** 31 - 1, `milliseconds ${meaning}`)
+}
+
+/** A variable that switches something on. */
+export function flag(name: string, meaning: string): Variable<boolean> {
+  const takes = `1 or 0: ${meaning}`
+  function parse(value: string): boolean {
+    if (value !== '1' && value !== '0') throw new SettingError(name, `takes ${takes}`)
+    return value === '1'
+  }
+  return { name, preset: false, shown: '0', takes, parse }
+}
