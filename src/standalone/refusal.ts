@@ -1,0 +1,46 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { HttpError } from '../http/errors.ts'
+import type { Answer } from '../http/respond.ts'
+
+/** How long a client may go on sending after it was refused, so that it sees the answer before a reset. */
+const LINGER_MS = 1000
+
+/** Says what is wrong with a request that `node:http` could not read. */
+export function toHttpError(error: Error): HttpError {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new HttpError('tooManyFields')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new HttpError('requestTimeout')
+    default:
+      return new HttpError('malformedRequest')
+  }
+}
+
+/** What an error of the service is answered. */
+export function errorAnswer({ status, headers, error, message }: HttpError): Answer & { readonly body: string } {
+  return { status, headers, body: JSON.stringify({ error, message }) }
+}
+
+/** Answers on a bare connection and closes it. */
+export function refuse(socket: Duplex, error: HttpError): void {
+  const { body } = errorAnswer(error)
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `Date: ${new Date().toUTCString()}`,
+    'Connection: close',
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  closeGently(socket)
+}
+
+/** Closes a connection after what was written to it. What still arrives is thrown away: unread, it would cause a reset. */
+export function closeGently(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
+  socket.resume()
+  socket.end()
+}
