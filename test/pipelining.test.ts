@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createPlantStore, memoryStore, type Store } from '../src/index.ts'
 import { heapUsed } from './heap.ts'
-import { openSocket, receive } from './raw-socket.ts'
+import { openSocket, receive, until } from './raw-socket.ts'
 import { del, get, send, serve, servePlants } from './service.ts'
 
 const AUTHORIZATION = 'Host: a\r\nAuthorization: Bearer ada\r\n'
@@ -196,8 +196,3 @@ test('a response that the host has ended holds nothing up', async (t) => {
   assert.deepEqual((await second).map(({ status }) => status), [404])
   socket.destroy()
 })
-
-/** Lets the event loop turn until it is so. */
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await setImmediate()
-}

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { portOf } from './service.ts'
 import { readAnswers, type WireAnswer } from './wire.ts'
 
@@ -22,6 +23,7 @@ export function receive(socket: Socket, count = Infinity, isHead = false): Promi
   return new Promise((resolve, reject) => {
     function onData(chunk: Buffer): void {
       chunks.push(chunk)
+      // Answers without end would be read again and again.
       if (count !== Infinity) settle(false)
     }
     function onClose(): void {
@@ -39,5 +41,11 @@ export function receive(socket: Socket, count = Infinity, isHead = false): Promi
       }
     }
     socket.on('data', onData).on('close', onClose)
+    settle(false)
   })
+}
+
+/** Lets the event loop turn until it is so. */
+export async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await setImmediate()
 }

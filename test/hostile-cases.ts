@@ -1,0 +1,281 @@
+import { gzipSync } from 'node:zlib'
+
+/** What a client sends that means no good, and what it gets. */
+export interface HostileCase {
+  readonly name: string
+  readonly bytes: Buffer
+  /** Whether the client ends its side of the connection after the bytes. */
+  readonly isEnded: boolean
+  /**
+   * Each answer: the status of one that succeeds, the error of one that the service refuses, or the status of what
+   * `node:http` answers itself, which has no body.
+   */
+  readonly answers: readonly Expected[]
+  /**
+   * What becomes of the connection: another request is answered on it, the server closes it at once, or after it has
+   * thrown away what still comes, or it waits for more.
+   */
+  readonly after: 'open' | 'closed' | 'discarding' | 'waiting'
+  /** Whether the plant of the request is kept. */
+  readonly isKept: boolean
+}
+
+type Expected = number | `node:http ${number}`
+
+const NODE_20 = process.versions.node.startsWith('20.')
+
+const HOST = 'Host: a\r\n'
+const TOKEN = 'Authorization: Bearer ada\r\n'
+const JSON_TYPE = 'Content-Type: application/json\r\n'
+const CLOSE = 'Connection: close\r\n'
+const PLANT = '{"id":1,"name":"Fern"}'
+const LENGTH = `Content-Length: ${PLANT.length}\r\n`
+const CHUNKED = 'Transfer-Encoding: chunked\r\n'
+const CHUNK = `16\r\n${PLANT}\r\n`
+const LAST_CHUNK = '0\r\n\r\n'
+
+type Options = Partial<Pick<HostileCase, 'after' | 'isKept' | 'isEnded'>>
+
+function row(name: string, bytes: string | Buffer, answers: readonly Expected[], options: Options = {}): HostileCase {
+  const buffer = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes
+  return { name, bytes: buffer, answers, after: 'open', isKept: false, isEnded: false, ...options }
+}
+
+/** What `node:http` refuses before the service sees it. */
+function bad(name: string, bytes: string | Buffer, status = 400): HostileCase {
+  return row(name, bytes, [`node:http ${status}`], { after: 'closed' })
+}
+
+/** What looks odd, and is a sound request for all that. */
+function kept(name: string, bytes: string): HostileCase {
+  return row(name, bytes, [200], { isKept: true })
+}
+
+/** A request without a body. */
+function request(line: string, fields = HOST + TOKEN): string {
+  return `${line}\r\n${fields}\r\n`
+}
+
+function get(fields: string): string {
+  return request('GET /plants HTTP/1.1', fields)
+}
+
+/** A POST whose framing is in these fields. */
+function post(fields: string, body: string): string {
+  return request('POST /plants HTTP/1.1', HOST + TOKEN + JSON_TYPE + fields) + body
+}
+
+function postChunks(chunks: string, fields = CHUNKED): string {
+  return post(fields, chunks)
+}
+
+function postBody(body: string | Buffer, fields = ''): Buffer {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  return Buffer.concat([Buffer.from(post(`Content-Length: ${bytes.length}\r\n${fields}`, '')), bytes])
+}
+
+const LENGTHS: readonly HostileCase[] = [
+  bad('Content-Length and Transfer-Encoding', post(LENGTH + CHUNKED, CHUNK + LAST_CHUNK)),
+  bad('Transfer-Encoding and Content-Length', post(CHUNKED + LENGTH, CHUNK + LAST_CHUNK)),
+  bad('two Content-Length fields that agree', post(LENGTH + LENGTH, PLANT)),
+  bad('two Content-Length fields that differ', post(`${LENGTH}Content-Length: 1\r\n`, PLANT)),
+  ...['22, 22', '+22', '-1', '0x16', '2 2', '', '22.0', '99999999999999999999999'].map((length) =>
+    bad(`Content-Length: ${length}`, post(`Content-Length: ${length}\r\n`, PLANT)),
+  ),
+  bad('a space before the colon of Content-Length', post('Content-Length : 22\r\n', PLANT)),
+  kept('Content-Length: 0000022', post('Content-Length: 0000022\r\n', PLANT)),
+  ...['9007199254740993', '18446744073709551615'].map((length) =>
+    row(`Content-Length: ${length}`, post(`Content-Length: ${length}\r\n`, PLANT), [41300], { after: 'discarding' }),
+  ),
+  bad('a body without a length', post('', PLANT)),
+  row('a body longer than its Content-Length', post(LENGTH, PLANT + PLANT), ['node:http 400'], { after: 'closed', isKept: true }),
+  row('a body that goes on as a request', post(LENGTH, PLANT + get(HOST + TOKEN)), [200, 200], { isKept: true }),
+  row('a body shorter than its Content-Length', post('Content-Length: 23\r\n', PLANT), [], { after: 'waiting' }),
+  row('a body that GET does not have', `${get(`${HOST + TOKEN}Content-Length: 5\r\n`)}hello`, [200]),
+]
+
+const CHUNKS: readonly HostileCase[] = [
+  ...['-1', '0x16', 'FFFFFFFFFFFFFFFFF', '16 ', ' 16', '', '+16', 'g', '1_6'].map((size) =>
+    bad(`the chunk size "${size}"`, postChunks(`${size}\r\n${PLANT}\r\n${LAST_CHUNK}`)),
+  ),
+  row('a chunk size of 2^64 - 1', postChunks(`FFFFFFFFFFFFFFFF\r\n${PLANT}`), [], { after: 'waiting' }),
+  kept('a chunk size with a thousand zeros before', postChunks('0'.repeat(1000) + CHUNK + LAST_CHUNK)),
+  bad('a chunk shorter than its size', postChunks(`17\r\n${PLANT}\r\n${LAST_CHUNK}`)),
+  bad('a chunk longer than its size', postChunks(`15\r\n${PLANT}\r\n${LAST_CHUNK}`)),
+  bad('a bare LF after a chunk size', postChunks(`16\n${PLANT}\r\n${LAST_CHUNK}`)),
+  bad('a bare LF after a chunk', postChunks(`16\r\n${PLANT}\n${LAST_CHUNK}`)),
+  bad('nothing after a chunk', postChunks(`16\r\n${PLANT}${LAST_CHUNK}`)),
+  kept('a chunk of each byte', postChunks(PLANT.replace(/./g, '1\r\n$&\r\n') + LAST_CHUNK)),
+  kept('chunk extensions', postChunks(`16;a=b;c="d"\r\n${PLANT}\r\n${LAST_CHUNK}`)),
+  bad('a bare LF after a chunk extension', postChunks(`16;a\n${PLANT}\r\n${LAST_CHUNK}`)),
+  bad('chunk extensions of 20,000 bytes', postChunks(`16;${'a'.repeat(20_000)}\r\n${PLANT}\r\n${LAST_CHUNK}`), 413),
+]
+
+const TRANSFER_CODINGS: readonly HostileCase[] = [
+  row('Transfer-Encoding: gzip, chunked', postChunks(CHUNK + LAST_CHUNK, `Transfer-Encoding: gzip, chunked\r\n${CLOSE}`), [50100], { after: 'closed' }),
+  row('gzip and chunked in two fields', postChunks(CHUNK + LAST_CHUNK, `Transfer-Encoding: gzip\r\n${CHUNKED + CLOSE}`), [50100], { after: 'closed' }),
+  ...['gzip', 'identity', 'xchunked', '"chunked"', 'chunked, gzip', 'chunked, chunked', 'chunked;q=1', '\x0bchunked'].map((coding) =>
+    bad(`Transfer-Encoding: ${coding}`, postChunks(CHUNK + LAST_CHUNK, `Transfer-Encoding: ${coding}\r\n`)),
+  ),
+  bad('Transfer-Encoding: gzip of a GET', get(`${HOST + TOKEN}Transfer-Encoding: gzip\r\n`)),
+  bad('two fields Transfer-Encoding: chunked', postChunks(CHUNK + LAST_CHUNK, CHUNKED + CHUNKED)),
+  bad('an empty Transfer-Encoding', postChunks(CHUNK + LAST_CHUNK, 'Transfer-Encoding:\r\n')),
+  kept('Transfer-Encoding: CHUNKED', postChunks(CHUNK + LAST_CHUNK, 'Transfer-Encoding:\tCHUNKED\r\n')),
+]
+
+const FIELDS: readonly HostileCase[] = [
+  bad('a folded field', get(`${HOST + TOKEN}X: a\r\n b\r\n`)),
+  bad('a folded Authorization', get(`${HOST}Authorization: Bearer\r\n ada\r\n`)),
+  bad('a fold before the first field', get(` X: a\r\n${HOST + TOKEN}`)),
+  bad('a bare LF after every line', get(HOST + TOKEN).replaceAll('\r\n', '\n')),
+  bad('a bare LF after a field', get(`${HOST + TOKEN}X: a\n`)),
+  bad('a bare LF after the request line', get(HOST + TOKEN).replace('\r\n', '\n')),
+  bad('a bare LF after the header', post(LENGTH, PLANT).replace('\r\n\r\n', '\r\n\n')),
+  bad('a bare CR after a field', get(`${HOST + TOKEN}X: a\r`)),
+  bad('a bare CR in a field', get(`${HOST + TOKEN}X: a\rY: b\r\n`)),
+  ...['\0', '\x01', '\x7f', '\x0b'].map((character) =>
+    bad(`the control character ${character.charCodeAt(0)} in a field`, get(`${HOST + TOKEN}X: a${character}b\r\n`)),
+  ),
+  bad('NUL in the name of a field', get(`${HOST + TOKEN}X\0: a\r\n`)),
+  bad('NUL in a token', get(`${HOST}Authorization: Bearer ada\0\r\n`)),
+  bad('a field without a colon', get(`${HOST + TOKEN}nothing\r\n`)),
+  bad('a field without a name', get(`${HOST + TOKEN}: a\r\n`)),
+  row('bytes beyond ASCII in a field', get(`${HOST + TOKEN}X: \xff\xfe\r\n`), [200]),
+  row('bytes beyond ASCII in a token', get(`${HOST}Authorization: Bearer ada\xff\r\n`), [40101]),
+  row('fields named like those of every object', get(`${HOST + TOKEN}__proto__: a\r\nconstructor: b\r\ntoString: c\r\n`), [200]),
+  bad('no Host', get(TOKEN)),
+  row('two Host fields that agree', get(HOST + HOST + TOKEN), [40000]),
+  row('two Host fields that differ', get(`${HOST}Host: b\r\n${TOKEN}`), [40000]),
+  row('an empty Host', get(`Host:\r\n${TOKEN}`), [200]),
+  row('two Content-Type fields', post(JSON_TYPE + LENGTH + CLOSE, PLANT), [40000], { after: 'closed' }),
+]
+
+const SIZES: readonly HostileCase[] = [
+  row('999 fields', get(HOST + TOKEN + 'a:\r\n'.repeat(997)), [200]),
+  row('1,000 fields', get(HOST + TOKEN + 'a:\r\n'.repeat(998)), [43100]),
+  // Node 20 drops every field after the first 2,000, newer ones refuse them.
+  NODE_20
+    ? row('3,000 fields', get(HOST + 'a:\r\n'.repeat(2998) + TOKEN), [43100])
+    : bad('3,000 fields', get(HOST + 'a:\r\n'.repeat(2998) + TOKEN), 431),
+  bad('3,000 fields, Host the last', get('a:\r\n'.repeat(2998) + TOKEN + HOST), NODE_20 ? 400 : 431),
+  row('a header of 16,000 bytes', get(`${HOST + TOKEN}a: ${'x'.repeat(15_900)}\r\n`), [200]),
+  bad('a header of 17,000 bytes', get(`${HOST + TOKEN}a: ${'x'.repeat(17_000)}\r\n`), 431),
+  row('a target of 15,000 bytes', request(`GET /plants?${'x'.repeat(15_000)} HTTP/1.1`), [200]),
+  bad('a target of 17,000 bytes', request(`GET /plants?${'x'.repeat(17_000)} HTTP/1.1`), 431),
+  row('a token of 8 KiB', get(`${HOST}Authorization: Bearer ${'x'.repeat(8192)}\r\n`), [40101]),
+  row('8 KiB of spaces before a token', get(`${HOST}Authorization: Bearer${' '.repeat(8192)}ada\r\n`), [200]),
+  row('8 KiB of spaces in place of a token', get(`${HOST}Authorization: Bearer${' '.repeat(8192)}!\r\n`), [40101]),
+  row('8 KiB of parameters of a Content-Type', post(LENGTH + CLOSE, PLANT).replace('/json', `/json${';a="\\"'.repeat(1600)}`), [41500], { after: 'closed' }),
+]
+
+const REQUEST_LINES: readonly HostileCase[] = [
+  row('HTTP/0.9 without a version', 'GET /plants\r\n\r\n', [40100], { after: 'closed' }),
+  row('HTTP/0.9', request('GET /plants HTTP/0.9'), [200], { after: 'closed' }),
+  row('HTTP/1.0', request('GET /plants HTTP/1.0', TOKEN), [200], { after: 'closed' }),
+  row('HTTP/1.0 with keep-alive', request('GET /plants HTTP/1.0', `${TOKEN}Connection: keep-alive\r\n`), [200]),
+  row('HTTP/2.0', request('GET /plants HTTP/2.0'), [200], { after: 'closed' }),
+  row('HTTP/2.0 with a body that is still to come', request('POST /plants HTTP/2.0', `${HOST}Content-Length: 9\r\nConnection: keep-alive\r\n`), [40100], { after: 'discarding' }),
+  bad('HTTP/1.2', request('GET /plants HTTP/1.2')),
+  bad('HTTP/3.0', request('GET /plants HTTP/3.0')),
+  bad('HTTP/11', request('GET /plants HTTP/11')),
+  bad('http/1.1', request('GET /plants http/1.1')),
+  bad('the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  bad('the hello of TLS', Buffer.from('16030102000100010001fc0303'.padEnd(400, '0'), 'hex')),
+  bad('a space before the method', request(' GET /plants HTTP/1.1')),
+  bad('tabs in the request line', request('GET\t/plants\tHTTP/1.1')),
+  bad('a space in the target', request('GET /plants /1 HTTP/1.1')),
+  bad('NUL in the target', request('GET /plants\0 HTTP/1.1')),
+  bad('a byte beyond ASCII in the target', request('DELETE /plants/\xff HTTP/1.1')),
+  bad('a method that is none', request('BREW /plants HTTP/1.1')),
+  bad('a method in lower case', request('get /plants HTTP/1.1')),
+  row('empty lines before a request', `\r\n\r\n${get(HOST + TOKEN)}`, [200]),
+  row('TRACE', request('TRACE /plants HTTP/1.1'), [40500]),
+  row('the absolute form', request('GET http://b:80/plants HTTP/1.1'), [200]),
+  row('the absolute form without a path', request('GET http://b HTTP/1.1'), [40400]),
+  row('the target *', request('OPTIONS * HTTP/1.1'), [40400]),
+  row('CONNECT', request('CONNECT b:443 HTTP/1.1'), [], { after: 'closed' }),
+  bad('a target without a slash', request('GET plants HTTP/1.1')),
+  row('dots in the target', request('GET /x/../plants HTTP/1.1'), [40400]),
+  row('a fragment in the target', request('GET /plants#1 HTTP/1.1'), [40400]),
+]
+
+const EXCHANGES: readonly HostileCase[] = [
+  row('an upgrade to WebSocket', get(`${HOST + TOKEN}Connection: Upgrade\r\nUpgrade: websocket\r\n`), [200]),
+  kept('an upgrade to HTTP/2, with a body', post(`${LENGTH}Connection: Upgrade\r\nUpgrade: h2c\r\n`, PLANT)),
+  row('Expect: 100-continue', post(`${LENGTH}Expect: 100-continue\r\n`, PLANT), [100, 200], { isKept: true }),
+  row('Expect: 100-continue without a token', request('POST /plants HTTP/1.1', `${HOST + LENGTH}Expect: 100-continue\r\n`), [100, 40100], { after: 'discarding' }),
+  row('Expect: the moon', get(`${HOST + TOKEN}Expect: the moon\r\n`), ['node:http 417']),
+  row('Authorization in a trailer', `${request('POST /plants HTTP/1.1', HOST + CHUNKED + CLOSE)}${CHUNK}0\r\n${TOKEN}\r\n`, [40100], { after: 'closed' }),
+  row('Content-Type in a trailer', `${request('POST /plants HTTP/1.1', HOST + TOKEN + CHUNKED + CLOSE)}${CHUNK}0\r\n${JSON_TYPE}\r\n`, [41500], { after: 'closed' }),
+  kept('a second Authorization in a trailer', postChunks(`${CHUNK}0\r\nAuthorization: Bearer bob\r\n\r\n`)),
+  bad('Content-Length in a trailer', postChunks(`${CHUNK}0\r\nContent-Length: 5\r\n\r\n`)),
+  bad('a trailer of 20,000 bytes', postChunks(`${CHUNK}0\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`), 431),
+  row('garbage after the last request', get(HOST + TOKEN + CLOSE) + PLANT, [200], { after: 'closed' }),
+  row('the end after a whole request', post(LENGTH, PLANT), [200], { after: 'closed', isKept: true, isEnded: true }),
+  row('the end within the header', get(HOST).slice(0, -2), ['node:http 400'], { after: 'closed', isEnded: true }),
+  row('the end within the body', post(LENGTH, PLANT.slice(0, -1)), ['node:http 400'], { after: 'closed', isEnded: true }),
+  row('the end before the last chunk', postChunks(CHUNK), ['node:http 400'], { after: 'closed', isEnded: true }),
+  row('the end before a request', '', [], { after: 'closed', isEnded: true }),
+]
+
+const DEEP = 100_000
+const BODIES: readonly HostileCase[] = [
+  row('a gzip bomb', postBody(gzipSync(Buffer.alloc(16 * 2 ** 20)), `Content-Encoding: gzip\r\n${CLOSE}`), [41501], { after: 'closed' }),
+  row(`${DEEP} arrays in one another`, postBody('['.repeat(DEEP)), [40001]),
+  row(`${DEEP} objects in one another`, postBody('{"a":'.repeat(DEEP)), [40001]),
+  row('deep arrays in a plant', postBody(`{"id":1,"name":"a","x":${'['.repeat(DEEP)}${']'.repeat(DEEP)}}`), [40001]),
+  row('an id of a million digits', postBody(`{"id":${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
+  row('an id of 0 and a million digits', postBody(`{"id":0.${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
+  row('an exponent of a million digits', postBody(`{"id":1e${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
+  row('a name of a million escapes', postBody(`{"id":1,"name":"${'\\u0000'.repeat(200_000)}"}`), [40002]),
+  row('100,000 members', postBody(`{${'"id":1,'.repeat(100_000)}"name":"a"}`), [40002]),
+  row('a body over the limit', postBody('a'.repeat(3 * 2 ** 20), CLOSE), [41300], { after: 'closed' }),
+]
+
+/** The Unicode Standard, table 3-7, from its other side. */
+const NOT_UTF_8: Readonly<Record<string, string>> = {
+  'a continuation byte alone': '80',
+  'the last continuation byte alone': 'bf',
+  'a first byte alone': 'c3',
+  'two of three bytes': 'e282',
+  'three of four bytes': 'f09f8c',
+  'an overlong form of two bytes': 'c080',
+  'an overlong form of ASCII': 'c1bf',
+  'an overlong form of three bytes': 'e09fbf',
+  'an overlong form of four bytes': 'f08fbfbf',
+  'the first surrogate': 'eda080',
+  'the last surrogate': 'edbfbf',
+  'a pair of surrogates': 'eda0bcedbcb1',
+  'a character beyond the last': 'f4908080',
+  'a first byte beyond the last': 'f5808080',
+  'a form of five bytes': 'f888808080',
+  'a form of six bytes': 'fc8480808080',
+  'the byte FE': 'fe',
+  'the byte FF': 'ff',
+  'Latin-1': 'e9',
+}
+
+const MALFORMED_UTF_8: readonly HostileCase[] = [
+  ...Object.entries(NOT_UTF_8).flatMap(([name, hex]) => {
+    const bytes = Buffer.from(hex, 'hex')
+    return [
+      row(`${name}, in a name`, postBody(Buffer.concat([Buffer.from('{"id":1,"name":"'), bytes, Buffer.from('"}')])), [40001]),
+      row(`${name}, in a name that is ignored`, postBody(Buffer.concat([Buffer.from('{"id":1,"name":"a","'), bytes, Buffer.from('":1}')])), [40001]),
+      row(`${name}, where the body ends`, postBody(Buffer.concat([Buffer.from('{"id":1,"name":"a"}'), bytes])), [40001]),
+    ]
+  }),
+  row('UTF-16', postBody(Buffer.from(`\ufeff${PLANT}`, 'utf16le')), [40001]),
+]
+
+/** The cases by what they try. */
+export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
+  'lengths of a body': LENGTHS,
+  chunks: CHUNKS,
+  'transfer codings': TRANSFER_CODINGS,
+  'header fields': FIELDS,
+  'sizes of a header': SIZES,
+  'request lines': REQUEST_LINES,
+  'other turns of an exchange': EXCHANGES,
+  bodies: BODIES,
+  'malformed UTF-8': MALFORMED_UTF_8,
+}

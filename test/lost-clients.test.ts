@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { memoryStore, type Store } from '../src/index.ts'
+import { heapUsed } from './heap.ts'
+import { openSocket, receive, until } from './raw-socket.ts'
+import { get, send, servePlants } from './service.ts'
+
+const HEADER = 'POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\n'
+const BODY = '{"id":1,"name":"Fern"}'
+const WITH_LENGTH = `${HEADER}Content-Length: ${BODY.length}\r\n\r\n${BODY}`
+const IN_CHUNKS = `${HEADER}Transfer-Encoding: chunked\r\n\r\n4\r\n${BODY.slice(0, 4)}\r\n12\r\n${BODY.slice(4)}\r\n0\r\n\r\n`
+
+/** A service that counts the plants that its store is given, and the errors that its host is told of. */
+async function serveCounting(t: TestContext): Promise<{ server: Server; counts: { creates: number; errors: number } }> {
+  const counts = { creates: 0, errors: 0 }
+  const memory = memoryStore()
+  const store: Store = { ...memory, create: (owner, plant) => (counts.creates++, memory.create(owner, plant)) }
+  const server = await servePlants(t, { store, onError: () => counts.errors++ })
+  return { server, counts }
+}
+
+/** Opens a connection and gives both its ends. */
+async function connectBoth(server: Server): Promise<{ client: Socket; accepted: Socket }> {
+  const accepting = once(server, 'connection') as Promise<[Socket]>
+  const client = await openSocket(server)
+  const [accepted] = await accepting
+  return { client, accepted }
+}
+
+const LOSSES: Readonly<Record<string, (client: Socket) => void>> = {
+  'ends the connection': (client) => client.end(),
+  'resets the connection': (client) => client.resetAndDestroy(),
+}
+
+for (const [framing, bytes] of Object.entries({ 'a Content-Length': WITH_LENGTH, chunks: IN_CHUNKS })) {
+  for (const [loss, lose] of Object.entries(LOSSES)) {
+    test(`a client that ${loss} at any byte of a POST with ${framing} leaves no trace`, async (t) => {
+      const { server, counts } = await serveCounting(t)
+
+      for (let length = 0; length < bytes.length; length++) {
+        const { client, accepted } = await connectBoth(server)
+        client.resume().write(bytes.slice(0, length))
+        await until(() => accepted.bytesRead === length)
+        lose(client)
+        await until(() => accepted.closed)
+      }
+
+      assert.deepEqual(counts, { creates: 0, errors: 0 })
+      assert.equal((await send(server, get('ada'))).body, '[]')
+    })
+  }
+
+  test(`a client that goes after the last byte of a POST with ${framing} does not stop the write`, async (t) => {
+    const { server, counts } = await serveCounting(t)
+    const { client, accepted } = await connectBoth(server)
+
+    client.write(bytes)
+    await until(() => accepted.bytesRead === bytes.length)
+    client.resetAndDestroy()
+    await until(() => accepted.closed)
+
+    assert.deepEqual(counts, { creates: 1, errors: 0 })
+    assert.equal((await send(server, get('ada'))).body, '[{"name":"Fern"}]')
+  })
+
+  test(`a client that sends a POST with ${framing} byte by byte is answered`, async (t) => {
+    const { server } = await serveCounting(t)
+    const { client, accepted } = await connectBoth(server)
+    const answers = receive(client, 1)
+
+    for (let at = 0; at < bytes.length; at++) {
+      client.write(bytes.charAt(at))
+      await until(() => accepted.bytesRead === at + 1)
+    }
+
+    assert.deepEqual((await answers).map(({ status, body }) => [status, body]), [[200, '{"name":"Fern"}']])
+    client.destroy()
+  })
+}
+
+test('a client that never reads its answers costs one of them', async (t) => {
+  const name = 'a'.repeat(1000)
+  let pages = 0
+  const store: Store = {
+    ...memoryStore(),
+    list: (_, { after = 0n }) => {
+      if (after >= 10_000n) return []
+      pages++
+      return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name }))
+    },
+  }
+  const server = await servePlants(t, { store })
+  const { client, accepted } = await connectBoth(server)
+  const before = heapUsed()
+
+  // 100 answers of 10 MB each.
+  client.write('GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\n\r\n'.repeat(100))
+  for (let i = 0; i < 100; i++) assert.equal((await send(server, get('bob', '/plants?limit=0'))).status, 200)
+
+  // What is not in a page or two of the service is in the buffers of the two sockets.
+  assert.ok(pages <= 30, `${pages} pages were read`)
+  assert.ok(heapUsed() - before < 16 * 2 ** 20)
+  client.destroy()
+  await until(() => accepted.closed)
+})
+
+test('1,000 connections that send a header and stall keep no one else waiting', async (t) => {
+  const { server } = await serveCounting(t)
+  const stalled: Socket[] = []
+  while (stalled.length < 1000) {
+    const opened = await Promise.all(Array.from({ length: 50 }, () => openSocket(server)))
+    // Half of them in the header, half before the body.
+    for (const [i, socket] of opened.entries()) socket.write(i % 2 === 0 ? HEADER : `${HEADER}Content-Length: 9\r\n\r\n`)
+    stalled.push(...opened)
+  }
+
+  for (let i = 0; i < 100; i++) assert.equal((await send(server, get('ada'))).status, 200)
+
+  assert.equal(stalled.filter(({ closed, bytesRead }) => closed || bytesRead > 0).length, 0)
+  for (const socket of stalled) socket.destroy()
+})
