@@ -23,24 +23,25 @@ function thinned(size) {
   return store
 }
 
-for (const [state, make, range] of [
-  ['ids in order', (size) => filled(size, inOrder), (size) => [0, size]],
-  ['ids in no order', (size) => filled(size, scattered), () => [0, 2 ** 29]],
-  ['the lowest 90 % deleted', thinned, (size) => [size * 0.9, size]],
+for (const [state, make, highest] of [
+  ['ids in order', (size) => filled(size, inOrder), (size) => size],
+  ['ids in no order', (size) => filled(size, scattered), () => 2 ** 29],
+  ['the lowest 90 % deleted', thinned],
 ]) {
   const first = {}
   const anywhere = {}
   for (const size of SIZES) {
     const store = make(size)
-    const [from, to] = range(size)
-    // From places all over the store, though not so near its end that the page is short.
-    const cursors = Array.from({ length: 1021 }, (_, n) => BigInt(Math.floor(from + (to - from) * 0.85 * (n / 1021))))
-    let turn = 0
     first[`${size} plants`] = () => store.list(OWNER, { limit: 100 })
+    if (highest === undefined) continue
+    // From places all over the store, though not so near its end that the page is short.
+    const step = (highest(size) * 0.85) / 1021
+    const cursors = Array.from({ length: 1021 }, (_, n) => BigInt(Math.floor(step * n)))
+    let turn = 0
     anywhere[`${size} plants`] = () => store.list(OWNER, { limit: 100, after: cursors[(turn = (turn + 367) % 1021)] })
   }
   compare(`the first page of 100, ${state}`, first)
-  compare(`a page of 100 from anywhere, ${state}`, anywhere)
+  if (highest !== undefined) compare(`a page of 100 from anywhere, ${state}`, anywhere)
 }
 
 for (const [order, idOf] of [['in order', inOrder], ['in no order', scattered]]) {
