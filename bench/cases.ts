@@ -39,10 +39,14 @@ function withoutBody(method: string, target: string, token = TOKEN): string {
   return `${method} ${target} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n\r\n`
 }
 
-/** Each of 2^29 ids of nine digits once, in no order that helps a store: an odd factor permutes the residues. */
-const scatteredId = (n: number): number => 100_000_000 + (Math.imul(n, 0x9e3779b1) & 0x1fffffff)
+/** The nth id of a run; all have nine digits. */
+type IdOf = (n: number) => number
 
-const createScattered = (n: number): string => create(scatteredId(n), 'Monstera deliciosa')
+/** As a sequence or a clock hands them out. */
+const ascending: IdOf = (n) => 100_000_000 + n
+
+/** Each of 2^29 once, in no order that helps a store: an odd factor permutes the residues. */
+const scattered: IdOf = (n) => 100_000_000 + (Math.imul(n, 0x9e3779b1) & 0x1fffffff)
 
 const onMemory = { contestants: [FLOOR, NATIVE, PLANT_STORE, ...PEERS] }
 
@@ -54,9 +58,26 @@ function list(limit: number): Case {
     ...onMemory,
     name: `list-${limit}`,
     seeds: LISTED,
-    seed: (n) => create(100_000_000 + n, name(n)),
+    seed: (n) => create(ascending(n), name(n)),
     request: () => request,
     answer: { status: 200, body: Buffer.from(`[${plants.join()}]`) },
+  }
+}
+
+function creating(name: string, idOf: IdOf): Case {
+  const request = (n: number): string => create(idOf(n), 'Monstera deliciosa')
+  const body = Buffer.from(`{${member('Monstera deliciosa')}`)
+  return { ...onMemory, name, seeds: 0, seed: request, request, answer: { status: 200, body } }
+}
+
+function deleting(name: string, idOf: IdOf): Case {
+  return {
+    ...onMemory,
+    name,
+    seeds: 'one for each request',
+    seed: (n) => create(idOf(n), 'Monstera deliciosa'),
+    request: (n) => withoutBody('DELETE', `/plants/${idOf(n)}`),
+    answer: { status: 204, body: Buffer.alloc(0) },
   }
 }
 
@@ -66,27 +87,13 @@ export const CASES: readonly Case[] = [
   list(10),
   list(100),
   list(1000),
+  creating('create', ascending),
+  creating('create-scattered', scattered),
+  deleting('delete', ascending),
+  deleting('delete-scattered', scattered),
   {
-    ...onMemory,
-    name: 'create',
-    seeds: 0,
-    seed: createScattered,
-    request: createScattered,
-    answer: { status: 200, body: Buffer.from(`{${member('Monstera deliciosa')}`) },
-  },
-  {
-    ...onMemory,
-    name: 'delete',
-    seeds: 'one for each request',
-    seed: createScattered,
-    request: (n) => withoutBody('DELETE', `/plants/${scatteredId(n)}`),
-    answer: { status: 204, body: Buffer.alloc(0) },
-  },
-  {
-    ...onMemory,
+    ...list(10),
     name: 'unauthorized',
-    seeds: 0,
-    seed: createScattered,
     request: () => wrongTokenRequest,
     answer: { status: 401, body: Buffer.from(JSON.stringify(REFUSAL)) },
   },
