@@ -11,7 +11,7 @@ import { parseInt64 } from './http/int64.ts'
 import { readJson } from './http/json.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
-import { respond, type Answer } from './http/respond.ts'
+import { errorAnswer, respond, type Answer } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { inTurn } from './http/turn.ts'
 import { listPlants } from './listing.ts'
@@ -160,10 +160,6 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
 function asHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown
   return new HttpError(thrown instanceof StoreUnavailableError ? 'storeUnavailable' : 'unexpected')
-}
-
-function errorAnswer({ status, headers, error, message }: HttpError): Answer {
-  return { status, headers, body: JSON.stringify({ error, message }) }
 }
 
 /** Tells the host, and does not mind whether it throws or rejects: its answer is sent already or must be. */

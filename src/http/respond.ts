@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
+import type { HttpError } from './errors.ts'
 
 /** What a request is answered. */
 export interface Answer {
@@ -13,6 +14,11 @@ export interface Answer {
 /** How much of a refused body is read and thrown away, so that the client sees the answer before a reset. */
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
+
+/** What an error of the service is answered. */
+export function errorAnswer({ status, headers, error, message }: HttpError): Answer & { readonly body: string } {
+  return { status, headers, body: JSON.stringify({ error, message }) }
+}
 
 /**
  * Sends an answer. Does nothing where the host has answered already or the client has gone.

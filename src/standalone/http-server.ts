@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
-import { respond } from '../http/respond.ts'
+import { errorAnswer, respond } from '../http/respond.ts'
 import type { Settings } from './config.ts'
-import { closeGently, errorAnswer, refuse, toHttpError } from './refusal.ts'
+import { closeGently, refuse, toHttpError } from './refusal.ts'
 
 type Limits = Pick<
   Settings,

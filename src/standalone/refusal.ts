@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
-import type { Answer } from '../http/respond.ts'
+import { errorAnswer } from '../http/respond.ts'
 
 /** How long a client may go on sending after it was refused, so that it sees the answer before a reset. */
 const LINGER_MS = 1000
@@ -16,11 +16,6 @@ export function toHttpError(error: Error): HttpError {
     default:
       return new HttpError('malformedRequest')
   }
-}
-
-/** What an error of the service is answered. */
-export function errorAnswer({ status, headers, error, message }: HttpError): Answer & { readonly body: string } {
-  return { status, headers, body: JSON.stringify({ error, message }) }
 }
 
 /** Answers on a bare connection and closes it. */
