@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { memoryStore, StoreUnavailableError } from '../src/index.ts'
+import { describeError } from '../src/standalone/log.ts'
+import { createReports } from '../src/standalone/reports.ts'
+import { captureLog } from './captured-log.ts'
+import { get, post, send, servePlants } from './service.ts'
+
+const SECRET = 'c2VjcmV0'
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const broken = {
+  ...memoryStore(),
+  list: () => {
+    throw new StoreUnavailableError('the database is away', { cause: new Error('ECONNREFUSED') })
+  },
+}
+
+/** An event but for when it was and how long it took, which are seen to be sound. */
+function withoutTimes(event: Readonly<Record<string, unknown>>): object {
+  const { time, durationMs, ...rest } = event
+  assert.ok(Date.parse(String(time)) <= Date.now())
+  assert.ok(Number(durationMs) > 0)
+  return rest
+}
+
+test('a failure is logged with its reason, and the answer with the same request id', async (t) => {
+  const events = captureLog(t)
+  const server = await servePlants(t, { ...createReports(false), store: broken, tokens: { [SECRET]: 'ada' } })
+  const { body } = await send(server, get(SECRET, '/plants?limit=77'))
+
+  const [failure, response] = events
+  assert.equal(events.length, 2)
+  assert.equal(failure!['event'], 'failure')
+  assert.match(String(failure!['request']), UUID)
+  assert.match(String(failure!['reason']), /^StoreUnavailableError: the database is away\n[^]*caused by Error: ECONNREFUSED\n/)
+  const { request } = failure!
+  const expected = { event: 'response', request, method: 'GET', resource: '/plants', owner: 'ada', status: 503, error: 50300 }
+  assert.deepEqual(withoutTimes(response!), { ...expected, bytes: body.length })
+  assert.doesNotMatch(JSON.stringify(events), new RegExp(`${SECRET}|77`))
+})
+
+test('an answer that is the fault of the service without an error to tell is logged with a request id', async (t) => {
+  const events = captureLog(t)
+  const server = await servePlants(t, createReports(false))
+  await send(server, { method: 'POST', path: '/plants', fields: ['Transfer-Encoding', 'gzip, chunked'] })
+  assert.deepEqual([events.length, events[0]!['status'], events[0]!['error']], [1, 501, 50100])
+  assert.match(String(events[0]!['request']), UUID)
+})
+
+suite('an answer that is no failure', () => {
+  test('is not logged where nobody wants an access log', async (t) => {
+    const events = captureLog(t)
+    const server = await servePlants(t, createReports(false))
+    await send(server, get('ada'))
+    assert.deepEqual(events, [])
+  })
+
+  test('is a line of the access log', async (t) => {
+    const events = captureLog(t)
+    const server = await servePlants(t, { ...createReports(true), tokens: { [SECRET]: 'ada' } })
+    await send(server, post(SECRET, '{"id":1,"name":"Fern"}'))
+    const { body } = await send(server, get('guess', '/plants/1?token=guess'))
+
+    assert.deepEqual(events.map(withoutTimes), [
+      { event: 'response', method: 'POST', resource: '/plants', owner: 'ada', status: 200, bytes: 15 },
+      { event: 'response', method: 'GET', resource: '/plants/{id}', status: 401, error: 40101, bytes: body.length },
+    ])
+  })
+})
+
+suite('of what was thrown, the log has', () => {
+  test('the stack of an error, and none of its other members', () => {
+    const described = describeError(Object.assign(new Error('duplicate key'), { detail: 'Key (id)=(1)' }))
+    assert.match(described, /^Error: duplicate key\n {4}at /)
+    assert.doesNotMatch(described, /Key/)
+  })
+
+  test('the message of an error without a stack', () => {
+    assert.equal(describeError(Object.assign(new Error('no stack'), { stack: undefined })), 'no stack')
+  })
+
+  test('anything else as it is', () => {
+    assert.equal(describeError(null), 'null')
+    assert.equal(describeError(Object.create(null)), '[Object: null prototype] {}')
+  })
+})
