@@ -2,18 +2,17 @@ import { isUtf8 } from 'node:buffer'
 import { HttpError } from './errors.ts'
 
 /**
- * The error that a body is no JSON text, as something else was expected at `offset`. Where the body is not
- * UTF-8, the error is that.
+ * The error that a body is no JSON text, since something else was expected at `offset`. Where the body is not
+ * UTF-8, that is the error.
  */
-export function syntaxError(body: Buffer, offset: number, expected: string): HttpError {
-  if (!isUtf8(body)) return notJson('is not UTF-8', 'a well-formed character', illFormedAt(body))
-  if (body.length === 0) return notJson('is empty', expected, offset)
-  return notJson(offset < body.length ? 'is not JSON' : 'ends too early', expected, offset)
+export function jsonError(body: Buffer, offset: number, expected: string, problem = problemAt(body, offset)): HttpError {
+  if (isUtf8(body)) return notJson(problem, expected, offset)
+  return notJson('is not UTF-8', 'a well-formed character', illFormedAt(body))
 }
 
-/** The error that a body has one level of arrays and objects too many, which begins at `offset`. */
-export function depthError(offset: number, maxDepth: number): HttpError {
-  return notJson('is nested too deeply', `at most ${maxDepth} levels`, offset)
+function problemAt(body: Buffer, offset: number): string {
+  if (offset < body.length) return 'is not JSON'
+  return offset === 0 ? 'is empty' : 'ends too early'
 }
 
 function notJson(problem: string, expected: string, offset: number): HttpError {

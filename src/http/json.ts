@@ -1,6 +1,6 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import type { HttpError } from './errors.ts'
-import { depthError, syntaxError } from './json-error.ts'
+import { jsonError } from './json-error.ts'
 import { int64, scaledInt64 } from './json-number.ts'
 
 /**
@@ -133,7 +133,7 @@ class JsonReader {
 
   /** Steps over the bracket that opens a level: with no limit, a body of brackets would overflow the stack. */
   #enter(depth: number): void {
-    if (depth > MAX_DEPTH) throw depthError(this.#pos, MAX_DEPTH)
+    if (depth > MAX_DEPTH) throw this.#expected(`at most ${MAX_DEPTH} levels`, 'is nested too deeply')
     this.#pos++
   }
 
@@ -279,8 +279,8 @@ class JsonReader {
     return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END
   }
 
-  #expected(what: string): HttpError {
-    return syntaxError(this.#bytes, this.#pos, what)
+  #expected(what: string, problem?: string): HttpError {
+    return jsonError(this.#bytes, this.#pos, what, problem)
   }
 }
 
