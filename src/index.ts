@@ -1,5 +1,6 @@
-export { createPlantStore, type PlantStore } from './plant-store.ts'
+export { openapi } from './openapi.ts'
 export type { Authenticate, PlantStoreOptions, ResponseEvent } from './options.ts'
 export type { NewPlant, Plant } from './plant.ts'
+export { createPlantStore, type PlantStore } from './plant-store.ts'
 export { MAX_PAGE, StoreUnavailableError, type Page, type Store } from './store.ts'
 export { memoryStore } from './stores/memory.ts'

@@ -5,7 +5,12 @@ import { HttpError } from './errors.ts'
  * The error that a body is no JSON text, since something else was expected at `offset`. Where the body is not
  * UTF-8, that is the error.
  */
-export function jsonError(body: Buffer, offset: number, expected: string, problem = problemAt(body, offset)): HttpError {
+export function jsonError(
+  body: Buffer,
+  offset: number,
+  expected: string,
+  problem: string = problemAt(body, offset),
+): HttpError {
   if (isUtf8(body)) return notJson(problem, expected, offset)
   return notJson('is not UTF-8', 'a well-formed character', illFormedAt(body))
 }
