@@ -68,7 +68,7 @@ async function createDatabase(connectionString: string): Promise<Database> {
 
 async function startPglite(): Promise<Database> {
   const db = await PGlite.create()
-  const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 8 })
+  const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 100 })
   await server.start()
   const port = Number(server.getServerConn().split(':').at(-1))
   return {

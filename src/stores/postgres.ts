@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withDeadline } from '../deadline.ts'
-import type { NewPlant } from '../plant.ts'
+import { EncodedPlant, encodePlant, type NewPlant } from '../plant.ts'
 import { StoreUnavailableError } from '../store.ts'
 import type { Page, Store } from '../store.ts'
 import { Batcher } from './batch.ts'
@@ -8,6 +8,7 @@ import type { Run } from './batch.ts'
 import { isConflict, isCreatedAlready, isRefusedValue, isTransient } from './postgres-failure.ts'
 import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, LIST, PING, schema } from './postgres-statements.ts'
 import type { Statement } from './postgres-statements.ts'
+import { SharedReads } from './shared-reads.ts'
 
 export { schema }
 
@@ -90,6 +91,7 @@ const MAX_ATTEMPTS = 5
  */
 export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
   const { preparedStatements = true, maxBatch = 128, maxInFlight = 2, timeoutMs = 5000 } = options
+  checkOptions(pool, { maxBatch, maxInFlight, timeoutMs })
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined)
 
   async function send(statement: Statement, values: unknown[]): Promise<readonly Row[]> {
@@ -135,6 +137,8 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     { maxRuns: maxInFlight, maxOperations: maxBatch },
   )
 
+  const lists = new SharedReads<readonly NewPlant[]>()
+
   return {
     create(owner, plant) {
       return creates.add({ owner, id: plant.id, plant })
@@ -143,8 +147,10 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     async list(owner, { limit, after }) {
       if (after === MAX_ID) return []
       const from = after === undefined ? MIN_ID : after + 1n
-      const rows = await send(LIST, [owner, String(from), limit])
-      return (rows as readonly PlantRow[]).map(readPlant)
+      return lists.read(`${limit} ${from} ${owner}`, async () => {
+        const rows = await send(LIST, [owner, String(from), limit])
+        return (rows as readonly PlantRow[]).map(readPlant)
+      })
     },
 
     delete(owner, id) {
@@ -162,6 +168,16 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
         if (!isCreatedAlready(error)) throw error
       }
     },
+  }
+}
+
+/** What was given as a pool may be a URL with a password, so only its type is said. */
+function checkOptions(pool: Queryable, numbers: Readonly<Record<string, number>>): void {
+  if (typeof pool.query !== 'function') throw new TypeError(`postgresStore takes a pool, not a ${typeof pool}`)
+  for (const [name, value] of Object.entries(numbers)) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw new TypeError(`postgresStore: ${name} is a whole number of at least 1, not ${value}`)
+    }
   }
 }
 
@@ -190,6 +206,8 @@ function groupwise<Operation extends PlantKey>(
   }
 }
 
-function readPlant([id, name, tag]: PlantRow): NewPlant {
-  return tag === null ? { id: BigInt(id), name } : { id: BigInt(id), name, tag }
+// Encoded here, so that the requests that share a page need not each do so.
+function readPlant([text, name, tag]: PlantRow): NewPlant {
+  const id = BigInt(text)
+  return new EncodedPlant(id, encodePlant(tag === null ? { id, name } : { id, name, tag }))
 }

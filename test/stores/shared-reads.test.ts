@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SharedReads } from '../../src/stores/shared-reads.ts'
+
+/** Reads that end in order, when the test says so, with how many had begun before them. */
+function heldReads(): { begun: () => number; read: () => Promise<number>; end: (error?: Error) => void } {
+  const held: ((error?: Error) => void)[] = []
+  let count = 0
+  return {
+    begun: () => count,
+    read: () =>
+      new Promise((resolve, reject) => {
+        const before = count++
+        held.push((error) => (error === undefined ? resolve(before) : reject(error)))
+      }),
+    end: (error) => held.shift()?.(error),
+  }
+}
+
+test('begins a read at once where none of its key is under way', () => {
+  const { begun, read } = heldReads()
+  const reads = new SharedReads<number>()
+  void reads.read('a', read)
+  void reads.read('b', read)
+  assert.equal(begun(), 2)
+})
+
+test('shares one read, begun after the one under way has ended, among all who wait', async () => {
+  const { begun, read, end } = heldReads()
+  const reads = new SharedReads<number>()
+  const first = reads.read('a', read)
+  const waiting = [reads.read('a', read), reads.read('a', read), reads.read('a', read)]
+  assert.equal(begun(), 1)
+  end()
+  assert.equal(await first, 0)
+  waiting.push(reads.read('a', read))
+  await new Promise(setImmediate)
+  assert.equal(begun(), 2)
+  const late = reads.read('a', read)
+  end()
+  assert.deepEqual(await Promise.all(waiting), [1, 1, 1, 1])
+  await new Promise(setImmediate)
+  end()
+  assert.equal(await late, 2)
+})
+
+test('reads anew where a read has failed', async () => {
+  const { read, end } = heldReads()
+  const reads = new SharedReads<number>()
+  const first = reads.read('a', read)
+  const second = reads.read('a', read)
+  end(new Error('cut'))
+  await assert.rejects(first, /cut/)
+  await new Promise(setImmediate)
+  end()
+  assert.equal(await second, 1)
+})
+
+test('begins at once again after a pause', async () => {
+  const { begun, read, end } = heldReads()
+  const reads = new SharedReads<number>()
+  for (const count of [1, 2, 3]) {
+    const result = reads.read('a', read)
+    assert.equal(begun(), count)
+    end()
+    await result
+    await new Promise(setImmediate)
+  }
+})
