@@ -56,9 +56,11 @@ function readBody({ status, headers }: Head, bytes: Buffer, isHead: boolean): Bo
   // No body of ours or of Node begins like an answer.
   if (isHead && (bytes.length === 0 || bytes.toString('latin1', 0, 5) === 'HTTP/')) return none
   if (headers.get('transfer-encoding') === 'chunked') return readChunks(bytes)
-  // Node sends the answers of its own parser without a length, and closes.
-  const length = Number(headers.get('content-length') ?? 0)
-  return bytes.length < length ? undefined : { text: bytes.toString('utf8', 0, length), rest: bytes.subarray(length) }
+  const length = headers.has('content-length') ? Number(headers.get('content-length')) : bytes.length
+  const text = bytes.toString('utf8', 0, length)
+  // What the close ends may have been cut: a list to HTTP/1.0, but not an answer of Node's own parser, which is empty.
+  const isCut = !headers.has('content-length') && text !== '' && !text.endsWith(']')
+  return bytes.length < length || isCut ? undefined : { text, rest: bytes.subarray(length) }
 }
 
 function readChunks(bytes: Buffer): Body | undefined {

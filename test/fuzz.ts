@@ -1,0 +1,17 @@
+import { parseArgs } from 'node:util'
+import { fuzz } from './fuzzer.ts'
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+    standalone: { type: 'boolean', default: false },
+  },
+})
+const kind = values.standalone ? 'standalone' : 'plain'
+
+console.log(`Fuzzing a ${kind} server for ${values.seconds} s on Node ${process.versions.node}, seed ${values.seed}`)
+const { connections, answers, heapGrowth } = await fuzz(kind, Number(values.seconds), Number(values.seed))
+const counts = [...answers].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`)
+console.log(`${connections} connections; answers by status: ${counts.join(', ')}`)
+console.log(`The heap holds ${(heapGrowth / 2 ** 20).toFixed(1)} MiB more than before. No invariant was broken.`)
