@@ -14,6 +14,7 @@ export function readBody(
 ): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     if (contentLength > maxBytes) return reject(bodyTooLarge(maxBytes))
+    if (request.destroyed) return resolve(request.complete ? readRest(request) : undefined)
 
     const chunks: Buffer[] = []
     let length = 0
@@ -24,15 +25,25 @@ export function readBody(
         chunks.push(chunk)
       } else {
         request.off('data', onData)
+        chunks.length = 0
         reject(bodyTooLarge(maxBytes))
       }
     }
     request.on('data', onData)
-    request.once('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, length)))
+    request.once('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
     // Whatever comes after the first of these settles nothing any more. An error is only ever that of a lost client.
     request.on('error', () => resolve(undefined))
     request.once('close', () => resolve(undefined))
+    // A host may have paused it while it looked at the header.
+    request.resume()
   })
+}
+
+/** Reads a body that arrived in full before the client went; Node announces no more of it, but keeps it. */
+function readRest(request: IncomingMessage): Buffer {
+  const chunks: Buffer[] = []
+  for (let chunk; (chunk = request.read() as Buffer | null) !== null; ) chunks.push(chunk)
+  return Buffer.concat(chunks)
 }
 
 /**
@@ -41,7 +52,8 @@ export function readBody(
  * @throws HttpError 41300; TypeError, which says what the host should do, where what the parser left is not exact
  */
 export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {
-  if (!request.readableDidRead && request.readableEncoding === null) return undefined
+  const { readableDidRead, readableEnded, readableEncoding } = request
+  if (!readableDidRead && !readableEnded && readableEncoding === null) return undefined
 
   const bytes = encodeParsed((request as { body?: unknown }).body)
   if (bytes === undefined) {

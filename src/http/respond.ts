@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
+import { setImmediate } from 'node:timers/promises'
 import type { HttpError } from './errors.ts'
 
 /** What a request is answered. */
@@ -15,6 +16,9 @@ export interface Answer {
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
+/** RFC 9113 section 7. */
+const INTERNAL_ERROR = 2
+
 /** What an error of the service is answered. */
 export function errorAnswer({ status, headers, error, message }: HttpError): Answer & { readonly body: string } {
   return { status, headers, body: JSON.stringify({ error, message }) }
@@ -29,7 +33,13 @@ export function respond(
   response: ServerResponse,
   answer: Answer,
 ): number | Promise<number> {
-  if (response.headersSent || response.destroyed) return 0
+  if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
+  // Node announces a request before it has parsed the body that came in the same packet. Such a body is not awaited.
+  return setImmediate().then(() => send(request, response, answer))
+}
+
+function send(request: IncomingMessage, response: ServerResponse, answer: Answer): number | Promise<number> {
+  if (response.headersSent || isClosed(response)) return 0
   const { status, body } = answer
   const isHead = request.method === 'HEAD'
 
@@ -45,34 +55,36 @@ export function respond(
     body === undefined
       ? [...answer.headers]
       : [...answer.headers, 'Content-Type', 'application/json', 'Content-Length', String(length)]
+  const content = isHead ? undefined : body
   if (status >= 400 && isBodyAwaited(request)) {
-    // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2).
-    if (request.httpVersionMajor === 1) headers.push('Connection', 'close')
+    // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2). Its version says nothing: a client
+    // of HTTP/1 may claim to be one of HTTP/2.
+    if (streamOf(request) === undefined) headers.push('Connection', 'close')
     response.writeHead(status, headers)
     // The answer is out now; its end, after which the connection closes, waits for the client.
-    if (body === undefined || isHead) response.flushHeaders()
-    else response.write(body)
-    discardBody(request, () => response.end())
+    if (content === undefined) response.flushHeaders()
+    else response.write(content)
+    discardBody(request, () => endEarly(request, response))
   } else {
     response.writeHead(status, headers)
     // An encoder that need not look for characters beyond ASCII is faster.
-    response.end(body, length === body?.length ? 'latin1' : 'utf8')
+    response.end(content, length === body?.length ? 'latin1' : 'utf8')
   }
   return isHead ? 0 : length
 }
 
-/** Writes a body piece by piece, as fast as the client reads. A body that fails ends the connection. */
+/** Writes a body piece by piece, as fast as the client reads. */
 async function writeAll(response: ServerResponse, body: AsyncIterable<string>): Promise<number> {
   let length = 0
   try {
     for await (const piece of body) {
-      if (response.destroyed) return length
+      if (isClosed(response)) return length
       length += Buffer.byteLength(piece)
       if (!response.write(piece)) await drained(response)
     }
     response.end()
   } finally {
-    if (!response.writableEnded) response.destroy()
+    if (!response.writableEnded) cutOff(response)
   }
   return length
 }
@@ -91,7 +103,8 @@ function drained(response: ServerResponse): Promise<void> {
 /** Whether the request has a body that has not arrived in full. */
 function isBodyAwaited(request: IncomingMessage): boolean {
   if (request.complete) return false
-  if ('stream' in request) return !(request.stream as ServerHttp2Stream).endAfterHeaders
+  const stream = streamOf(request)
+  if (stream !== undefined) return !stream.endAfterHeaders
   const { headers } = request
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
@@ -101,7 +114,7 @@ function discardBody(request: IncomingMessage, done: () => void): void {
   let length = 0
   const timer = setTimeout(stop, DISCARD_MAX_MS)
 
-  function onData(chunk: Buffer): void {
+  function onData(chunk: Buffer | string): void {
     length += chunk.length
     if (length > DISCARD_MAX_BYTES) stop()
   }
@@ -110,5 +123,29 @@ function discardBody(request: IncomingMessage, done: () => void): void {
     request.off('data', onData).off('end', stop).off('close', stop)
     done()
   }
-  request.on('data', onData).on('end', stop).on('close', stop)
+  request.on('data', onData).on('end', stop).on('close', stop).resume()
+}
+
+/** Ends an answer that went out before the body was read. */
+function endEarly(request: IncomingMessage, response: ServerResponse): void {
+  response.end()
+  // Else the client may send for ever: nothing but a reset ends its side of a stream (RFC 9113 section 8.1).
+  if (!request.complete) streamOf(response)?.close()
+}
+
+/** Ends an answer in the middle, so that the client does not take it for a whole one. */
+function cutOff(response: ServerResponse): void {
+  const stream = streamOf(response)
+  if (stream === undefined) response.destroy()
+  else stream.close(INTERNAL_ERROR)
+}
+
+/** Whether nothing more can be written: the host has ended the answer, or the client has gone. */
+function isClosed(response: ServerResponse): boolean {
+  return response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
+}
+
+/** The stream under a message of HTTP/2; the compatibility API lacks what only that can do or tell. */
+function streamOf(message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined {
+  return (message as { stream?: ServerHttp2Stream }).stream
 }
