@@ -23,14 +23,14 @@ export function listPlants(readPage: ReadPage, query: ListQuery): Listing | Prom
 
   // One plant more than wanted shows whether the limit cuts the list short.
   return andThen(readPage({ limit: Math.min(limit + 1, MAX_PAGE), after }), (page) => {
-    if (page.length > limit) return { body: encodeList(page.slice(0, limit)), cursor: page[limit - 1]!.id }
-    if (page.length < MAX_PAGE) return { body: encodeList(page), cursor: undefined }
+    if (page.length > limit) return { body: `[${encodePlants(page, limit)}]`, cursor: page[limit - 1]!.id }
+    if (page.length < MAX_PAGE) return { body: `[${encodePlants(page)}]`, cursor: undefined }
 
     if (limit === Infinity) return { body: encodePages(allPages(readPage, page)), cursor: undefined }
     if (limit > MAX_PAGE) return listSurveyed(readPage, page, query)
     const last = page.at(-1)!.id
     return andThen(readPage({ limit: 1, after: last }), (following) => {
-      return { body: encodeList(page), cursor: following.length === 0 ? undefined : last }
+      return { body: `[${encodePlants(page)}]`, cursor: following.length === 0 ? undefined : last }
     })
   })
 }
@@ -102,12 +102,15 @@ async function* encodePages(pages: AsyncIterable<readonly NewPlant[]>): AsyncGen
   let opening = '['
   for await (const page of pages) {
     if (page.length === 0) continue
-    yield opening + page.map(encodePlant).join()
+    yield opening + encodePlants(page)
     opening = ','
   }
   yield opening === '[' ? '[]' : ']'
 }
 
-function encodeList(page: readonly NewPlant[]): string {
-  return `[${page.map(encodePlant).join()}]`
+/** A loop: on a page of ten, `map` and `join` cost half as much again. */
+function encodePlants(page: readonly NewPlant[], count: number = page.length): string {
+  let text = ''
+  for (let i = 0; i < count; i++) text += i === 0 ? encodePlant(page[i]!) : `,${encodePlant(page[i]!)}`
+  return text
 }

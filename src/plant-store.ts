@@ -75,17 +75,22 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
         answer = operated instanceof Promise ? await operated : operated
         if (answer === undefined) return
       }
-      bytes = await respond(request, response, answer)
+      const responded = respond(request, response, answer)
+      bytes = responded instanceof Promise ? await responded : responded
     } catch (thrown) {
       const failure = asHttpError(thrown)
-      if (failure.status === 500 || failure.status === 503) tell(() => onError?.(thrown, request))
+      if (onError !== undefined && (failure.status === 500 || failure.status === 503)) {
+        tell(() => onError(thrown, request))
+      }
       error = failure.error
       answer = errorAnswer(failure)
       bytes = await respond(request, response, answer)
     }
-    const { status } = answer
-    const durationMs = performance.now() - startedAt
-    tell(() => onResponse?.({ request, resource: resource?.path, owner, status, error, bytes, durationMs }))
+    if (onResponse !== undefined) {
+      const { status } = answer
+      const durationMs = performance.now() - startedAt
+      tell(() => onResponse({ request, resource: resource?.path, owner, status, error, bytes, durationMs }))
+    }
   }
 
   function findOwner(token: string, request: IncomingMessage): string | Promise<string> {

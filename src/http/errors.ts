@@ -88,7 +88,11 @@ export class HttpError extends Error {
    */
   constructor(name: ErrorName, message?: string, options: ErrorOptions & { headers?: readonly string[] } = {}) {
     const row: ErrorRow = ERRORS[name]
+    // Nobody sees the stack of an answer, and taking it is half of what a refusal costs: 8 µs of 15.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(message ?? row.message, options)
+    Error.stackTraceLimit = stackTraceLimit
     this.error = row.error
     this.status = Math.trunc(row.error / 100)
     this.headers = options.headers ?? row.headers
