@@ -2,20 +2,21 @@ import { EncodedPlant } from '../plant.ts'
 import type { Page } from '../store.ts'
 
 /**
- * A block that comes to this many entries is split. Of 64 to 1,024, pages and creates at 1,000,000 plants were
- * quickest with 256 and 512: below them more blocks are out of the processor's caches, above them more is moved.
+ * A block that comes to this many entries is split. Of 64 to 1,024, pages and creates at 1,000,000 plants
+ * were quickest with 256 and 512: smaller blocks miss the processor's caches more often, in larger ones more
+ * is moved.
  */
 const CAPACITY = 256
 
-/** A block with fewer entries than this is joined with its neighbour, so that deleting gives memory back. */
+/** A block with fewer entries is joined with its neighbour, so that deleting gives memory back. */
 const SPARSE = CAPACITY / 8
 
 /** What a block has room for at first, so that an owner of a few plants costs little. */
 const FIRST_ROOM = 8
 
 /**
- * The plants of one owner, ascending by id: a B+tree of their JSON texts. Adding, deleting and finding where a
- * page starts take O(log n), whatever was added and deleted before.
+ * The plants of one owner, ascending by id: a B+tree of their JSON texts. Adding, deleting and finding where
+ * a page starts take O(log n), whatever was added and deleted before.
  */
 export class PlantTree {
   #root: Node = new Leaf()
@@ -56,8 +57,8 @@ interface Node extends Block<unknown> {
 }
 
 /**
- * Entries in ascending order of their ids. The ids lie in a typed array, where they are neither objects for the
- * garbage collector to follow nor rounded.
+ * Entries in ascending order of their ids. In a typed array the ids stay exact, and are no objects that the
+ * garbage collector has to follow.
  */
 class Block<Entry> {
   ids: BigInt64Array
@@ -148,7 +149,7 @@ class Leaf extends Block<string> implements Node {
   }
 }
 
-/** Nodes of one height, each by an id that none of its plants is below; the first node has those below its id too. */
+/** Nodes of one height, each under an id that its plants are not below; the first takes lower ones too. */
 class Branch extends Block<Node> implements Node {
   /** A branch over a node that has come to its capacity. */
   static above(full: Node): Branch {
