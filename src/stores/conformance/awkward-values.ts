@@ -1,0 +1,53 @@
+const MIN_ID = -(2n ** 63n)
+const MAX_ID = 2n ** 63n - 1n
+
+/** Ids at which a store goes wrong that takes them through a narrower number or through text; ascending. */
+export const AWKWARD_IDS: readonly bigint[] = [
+  MIN_ID, MIN_ID + 1n, -(2n ** 53n) - 2n, -(2n ** 53n) - 1n, -(2n ** 53n), -(2n ** 53n) + 1n,
+  -(2n ** 31n) - 1n, -(2n ** 31n), -100n, -20n, -3n, -1n, 0n, 1n, 3n, 20n, 100n,
+  2n ** 31n - 1n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n,
+  2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 53n + 2n, 2n ** 63n - 1025n, MAX_ID - 1n, MAX_ID,
+]
+
+/** Texts that encodings, databases and drivers are known to change, or to take for something else. */
+export const AWKWARD_TEXTS: readonly string[] = [
+  '',
+  ' \t fern \t ',
+  '"quotes", \'quotes\', `quotes`',
+  '\\ \\\\ \\n \\x41 \\u0041 \\',
+  'lines\nlines\rlines\r\nlines\u0085lines\u2028lines\u2029',
+  '\u0001\u0002\u0007\b\v\f\u001a\u001b\u001f\u007f\u0080\u009f',
+  'null', 'undefined', 'NaN', '0', '{"name":"fern"}', '[]',
+  '\'; DROP TABLE plants; --', '$1 ? :id @id %s %d ${id}', '100 %_',
+  // Each of these has another form that is equal to it under normalisation or without regard to case.
+  'Caf\u00e9', 'Cafe\u0301', 'a\u0323\u0307', 'a\u0307\u0323', '\u212b', '\u1112\u1161\u11ab', '\ufb01',
+  'stra\u00dfe', 'STRASSE', '\u0130\u0131',
+  '\ufefffern\ufeff', '\ufffd', '\ufffe\uffff', '\ufdd0', '\ud7ff\ue000',
+  '\u05d0\u202e\u0627', '\u{1f335}', '\u{1f468}\u200d\u{1f33e}', '\u{10000}\u{1fffe}\u{10ffff}',
+]
+
+/** Texts of 60,000 bytes in UTF-8, in characters of one byte, of three and of four. */
+export const LONG_TEXTS: readonly string[] = [
+  'x'.repeat(60_000), '\n'.repeat(60_000), '\u690d'.repeat(20_000), '\u{1f335}'.repeat(15_000),
+]
+
+/** Owners that a store may take for each other, or for something else. */
+export const AWKWARD_OWNERS: readonly string[] = [
+  'a', 'A', 'a ', ' a', 'aa', 'a1', 'a\n', 'a%', 'a_', 'a*', 'a:', 'a/b', 'a\'b', 'a"b', 'a\\b',
+  '\u00e9', 'e\u0301', '\u{1f335}', '\u{1f336}', '\uffff', '\ufeff', '0', 'null', '__proto__', 'constructor',
+  'x'.repeat(500), 'x'.repeat(501),
+]
+
+/** All of Unicode that a text may hold, cut into texts of at most 64 KiB in UTF-8. */
+export function everyCharacter(): string[] {
+  const texts: string[] = []
+  for (let first = 0; first < 0x110000; first += 0x4000) {
+    let text = ''
+    for (let character = first; character < first + 0x4000; character++) {
+      const isSurrogate = character >= 0xd800 && character < 0xe000
+      if (character !== 0 && !isSurrogate) text += String.fromCodePoint(character)
+    }
+    texts.push(text)
+  }
+  return texts
+}
