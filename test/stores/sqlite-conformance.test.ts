@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createRequire, isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { after, test } from 'node:test'
+import { storeConformance } from '../../src/stores/conformance.ts'
+import { sqliteStore, type SqliteHandle } from '../../src/stores/sqlite.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
+const handles: SqliteHandle[] = []
+after(() => {
+  for (const handle of handles) handle.close()
+  rmSync(directory, { recursive: true })
+})
+
+let files = 0
+const newPath = (): string => join(directory, `${++files}.db`)
+
+if (isBuiltin('node:sqlite')) {
+  storeConformance({
+    test: (name, run) => test(`a path: ${name}`, run),
+    create: () => sqliteStore(newPath()),
+  })
+} else {
+  test('a path keeps the contract', { skip: `Node.js ${process.version} has no node:sqlite` })
+}
+
+// Its installation downloads or compiles, so it is no dependency; it is tested where `npm install --no-save` put it.
+const Database = findBetterSqlite3()
+if (Database === undefined) {
+  test('a handle of better-sqlite3 keeps the contract', { skip: 'better-sqlite3 is not installed' })
+} else {
+  storeConformance({
+    test: (name, run) => test(`a handle of better-sqlite3: ${name}`, run),
+    create: () => {
+      const handle = new Database(newPath())
+      handles.push(handle)
+      return sqliteStore(handle)
+    },
+  })
+}
+
+function findBetterSqlite3(): (new (path: string) => SqliteHandle) | undefined {
+  try {
+    return createRequire(import.meta.url)('better-sqlite3') as new (path: string) => SqliteHandle
+  } catch {
+    return undefined
+  }
+}
