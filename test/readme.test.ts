@@ -2,15 +2,18 @@ import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { ERRORS } from '../src/http/errors.ts'
+import { schema } from '../src/stores/postgres.ts'
 import { bearer, portOf, sendTo, servePlants } from './service.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+const POSTGRES_URL = process.env['PLANT_STORE_TEST_POSTGRES_URL']
 const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
 
 /** The blocks of the README that are fenced as this language. */
@@ -18,14 +21,25 @@ function blocks(language: string): readonly string[] {
   return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(([, name]) => name === language).map(([, , code]) => code!)
 }
 
-/** Runs an example, with the sources in place of the package, until it listens. */
+const PRELOAD = ['--import', 'tsx', '--input-type=module']
+
+/** The code with the sources in place of the package. */
+function fromSources(code: string): string {
+  return code.replace(/'plant-store'/g, "'./src/index.ts'").replace(/'plant-store\/(\w+)'/g, "'./src/stores/$1.ts'")
+}
+
+function skipped(code: string): string | false {
+  if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node has no node:sqlite'
+  return code.includes('postgres://') && POSTGRES_URL === undefined && 'PLANT_STORE_TEST_POSTGRES_URL is not set'
+}
+
+/** Runs an example until it listens. */
 async function startExample(t: TestContext, code: string): Promise<number> {
-  const program = code
-    .replace(/'plant-store'/g, "'./src/index.ts'")
-    .replace(/'plant-store\/(\w+)'/g, "'./src/stores/$1.ts'")
+  const program = fromSources(code)
     .replace('3000', '0')
-  const preload = ['--import', 'tsx', '--import', './test/report-listening.ts']
-  const child = spawn(process.execPath, [...preload, '--input-type=module', '--eval', program], {
+    .replace('plants.db', ':memory:')
+    .replace('postgres://user:password@host/database', POSTGRES_URL ?? '')
+  const child = spawn(process.execPath, [...PRELOAD, '--import', './test/report-listening.ts', '--eval', program], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
@@ -38,8 +52,8 @@ async function startExample(t: TestContext, code: string): Promise<number> {
 
 suite('the README', () => {
   for (const code of blocks('js').filter((code) => code.includes('listen('))) {
-    const [host] = /'(node:http|express|fastify|[\w-]+)'/.exec(code)!
-    test(`has an example of ${host} that answers`, async (t) => {
+    const imports = [...code.matchAll(/from '(?!node:|plant-store')(.+?)'/g)].map(([, name]) => name)
+    test(`has an example of ${imports.join(' and ') || 'node:http'} that answers`, { skip: skipped(code) }, async (t) => {
       const port = await startExample(t, code)
       const path = code.includes("'/api'") ? '/api/plants' : '/plants'
       const request = { method: 'GET', path, fields: bearer('a-long-random-token') }
@@ -47,6 +61,16 @@ suite('the README', () => {
       assert.equal((await sendTo(port, { ...request, fields: [] })).status, 401)
     })
   }
+
+  test('has a store that conforms', async () => {
+    const [code] = blocks('js').filter((code) => code.includes('storeConformance('))
+    const environment = { ...process.env, NODE_TEST_CONTEXT: undefined }
+    await run(process.execPath, [...PRELOAD, '--eval', fromSources(code!)], { cwd: root, env: environment })
+  })
+
+  test('shows the schema of Postgres', () => {
+    assert.deepEqual(blocks('sql'), [`${schema}\n`])
+  })
 
   test('has a curl session with its real output', { skip: !hasCurl && 'curl is not installed' }, async (t) => {
     const server = await servePlants(t)
