@@ -11,6 +11,7 @@ export const needsServer: string | false = url === undefined && 'set PLANT_STORE
 /** A database for one test file: on the server that PLANT_STORE_TEST_POSTGRES_URL names, else in this process. */
 export interface TestDatabase {
   readonly config: DatabaseConfig
+  readonly url: string
   /** A pool of connections, ended with the database at the latest. In this process, the only one at a time. */
   openPool(config?: PoolConfig): Pool
   /** Ends the pools and drops the database. */
@@ -37,6 +38,7 @@ export async function openDatabase(): Promise<TestDatabase> {
   const pools: Pool[] = []
   return {
     config,
+    url: urlOf(config),
     openPool(own) {
       const pool = new Pool({ connectionTimeoutMillis: 10_000, ...config, ...poolConfig, ...own })
       pools.push(pool)
@@ -47,6 +49,11 @@ export async function openDatabase(): Promise<TestDatabase> {
       await drop()
     },
   }
+}
+
+/** How to name a database, also one that is reached by another port. */
+export function urlOf({ host, port, user, password, database }: DatabaseConfig): string {
+  return `postgres://${user}:${encodeURIComponent(password)}@${host}:${port}/${database}`
 }
 
 async function createDatabase(connectionString: string): Promise<Database> {

@@ -142,6 +142,21 @@ test('lets the first of several deletes of an id win', async () => {
   assert.deepEqual(await Promise.all(rivals), [true, false, true, false])
 })
 
+test('has groups of several processes wait for each other, and never in a circle', { skip: needsServer }, async () => {
+  const stores = Array.from({ length: 4 }, () => postgresStore(database.openPool(), { maxBatch: 400 }))
+  for (let round = 0; round < 40; round++) {
+    const calls = stores.flatMap((store, n) => {
+      const ids = n % 2 === 0 ? plants(400) : plants(400).reverse()
+      return ids.map((kept) => (round % 2 === 0 ? store.create('ann', kept) : store.delete('ann', kept.id)))
+    })
+    const outcomes = await Promise.all(calls)
+    assert.equal(outcomes.filter(Boolean).length, 400)
+  }
+  await pool.query('SELECT pg_stat_force_next_flush()')
+  const { rows } = await pool.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
+  assert.deepEqual(rows, [{ deadlocks: '0' }])
+})
+
 test('keeps the neighbours of a plant that the database refuses', async () => {
   const store = postgresStore(pool, { maxInFlight: 1 })
   const names = ['a', 'b', 'c\0', 'd', 'e\0', 'f', 'g']

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { checkHistory, type Listing, type Operation } from './history.ts'
+
+/** An operation on the plant 1, from one time to another. */
+function operation(kind: Operation['kind'], start: number, end: number, succeeded = true): Operation {
+  return { kind, id: 1, name: `${kind} ${start}`, start, end, succeeded }
+}
+const create = (start: number, end: number): Operation => operation('create', start, end)
+const del = (start: number, end: number): Operation => operation('delete', start, end)
+const failedCreate = (start: number, end: number): Operation => operation('create', start, end, false)
+const failedDelete = (start: number, end: number): Operation => operation('delete', start, end, false)
+const list = (start: number, end: number, ...names: string[]): Listing => ({ start, end, names })
+
+type Case = [name: string, operations: Operation[], listings?: Listing[]]
+
+suite('a history that one service could have', () => {
+  const cases: Case[] = [
+    ['of turns', [create(1, 2), del(3, 4), create(5, 6), failedCreate(7, 8), del(9, 10), failedDelete(11, 12)]],
+    ['of turns at the same time', [create(1, 9), del(2, 8), create(3, 7), failedCreate(4, 6), failedDelete(4, 6)]],
+    ['of a create that ends before the one it follows', [create(1, 9), create(2, 5), del(3, 4), del(10, 11)]],
+    ['listed', [create(1, 2), del(4, 7)], [list(3, 3.5, 'create 1'), list(5, 6, 'create 1'), list(5, 6), list(8, 9)]],
+    ['listed while it is created', [create(1, 5)], [list(2, 3, 'create 1'), list(2, 3), list(6, 7, 'create 1')]],
+  ]
+  for (const [name, operations, listings = []] of cases) test(name, () => checkHistory(operations, listings))
+})
+
+suite('a history that no service could have', () => {
+  const cases: Case[] = [
+    ['of two creates without a delete', [create(1, 2), create(3, 4)]],
+    ['of two creates at the same time', [create(1, 4), create(2, 3)]],
+    ['of two deletes of one plant', [create(1, 2), del(3, 5), del(4, 6)]],
+    ['of a delete before its create', [del(1, 2), create(3, 4)]],
+    ['of a delete that came too late for the create after it', [create(1, 2), create(3, 4), del(5, 6)]],
+    ['of a refused create of nothing', [create(1, 2), del(3, 4), failedCreate(5, 6)]],
+    ['of a refused delete of a plant', [create(1, 2), failedDelete(3, 4)]],
+    ['of a refused create before any', [failedCreate(1, 2), create(3, 4)]],
+    ['that lists a deleted plant', [create(1, 2), del(3, 4)], [list(5, 6, 'create 1')]],
+    ['that does not list a plant', [create(1, 2)], [list(3, 4)]],
+    ['that lists a plant twice', [create(1, 2)], [list(3, 4, 'create 1', 'create 1')]],
+    ['that lists the name of a refused create', [create(1, 2), failedCreate(3, 4)], [list(5, 6, 'create 3')]],
+    ['that lists a name that was deleted', [create(1, 2), del(3, 4), create(5, 6)], [list(7, 8, 'create 1')]],
+    ['that lists what nobody created', [], [list(1, 2, 'weed')]],
+    ['out of order', [create(1, 2), { ...create(3, 4), id: 2 }], [list(5, 6, 'create 3', 'create 1')]],
+  ]
+  for (const [name, operations, listings = []] of cases) {
+    test(name, () => assert.throws(() => checkHistory(operations, listings), assert.AssertionError))
+  }
+})
