@@ -3,6 +3,7 @@ import { after, before, beforeEach, suite, test } from 'node:test'
 import { types, type Pool } from 'pg'
 import type { NewPlant } from '../../src/plant.ts'
 import { StoreUnavailableError } from '../../src/store.ts'
+import { storeConformance } from '../../src/stores/conformance.ts'
 import { postgresStore, schema, type Query, type Queryable } from '../../src/stores/postgres.ts'
 import { needsServer, openDatabase, type TestDatabase } from '../postgres-server.ts'
 
@@ -19,6 +20,8 @@ before(async () => {
 })
 after(() => database.close())
 beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
+
+storeConformance({ test, create: () => postgresStore(pool) })
 
 /** What the pool is asked, in order, and how much of it was under way at once. */
 function watch(): { queryable: Queryable; queries: Query[]; mostInFlight: () => number } {
