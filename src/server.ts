@@ -1,17 +1,17 @@
 #!/usr/bin/env node
-import { parseArgs } from 'node:util'
 import { helpText, readSettings } from './standalone/config.ts'
 import { start } from './standalone/lifecycle.ts'
+import { describeError } from './standalone/log.ts'
 import { SettingError } from './standalone/variables.ts'
 
+const [argument, ...rest] = process.argv.slice(2)
+
 try {
-  const { values } = parseArgs({ options: { help: { type: 'boolean', short: 'h' } } })
-  if (values.help === true) process.stdout.write(helpText())
+  if (argument === '--help' && rest.length === 0) process.stdout.write(helpText())
+  else if (argument !== undefined) throw new SettingError('The command', 'takes no argument but --help')
   else await start(readSettings(process.env))
 } catch (error) {
-  const { code, message } = error as NodeJS.ErrnoException
-  const isMisuse = error instanceof SettingError || code?.startsWith('ERR_PARSE_ARGS')
-  if (!isMisuse) throw error
-  process.stderr.write(`plant-store: ${message}\n`)
-  process.exit(2)
+  const isSetting = error instanceof SettingError
+  process.stderr.write(`plant-store: ${isSetting ? error.message : describeError(error)}\n`)
+  process.exit(isSetting ? 2 : 1)
 }

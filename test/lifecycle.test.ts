@@ -97,15 +97,18 @@ test('a drain under load loses no request', async (t) => {
 
 /** 24 clients that each keep a connection busy, until an answer tells them to close it. */
 function startLoad(program: Program): { isWarm: Promise<unknown>; failures: Promise<string[]> } {
+  // A store that keeps plants has those of earlier drains.
+  const firstId = BigInt(Date.now()) * 1_000_000n
+  let sent = 0
   let answers = 0
   let warm: () => void
   const isWarm = new Promise<void>((resolve) => (warm = resolve))
 
-  async function client(number: number): Promise<string | undefined> {
+  async function client(): Promise<string | undefined> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     try {
-      for (let count = 0; ; count++) {
-        const { statusCode, headers } = await send(agent, program.port, `${Date.now()}${number}${count}`)
+      for (;;) {
+        const { statusCode, headers } = await send(agent, program.port, firstId + BigInt(sent++))
         if (statusCode !== 200) return `status ${statusCode}`
         if (++answers === 24 * 20) warm()
         if (headers.connection === 'close') return undefined
@@ -117,11 +120,11 @@ function startLoad(program: Program): { isWarm: Promise<unknown>; failures: Prom
     }
   }
 
-  const clients = Array.from({ length: 24 }, (_, number) => client(number))
+  const clients = Array.from({ length: 24 }, client)
   return { isWarm, failures: Promise.all(clients).then((ends) => ends.filter((end) => end !== undefined)) }
 }
 
-async function send(agent: Agent, port: number, id: string): Promise<IncomingMessage> {
+async function send(agent: Agent, port: number, id: bigint): Promise<IncomingMessage> {
   const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
   const sent = request({ agent, host: '127.0.0.1', port, method: 'POST', path: '/plants', headers })
   const [response] = (await once(sent.end(`{"id":${id},"name":"Fern"}`), 'response')) as [IncomingMessage]

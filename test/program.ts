@@ -60,6 +60,14 @@ export class Program {
     this.ended = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
   }
 
+  /** Ends the program where it has not ended yet, whatever it has still to do. */
+  async end(): Promise<void> {
+    // The second signal cuts what is left, and lets the process write down what a coverage report needs.
+    this.child.kill('SIGTERM')
+    this.child.kill('SIGINT')
+    await this.ended
+  }
+
   get port(): number {
     return Number(new URL(this.url).port)
   }
@@ -85,10 +93,7 @@ export class Program {
 /** Starts the program on a free port and waits until it serves. It ends with the test. */
 export async function startProgram(t: TestContext, environment: Environment = {}): Promise<Program> {
   const program = new Program({ PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, ...environment })
-  t.after(async () => {
-    program.child.kill('SIGKILL')
-    await program.ended
-  })
+  t.after(() => program.end())
   const line = await program.stdout.find((line) => line.startsWith('plant-store listening on '))
   if (line === undefined) throw new Error(`The program did not start: ${program.stderr.all.join('\n')}`)
   program.url = line.slice('plant-store listening on '.length)

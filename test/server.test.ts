@@ -6,15 +6,19 @@ import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Program, startProgram, TOKEN } from './program.ts'
 
-async function runToEnd(environment: Record<string, string>, args: readonly string[] = []): Promise<object> {
-  const { ended, stdout, stderr } = new Program(environment, args)
+async function runToEnd(
+  environment: Record<string, string>,
+  args: readonly string[] = [],
+  nodeArgs: readonly string[] = [],
+): Promise<{ status: unknown; stdout: string; stderr: string }> {
+  const { ended, stdout, stderr } = new Program(environment, args, nodeArgs)
   return { status: await ended, stdout: stdout.all.join('\n'), stderr: stderr.all.join('\n') }
 }
 
 suite('the start', () => {
   test('without tokens prints one, and a curl line that answers 200 when it is pasted', async (t) => {
     const program = new Program({ PORT: '0' })
-    t.after(() => program.child.kill('SIGKILL'))
+    t.after(() => program.end())
     const curl = await program.stdout.find((line) => line.trim().startsWith('curl '))
     const [listening, token] = program.stdout.all
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
@@ -42,19 +46,21 @@ suite('the start', () => {
   })
 
   test('prints the settings at --help and serves nothing', async () => {
-    const { status, stdout, stderr } = (await runToEnd({}, ['--help'])) as Record<string, string>
+    const { status, stdout, stderr } = await runToEnd({}, ['--help'])
     assert.equal(status, 0)
-    assert.match(stdout!, /^Usage: plant-store \[--help\]\n[^]*^ {2}PLANT_STORE_TOKENS_FILE$/m)
+    assert.match(stdout, /^Usage: plant-store \[--help\]\n[^]*^ {2}PLANT_STORE_TOKENS_FILE$/m)
     assert.equal(stderr, '')
   })
 
-  test('ends with status 2 and one line at an argument that it does not know', async () => {
-    assert.deepEqual(await runToEnd({}, ['--port=80']), {
-      status: 2,
-      stdout: '',
-      stderr: "plant-store: Unknown option '--port'",
+  for (const args of [['--port=80'], ['--help', 'me']]) {
+    test(`ends with status 2 and one line at ${args.join(' ')}`, async () => {
+      assert.deepEqual(await runToEnd({}, args), {
+        status: 2,
+        stdout: '',
+        stderr: 'plant-store: The command takes no argument but --help',
+      })
     })
-  })
+  }
 
   test('ends with status 2 and one line at a wrong setting', async () => {
     assert.deepEqual(await runToEnd({ PORT: 'http' }), {
@@ -82,6 +88,14 @@ suite('the start', () => {
       stdout: '',
       stderr: 'plant-store: HOST takes a host name or address of this machine; this is none (EADDRNOTAVAIL)',
     })
+  })
+
+  test('ends with status 1 and a stack where it is no setting that is wrong', async () => {
+    const fault = `process.stdout.write = () => { throw new Error('a fault') }`
+    const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(fault)}`]
+    const { status, stdout, stderr } = await runToEnd({}, ['--help'], nodeArgs)
+    assert.deepEqual([status, stdout], [1, ''])
+    assert.match(stderr, /^plant-store: Error: a fault\n {4}at /)
   })
 
   test('gives the limits of the environment to the service', async (t) => {

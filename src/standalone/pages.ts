@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import { withDeadline } from '../deadline.ts'
 import { HttpError } from '../http/errors.ts'
 import { errorAnswer, respond, type Answer } from '../http/respond.ts'
+import { openapi } from '../openapi.ts'
 import { StoreUnavailableError, type Store } from '../store.ts'
 import { describeError, log } from './log.ts'
 
@@ -26,8 +27,7 @@ export function createPages(options: PageOptions, notFound: RequestListener): Re
       if (options.isDraining()) return errorAnswer(new HttpError('storeUnavailable', 'The service is shutting down.'))
       return (await isReady()) ? jsonAnswer({ status: 'ready' }) : errorAnswer(new HttpError('storeUnavailable'))
     }],
-    // Loaded when it is asked for, so that no start waits for it.
-    ['/openapi.json', async () => jsonAnswer((await import('../openapi.ts')).openapi)],
+    ['/openapi.json', () => jsonAnswer(openapi)],
   ])
 
   async function answer(method: IncomingMessage['method'], page: () => Answer | Promise<Answer>): Promise<Answer> {
