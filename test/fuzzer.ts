@@ -40,7 +40,8 @@ const MAX_HEAP_GROWTH = 8 * 2 ** 20
 export type FuzzedServer = 'plain' | 'standalone'
 
 /**
- * Sends mutated requests to a service, each on a connection of its own, and holds every answer against the contract.
+ * Sends mutated requests to a service, each on a connection of its own, and holds every answer against the
+ * contract.
  * @throws Error that shows the bytes that broke it
  */
 export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): Promise<FuzzReport> {
@@ -69,7 +70,8 @@ export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): P
         }
         assert.deepEqual(errors, [], 'the host was told of an error')
       } catch (cause) {
-        throw new Error(`seed ${seed}, connection ${index}: ${JSON.stringify(bytes.toString('latin1'))}`, { cause })
+        const sent = JSON.stringify(bytes.toString('latin1'))
+        throw new Error(`seed ${seed}, connection ${index}: ${sent}`, { cause })
       }
       if (index % 1000 === 0) await assertServes(server)
     }
@@ -136,7 +138,8 @@ async function converse(server: Server, bytes: Buffer, random: Random): Promise<
 /** The service creates, lists and deletes for whoever asks as it should. */
 async function assertServes(server: Server): Promise<void> {
   const answers = []
-  for (const request of [post('probe', '{"id":1,"name":"Fern"}'), get('probe'), del('probe', '1'), get('probe')]) {
+  const create = post('probe', '{"id":1,"name":"Fern"}')
+  for (const request of [create, get('probe'), del('probe', '1'), get('probe')]) {
     const { status, body } = await send(server, request)
     answers.push([status, body])
   }

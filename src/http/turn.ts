@@ -5,12 +5,12 @@ import type { Socket } from 'node:net'
 const waiting = new WeakMap<Socket, number>()
 
 /**
- * Carries out the requests that a connection pipelines one after another (RFC 9112 section 9.3.2). Node announces a
- * request as soon as it has arrived, and gives its response the socket once all earlier ones are answered. None is
- * carried out after an answer that closes the connection, or after the client has gone.
+ * Carries out the requests that a connection pipelines one after another (RFC 9112 section 9.3.2). Node
+ * announces a request as soon as it has arrived, and gives its response the socket once all earlier ones are
+ * answered. None is carried out after an answer that closes the connection, or after the client has gone.
  *
- * While a request waits, no more is read from its connection. So a client that sends without end makes the service
- * keep what one read of the socket brings, 64 KiB, and the rest stays in the network.
+ * While a request waits, no more is read from its connection. So a client that sends without end makes the
+ * service keep what one read of the socket brings, 64 KiB; the rest stays in the network.
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): void {
   // One that the host has answered will not be given the socket again.
@@ -30,7 +30,7 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
   })
 }
 
-/** Node reads on whenever a message is complete or a response is sent, and says so before the first byte comes. */
+/** Node reads on whenever a message is complete or a response is sent, and says so before a byte can come. */
 function pause(this: Socket): void {
   this.pause()
 }
