@@ -58,38 +58,44 @@ export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): P
 
   const answers = new Map<number, number>()
   let connections = 0
-  async function connectWhile(goesOn: () => boolean): Promise<void> {
-    while (goesOn()) {
-      const index = connections++
-      const random = createRandom(Math.imul(seed, 0x9e3779b1) + index)
-      const bytes = makeBytes(random)
-      try {
-        for (const answer of await converse(server, bytes, random)) {
-          assertAnswer(answer, kind === 'plain')
-          answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1)
-        }
-        assert.deepEqual(errors, [], 'the host was told of an error')
-      } catch (cause) {
-        const sent = JSON.stringify(bytes.toString('latin1'))
-        throw new Error(`seed ${seed}, connection ${index}: ${sent}`, { cause })
+  async function connectOnce(): Promise<void> {
+    const index = connections++
+    const random = createRandom(Math.imul(seed, 0x9e3779b1) + index)
+    const bytes = makeBytes(random)
+    try {
+      for (const answer of await converse(server, bytes, random)) {
+        assertAnswer(answer, kind === 'plain')
+        answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1)
       }
-      if (index % 1000 === 0) await assertServes(server)
+      assert.deepEqual(errors, [], 'the host was told of an error')
+    } catch (cause) {
+      const sent = JSON.stringify(bytes.toString('latin1'))
+      throw new Error(`seed ${seed}, connection ${index}: ${sent}`, { cause })
     }
   }
   async function connectMany(goesOn: () => boolean): Promise<number> {
-    await Promise.all(Array.from({ length: CONCURRENCY }, () => connectWhile(goesOn)))
+    async function connectOn(_: unknown, i: number): Promise<void> {
+      while (goesOn()) {
+        await connectOnce()
+        if (i === 0) await assertServes(server)
+      }
+    }
+    await Promise.all(Array.from({ length: CONCURRENCY }, connectOn))
     await assertServes(server)
     await assertNoneOpen(server)
     await clear(store, 'fuzz')
     return heapUsed()
   }
 
-  const heapBefore = await connectMany(() => connections < WARM_UP)
-  const endsAt = performance.now() + seconds * 1000
-  const heapGrowth = (await connectMany(() => performance.now() < endsAt)) - heapBefore
-  assert.ok(heapGrowth < MAX_HEAP_GROWTH, `${heapGrowth} bytes more are held than before`)
-  await close(server)
-  return { connections, answers, heapGrowth }
+  try {
+    const heapBefore = await connectMany(() => connections < WARM_UP)
+    const endsAt = performance.now() + seconds * 1000
+    const heapGrowth = (await connectMany(() => performance.now() < endsAt)) - heapBefore
+    assert.ok(heapGrowth < MAX_HEAP_GROWTH, `${heapGrowth} bytes more are held than before`)
+    return { connections, answers, heapGrowth }
+  } finally {
+    await close(server)
+  }
 }
 
 /** The store answers some calls at once and some later. */

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { ERRORS } from '../src/http/errors.ts'
+import { assertAnswer } from './assert-answer.ts'
 import { HOSTILE_CASES } from './hostile-cases.ts'
 import { openSocket, receive } from './raw-socket.ts'
 import { get, send, servePlants } from './service.ts'
 import type { WireAnswer } from './wire.ts'
-
-const CODES: ReadonlySet<number> = new Set(Object.values(ERRORS).map(({ error }) => error))
 
 for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
   suite(name, () => {
@@ -44,11 +42,9 @@ for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
 }
 
 /** An answer as the table puts it. */
-function nameAnswer({ status, headers, body }: WireAnswer): number | string {
+function nameAnswer(answer: WireAnswer): number | string {
+  assertAnswer(answer, true)
+  const { status, body } = answer
   if (status < 400) return status
-  if (body === '') return `node:http ${status}`
-  assert.equal(headers.get('content-type'), 'application/json')
-  const { error, message } = JSON.parse(body) as { error: number; message: unknown }
-  assert.ok(CODES.has(error) && Math.trunc(error / 100) === status && typeof message === 'string', body)
-  return error
+  return body === '' ? `node:http ${status}` : (JSON.parse(body) as { error: number }).error
 }

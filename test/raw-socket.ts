@@ -18,7 +18,7 @@ export function openSocket(server: Server): Promise<Socket> {
  * Reads from a connection until there are so many final answers, by default until the server closes it.
  * @throws Error where what comes is not HTTP, or ends within an answer
  */
-export function receive(socket: Socket, count = Infinity, isHead = false): Promise<readonly WireAnswer[]> {
+export function receive(socket: Socket, count = Infinity): Promise<readonly WireAnswer[]> {
   const chunks: Buffer[] = []
   return new Promise((resolve, reject) => {
     function onData(chunk: Buffer): void {
@@ -31,7 +31,7 @@ export function receive(socket: Socket, count = Infinity, isHead = false): Promi
     }
     function settle(isClosed: boolean): void {
       try {
-        const { answers, rest } = readAnswers(Buffer.concat(chunks), isHead)
+        const { answers, rest } = readAnswers(Buffer.concat(chunks))
         if (isClosed) assert.equal(rest.toString('latin1'), '', 'the connection closed within an answer')
         else if (answers.filter(({ status }) => status >= 200).length < count) return
         socket.off('data', onData).off('close', onClose)
