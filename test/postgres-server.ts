@@ -45,6 +45,8 @@ export async function openDatabase(): Promise<TestDatabase> {
       return pool
     },
     async close() {
+      // A pool may have ended before its sessions have, which are then ended with the database.
+      for (const pool of pools) pool.on('error', () => undefined)
       await Promise.all(pools.filter((pool) => !pool.ending).map((pool) => pool.end()))
       await drop()
     },

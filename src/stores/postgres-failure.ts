@@ -37,10 +37,13 @@ export function isRefusedValue(error: unknown): boolean {
   return VALUE_CLASSES.has(sqlState(error)?.slice(0, 2) ?? '')
 }
 
-/** Whether another process made the same table at the same time, which `IF NOT EXISTS` does not cover. */
-export function isCreatedAlready(error: unknown): boolean {
+/**
+ * Whether something has the name of the table to be made. `IF NOT EXISTS` does not see what another process makes
+ * at the same time; whether its row, its type or the table itself is met first is chance.
+ */
+export function isNameTaken(error: unknown): boolean {
   const state = sqlState(error)
-  return state === '23505' || state === '42P07'
+  return state === '23505' || state === '42710' || state === '42P07'
 }
 
 /** The SQLSTATE of an error that the server sent. None begins with E; codes of Node do, and EPIPE is as long. */

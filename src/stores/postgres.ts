@@ -5,7 +5,7 @@ import { StoreUnavailableError } from '../store.ts'
 import type { Page, Store } from '../store.ts'
 import { Batcher } from './batch.ts'
 import type { Run } from './batch.ts'
-import { isConflict, isCreatedAlready, isRefusedValue, isTransient } from './postgres-failure.ts'
+import { isConflict, isNameTaken, isRefusedValue, isTransient } from './postgres-failure.ts'
 import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, LIST, PING, schema } from './postgres-statements.ts'
 import type { Statement } from './postgres-statements.ts'
 import { SharedReads } from './shared-reads.ts'
@@ -165,7 +165,9 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       try {
         await send({ text: schema }, [])
       } catch (error) {
-        if (!isCreatedAlready(error)) throw error
+        if (!isNameTaken(error)) throw error
+        // By now the table of the other process is there; where something else has its name, this says so.
+        await send({ text: schema }, [])
       }
     },
   }
