@@ -85,7 +85,7 @@ function outcome<T>(run: () => T): { value: T } | { error: unknown } {
 function assertError(error: unknown, bytes: Buffer): void {
   assert(error instanceof HttpError)
   const [, problem, digits] =
-    /^The body (is not UTF-8|is empty|ends too early|is not JSON|is nested too deeply): expected .+ at byte (\d+)\.$/
+    /^The body (is not UTF-8|is empty|ends too early|is not JSON|is nested too deeply): .+ at byte (\d+)\.$/
       .exec(error.message) ?? assert.fail(error.message)
   const offset = Number(digits)
 
@@ -148,15 +148,14 @@ const CORPUS = [
   `${'{"a":['.repeat(31)}1${']}'.repeat(31)}`,
 ].map((text) => Buffer.from(text))
 
-/** What is most likely to be right in the wrong place, or nearly right. */
+/** Well-formed pieces in the wrong place, and pieces that nearly are. */
 const PIECES = [
   ...Array.from('{}[]:,"\\/ \t\n\r-+.eEutfn0123456789aF\0\x1f\x7f'),
   '\\u', '\\ud83c', '\\"', '""', '"id":', 'true', 'false', 'null', '[]', '{}', '00', '-0', 'e1', '.5', 'E-1',
   '\ufeff', 'ż', '楓', '🌵', '\ufffd', '\u00a0', '[[[[', '{"a":', '0000000000', '9223372036854775808', 'NaN',
-].map((piece) => Buffer.from(piece)).concat(
-  [[0x80], [0xbf], [0xc0, 0xaf], [0xc5], [0xe2, 0x82], [0xed, 0xa0, 0x80], [0xef, 0xbf], [0xf0, 0x9f], [0xf4, 0x90], [0xff]]
-    .map((bytes) => Buffer.from(bytes)),
-)
+  // Ill-formed UTF-8.
+  ...['80', 'bf', 'c0af', 'c5', 'e282', 'eda080', 'efbf', 'f490', 'ff'].map((hex) => Buffer.from(hex, 'hex')),
+].map((piece) => Buffer.from(piece))
 
 test('takes, refuses and reads 100,000 mutated documents as JSON.parse does', (t) => {
   // A stack for each error takes half of the time.

@@ -161,7 +161,7 @@ suite('reads strings', () => {
     ['an escape between characters', String.raw`"a\"b"`, 'a"b'],
     ['an escape after characters beyond ASCII', String.raw`"ż\nż"`, 'ż\nż'],
     ['a backslash before the quote', String.raw`"a\\"`, 'a\\'],
-    ['hexadecimal digits of both cases', String.raw`"\u00e9\u00E9\uabcd\uABCD\uefEF"`, 'éé\uabcd\uabcd\uefef'],
+    ['hexadecimal digits of both cases', String.raw`"\u00e9\u00E9\uabcd\uABCD"`, 'éé\uabcd\uabcd'],
     ['an escaped NUL', String.raw`"\u0000"`, '\0'],
     ['an escaped surrogate pair', String.raw`"\ud83c\udf35"`, '🌵'],
     ['a lone high surrogate', String.raw`"\ud83c"`, '\ud83c'],
@@ -198,7 +198,7 @@ suite('reads values', () => {
     ['{"__proto__":{"id":1},"constructor":2,"toString":3}', {
       members: [['__proto__', { members: [['id', 1n]] }], ['constructor', 2n], ['toString', 3n]],
     }],
-    [' \t\r\n{ \t\r\n"a" \t\r\n: \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n} \t\r\n', { members: [['a', [1n, 2n]]] }],
+    [['', '{', '"a"', ':', '[', '1', ',', '2', ']', '}', ''].join(' \t\r\n'), { members: [['a', [1n, 2n]]] }],
     ['\ufeff7', 7n],
     ['\ufeff {"a":"ż"}', { members: [['a', 'ż']] }],
   ]
@@ -377,7 +377,8 @@ suite('refuses what is not UTF-8, and says where it begins', () => {
 })
 
 suite('takes 64 levels of arrays and objects', () => {
-  const message = (offset: number): string => `The body is nested too deeply: expected at most 64 levels at byte ${offset}.`
+  const message = (offset: number): string =>
+    `The body is nested too deeply: expected at most 64 levels at byte ${offset}.`
 
   test('64 arrays are read', () => {
     const text = '['.repeat(64) + ']'.repeat(64)

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 import { HttpError } from './errors.ts'
 
 /**
