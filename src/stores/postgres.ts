@@ -46,9 +46,8 @@ export interface PostgresStoreOptions {
   /** Statements that create plants, and statements that delete plants, which may be under way at once; default 2. */
   readonly maxInFlight?: number
   /**
-   * How long a statement may take, the wait for a connection included, in milliseconds; default 5,000. What
-   * arrives while all statements are under way may wait twice as long, which should not be more than the
-   * service's `storeTimeoutMs`.
+   * How long a statement may take, the wait for a connection included, in milliseconds; default 5,000. A create or
+   * delete may wait as long before it is sent, so twice this should not be more than the service's `storeTimeoutMs`.
    */
   readonly timeoutMs?: number
 }
@@ -66,12 +65,15 @@ export interface PostgresStore extends Store {
 type Row = readonly unknown[]
 type PlantRow = readonly [id: string, name: string, tag: string | null]
 
-interface PlantKey {
+/** A create or delete that waits for its statement. */
+interface Operation {
   readonly owner: string
   readonly id: bigint
+  /** From when on it is not sent any more, by `performance.now()`. */
+  readonly expiry: number
 }
 
-interface OwnedPlant extends PlantKey {
+interface Create extends Operation {
   readonly plant: NewPlant
 }
 
@@ -82,12 +84,14 @@ const MAX_ID = 2n ** 63n - 1n
 const MAX_ATTEMPTS = 5
 
 /**
- * Keeps plants in Postgres, shared by any number of service processes. Plants that are created, or deleted,
- * while statements are under way go together in the next one.
+ * Keeps plants in Postgres, shared by any number of service processes. Plants that are created, or deleted, while
+ * statements are under way go together in the next one, and requests for the same page share a statement.
  *
- * The pool is the host's, who ends it. Its errors of idle connections are ignored where nobody listens to
- * them, as the pool replaces such a connection; without a listener they would end the process.
- * @param pool should have a `connectionTimeoutMillis`, so that it gives up a server that never answers
+ * The pool is the host's, who ends it. Its errors of idle connections are ignored where nobody listens to them, as
+ * the pool replaces such a connection; without a listener they would end the process.
+ * @param pool of a database whose encoding is UTF8; should have a `connectionTimeoutMillis`, so that it gives up a
+ *   server that never answers
+ * @throws TypeError where the pool or an option is none
  */
 export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
   const { preparedStatements = true, maxBatch = 128, maxInFlight = 2, timeoutMs = 5000 } = options
@@ -116,7 +120,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     }
   }
 
-  const creates = new Batcher<OwnedPlant, boolean>(
+  const creates = new Batcher<Create, boolean>(
     groupwise(async (plants) => {
       const columns = [
         plants.map(({ owner }) => owner),
@@ -129,7 +133,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     { maxRuns: maxInFlight, maxOperations: maxBatch },
   )
 
-  const deletes = new Batcher<PlantKey, boolean>(
+  const deletes = new Batcher<Operation, boolean>(
     groupwise(async (keys) => {
       const columns = [keys.map(({ owner }) => owner), keys.map(({ id }) => String(id))]
       return keys.length === 1 ? send(DELETE_ONE, columns.flat()) : send(DELETE_MANY, [...columns, keys.length])
@@ -141,7 +145,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
 
   return {
     create(owner, plant) {
-      return creates.add({ owner, id: plant.id, plant })
+      return creates.add({ owner, id: plant.id, plant, expiry: performance.now() + timeoutMs })
     },
 
     async list(owner, { limit, after }) {
@@ -154,7 +158,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     },
 
     delete(owner, id) {
-      return deletes.add({ owner, id })
+      return deletes.add({ owner, id, expiry: performance.now() + timeoutMs })
     },
 
     async ping() {
@@ -188,22 +192,22 @@ function checkOptions(pool: Queryable, numbers: Readonly<Record<string, number>>
  * nothing but the operation with that value fails.
  * @param send resolves to the keys of the plants that were created or deleted
  */
-function groupwise<Operation extends PlantKey>(
-  send: (operations: readonly Operation[]) => Promise<readonly Row[]>,
-): Run<Operation, boolean> {
-  return async function run(operations): Promise<PromiseSettledResult<boolean>[]> {
+function groupwise<T extends Operation>(send: (group: readonly T[]) => Promise<readonly Row[]>): Run<T, boolean> {
+  return async function run(group): Promise<PromiseSettledResult<boolean>[]> {
     try {
-      const changed = new Set((await send(operations)).map((row) => row.join(' ')))
-      return operations.map(({ owner, id }) => {
+      // A server that says nothing would be caught up with for long otherwise, on behalf of clients that have gone.
+      if (performance.now() > group.at(-1)!.expiry) throw new StoreUnavailableError('No statement was free in time.')
+      const changed = new Set((await send(group)).map((row) => row.join(' ')))
+      return group.map(({ owner, id }) => {
         // The first operation on a plant is the one that did it; the others came too late.
         return { status: 'fulfilled', value: changed.delete(`${owner} ${id}`) }
       })
     } catch (reason) {
-      if (operations.length > 1 && isRefusedValue(reason)) {
-        const half = Math.ceil(operations.length / 2)
-        return [...(await run(operations.slice(0, half))), ...(await run(operations.slice(half)))]
+      if (group.length > 1 && isRefusedValue(reason)) {
+        const half = Math.ceil(group.length / 2)
+        return [...(await run(group.slice(0, half))), ...(await run(group.slice(half)))]
       }
-      return operations.map(() => ({ status: 'rejected', reason }))
+      return group.map(() => ({ status: 'rejected', reason }))
     }
   }
 }

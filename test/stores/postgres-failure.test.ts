@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolConfig } from 'pg'
 import type { NewPlant } from '../../src/plant.ts'
 import { StoreUnavailableError } from '../../src/store.ts'
-import { postgresStore, type PostgresStore } from '../../src/stores/postgres.ts'
+import { postgresStore, type PostgresStore, type Queryable } from '../../src/stores/postgres.ts'
 import { needsServer, openDatabase, type TestDatabase } from '../postgres-server.ts'
 import { openTcpProxy, type TcpProxy } from '../tcp-proxy.ts'
 
@@ -135,7 +135,7 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     await Promise.all([store.ping(), store.ping(), store.ping()])
     proxy.block()
     const failures = Array.from({ length: 20 }, () => failuresOf(store))
-    assertUnavailable((await Promise.all(failures)).flat(), /timeout|No answer/)
+    assertUnavailable((await Promise.all(failures)).flat(), /timeout|No answer|No statement was free/)
     proxy.unblock()
     assert.equal(await store.create('bob', fern), true)
     assert.equal(pool.waitingCount, 0)
@@ -149,6 +149,24 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assertUnavailable(await failuresOf(store), /No answer within 1000 ms/)
     proxy.unblock()
     assert.equal(await store.create('bob', fern), true)
+  })
+
+  test('does not send what has waited too long', async () => {
+    const pool = openPool()
+    let sent = 0
+    const counted: Queryable = {
+      query(query) {
+        sent++
+        return pool.query(query)
+      },
+    }
+    const store = postgresStore(counted, { timeoutMs: 300, maxInFlight: 1, maxBatch: 10 })
+    proxy.block()
+    const created = Array.from({ length: 200 }, (_, id) => store.create('ann', { id: BigInt(id), name: 'fern' }))
+    const failures = (await Promise.allSettled(created)).map((outcome): unknown => 'reason' in outcome && outcome.reason)
+    proxy.unblock()
+    assert.ok(failures.every((failure) => failure instanceof StoreUnavailableError))
+    assert.ok(sent <= 3, `${sent} statements were sent`)
   })
 
   test('sends a statement again that was rolled back in favour of another one', { skip: needsServer }, async () => {
@@ -188,10 +206,10 @@ async function failuresOf(store: PostgresStore): Promise<unknown[]> {
   return outcomes.map((outcome): unknown => (outcome.status === 'rejected' ? outcome.reason : undefined))
 }
 
-function assertUnavailable(failures: readonly unknown[], cause: RegExp): void {
+function assertUnavailable(failures: readonly unknown[], reason: RegExp): void {
   for (const failure of failures) {
     assert.ok(failure instanceof StoreUnavailableError, String(failure))
-    assert.match(String(failure.cause), cause)
+    assert.match(`${failure.message} ${String(failure.cause)}`, reason)
   }
 }
 
