@@ -24,16 +24,12 @@ interface Reference {
 /** What `node:http` refuses, and what may go wrong in any service. */
 const COMMON: readonly ErrorName[] = ['malformedRequest', 'requestTimeout', 'tooManyFields']
 
+const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
+
+const STORE: readonly ErrorName[] = ['unexpected', 'unknownTransferCoding', 'storeUnavailable', 'storeTimeout']
+
 /** What any operation on the plants may be answered beside its success. */
-const PLANTS: readonly ErrorName[] = [
-  ...COMMON,
-  'noToken',
-  'tokenRefused',
-  'unexpected',
-  'unknownTransferCoding',
-  'storeUnavailable',
-  'storeTimeout',
-]
+const PLANTS: readonly ErrorName[] = [...COMMON, ...TOKEN, ...STORE]
 
 const MONSTERA = { name: 'Monstera deliciosa', tag: 'tropical' }
 
@@ -85,15 +81,7 @@ export const openapi: Readonly<Record<string, unknown>> = {
         requestBody: { ...json('The plant.', ref('schemas/NewPlant'), { id: 1, ...MONSTERA }), required: true },
         responses: {
           200: json('The plant, without its id.', ref('schemas/Plant'), MONSTERA),
-          ...errors(
-            'notJson',
-            'notPlant',
-            'idTaken',
-            'bodyTooLarge',
-            'wrongContentType',
-            'wrongContentEncoding',
-            ...PLANTS,
-          ),
+          ...errors('notJson', 'notPlant', 'idTaken', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding', ...PLANTS),
         },
       },
       options: options('plants', 'getPlantsOptions'),
@@ -106,7 +94,7 @@ export const openapi: Readonly<Record<string, unknown>> = {
         summary: 'Delete plant',
         responses: { 204: { description: 'The plant is deleted.' }, ...errors('badId', 'noPlant', ...PLANTS) },
       },
-      options: options('plants', 'getPlantOptions', 'noToken', 'tokenRefused'),
+      options: options('plants', 'getPlantOptions', ...TOKEN),
     },
     '/livez': page('getLiveness', 'Whether the service lives', { status: 'live' }),
     '/readyz': page('getReadiness', 'Whether the service can be sent requests', { status: 'ready' }, 'storeUnavailable'),
