@@ -1,5 +1,6 @@
 import { ERRORS } from '../src/http/errors.ts'
 import { type Contestant, FLOOR, NATIVE, PEERS, PLANT_STORE } from './contestants.ts'
+import type { Database } from './databases.ts'
 import type { Answer } from './response-reader.ts'
 
 /** One thing that a service is asked to do, over and over. */
@@ -7,8 +8,15 @@ export interface Case {
   readonly name: string
   /** Who takes part. The first is what the others are compared with. */
   readonly contestants: readonly Contestant[]
-  /** How many plants are created beforehand. */
-  readonly seeds: number | 'one for each request'
+  /** What keeps the plants, unless the contestants do. */
+  readonly database?: Database
+  /** Keep-alive connections, in place of the option's number. */
+  readonly connections?: number
+  /**
+   * How many plants are created beforehand: so many, or one for each request at so many a second. A contestant
+   * that is faster than that has a shorter run.
+   */
+  readonly seeds: number | { readonly perSecond: number }
   /** The nth request that does so. */
   readonly seed: (n: number) => string
   /** The nth request of the run. */
@@ -27,7 +35,14 @@ export const REFUSAL = { error: ERRORS.tokenRefused.error, message: ERRORS.token
 /** More than any list asks for, so that each is cut short. */
 const LISTED = 2000
 
+const NAME = 'Monstera deliciosa'
+
 const member = (name: string): string => `"name":"${name}","tag":"tropical"}`
+
+/** Creates the nth of the plants that are written while others are read: none of those that are listed. */
+export function write(n: number): string {
+  return create(500_000_000 + n, NAME)
+}
 
 function create(id: number, name: string): string {
   const body = `{"id":${id},${member(name)}`
@@ -40,19 +55,20 @@ function withoutBody(method: string, target: string, token = TOKEN): string {
 }
 
 /** The nth id of a run; all have nine digits. */
-type IdOf = (n: number) => number
+export type IdOf = (n: number) => number
 
 /** As a sequence or a clock hands them out. */
-const ascending: IdOf = (n) => 100_000_000 + n
+export const ascending: IdOf = (n) => 100_000_000 + n
 
 /** Each of 2^29 once, in no order that helps a store: an odd factor permutes the residues. */
 const scattered: IdOf = (n) => 100_000_000 + (Math.imul(n, 0x9e3779b1) & 0x1fffffff)
 
 const onMemory = { contestants: [FLOOR, NATIVE, PLANT_STORE, ...PEERS] }
 
-function list(limit: number): Case {
+/** `GET /plants` with a limit, on a memory store. */
+export function list(limit: number): Case {
   const request = withoutBody('GET', `/plants?limit=${limit}`)
-  const name = (n: number): string => `Monstera deliciosa ${n}`
+  const name = (n: number): string => `${NAME} ${n}`
   const plants = Array.from({ length: limit }, (_, n) => `{${member(name(n))}`)
   return {
     ...onMemory,
@@ -64,18 +80,20 @@ function list(limit: number): Case {
   }
 }
 
-function creating(name: string, idOf: IdOf): Case {
-  const request = (n: number): string => create(idOf(n), 'Monstera deliciosa')
-  const body = Buffer.from(`{${member('Monstera deliciosa')}`)
+/** `POST /plants` with a fresh id each time, on a memory store. */
+export function creating(name: string, idOf: IdOf): Case {
+  const request = (n: number): string => create(idOf(n), NAME)
+  const body = Buffer.from(`{${member(NAME)}`)
   return { ...onMemory, name, seeds: 0, seed: request, request, answer: { status: 200, body } }
 }
 
-function deleting(name: string, idOf: IdOf): Case {
+/** `DELETE /plants/{id}` of plants that are there, on a memory store. */
+export function deleting(name: string, idOf: IdOf, perSecond = 50_000): Case {
   return {
     ...onMemory,
     name,
-    seeds: 'one for each request',
-    seed: (n) => create(idOf(n), 'Monstera deliciosa'),
+    seeds: { perSecond },
+    seed: (n) => create(idOf(n), NAME),
     request: (n) => withoutBody('DELETE', `/plants/${idOf(n)}`),
     answer: { status: 204, body: Buffer.alloc(0) },
   }
@@ -83,6 +101,7 @@ function deleting(name: string, idOf: IdOf): Case {
 
 const wrongTokenRequest = withoutBody('GET', '/plants?limit=10', WRONG_TOKEN)
 
+/** Everything that takes no database. */
 export const CASES: readonly Case[] = [
   list(10),
   list(100),

@@ -3,6 +3,10 @@ export interface Contestant {
   readonly name: string
   /** Its file, seen from this folder. */
   readonly file: string
+  /** Handed to its default export. */
+  readonly options?: object
+  /** Meanwhile as many connections again create plants. */
+  readonly writes?: true
   /** Answers every request the same, and so is given no plants. */
   readonly constant?: true
   /** Takes part where `--against` names it, or all peers. */
@@ -18,3 +22,11 @@ export const PEERS: readonly Contestant[] = [
   { name: 'hono', file: 'peers/hono.js', peer: true },
   { name: 'polka', file: 'peers/polka.js', peer: true },
 ]
+
+export const PLANT_STORE_MEMORY: Contestant = { ...PLANT_STORE, name: 'memory' }
+export const SQLITE_STORE: Contestant = { name: 'sqlite', file: 'contestants/plant-store-sqlite.js' }
+export const SQLITE_STORE_ONE_BY_ONE: Contestant = { ...SQLITE_STORE, name: 'one-by-one', options: { maxGroup: 1 } }
+export const SQLITE_STORE_WRITING: Contestant = { ...SQLITE_STORE, name: 'sqlite, writing', writes: true }
+
+export const FASTIFY_PG: Contestant = { name: 'fastify-pg', file: 'peers/fastify-pg.js' }
+export const POSTGRES_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store-postgres.js' }

@@ -1,6 +1,6 @@
-import { type Case, REFUSAL, TOKEN } from './cases.ts'
+import { type Case, REFUSAL, TOKEN, write } from './cases.ts'
 import type { Contestant } from './contestants.ts'
-import { Client, type Outcome } from './load.ts'
+import { Client, type Load, type Outcome } from './load.ts'
 import { ServerProcess } from './server-process.ts'
 import { percentile } from './statistics.ts'
 
@@ -28,46 +28,84 @@ export interface Measurement {
   readonly clientCpu: number
 }
 
-/** How many plants there are to delete. A server that is faster than this has a shorter run. */
-const DELETES_PER_SECOND = 50_000
-
 /**
  * Starts the contestant afresh, gives it its plants, asks once, warms it up, and only then measures.
  * @throws WrongAnswerError where any answer is not the one of the case
  */
-export async function measure(
-  { seeds, seed, request, answer }: Case,
-  { file, constant }: Contestant,
-  { connections, pipelining, duration, profiles }: Settings,
-): Promise<Measurement> {
-  const warmUp = Math.min(1, duration / 2)
-  const limit = (seconds: number): number =>
-    seeds === 'one for each request' ? Math.ceil(DELETES_PER_SECOND * seconds) : Infinity
-  const plants = constant ? 0 : seeds === 'one for each request' ? 1 + limit(warmUp) + limit(duration) : seeds
-
-  const body = answer.body.toString()
-  const settings = { token: TOKEN, refusal: REFUSAL, answer: { status: answer.status, body } }
-  const server = await ServerProcess.start(file, settings, profiles)
-  const client = await Client.connect(server.port, connections)
+export async function measure(theCase: Case, contestant: Contestant, settings: Settings): Promise<Measurement> {
+  const { status, body } = theCase.answer
+  const { file, options } = contestant
+  const database = await theCase.database?.create()
   try {
-    // On one connection, so that they arrive in order: some contestants list plants as they came.
-    const seeder = await Client.connect(server.port, 1)
-    await seeder.send({ request: seed, requests: plants, answer: { status: 200 }, pipelining: 64 })
-    seeder.close()
+    const answer = { status, body: body.toString() }
+    const given = { token: TOKEN, refusal: REFUSAL, answer, location: database?.location, options }
+    const server = await ServerProcess.start(file, given, settings.profiles)
+    try {
+      await seed(theCase, contestant, settings, server)
+      return await run(theCase, contestant, settings, server)
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    await database?.remove()
+  }
+}
 
+/** Ends after so many requests, or after so long. */
+type Phase = Required<Pick<Load, 'requests' | 'seconds'>>
+
+/** The first request, the warm-up, and what is measured. */
+function phases({ seeds }: Case, { duration }: Settings): [first: Phase, warmUp: Phase, measured: Phase] {
+  const perSecond = typeof seeds === 'number' ? Infinity : seeds.perSecond
+  const phase = (seconds: number): Phase => ({ requests: Math.ceil(perSecond * seconds), seconds })
+  return [{ requests: 1, seconds: Infinity }, phase(Math.min(1, duration / 2)), phase(duration)]
+}
+
+async function seed(theCase: Case, { constant }: Contestant, settings: Settings, { port }: ServerProcess): Promise<void> {
+  if (constant) return
+  const { seeds, seed, database } = theCase
+  const each = phases(theCase, settings).reduce((sum, { requests }) => sum + requests, 0)
+  const requests = typeof seeds === 'number' ? seeds : each
+  // On one connection they arrive in order, and some contestants list plants as they came. A database does not,
+  // and would take long.
+  const client = await Client.connect(port, database === undefined ? 1 : 64)
+  try {
+    await client.send({ request: seed, requests, answer: { status: 200 }, pipelining: 64 })
+  } finally {
+    client.close()
+  }
+}
+
+async function run(
+  theCase: Case,
+  { writes }: Contestant,
+  settings: Settings,
+  server: ServerProcess,
+): Promise<Measurement> {
+  const { request, answer, connections = settings.connections } = theCase
+  const { pipelining } = settings
+  const client = await Client.connect(server.port, connections)
+  const writer = await Client.connect(server.port, writes ? connections : 0)
+  try {
     let sent = 0
-    const send = async (requests: number, seconds: number): Promise<Outcome> => {
-      const from = sent
-      const outcome = await client.send({ request: (n) => request(from + n), answer, pipelining, requests, seconds })
+    let written = 0
+    const send = async ({ requests, seconds }: Phase): Promise<Outcome> => {
+      const [from, writtenBefore] = [sent, written]
+      const [outcome, writing] = await Promise.all([
+        client.send({ request: (n) => request(from + n), answer, pipelining, requests, seconds }),
+        writer.send({ request: (n) => write(writtenBefore + n), answer: { status: 200 }, requests, seconds }),
+      ])
       sent += outcome.answered
+      written += writing.answered
       return outcome
     }
-    await send(1, Infinity)
-    await send(limit(warmUp), warmUp)
+    const [first, warmUp, measured] = phases(theCase, settings)
+    await send(first)
+    await send(warmUp)
 
     const before = await server.usage()
     const clientBefore = process.cpuUsage()
-    const { answered, seconds, latencies } = await send(limit(duration), duration)
+    const { answered, seconds, latencies } = await send(measured)
     const { user, system } = process.cpuUsage(clientBefore)
     const after = await server.usage()
     return {
@@ -82,6 +120,6 @@ export async function measure(
     }
   } finally {
     client.close()
-    await server.stop()
+    writer.close()
   }
 }

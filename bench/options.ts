@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { type Case, CASES } from './cases.ts'
 import { PEERS } from './contestants.ts'
 import type { Settings } from './measure.ts'
+import { STORE_CASES } from './store-cases.ts'
 
 export interface Options extends Settings {
   readonly help: boolean
@@ -13,6 +14,7 @@ export interface Options extends Settings {
 }
 
 const caseNames = CASES.map(({ name }) => name)
+const storeCaseNames = STORE_CASES.map(({ name }) => name)
 const peerNames = PEERS.map(({ name }) => name)
 
 export const HELP = `Usage: npm run bench -- [options]
@@ -20,6 +22,8 @@ export const HELP = `Usage: npm run bench -- [options]
 Measures what a request costs: each contestant in a process of its own, in turn, in several rounds.
 
   --case <names>        only these of ${caseNames.join(', ')}
+                        also one of ${storeCaseNames.join(', ')};
+                        "stores" is all of these
   --against <names>     also these of ${peerNames.join(', ')}; "peers" is all of them
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
@@ -47,12 +51,13 @@ export function parseOptions(args: readonly string[]): Options {
       profile: { type: 'string' },
     },
   })
-  const cases = new Set(names('case', values.case, caseNames))
+  const cases = new Set(names('case', values.case, [...caseNames, 'stores', ...storeCaseNames]))
+  const chosen = ({ name }: Case): boolean => cases.has(name)
   const against = names('against', values.against, ['peers', ...peerNames])
   return {
     help: values.help,
     json: values.json,
-    cases: CASES.filter(({ name }) => cases.has(name)),
+    cases: [...CASES.filter(chosen), ...STORE_CASES.filter((theCase) => cases.has('stores') || chosen(theCase))],
     against: new Set(against.includes('peers') ? peerNames : against),
     connections: count('connections', values.connections),
     pipelining: count('pipelining', values.pipelining),

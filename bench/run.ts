@@ -1,13 +1,18 @@
 import type { Case } from './cases.ts'
+import type { Contestant } from './contestants.ts'
 import { measure, type Measurement } from './measure.ts'
 import { HELP, type Options, parseOptions } from './options.ts'
 import { installPeers } from './peers.ts'
 import { type Row, table } from './report.ts'
 
+function participants({ contestants, database }: Case, { against }: Options): readonly Contestant[] {
+  if (database?.missing !== undefined) return []
+  return contestants.filter(({ peer, name }) => !peer || against.has(name))
+}
+
 /** Runs the contestants of a case in turn, round after round. */
 async function compare(theCase: Case, options: Options): Promise<Row[]> {
-  const contestants = theCase.contestants.filter(({ peer, name }) => !peer || options.against.has(name))
-  const rows = contestants.map((contestant) => ({ contestant, rounds: [] as Measurement[] }))
+  const rows = participants(theCase, options).map((contestant) => ({ contestant, rounds: [] as Measurement[] }))
   for (let round = 1; round <= options.rounds; round++) {
     for (const { contestant, rounds } of rows) {
       progress(`${theCase.name}: ${contestant.name}, round ${round} of ${options.rounds}`)
@@ -39,15 +44,22 @@ async function main(): Promise<void> {
     console.log(HELP)
     return
   }
-  if (options.against.size > 0) installPeers()
+  const files = options.cases.flatMap((theCase) => participants(theCase, options).map(({ file }) => file))
+  if (files.some((file) => file.startsWith('peers/'))) installPeers()
 
   const { connections, pipelining, duration, rounds } = options
   const settings = { node: process.version, connections, pipelining, duration, rounds }
   if (!options.json) {
     console.log(Object.entries(settings).map(([name, value]) => `${name} ${value}`).join(', '))
   }
-  const results: { case: string; contestants: Row[] }[] = []
+  const results: { case: string; skipped?: string; contestants: Row[] }[] = []
   for (const theCase of options.cases) {
+    const skipped = theCase.database?.missing
+    if (skipped !== undefined) {
+      results.push({ case: theCase.name, skipped, contestants: [] })
+      if (!options.json) console.log(`\n${theCase.name} is skipped: ${skipped}`)
+      continue
+    }
     const rows = await compare(theCase, options)
     results.push({ case: theCase.name, contestants: rows })
     if (!options.json) console.log(`\n${table(theCase, rows)}`)

@@ -8,6 +8,7 @@ import { Client, type Load } from '../bench/load.ts'
 import { parseOptions } from '../bench/options.ts'
 import { ResponseReader } from '../bench/response-reader.ts'
 import { median, percentile, Samples } from '../bench/statistics.ts'
+import { STORE_CASES } from '../bench/store-cases.ts'
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const WITH_LENGTH = `${JSON_HEAD}Content-Length: 5\r\n\r\n[1,2]`
@@ -136,6 +137,12 @@ suite('the options', () => {
     assert.deepEqual(cases.map(({ name }) => name), ['list-10', 'create'])
     assert.deepEqual(against, new Set(['fastify']))
     assert.equal(parseOptions(['--against', 'peers']).against.size, 4)
+  })
+
+  test('choose the cases that take a database only where they are named', () => {
+    const chosen = (names: string): string[] => parseOptions(['--case', names]).cases.map(({ name }) => name)
+    assert.deepEqual(chosen('create-sqlite,create'), ['create', 'create-sqlite'])
+    assert.deepEqual(chosen('stores'), STORE_CASES.map(({ name }) => name))
   })
 
   for (const [args, message] of [

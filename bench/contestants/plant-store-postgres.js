@@ -1,0 +1,10 @@
+// The project as it is published, on a pool of connections to Postgres.
+import { createServer } from 'node:http'
+import pg from 'pg'
+import { createPlantStore } from '../../dist/index.js'
+import { postgresStore } from '../../dist/stores/postgres.js'
+
+export default function listen({ token, location }) {
+  const store = postgresStore(new pg.Pool({ connectionString: location, max: 10 }))
+  return createServer(createPlantStore({ tokens: { [token]: 'bench' }, store })).listen(0, '127.0.0.1')
+}

@@ -1,0 +1,9 @@
+// The project as it is published, on a file.
+import { createServer } from 'node:http'
+import { createPlantStore } from '../../dist/index.js'
+import { sqliteStore } from '../../dist/stores/sqlite.js'
+
+export default function listen({ token, location, options }) {
+  const store = sqliteStore(location, options)
+  return createServer(createPlantStore({ tokens: { [token]: 'bench' }, store })).listen(0, '127.0.0.1')
+}

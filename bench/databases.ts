@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { schema } from '../src/stores/postgres.ts'
+
+/** What keeps the plants of a case, apart from the process that serves them. */
+export interface Database {
+  /** Why there is none here, where there is none. */
+  readonly missing: string | undefined
+  /** Makes an empty one. */
+  create(): Promise<TemporaryDatabase>
+}
+
+export interface TemporaryDatabase {
+  /** A path or a URL. */
+  readonly location: string
+  remove(): Promise<void>
+}
+
+export const SQLITE: Database = {
+  missing: isBuiltin('node:sqlite') ? undefined : `Node.js ${process.version} has no node:sqlite`,
+
+  async create() {
+    const folder = await mkdtemp(join(tmpdir(), 'plant-store-bench-'))
+    return { location: join(folder, 'plants.db'), remove: () => rm(folder, { recursive: true }) }
+  },
+}
+
+const SCHEMA = 'plant_store_bench'
+const server = process.env['PLANT_STORE_TEST_POSTGRES_URL']
+
+export const POSTGRES: Database = {
+  missing: server === undefined ? 'PLANT_STORE_TEST_POSTGRES_URL names no PostgreSQL server' : undefined,
+
+  async create() {
+    const location = new URL(server ?? '')
+    location.searchParams.set('options', `-c search_path=${SCHEMA}`)
+    const url = location.href
+    // A run that was broken off has left its plants.
+    await execute(url, `DROP SCHEMA IF EXISTS ${SCHEMA} CASCADE; CREATE SCHEMA ${SCHEMA}; ${schema}`)
+    return { location: url, remove: () => execute(url, `DROP SCHEMA ${SCHEMA} CASCADE`) }
+  },
+}
+
+async function execute(connectionString: string, statements: string): Promise<void> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  try {
+    await client.query('SET client_min_messages = warning')
+    await client.query(statements)
+  } finally {
+    await client.end()
+  }
+}

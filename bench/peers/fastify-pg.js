@@ -1,0 +1,78 @@
+// fastify.js with a prepared statement for each request in place of the Map. The driver is the project's, so
+// that both sides have the same.
+import fastify from 'fastify'
+import pg from 'pg'
+
+const OWNER = 'bench'
+
+const Plant = {
+  type: 'object',
+  required: ['name'],
+  properties: { name: { type: 'string' }, tag: { type: 'string' } },
+}
+const NewPlant = {
+  type: 'object',
+  required: ['id', 'name'],
+  properties: { id: { type: 'integer' }, name: { type: 'string' }, tag: { type: 'string' } },
+}
+const Problem = {
+  type: 'object',
+  required: ['error', 'message'],
+  properties: { error: { type: 'integer' }, message: { type: 'string' } },
+}
+
+export default async function listen({ token, refusal, location }) {
+  const authorization = `Bearer ${token}`
+  const pool = new pg.Pool({ connectionString: location, max: 10 })
+  const app = fastify()
+
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.headers.authorization === authorization) return done()
+    reply.code(401).header('WWW-Authenticate', 'Bearer error="invalid_token"').send(refusal)
+  })
+
+  app.get('/plants', {
+    schema: {
+      querystring: { type: 'object', properties: { limit: { type: 'integer', minimum: 0 } } },
+      response: { 200: { type: 'array', items: Plant }, 401: Problem },
+    },
+  }, async (request) => {
+    const { rows } = await pool.query({
+      name: 'list',
+      text: 'SELECT name, tag FROM plant_store_plants WHERE owner = $1 ORDER BY id LIMIT $2',
+      values: [OWNER, request.query.limit ?? null],
+    })
+    return rows.map(({ name, tag }) => tag === null ? { name } : { name, tag })
+  })
+
+  app.post('/plants', {
+    schema: { body: NewPlant, response: { 200: Plant, 401: Problem, 409: Problem } },
+  }, async (request, reply) => {
+    const { id, name, tag } = request.body
+    const { rowCount } = await pool.query({
+      name: 'create',
+      text: 'INSERT INTO plant_store_plants (owner, id, name, tag) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',
+      values: [OWNER, id, name, tag ?? null],
+    })
+    if (rowCount === 0) return reply.code(409).send({ error: 40900, message: 'The id is taken.' })
+    return { name, tag }
+  })
+
+  app.delete('/plants/:id', {
+    schema: {
+      params: { type: 'object', properties: { id: { type: 'integer' } } },
+      response: { 401: Problem, 404: Problem },
+    },
+  }, async (request, reply) => {
+    const { rowCount } = await pool.query({
+      name: 'delete',
+      text: 'DELETE FROM plant_store_plants WHERE owner = $1 AND id = $2',
+      values: [OWNER, request.params.id],
+    })
+    if (rowCount === 0) return reply.code(404).send({ error: 40401, message: 'No such plant.' })
+    return reply.code(204).send()
+  })
+
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return app.server
+}

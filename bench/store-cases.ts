@@ -1,0 +1,35 @@
+import { ascending, type Case, creating, deleting, list } from './cases.ts'
+import {
+  FASTIFY_PG, PLANT_STORE_MEMORY, POSTGRES_STORE, SQLITE_STORE, SQLITE_STORE_ONE_BY_ONE, SQLITE_STORE_WRITING,
+} from './contestants.ts'
+import { POSTGRES, SQLITE } from './databases.ts'
+
+const onSqlite = {
+  database: SQLITE,
+  contestants: [SQLITE_STORE_ONE_BY_ONE, SQLITE_STORE, PLANT_STORE_MEMORY],
+}
+
+const onPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STORE] }
+
+/** The same from one client that waits for each answer. */
+function alone(theCase: Case): Case {
+  return { ...theCase, name: `${theCase.name}-alone`, connections: 1 }
+}
+
+const createOnSqlite: Case = { ...creating('create-sqlite', ascending), ...onSqlite }
+const createOnPostgres: Case = { ...creating('create-postgres', ascending), ...onPostgres }
+const listOnPostgres: Case = { ...list(10), name: 'list-10-postgres', ...onPostgres }
+const deleteOnPostgres: Case = { ...deleting('delete-postgres', ascending, 20_000), ...onPostgres }
+
+/** What takes a database, and so runs only where it is named. */
+export const STORE_CASES: readonly Case[] = [
+  createOnSqlite,
+  alone(createOnSqlite),
+  { ...list(10), name: 'list-10-sqlite', ...onSqlite, contestants: [SQLITE_STORE, SQLITE_STORE_WRITING] },
+  createOnPostgres,
+  alone(createOnPostgres),
+  listOnPostgres,
+  alone(listOnPostgres),
+  deleteOnPostgres,
+  alone({ ...deleteOnPostgres, seeds: { perSecond: 5000 } }),
+]
