@@ -5,7 +5,7 @@ export interface Contestant {
   readonly file: string
   /** Handed to its default export. */
   readonly options?: object
-  /** Meanwhile as many connections again create plants. */
+  /** Is measured while as many connections again create plants. */
   readonly writes?: true
   /** Answers every request the same, and so is given no plants. */
   readonly constant?: true

@@ -61,13 +61,18 @@ function phases({ seeds }: Case, { duration }: Settings): [first: Phase, warmUp:
   return [{ requests: 1, seconds: Infinity }, phase(Math.min(1, duration / 2)), phase(duration)]
 }
 
-async function seed(theCase: Case, { constant }: Contestant, settings: Settings, { port }: ServerProcess): Promise<void> {
+async function seed(
+  theCase: Case,
+  { constant }: Contestant,
+  settings: Settings,
+  { port }: ServerProcess,
+): Promise<void> {
   if (constant) return
   const { seeds, seed, database } = theCase
   const each = phases(theCase, settings).reduce((sum, { requests }) => sum + requests, 0)
   const requests = typeof seeds === 'number' ? seeds : each
-  // On one connection they arrive in order, and some contestants list plants as they came. A database does not,
-  // and would take long.
+  // On one connection they arrive in order: a Map lists plants as they came. A database does not, and would be
+  // slow to take them one after the other.
   const client = await Client.connect(port, database === undefined ? 1 : 64)
   try {
     await client.send({ request: seed, requests, answer: { status: 200 }, pipelining: 64 })

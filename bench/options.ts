@@ -21,9 +21,9 @@ export const HELP = `Usage: npm run bench -- [options]
 
 Measures what a request costs: each contestant in a process of its own, in turn, in several rounds.
 
-  --case <names>        only these of ${caseNames.join(', ')}
-                        also one of ${storeCaseNames.join(', ')};
-                        "stores" is all of these
+  --case <names>        only these of ${caseNames.join(', ')},
+                        or of those that take a database: ${storeCaseNames.join(', ')};
+                        "stores" is all of the latter
   --against <names>     also these of ${peerNames.join(', ')}; "peers" is all of them
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
@@ -52,12 +52,12 @@ export function parseOptions(args: readonly string[]): Options {
     },
   })
   const cases = new Set(names('case', values.case, [...caseNames, 'stores', ...storeCaseNames]))
-  const chosen = ({ name }: Case): boolean => cases.has(name)
+  if (cases.has('stores')) for (const name of storeCaseNames) cases.add(name)
   const against = names('against', values.against, ['peers', ...peerNames])
   return {
     help: values.help,
     json: values.json,
-    cases: [...CASES.filter(chosen), ...STORE_CASES.filter((theCase) => cases.has('stores') || chosen(theCase))],
+    cases: [...CASES, ...STORE_CASES].filter(({ name }) => cases.has(name)),
     against: new Set(against.includes('peers') ? peerNames : against),
     connections: count('connections', values.connections),
     pipelining: count('pipelining', values.pipelining),
