@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import { suite, test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { memoryStore, type NewPlant, type Store } from '../src/index.ts'
+import { heapUsed } from './heap.ts'
 import { bearer, get, open, send, servePlants } from './service.ts'
 
 /** A store with plants of these ids, each named by its id. */
@@ -147,7 +146,7 @@ suite('a list that is streamed', () => {
   test('ends the connection where the store fails in its midst', async (t) => {
     const errors: unknown[] = []
     const fault = new Error('disk on fire')
-    const store = changingAfter(storeOf(upTo(5000)), 3, () => { throw fault })
+    const store = changingAfter(storeOf(upTo(50_000)), 30, () => { throw fault })
     const server = await servePlants(t, { store, onError: (error) => errors.push(error) })
 
     const response = await open(server, get('ada'))
@@ -200,11 +199,4 @@ const NAME = 'a'.repeat(200)
 /** A page of plants without end. */
 function pageAfter(after: bigint): readonly NewPlant[] {
   return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name: NAME }))
-}
-
-/** The bytes that are still held after a garbage collection. */
-function heapUsed(): number {
-  setFlagsFromString('--expose-gc')
-  ;(runInNewContext('gc') as () => void)()
-  return process.memoryUsage().heapUsed
 }
