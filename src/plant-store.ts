@@ -54,7 +54,10 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     if (resource === undefined && next !== undefined) return next()
     // What is used of these the compatibility API of HTTP/2 has as well.
     const [req, res] = [request as IncomingMessage, response as ServerResponse]
-    inTurn(req, res, () => void serve(req, res, resource))
+    inTurn(req, res, () => {
+      // Rejects only where a host has put methods of its own into the response, and they throw.
+      serve(req, res, resource).catch(() => res.destroy())
+    })
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse, resource?: Resource): Promise<void> {

@@ -14,7 +14,7 @@ export function readBody(
 ): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     if (contentLength > maxBytes) return reject(bodyTooLarge(maxBytes))
-    if (request.destroyed) return resolve(request.complete ? readRest(request) : undefined)
+    if (request.destroyed || request.readableEnded) return resolve(request.complete ? readRest(request) : undefined)
 
     const chunks: Buffer[] = []
     let length = 0
@@ -39,7 +39,7 @@ export function readBody(
   })
 }
 
-/** Reads a body that arrived in full before the client went; Node announces no more of it, but keeps it. */
+/** Reads a body of which Node announces nothing more: an empty one, or one that was here before its client went. */
 function readRest(request: IncomingMessage): Buffer {
   const chunks: Buffer[] = []
   for (let chunk; (chunk = request.read() as Buffer | null) !== null; ) chunks.push(chunk)
@@ -52,8 +52,7 @@ function readRest(request: IncomingMessage): Buffer {
  * @throws HttpError 41300; TypeError, which says what the host should do, where what the parser left is not exact
  */
 export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {
-  const { readableDidRead, readableEnded, readableEncoding } = request
-  if (!readableDidRead && !readableEnded && readableEncoding === null) return undefined
+  if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
   const bytes = encodeParsed((request as { body?: unknown }).body)
   if (bytes === undefined) {

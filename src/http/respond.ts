@@ -16,9 +16,6 @@ export interface Answer {
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
-/** RFC 9113 section 7. */
-const INTERNAL_ERROR = 2
-
 /** What an error of the service is answered. */
 export function errorAnswer({ status, headers, error, message }: HttpError): Answer & { readonly body: string } {
   return { status, headers, body: JSON.stringify({ error, message }) }
@@ -40,6 +37,9 @@ export function respond(
 
 function send(request: IncomingMessage, response: ServerResponse, answer: Answer): number | Promise<number> {
   if (response.headersSent || isClosed(response)) return 0
+  // A stream that its client resets without an error is kept by some versions of Node, with all that it has to send.
+  const stream = streamOf(response)
+  stream?.once('aborted', () => stream.destroy())
   const { status, body } = answer
   const isHead = request.method === 'HEAD'
 
@@ -57,9 +57,8 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
       : [...answer.headers, 'Content-Type', 'application/json', 'Content-Length', String(length)]
   const content = isHead ? undefined : body
   if (status >= 400 && isBodyAwaited(request)) {
-    // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2). Its version says nothing: a client
-    // of HTTP/1 may claim to be one of HTTP/2.
-    if (streamOf(request) === undefined) headers.push('Connection', 'close')
+    // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2).
+    if (stream === undefined) headers.push('Connection', 'close')
     response.writeHead(status, headers)
     // The answer is out now; its end, after which the connection closes, waits for the client.
     if (content === undefined) response.flushHeaders()
@@ -135,9 +134,10 @@ function endEarly(request: IncomingMessage, response: ServerResponse): void {
 
 /** Ends an answer in the middle, so that the client does not take it for a whole one. */
 function cutOff(response: ServerResponse): void {
+  // A stream that ends without an error looks whole.
   const stream = streamOf(response)
   if (stream === undefined) response.destroy()
-  else stream.close(INTERNAL_ERROR)
+  else stream.destroy(new Error('The answer could not be sent to its end'))
 }
 
 /** Whether nothing more can be written: the host has ended the answer, or the client has gone. */
