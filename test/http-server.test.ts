@@ -220,7 +220,9 @@ test('a client is not dropped while it is the store that is slow', async (t) => 
   const store = new GatedStore()
   const http = await serve(t, { stallTimeout: 20 }, store)
   const connection = await http.connect()
+  const asked = once(store, 'asked')
   connection.send(LIST)
+  await asked
   await once(http.server, 'timeout')
   store.emit('go')
   await connection.receive(/^HTTP\/1.1 200 [^]*\[\]$/)
