@@ -34,7 +34,9 @@ export interface Query {
 
 /** What a pool answers. */
 export interface QueryResult {
-  readonly rows: readonly Row[]
+  readonly rows: readonly (readonly unknown[])[]
+  /** How many rows the statement has changed. */
+  readonly rowCount: number | null
 }
 
 /** Options of {@link postgresStore}. */
@@ -62,7 +64,6 @@ export interface PostgresStore extends Store {
   migrate(): Promise<void>
 }
 
-type Row = readonly unknown[]
 type PlantRow = readonly [id: string, name: string, tag: string | null]
 
 /** A create or delete that waits for its statement. */
@@ -98,7 +99,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
   checkOptions(pool, { maxBatch, maxInFlight, timeoutMs })
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined)
 
-  async function send(statement: Statement, values: unknown[]): Promise<readonly Row[]> {
+  async function send(statement: Statement, values: unknown[]): Promise<QueryResult> {
     const { name, text } = statement
     const query: Query = { text, values, rowMode: 'array', query_timeout: timeoutMs }
     if (preparedStatements && name !== undefined) query.name = name
@@ -106,10 +107,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       try {
         // A pool without a connectionTimeoutMillis may wait for a connection for ever, and would take the
         // batches with it.
-        const { rows } = await withDeadline(pool.query(query), timeoutMs, () =>
-          new Error(`No answer within ${timeoutMs} ms.`),
-        )
-        return rows
+        return await withDeadline(pool.query(query), timeoutMs, () => new Error(`No answer within ${timeoutMs} ms.`))
       } catch (error) {
         if (!isTransient(error)) throw error
         if (!isConflict(error) || attempt === MAX_ATTEMPTS) {
@@ -120,26 +118,34 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     }
   }
 
-  const creates = new Batcher<Create, boolean>(
-    groupwise(async (plants) => {
-      const columns = [
-        plants.map(({ owner }) => owner),
-        plants.map(({ id }) => String(id)),
-        plants.map(({ plant }) => plant.name),
-        plants.map(({ plant }) => plant.tag ?? null),
-      ]
-      return plants.length === 1 ? send(CREATE_ONE, columns.flat()) : send(CREATE_MANY, columns)
-    }),
-    { maxRuns: maxInFlight, maxOperations: maxBatch },
-  )
+  /** Collects operations while statements are under way, and has one statement carry out each group. */
+  function batch<T extends Operation>(
+    one: Statement,
+    many: Statement,
+    columnsOf: (group: readonly T[]) => unknown[][],
+  ): Batcher<T, boolean> {
+    async function carryOut(group: readonly T[]): Promise<readonly boolean[]> {
+      const columns = columnsOf(group)
+      if (group.length === 1) return [(await send(one, columns.flat())).rowCount === 1]
+      const { rows } = await send(many, columns)
+      const changed = new Set(rows.map((row) => row.join(' ')))
+      // The first operation on a plant is the one that did it; the others came too late.
+      return group.map(({ owner, id }) => changed.delete(`${owner} ${id}`))
+    }
+    return new Batcher(dividing(carryOut), { maxRuns: maxInFlight, maxOperations: maxBatch })
+  }
 
-  const deletes = new Batcher<Operation, boolean>(
-    groupwise(async (keys) => {
-      const columns = [keys.map(({ owner }) => owner), keys.map(({ id }) => String(id))]
-      return keys.length === 1 ? send(DELETE_ONE, columns.flat()) : send(DELETE_MANY, [...columns, keys.length])
-    }),
-    { maxRuns: maxInFlight, maxOperations: maxBatch },
-  )
+  const creates = batch<Create>(CREATE_ONE, CREATE_MANY, (group) => [
+    group.map(({ owner }) => owner),
+    group.map(({ id }) => String(id)),
+    group.map(({ plant }) => plant.name),
+    group.map(({ plant }) => plant.tag ?? null),
+  ])
+
+  const deletes = batch(DELETE_ONE, DELETE_MANY, (group) => [
+    group.map(({ owner }) => owner),
+    group.map(({ id }) => String(id)),
+  ])
 
   const lists = new SharedReads<readonly NewPlant[]>()
 
@@ -152,7 +158,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       if (after === MAX_ID) return []
       const from = after === undefined ? MIN_ID : after + 1n
       return lists.read(`${limit} ${from} ${owner}`, async () => {
-        const rows = await send(LIST, [owner, String(from), limit])
+        const { rows } = await send(LIST, [owner, String(from), limit])
         return (rows as readonly PlantRow[]).map(readPlant)
       })
     },
@@ -188,20 +194,15 @@ function checkOptions(pool: Queryable, numbers: Readonly<Record<string, number>>
 }
 
 /**
- * Carries out groups by one statement each. Where the server refuses a value, the group is halved until
- * nothing but the operation with that value fails.
- * @param send resolves to the keys of the plants that were created or deleted
+ * Carries out groups of operations. Where the server refuses a value, the group is halved until nothing but the
+ * operation with that value fails.
  */
-function groupwise<T extends Operation>(send: (group: readonly T[]) => Promise<readonly Row[]>): Run<T, boolean> {
+function dividing<T extends Operation>(carryOut: (group: readonly T[]) => Promise<readonly boolean[]>): Run<T, boolean> {
   return async function run(group): Promise<PromiseSettledResult<boolean>[]> {
     try {
       // A server that says nothing would be caught up with for long otherwise, on behalf of clients that have gone.
       if (performance.now() > group.at(-1)!.expiry) throw new StoreUnavailableError('No statement was free in time.')
-      const changed = new Set((await send(group)).map((row) => row.join(' ')))
-      return group.map(({ owner, id }) => {
-        // The first operation on a plant is the one that did it; the others came too late.
-        return { status: 'fulfilled', value: changed.delete(`${owner} ${id}`) }
-      })
+      return (await carryOut(group)).map((value) => ({ status: 'fulfilled', value }))
     } catch (reason) {
       if (group.length > 1 && isRefusedValue(reason)) {
         const half = Math.ceil(group.length / 2)
