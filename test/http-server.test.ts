@@ -61,6 +61,8 @@ suite('what node:http refuses is answered with an error', () => {
   const tooMany = 'The request has too many header fields, or too large ones.'
   const rows: readonly [name: string, request: string, error: number, message: string][] = [
     ['no HTTP', 'plants, please\r\n\r\n', 40000, malformed],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 40000, malformed],
+    ['TLS', '\x16\x03\x01\x02\x00\x01', 40000, malformed],
     ['another version of HTTP', 'GET /plants HTTP/3.0\r\n\r\n', 40000, malformed],
     ['an unknown method', `WATER /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`, 40000, malformed],
     ['a field without a colon', `GET /plants HTTP/1.1\r\n${AUTHORIZED}X\r\n\r\n`, 40000, malformed],
@@ -115,6 +117,12 @@ suite('what node:http refuses is answered with an error', () => {
     assert.ok(performance.now() - startedAt < 3000)
   })
 
+  test('what follows an answered request is refused', async (t) => {
+    const connection = await (await serve(t)).connect()
+    await connection.send(LIST).receive(/\[\]$/)
+    assert.match(await connection.send('nonsense\r\n\r\n').closed, /\[\]HTTP\/1.1 400 [^]*"error":40000[^}]*}$/)
+  })
+
   test('what follows a request that is still being answered is refused after its answer', async (t) => {
     const store = new GatedStore()
     const connection = await (await serve(t, {}, store)).connect()
@@ -123,6 +131,15 @@ suite('what node:http refuses is answered with an error', () => {
     connection.send('more nonsense\r\n\r\n')
     store.emit('go')
     assert.match(await connection.closed, /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]HTTP\/1.1 400 Bad Request\r\n[^]*"error":40000/)
+  })
+
+  test('what follows a request that closes the connection is not answered', async (t) => {
+    const store = new GatedStore()
+    const connection = await (await serve(t, {}, store)).connect()
+    connection.send(`GET /plants HTTP/1.1\r\n${AUTHORIZED}Connection: close\r\n\r\nnonsense\r\n\r\n`)
+    await once(store, 'asked')
+    store.emit('go')
+    assert.match(await connection.closed, /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]$/)
   })
 
   test('a malformed body is refused after the answers to the requests before it', async (t) => {
@@ -137,12 +154,19 @@ suite('what node:http refuses is answered with an error', () => {
   test('a malformed body after its request was refused adds nothing to that answer', async (t) => {
     const connection = await (await serve(t)).connect()
     connection.send('POST /plants HTTP/1.1\r\nHost: plants\r\nTransfer-Encoding: chunked\r\n\r\n')
-    await connection.receive(/^HTTP\/1.1 401 /)
-    connection.send('five\r\n')
-    const [head, ...rest] = (await connection.closed).split('\r\n\r\n')
-    assert.match(head!, /^HTTP\/1.1 401 /)
-    assert.equal(rest.length, 1)
-    assert.match(rest[0]!, /^{"error":40100,[^}]*}$/)
+    const [answer] = await connection.receive(/^HTTP\/1.1 401 [^]*{"error":40100,[^}]*}$/)
+    assert.equal(await connection.send('five\r\n').closed, answer)
+  })
+
+  test('nothing is said to a client that resets its connection', async (t) => {
+    const http = await serve(t)
+    const accepted = once(http.server, 'connection')
+    const connection = await http.connect()
+    const [socket] = (await accepted) as [Socket]
+    const failed = once(http.server, 'clientError')
+    connection.socket.resetAndDestroy()
+    await failed
+    assert.equal(socket.bytesWritten, 0)
   })
 })
 

@@ -87,21 +87,13 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
 
   server.on('clientError', (error: Error, socket) => {
     // Every further piece of the same input is an error again.
-    if (broken.has(socket) || !socket.writable) return
+    if (broken.has(socket)) return
     broken.add(socket)
     const response = connections.get(socket)
     const refusal = toHttpError(error)
-    if (response === undefined || response.writableFinished) {
-      refuse(socket, refusal)
-    } else if (response.req.complete) {
-      // What cannot be read came after a request that is still being answered.
-      response.once('close', () => refuse(socket, refusal))
-    } else if (response.socket === null) {
-      // Others are answered before it.
-      response.once('socket', () => refuseOnce(response, socket, refusal))
-    } else {
-      refuseOnce(response, socket, refusal)
-    }
+    if (response === undefined) refuse(socket, refusal)
+    else if (response.req.complete) refuseAfter(response, socket, refusal)
+    else refuseInstead(response, socket, refusal)
   })
 
   // A proxy's method. Without a listener Node cuts the connection without an answer.
@@ -139,8 +131,22 @@ function refuseRequest(request: IncomingMessage, response: ServerResponse, probl
   void respond(request, response, errorAnswer(new HttpError('malformedRequest', problem)))
 }
 
-/** Refuses a request whose body cannot be read on, unless its answer has begun. */
-function refuseOnce(response: ServerResponse, socket: Duplex, error: HttpError): void {
-  if (response.headersSent) closeGently(socket)
-  else refuse(socket, error)
+/** Refuses what follows a request, once that is answered, and unless its answer closes the connection. */
+function refuseAfter(response: ServerResponse, socket: Duplex, error: HttpError): void {
+  function refuseNext(): void {
+    if (response.shouldKeepAlive) refuse(socket, error)
+  }
+  if (response.writableFinished) refuseNext()
+  else response.once('close', refuseNext)
+}
+
+/** Refuses a request whose body cannot be read on, once those before it are answered, and unless it is itself. */
+function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError): void {
+  function refuseNow(): void {
+    if (response.headersSent) closeGently(socket)
+    else refuse(socket, error)
+  }
+  // Node gives a response its socket when its turn comes.
+  if (response.socket === null) response.once('socket', refuseNow)
+  else refuseNow()
 }

@@ -18,8 +18,9 @@ export function toHttpError(error: Error): HttpError {
   }
 }
 
-/** Answers on a bare connection and closes it. */
+/** Answers on a bare connection and closes it, where the client is still there. */
 export function refuse(socket: Duplex, error: HttpError): void {
+  if (!socket.writable) return
   const { body } = errorAnswer(error)
   const head = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
