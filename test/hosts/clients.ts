@@ -1,71 +1,94 @@
-import { Agent as HttpAgent, request as httpRequest } from 'node:http'
-import { connect, type ClientHttp2Session } from 'node:http2'
+import { Agent as HttpAgent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect, createServer as createHttp2Server, type ClientHttp2Session } from 'node:http2'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { Readable, type Writable } from 'node:stream'
+import type { TestContext } from 'node:test'
 import type { Answer, Request } from '../service.ts'
-import { TLS, type Host } from './hosts.ts'
+import { start, TLS, type Host } from './hosts.ts'
 
-/** Sends requests to a server, and reads whole answers. */
+/** A client of one server, on one connection. */
 export interface Client {
+  /** Sends the header of a request; what it returns takes the body, and has a `response` event. */
+  open(request: Request): Writable
+  /** Sends a request and reads the whole answer. */
   send(request: Request): Promise<Answer>
   close(): void
 }
 
 export function connectTo({ protocol }: Pick<Host, 'protocol'>, port: number): Client {
-  if (protocol === 'http' || protocol === 'https') {
-    const agent = new (protocol === 'https' ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: 1 })
-    return { send: (request) => sendHttp1(protocol, port, agent, request), close: () => agent.destroy() }
+  const client = protocol === 'http' || protocol === 'https' ? connectHttp1(protocol, port) : connectHttp2(protocol, port)
+  return { ...client, send: (request) => send(client, request) }
+}
+
+/** Serves a listener of HTTP/1 or HTTP/2, and connects to it; both end with the test. */
+export async function serveIn(
+  t: TestContext,
+  protocol: 'http' | 'h2c',
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<Client> {
+  const createAny = (protocol === 'http' ? createServer : createHttp2Server) as typeof createServer
+  const server = await start(createAny(listener))
+  const client = connectTo({ protocol }, server.port)
+  t.after(() => {
+    client.close()
+    return server.close()
+  })
+  return client
+}
+
+function connectHttp1(protocol: 'http' | 'https', port: number): Omit<Client, 'send'> {
+  const [request, Agent] = protocol === 'https' ? [httpsRequest, HttpsAgent] : [httpRequest, HttpAgent]
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  return {
+    open({ method, path, fields, body }) {
+      const host = fields.includes('Host') ? [] : ['Host', `127.0.0.1:${port}`]
+      const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+      const headers = [...host, ...fields, ...length]
+      return request({ host: '127.0.0.1', port, method, path, headers, agent, ca: TLS.cert })
+    },
+    close: () => agent.destroy(),
   }
-  const scheme = protocol === 'h2' ? 'https' : 'http'
-  const session = connect(`${scheme}://127.0.0.1:${port}`, { ca: TLS.cert })
-  return { send: (request) => sendHttp2(session, request), close: () => session.close() }
+}
+
+function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'> {
+  const session: ClientHttp2Session = connect(`http${protocol === 'h2' ? 's' : ''}://127.0.0.1:${port}`, { ca: TLS.cert })
+  return {
+    open({ method, path, fields, body }) {
+      const headers: Record<string, string> = {}
+      for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
+      if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
+      return session.request({ ...headers, ':method': method, ':path': path }, { endStream: body === undefined })
+    },
+    close: () => session.destroy(),
+  }
 }
 
 const HOP_BY_HOP = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', ':status'])
 
-async function sendHttp1(
-  protocol: 'http' | 'https',
-  port: number,
-  agent: HttpAgent,
-  { method, path, fields, body }: Request,
-): Promise<Answer> {
-  const request = protocol === 'https' ? httpsRequest : httpRequest
-  const host = fields.includes('Host') ? [] : ['Host', `127.0.0.1:${port}`]
-  const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
-  const headers = [...host, ...fields, ...length]
+function send(client: Pick<Client, 'open'>, request: Request): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    request({ host: '127.0.0.1', port, method, path, headers, agent, ca: TLS.cert }, (response) => {
-      const chunks: Buffer[] = []
-      response
-        .on('data', (chunk: Buffer) => chunks.push(chunk))
-        .on('end', () => resolve(answer(response.statusCode!, response.headers, chunks)))
-        .on('error', reject)
-    })
-      .on('error', reject)
-      .end(body)
-  })
-}
-
-async function sendHttp2(session: ClientHttp2Session, { method, path, fields, body }: Request): Promise<Answer> {
-  const headers: Record<string, string> = {}
-  for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
-  return new Promise((resolve, reject) => {
-    const stream = session.request({ ...headers, ':method': method, ':path': path }, { endStream: body === undefined })
-    stream.on('response', (received) => {
+    const opened = client.open(request)
+    const rejectUnanswered = (): void => reject(new Error('There was no answer.'))
+    opened.on('error', reject).on('close', rejectUnanswered)
+    opened.on('response', (received: IncomingMessage | Record<string, unknown>) => {
+      opened.off('close', rejectUnanswered)
+      // In HTTP/2 the answer is read where the request was written.
+      const [stream, fields] = received instanceof Readable ? [received, received.headers] : [opened, received]
+      const status = Number(received instanceof Readable ? received.statusCode : received[':status'])
       const chunks: Buffer[] = []
       stream
         .on('data', (chunk: Buffer) => chunks.push(chunk))
-        .on('end', () => resolve(answer(received[':status']!, received, chunks)))
+        .on('end', () => resolve(toAnswer(status, fields, Buffer.concat(chunks).toString())))
+        .on('error', reject)
     })
-    stream.on('error', reject)
-    if (body !== undefined) stream.end(body)
+    if (!opened.writableEnded) opened.end(request.body)
   })
 }
 
-function answer(status: number, received: Readonly<Record<string, unknown>>, chunks: readonly Buffer[]): Answer {
+function toAnswer(status: number, fields: Readonly<Record<string, unknown>>, body: string): Answer {
   const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(received)) {
+  for (const [name, value] of Object.entries(fields)) {
     if (!HOP_BY_HOP.has(name)) headers[name] = String(value)
   }
-  const { connection } = received as { connection?: string }
-  return { status, headers, connection, body: Buffer.concat(chunks).toString() }
+  return { status, headers, connection: undefined, body }
 }

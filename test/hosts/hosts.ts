@@ -45,8 +45,8 @@ function host(name: string, mount: Host['mount'], options: Partial<Host> = {}): 
   return { name, mount, protocol: 'http', prefix: '', basePath: '', passesOn: true, adds: {}, ...options }
 }
 
-/** Starts a server of Node core. */
-async function start(server: ServerType): Promise<Mounted> {
+/** Starts a server of Node core on a free port. */
+export async function start(server: ServerType): Promise<Mounted> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return mounted(server)
 }
