@@ -25,11 +25,11 @@ interface Reference {
 const COMMON: readonly ErrorName[] = ['malformedRequest', 'requestTimeout', 'tooManyFields']
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
-
-const STORE: readonly ErrorName[] = ['unexpected', 'unknownTransferCoding', 'storeUnavailable', 'storeTimeout']
+const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
+const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'storeTimeout']
 
 /** What any operation on the plants may be answered beside its success. */
-const PLANTS: readonly ErrorName[] = [...COMMON, ...TOKEN, ...STORE]
+const PLANTS: readonly ErrorName[] = [...COMMON, ...TOKEN, 'unknownTransferCoding', ...STORE]
 
 const MONSTERA = { name: 'Monstera deliciosa', tag: 'tropical' }
 
@@ -46,8 +46,8 @@ export const openapi: Readonly<Record<string, unknown>> = {
     version: '1.0.0',
     summary: 'Creates, lists and deletes plants.',
     description:
-      'A bearer token stands for an owner. Each owner has plants of its own and sees no others, so that two owners may ' +
-      'use the same id. Of the `error` code of an answer, the first three digits are its status.',
+      'A bearer token stands for an owner. Each owner has plants of its own and sees no others, so that ' +
+      'two owners may use the same id. Of the `error` code of an answer, the first three digits are its status.',
     license: { name: 'MIT', identifier: 'MIT' },
   },
   servers: [{ url: '/', description: 'Where this description was read.' }],
@@ -63,12 +63,12 @@ export const openapi: Readonly<Record<string, unknown>> = {
         operationId: 'listPlants',
         summary: 'List plants',
         description:
-          'Lists plants ascending by id. Where `limit`, or a limit of the service, cuts the list short, `Link` leads to ' +
-          'the next one; following the links gives each plant once.',
+          'Lists plants ascending by id. Where `limit`, or a limit of the service, cuts the list short, ' +
+          '`Link` leads to the next one; following the links gives each plant once.',
         parameters: [ref('parameters/limit'), ref('parameters/after')],
         responses: {
           200: {
-            ...json('The plants.', { type: 'array', items: ref('schemas/Plant') }, [MONSTERA, { name: 'Fern' }]),
+            ...json('The plants.', { type: 'array', items: ref('schemas/Plant') }, [MONSTERA]),
             headers: { Link: ref('headers/Link') },
           },
           ...errors('badQuery', ...PLANTS),
@@ -78,10 +78,10 @@ export const openapi: Readonly<Record<string, unknown>> = {
         tags: ['plants'],
         operationId: 'createPlant',
         summary: 'Create plant',
-        requestBody: { ...json('The plant.', ref('schemas/NewPlant'), { id: 1, ...MONSTERA }), required: true },
+        requestBody: { required: true, ...json('A plant.', ref('schemas/NewPlant'), { id: 1, ...MONSTERA }) },
         responses: {
           200: json('The plant, without its id.', ref('schemas/Plant'), MONSTERA),
-          ...errors('notJson', 'notPlant', 'idTaken', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding', ...PLANTS),
+          ...errors(...BODY, 'notPlant', 'idTaken', ...PLANTS),
         },
       },
       options: options('plants', 'getPlantsOptions'),
@@ -92,17 +92,17 @@ export const openapi: Readonly<Record<string, unknown>> = {
         tags: ['plants'],
         operationId: 'deletePlant',
         summary: 'Delete plant',
-        responses: { 204: { description: 'The plant is deleted.' }, ...errors('badId', 'noPlant', ...PLANTS) },
+        responses: { 204: { description: 'It is deleted.' }, ...errors('badId', 'noPlant', ...PLANTS) },
       },
       options: options('plants', 'getPlantOptions', ...TOKEN),
     },
     '/livez': page('getLiveness', 'Whether the service lives', { status: 'live' }),
-    '/readyz': page('getReadiness', 'Whether the service can be sent requests', { status: 'ready' }, 'storeUnavailable'),
+    '/readyz': page('getReadiness', 'Whether the service can serve', { status: 'ready' }, 'storeUnavailable'),
     '/openapi.json': page('getDescription', 'This description', { openapi: '3.1.0' }),
   },
   components: {
     securitySchemes: {
-      bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` of RFC 6750, which stands for an owner.' },
+      bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` of RFC 6750.' },
     },
     schemas: {
       Plant: {
@@ -119,7 +119,7 @@ export const openapi: Readonly<Record<string, unknown>> = {
           id: {
             type: 'integer',
             format: 'int64',
-            description: 'Identifies the plant among those of its owner. It arrives exactly, beyond 2^53 too.',
+            description: 'Identifies the plant among those of its owner; exact beyond 2^53 too.',
           },
           name: NAME,
           tag: TAG,
@@ -160,7 +160,7 @@ export const openapi: Readonly<Record<string, unknown>> = {
       },
     },
     headers: {
-      Link: header('Where the list goes on, relative to this one (RFC 8288).', '<?limit=10&after=42>; rel="next"'),
+      Link: header('Where the list goes on (RFC 8288).', '<?limit=10&after=42>; rel="next"'),
       Allow: header('The methods that the resource has.', 'GET, HEAD, POST, OPTIONS'),
       'WWW-Authenticate': header('How to ask (RFC 6750 section 3).', 'Bearer realm="plant-store"', true),
       'Retry-After': header('After how many seconds to try again.', '1', true),
@@ -196,19 +196,18 @@ function statusOf(name: ErrorName): number {
 }
 
 function error(...names: readonly ErrorName[]): Response {
-  const fields: string[] = names.flatMap((name) => ERRORS[name].headers.filter((_, i) => i % 2 === 0))
-  if (names.includes('methodNotAllowed')) fields.push('Allow')
+  const headers: Record<string, Reference> = {}
+  const examples: Record<string, object> = {}
+  for (const name of names) {
+    const { error, message, headers: fields } = ERRORS[name]
+    examples[name] = { value: { error, message } }
+    for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = ref(`headers/${fields[i]}`)
+    if (name === 'methodNotAllowed') headers['Allow'] = ref('headers/Allow')
+  }
   return {
     description: names.map((name) => ERRORS[name].message).join(' Or: '),
-    ...(fields.length > 0 && { headers: Object.fromEntries(fields.map((name) => [name, ref(`headers/${name}`)])) }),
-    content: {
-      'application/json': {
-        schema: ref('schemas/Error'),
-        examples: Object.fromEntries(
-          names.map((name) => [name, { value: { error: ERRORS[name].error, message: ERRORS[name].message } }]),
-        ),
-      },
-    },
+    headers,
+    content: { 'application/json': { schema: ref('schemas/Error'), examples } },
   }
 }
 

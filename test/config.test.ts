@@ -82,13 +82,16 @@ suite('reads', () => {
 suite('refuses, and says what the variable takes', () => {
   const port = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
   const url =
-    'PLANT_STORE_URL takes memory:, sqlite:plants.db or postgres://user:password@host/database: where the plants are kept'
+    'PLANT_STORE_URL takes memory:, sqlite:plants.db or postgres://user:password@host/database: ' +
+    'where the plants are kept'
   const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each answer'
-  const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of one list'
+  const maxLimit =
+    'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
   const drain =
-    'PLANT_STORE_DRAIN_TIMEOUT_MS takes a whole number from 1 to 2147483647: milliseconds for open connections to end at a shutdown'
+    'PLANT_STORE_DRAIN_TIMEOUT_MS takes a whole number from 1 to 2147483647: ' +
+    'milliseconds for a shutdown to take'
   const rows: readonly [name: string, value: string, message: string][] = [
-    ['HOST', '', 'HOST takes a host name or address: where to listen'],
+    ['HOST', '', 'HOST takes the host name or address to listen on'],
     ['PORT', '', port],
     ['PORT', '65536', port],
     ['PORT', '-1', port],
@@ -124,23 +127,41 @@ suite('refuses, and says what the variable takes', () => {
 suite('PLANT_STORE_TOKENS', () => {
   test('takes owners with their tokens', () => {
     const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:YWRh,bob:Ym9i==' })
-    assert.deepEqual(tokens, new Map([['YWRh', 'ada'], ['Ym9i==', 'bob']]))
+    assert.deepEqual(
+      tokens,
+      new Map([
+        ['YWRh', 'ada'],
+        ['Ym9i==', 'bob'],
+      ]),
+    )
   })
 
   test('divides an entry at its last colon, since a token has none', () => {
-    assert.deepEqual(readSettings({ PLANT_STORE_TOKENS: 'urn:user:1:YWRh' }).tokens, new Map([['YWRh', 'urn:user:1']]))
+    assert.deepEqual(
+      readSettings({ PLANT_STORE_TOKENS: 'urn:user:1:YWRh' }).tokens,
+      new Map([['YWRh', 'urn:user:1']]),
+    )
   })
 
   test('lets one owner have several tokens', () => {
     const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:old,ada:new' })
-    assert.deepEqual(tokens, new Map([['old', 'ada'], ['new', 'ada']]))
+    assert.deepEqual(
+      tokens,
+      new Map([
+        ['old', 'ada'],
+        ['new', 'ada'],
+      ]),
+    )
   })
 
   test('minds neither space around an entry nor blank entries', () => {
-    assert.deepEqual(readSettings({ PLANT_STORE_TOKENS: ' ada:YWRh , , ' }).tokens, new Map([['YWRh', 'ada']]))
+    assert.deepEqual(
+      readSettings({ PLANT_STORE_TOKENS: ' ada:YWRh , , ' }).tokens,
+      new Map([['YWRh', 'ada']]),
+    )
   })
 
-  const form = 'takes owner:token, where the token is letters, digits and -._~+/ and then any "="'
+  const form = 'takes owner:token, the token of letters, digits and -._~+/, then any "="'
   const rows: readonly [entries: string, problem: string][] = [
     ['', 'takes owner:token, at least one; there is none'],
     [' , ', 'takes owner:token, at least one; there is none'],
@@ -163,7 +184,13 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
   test('takes a file with a token in each line, blank lines and CRLF included', (t) => {
     const path = temporaryFile(t, 'ada:YWRh\r\n\n  bob:Ym9i\n')
     const { tokensFile } = readSettings({ PLANT_STORE_TOKENS_FILE: path })
-    assert.deepEqual(tokensFile, new Map([['YWRh', 'ada'], ['Ym9i', 'bob']]))
+    assert.deepEqual(
+      tokensFile,
+      new Map([
+        ['YWRh', 'ada'],
+        ['Ym9i', 'bob'],
+      ]),
+    )
   })
 
   test('names the line that is wrong', (t) => {
@@ -180,7 +207,8 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
   test('refuses a file that cannot be read', () => {
     assert.equal(
       messageOf({ PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' }),
-      'PLANT_STORE_TOKENS_FILE takes a file of owner:token lines, in place of PLANT_STORE_TOKENS; it cannot be read (ENOENT)',
+      'PLANT_STORE_TOKENS_FILE takes a file of owner:token lines, in place of PLANT_STORE_TOKENS; ' +
+        'this cannot be read (ENOENT)',
     )
   })
 
@@ -188,7 +216,7 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
     const path = temporaryFile(t, 'ada:YWRh')
     assert.equal(
       messageOf({ PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: path }),
-      'PLANT_STORE_TOKENS_FILE takes the place of PLANT_STORE_TOKENS; only one may be set',
+      'PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS take the same: set one of them',
     )
   })
 })

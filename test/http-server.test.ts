@@ -17,7 +17,11 @@ interface TestServer extends HttpServer {
 }
 
 /** Serves plants with the token of ada. */
-async function serve(t: TestContext, limits: Partial<Settings> = {}, store: Store = memoryStore()): Promise<TestServer> {
+async function serve(
+  t: TestContext,
+  limits: Partial<Settings> = {},
+  store: Store = memoryStore(),
+): Promise<TestServer> {
   const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
   const http = createHttpServer(plants, { ...readSettings({}), ...limits })
   await once(http.server.listen(0, '127.0.0.1'), 'listening')
@@ -25,7 +29,11 @@ async function serve(t: TestContext, limits: Partial<Settings> = {}, store: Stor
     http.server.close()
     http.server.closeAllConnections()
   })
-  return { ...http, connect: (allowHalfOpen) => RawConnection.open((http.server.address() as AddressInfo).port, allowHalfOpen) }
+  return {
+    ...http,
+    connect: (allowHalfOpen) =>
+      RawConnection.open((http.server.address() as AddressInfo).port, allowHalfOpen),
+  }
 }
 
 /** A store whose lists wait until it emits `go`; it emits `asked` when one begins. */
@@ -66,11 +74,26 @@ suite('what node:http refuses is answered with an error', () => {
     ['another version of HTTP', 'GET /plants HTTP/3.0\r\n\r\n', 40000, malformed],
     ['an unknown method', `WATER /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`, 40000, malformed],
     ['a field without a colon', `GET /plants HTTP/1.1\r\n${AUTHORIZED}X\r\n\r\n`, 40000, malformed],
-    ['a length and a transfer coding', `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`, 40000, malformed],
+    [
+      'a length and a transfer coding',
+      `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      40000,
+      malformed,
+    ],
     ['a length that is no number', `${POST}Content-Length: five\r\n\r\n`, 40000, malformed],
     ['a malformed chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`, 40000, malformed],
-    ['a header over the limit', `GET /plants HTTP/1.1\r\n${AUTHORIZED}X: ${'x'.repeat(20_000)}\r\n\r\n`, 43100, tooMany],
-    ['no Host', 'GET /plants HTTP/1.1\r\nAuthorization: Bearer YWRh\r\n\r\n', 40000, 'The request has no Host field.'],
+    [
+      'a header over the limit',
+      `GET /plants HTTP/1.1\r\n${AUTHORIZED}X: ${'x'.repeat(20_000)}\r\n\r\n`,
+      43100,
+      tooMany,
+    ],
+    [
+      'no Host',
+      'GET /plants HTTP/1.1\r\nAuthorization: Bearer YWRh\r\n\r\n',
+      40000,
+      'The request has no Host field.',
+    ],
     [
       'an unknown expectation',
       `GET /plants HTTP/1.1\r\n${AUTHORIZED}Expect: rain\r\n\r\n`,
@@ -96,7 +119,10 @@ suite('what node:http refuses is answered with an error', () => {
 
   test('HTTP/1.0 needs no Host', async (t) => {
     const connection = await (await serve(t)).connect()
-    assert.match(await connection.send('GET /plants HTTP/1.0\r\nAuthorization: Bearer YWRh\r\n\r\n').closed, /^HTTP\/1.1 200 /)
+    assert.match(
+      await connection.send('GET /plants HTTP/1.0\r\nAuthorization: Bearer YWRh\r\n\r\n').closed,
+      /^HTTP\/1.1 200 /,
+    )
   })
 
   test('a client that goes on sending sees the error, not a reset', async (t) => {
@@ -120,7 +146,10 @@ suite('what node:http refuses is answered with an error', () => {
   test('what follows an answered request is refused', async (t) => {
     const connection = await (await serve(t)).connect()
     await connection.send(LIST).receive(/\[\]$/)
-    assert.match(await connection.send('nonsense\r\n\r\n').closed, /\[\]HTTP\/1.1 400 [^]*"error":40000[^}]*}$/)
+    assert.match(
+      await connection.send('nonsense\r\n\r\n').closed,
+      /\[\]HTTP\/1.1 400 [^]*"error":40000[^}]*}$/,
+    )
   })
 
   test('what follows a request that is still being answered is refused after its answer', async (t) => {
@@ -130,7 +159,10 @@ suite('what node:http refuses is answered with an error', () => {
     await once(store, 'asked')
     connection.send('more nonsense\r\n\r\n')
     store.emit('go')
-    assert.match(await connection.closed, /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]HTTP\/1.1 400 Bad Request\r\n[^]*"error":40000/)
+    assert.match(
+      await connection.closed,
+      /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]HTTP\/1.1 400 Bad Request\r\n[^]*"error":40000/,
+    )
   })
 
   test('what follows a request that closes the connection is not answered', async (t) => {
@@ -148,7 +180,10 @@ suite('what node:http refuses is answered with an error', () => {
     connection.send(`${LIST}${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`)
     await once(store, 'asked')
     store.emit('go')
-    assert.match(await connection.closed, /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]HTTP\/1.1 400 Bad Request\r\n[^]*"error":40000/)
+    assert.match(
+      await connection.closed,
+      /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]HTTP\/1.1 400 Bad Request\r\n[^]*"error":40000/,
+    )
   })
 
   test('a malformed body after its request was refused adds nothing to that answer', async (t) => {
@@ -180,7 +215,10 @@ for (const state of ['while it serves', 'while it drains']) {
       checkInterval: 20,
     }
 
-    async function serveSlow(t: TestContext, store?: Store): Promise<{ connection: RawConnection; dropped: Promise<unknown> }> {
+    async function serveSlow(
+      t: TestContext,
+      store?: Store,
+    ): Promise<{ connection: RawConnection; dropped: Promise<unknown> }> {
       const http = await serve(t, limits, store)
       const accepted = once(http.server, 'connection')
       const connection = await http.connect()
@@ -266,18 +304,30 @@ suite('Expect: 100-continue', () => {
     const connection = await (await serve(t)).connect()
     connection.send(`${expecting}Content-Length: ${PLANT.length}\r\n\r\n`)
     await connection.receive(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
-    await connection.send(PLANT).receive(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n[^]*{"name":"Fern"}$/)
+    await connection
+      .send(PLANT)
+      .receive(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n[^]*{"name":"Fern"}$/)
   })
 
   const rows: readonly [name: string, request: string, error: number][] = [
-    ['no token', 'POST /plants HTTP/1.1\r\nHost: plants\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n', 40100],
-    ['a wrong Content-Type', `POST /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n`, 41500],
+    [
+      'no token',
+      'POST /plants HTTP/1.1\r\nHost: plants\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n',
+      40100,
+    ],
+    [
+      'a wrong Content-Type',
+      `POST /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n`,
+      41500,
+    ],
     ['a Content-Length over the limit', `${expecting}Content-Length: 65537\r\n\r\n`, 41300],
   ]
   for (const [name, request, error] of rows) {
     test(`is not met with ${name}`, async (t) => {
       const connection = await (await serve(t)).connect()
-      await connection.send(request).receive(new RegExp(`^HTTP/1.1 ${Math.trunc(error / 100)} [^]*"error":${error}`))
+      await connection
+        .send(request)
+        .receive(new RegExp(`^HTTP/1.1 ${Math.trunc(error / 100)} [^]*"error":${error}`))
     })
   }
 

@@ -5,14 +5,16 @@ import { suite, test } from 'node:test'
 import { parseArgs } from 'node:util'
 import { startProgram, TOKEN, type Program } from './program.ts'
 
-// By hand, with more drains and other stores: node --import tsx test/lifecycle.test.ts --cycles=20 --store=sqlite:x.db
+// By hand, with more drains and another store:
+//   node --import tsx test/lifecycle.test.ts --cycles=20 --store=sqlite:x.db
 const { values: options } = parseArgs({
   options: { cycles: { type: 'string', default: '3' }, store: { type: 'string', default: 'memory:' } },
 })
 
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
-const UNFINISHED = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
+const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
+const UNFINISHED = `${POST}Content-Length: 100\r\n\r\n{`
 
 /** Asks on a connection of its own. */
 async function ask(program: Program, path: string): Promise<string> {
@@ -32,7 +34,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 suite('while a request is in flight', () => {
-  test('the program is alive but not ready, and says with each answer that the connection closes', async (t) => {
+  test('the program is alive but not ready, and each answer closes its connection', async (t) => {
     const program = await startProgram(t)
     const inFlight = await program.connect()
     inFlight.send(UNFINISHED)
@@ -77,7 +79,10 @@ suite('while a request is in flight', () => {
 })
 
 test('connections that wait for a request do not keep the program from ending with status 0', async (t) => {
-  const program = await startProgram(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '1000', PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000' })
+  const program = await startProgram(t, {
+    PLANT_STORE_DRAIN_TIMEOUT_MS: '1000',
+    PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000',
+  })
   const idle = await program.connect()
   await idle.send(LIST).receive(/\[\]$/)
   program.child.kill('SIGTERM')

@@ -24,7 +24,10 @@ async function serveAll(t: TestContext, options: Partial<PlantStoreOptions> = {}
   const plants = createPlantStore({ authenticate, store, ...options } as PlantStoreOptions)
   const pages = createPages({ store, storeTimeout: 100, isDraining: () => false }, plants)
   const limits = { ...readSettings({}), headersTimeout: 100, checkInterval: 20 }
-  const { server } = createHttpServer((request, response) => plants(request, response, () => pages(request, response)), limits)
+  const { server } = createHttpServer(
+    (request, response) => plants(request, response, () => pages(request, response)),
+    limits,
+  )
   await listen(server)
   t.after(() => close(server))
   return server
@@ -35,17 +38,29 @@ async function exchange(server: Server, request: string): Promise<number> {
   const connection = await RawConnection.open(portOf(server))
   const [head, body] = (await connection.send(request).closed).split('\r\n\r\n') as [string, string]
   const [statusLine, ...fields] = head.split('\r\n')
-  const headers = fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 2)])
+  const headers = fields.map((field) => [
+    field.slice(0, field.indexOf(':')).toLowerCase(),
+    field.slice(field.indexOf(':') + 2),
+  ])
   const [method, path] = request.split(' ') as [string, string]
   const status = Number(statusLine!.split(' ')[1])
-  assertDescribed({ method, path, status, headers: Object.fromEntries(headers) as Record<string, string>, body })
+  assertDescribed({
+    method,
+    path,
+    status,
+    headers: Object.fromEntries(headers) as Record<string, string>,
+    body,
+  })
   return (JSON.parse(body) as { error: number }).error
 }
 
 test('passes the rules that Redocly recommends', async () => {
   const config = await createConfig({ extends: ['recommended-strict'] })
   const problems = await lintFromString({ source: JSON.stringify(openapi), config })
-  assert.deepEqual(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`), [])
+  assert.deepEqual(
+    problems.map(({ ruleId, message }) => `${ruleId}: ${message}`),
+    [],
+  )
 })
 
 test('has an example of every error, and of no other', () => {
@@ -100,7 +115,8 @@ suite('describes the error', () => {
 
   test('every other of which is one of the contract', () => {
     const codes = rows.map(([error]) => error)
-    for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
+    for (const { body } of Object.values(CONTRACT_CASES).flat())
+      codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
     for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test has ${error}`)
   })
 })
@@ -110,7 +126,8 @@ import createClient from 'openapi-fetch'
 import type { paths } from './paths.ts'
 
 export async function usePlants(baseUrl: string): Promise<unknown[]> {
-  const client = createClient<paths>({ baseUrl, headers: { Authorization: 'Bearer ada', Connection: 'close' } })
+  const headers = { Authorization: 'Bearer ada', Connection: 'close' }
+  const client = createClient<paths>({ baseUrl, headers })
   const created = await client.POST('/plants', { body: { id: 1, name: 'Fern', tag: 'green' } })
   const name: string | undefined = created.data?.name
   const again = await client.POST('/plants', { body: { id: 1, name: 'Fern' } })
@@ -150,9 +167,20 @@ test('makes a client that compiles and works', async (t) => {
     types: ['node'],
   })
   const diagnostics = ts.getPreEmitDiagnostics(program)
-  assert.deepEqual(diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' ')), [])
+  assert.deepEqual(
+    diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' ')),
+    [],
+  )
 
   const server = await serveAll(t)
-  const { usePlants } = (await import(`${directory}/client.ts`)) as { usePlants: (url: string) => Promise<unknown[]> }
-  assert.deepEqual(await usePlants(`http://127.0.0.1:${portOf(server)}`), ['Fern', 40900, ['green'], 204, 200])
+  const { usePlants } = (await import(`${directory}/client.ts`)) as {
+    usePlants: (url: string) => Promise<unknown[]>
+  }
+  assert.deepEqual(await usePlants(`http://127.0.0.1:${portOf(server)}`), [
+    'Fern',
+    40900,
+    ['green'],
+    204,
+    200,
+  ])
 })

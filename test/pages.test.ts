@@ -20,9 +20,17 @@ function ask(server: Server, path: string, method = 'GET'): Promise<Answer> {
   return send(server, { method, path, fields: [] })
 }
 
-function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = {}): Omit<Answer, 'connection'> {
+function jsonAnswer(
+  status: number,
+  value: unknown,
+  headers: Record<string, string> = {},
+): Omit<Answer, 'connection'> {
   const body = JSON.stringify(value)
-  return { status, headers: { ...JSON_TYPE, 'content-length': String(Buffer.byteLength(body)), ...headers }, body }
+  return {
+    status,
+    headers: { ...JSON_TYPE, 'content-length': String(Buffer.byteLength(body)), ...headers },
+    body,
+  }
 }
 
 async function assertAnswer(answer: Promise<Answer>, expected: Omit<Answer, 'connection'>): Promise<void> {
@@ -81,20 +89,37 @@ suite('/readyz', () => {
   })
 
   test('is not ready while the service drains', async (t) => {
-    const expected = jsonAnswer(503, { error: 50300, message: 'The service is shutting down.' }, { 'retry-after': '1' })
+    const expected = jsonAnswer(
+      503,
+      { error: 50300, message: 'The service is shutting down.' },
+      { 'retry-after': '1' },
+    )
     await assertAnswer(ask(await servePages(t, undefined, true), '/readyz'), expected)
   })
 
   const rows: readonly [name: string, ping: () => Promise<void>, reason: RegExp][] = [
     ['rejects', () => Promise.reject(new Error('the database is away')), /^Error: the database is away\n/],
-    ['throws', () => { throw new Error('the database is away') }, /^Error: the database is away\n/],
-    ['never answers', () => new Promise(() => undefined), /^StoreUnavailableError: the store did not answer a ping within 50 ms\n/],
+    [
+      'throws',
+      () => {
+        throw new Error('the database is away')
+      },
+      /^Error: the database is away\n/,
+    ],
+    [
+      'never answers',
+      () => new Promise(() => undefined),
+      /^StoreUnavailableError: the store did not answer a ping within 50 ms\n/,
+    ],
   ]
   for (const [name, ping, reason] of rows) {
     test(`is not ready where the store ${name}, which is logged`, async (t) => {
       const events = captureLog(t)
       await assertAnswer(ask(await servePages(t, ping), '/readyz'), UNAVAILABLE)
-      assert.deepEqual(events.map(({ event }) => event), ['unready'])
+      assert.deepEqual(
+        events.map(({ event }) => event),
+        ['unready'],
+      )
       assert.match(String(events[0]!['reason']), reason)
     })
   }

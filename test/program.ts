@@ -27,7 +27,7 @@ class Lines {
       .on('close', () => this.#news.emit('news', true))
   }
 
-  /** Settles with the first line that matches, come or to come; undefined where the stream ends without one. */
+  /** Settles with the first line that matches, come or to come; undefined where there is none. */
   async find(matches: (line: string) => boolean): Promise<string | undefined> {
     for (;;) {
       const found = this.all.find(matches)
@@ -57,7 +57,9 @@ export class Program {
     })
     this.stdout = new Lines(this.child.stdout)
     this.stderr = new Lines(this.child.stderr)
-    this.ended = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
+    this.ended = once(this.child, 'close').then(
+      ([status, signal]) => (status ?? signal) as number | NodeJS.Signals,
+    )
   }
 
   /** Ends the program where it has not ended yet, whatever it has still to do. */

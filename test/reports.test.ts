@@ -33,14 +33,25 @@ test('a failure is logged with its reason, and the answer with the same request 
   assert.equal(events.length, 2)
   assert.equal(failure!['event'], 'failure')
   assert.match(String(failure!['request']), UUID)
-  assert.match(String(failure!['reason']), /^StoreUnavailableError: the database is away\n[^]*caused by Error: ECONNREFUSED\n/)
+  assert.match(
+    String(failure!['reason']),
+    /^StoreUnavailableError: the database is away\n[^]*caused by Error: ECONNREFUSED\n/,
+  )
   const { request } = failure!
-  const expected = { event: 'response', request, method: 'GET', resource: '/plants', owner: 'ada', status: 503, error: 50300 }
+  const expected = {
+    event: 'response',
+    request,
+    method: 'GET',
+    resource: '/plants',
+    owner: 'ada',
+    status: 503,
+    error: 50300,
+  }
   assert.deepEqual(withoutTimes(response!), { ...expected, bytes: body.length })
   assert.doesNotMatch(JSON.stringify(events), new RegExp(`${SECRET}|1234567`))
 })
 
-test('an answer that is the fault of the service without an error to tell is logged with a request id', async (t) => {
+test('an answer of 5xx without an error to tell is logged with a request id', async (t) => {
   const events = captureLog(t)
   const server = await servePlants(t, createReports(false))
   await send(server, { method: 'POST', path: '/plants', fields: ['Transfer-Encoding', 'gzip, chunked'] })
@@ -64,7 +75,14 @@ suite('an answer that is no failure', () => {
 
     assert.deepEqual(events.map(withoutTimes), [
       { event: 'response', method: 'POST', resource: '/plants', owner: 'ada', status: 200, bytes: 15 },
-      { event: 'response', method: 'GET', resource: '/plants/{id}', status: 401, error: 40101, bytes: body.length },
+      {
+        event: 'response',
+        method: 'GET',
+        resource: '/plants/{id}',
+        status: 401,
+        error: 40101,
+        bytes: body.length,
+      },
     ])
   })
 })

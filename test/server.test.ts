@@ -24,7 +24,10 @@ suite('the start', () => {
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
     assert.match(token!, /^The token of the owner demo is [\w-]{32}$/)
 
-    const { stdout } = await promisify(execFile)('sh', ['-c', `${curl!} --silent --write-out ' %{http_code}'`])
+    const { stdout } = await promisify(execFile)('sh', [
+      '-c',
+      `${curl!} --silent --write-out ' %{http_code}'`,
+    ])
     assert.equal(stdout, '{"name":"Monstera deliciosa","tag":"tropical"} 200')
   })
 
@@ -66,7 +69,8 @@ suite('the start', () => {
     assert.deepEqual(await runToEnd({ PORT: 'http' }), {
       status: 2,
       stdout: '',
-      stderr: 'plant-store: PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one',
+      stderr:
+        'plant-store: PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one',
     })
   })
 
@@ -78,7 +82,7 @@ suite('the start', () => {
     assert.deepEqual(await runToEnd({ PORT: String(port) }), {
       status: 2,
       stdout: '',
-      stderr: `plant-store: PORT takes a port that is to be had on HOST; ${port} is not (EADDRINUSE)`,
+      stderr: `plant-store: PORT takes a port that is free on HOST; ${port} is not (EADDRINUSE)`,
     })
   })
 
@@ -86,7 +90,7 @@ suite('the start', () => {
     assert.deepEqual(await runToEnd({ HOST: '192.0.2.1' }), {
       status: 2,
       stdout: '',
-      stderr: 'plant-store: HOST takes a host name or address of this machine; this is none (EADDRNOTAVAIL)',
+      stderr: 'plant-store: HOST takes an address of this machine; this is none (EADDRNOTAVAIL)',
     })
   })
 
@@ -100,10 +104,14 @@ suite('the start', () => {
 
   test('gives the limits of the environment to the service', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_MAX_LIMIT: '1', PLANT_STORE_MAX_BODY_BYTES: '25' })
-    for (const id of [1, 2]) await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
+    for (const id of [1, 2])
+      await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
     const list = await program.fetch('/plants')
     assert.equal(list.headers.get('link'), '<?limit=1&after=1>; rel="next"')
-    assert.equal((await program.fetch('/plants', { method: 'POST', body: `{"id":3,"name":"Ferns!!!"}` })).status, 413)
+    assert.equal(
+      (await program.fetch('/plants', { method: 'POST', body: `{"id":3,"name":"Ferns!!!"}` })).status,
+      413,
+    )
   })
 })
 

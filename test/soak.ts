@@ -27,7 +27,8 @@ let count = 0
 process.on('SIGUSR2', () => {
   gc()
   const resources = process.getActiveResourcesInfo().length
-  process.stderr.write(JSON.stringify({ measure: ++count, heap: process.memoryUsage().heapUsed, resources }) + '\\n')
+  const { heapUsed: heap } = process.memoryUsage()
+  process.stderr.write(JSON.stringify({ measure: ++count, heap, resources }) + '\\n')
 })`
 
 const HEADERS = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
@@ -138,7 +139,7 @@ async function settled(program: Program): Promise<Measure> {
 async function p99(port: number, seconds: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const times: number[] = []
-  for (const until = performance.now() + seconds * 1000; performance.now() < until; ) {
+  for (const until = performance.now() + seconds * 1000; performance.now() < until;) {
     const startedAt = performance.now()
     await exchange({ agent, host: '127.0.0.1', port, path: '/plants?limit=10' })
     times.push(performance.now() - startedAt)
@@ -162,7 +163,8 @@ async function resistSlow(count: number): Promise<void> {
   console.log(`p99 beside ${count} slow clients, in ms:`, await p99(program.port, 5))
   const [latest] = (await once(slow, 'message')) as [Record<string, number>]
   console.log('dropped at the latest after, in s:', latest)
-  while ((await measure(program)).resources > resources) await new Promise((resolve) => setTimeout(resolve, 100))
+  while ((await measure(program)).resources > resources)
+    await new Promise((resolve) => setTimeout(resolve, 100))
   slow.kill()
   program.child.kill('SIGTERM')
   console.log('exit status', await program.ended)
@@ -170,11 +172,11 @@ async function resistSlow(count: number): Promise<void> {
 
 /** Opens slow clients of each kind, and says when all are open, and when they were dropped. */
 async function openSlowClients(port: number, count: number): Promise<void> {
-  const post = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n`
+  const post = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
   const kinds = {
     'never reading': `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`,
     'slow header': 'GET /plants HTTP/1.1\r\nX: ',
-    'slow body': post,
+    'slow body': `${post}Content-Length: 60000\r\n\r\n`,
   }
   const latest: Record<string, number> = {}
   const closed: Promise<void>[] = []

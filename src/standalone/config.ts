@@ -25,7 +25,7 @@ export interface Settings {
 const MAX_INT32 = 2 ** 31 - 1
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
-  host: text('HOST', '127.0.0.1', 'a host name or address: where to listen', /./),
+  host: text('HOST', '127.0.0.1', 'the host name or address to listen on', /./),
   port: wholeNumber('PORT', 3000, 0, 65_535, 'the port to listen on; 0 takes a free one'),
   tokens: tokenList('PLANT_STORE_TOKENS'),
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
@@ -36,24 +36,24 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     /^(?:memory:$|sqlite:.|postgres(?:ql)?:\/\/.)/,
   ),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
-  maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of one list'),
+  maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
   storeTimeout: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'for a call of the store'),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', 'whether a line is logged for each answer'),
 
   // A client that means well sends its header at once; this leaves time for packets that are lost twice.
-  headersTimeout: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'for the header of a request to arrive'),
+  headersTimeout: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'for a header to arrive'),
   // Enough for a body of 64 KiB at 20 kbit/s.
   requestTimeout: milliseconds('PLANT_STORE_REQUEST_TIMEOUT_MS', 30_000, 'for a whole request to arrive'),
-  // Shorter than a drain, so that idle connections go by themselves. Behind a proxy it must exceed the proxy's own,
-  // or the proxy sends a request just as the connection closes.
-  keepAliveTimeout: milliseconds('PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 5000, 'for an idle connection to stay open'),
-  stallTimeout: milliseconds('PLANT_STORE_STALL_TIMEOUT_MS', 30_000, 'for a client to take nothing of its answer'),
+  // Shorter than a drain, so that idle connections go by themselves. Behind a proxy it must exceed the
+  // proxy's own, or the proxy sends a request just as the connection closes.
+  keepAliveTimeout: milliseconds('PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 5000, 'for an idle connection to stay'),
+  stallTimeout: milliseconds('PLANT_STORE_STALL_TIMEOUT_MS', 30_000, 'for a client to take nothing'),
   // Node's own 30 s would let a late request live far beyond its time-out.
-  checkInterval: milliseconds('PLANT_STORE_CHECK_INTERVAL_MS', 500, 'between two searches for late requests'),
+  checkInterval: milliseconds('PLANT_STORE_CHECK_INTERVAL_MS', 500, 'between two looks for what is late'),
   // Well within the 30 s that Kubernetes waits before it kills.
-  drainTimeout: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'for open connections to end at a shutdown'),
-  maxHeaderBytes: wholeNumber('PLANT_STORE_MAX_HEADER_BYTES', 16_384, 1024, 2 ** 20, 'the most bytes of a header'),
-  maxConnections: wholeNumber('PLANT_STORE_MAX_CONNECTIONS', undefined, 1, MAX_INT32, 'the most connections at once'),
+  drainTimeout: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'for a shutdown to take'),
+  maxHeaderBytes: wholeNumber('PLANT_STORE_MAX_HEADER_BYTES', 16_384, 1024, 2 ** 20, 'the most header bytes'),
+  maxConnections: wholeNumber('PLANT_STORE_MAX_CONNECTIONS', undefined, 1, MAX_INT32, 'the most connections'),
 }
 
 /**
@@ -61,13 +61,13 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
  * @throws SettingError where a variable is wrong
  */
 export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
-  const values = Object.entries(VARIABLES).map(([key, { name, preset, parse }]: [string, Variable<unknown>]) => {
-    const value = environment[name]
-    return [key, value === undefined ? preset : parse(value)]
+  const values = Object.entries(VARIABLES).map(([key, variable]: [string, Variable<unknown>]) => {
+    const value = environment[variable.name]
+    return [key, value === undefined ? variable.preset : variable.parse(value)]
   })
   const settings = Object.fromEntries(values) as Settings
   if (settings.tokens !== undefined && settings.tokensFile !== undefined) {
-    throw new SettingError('PLANT_STORE_TOKENS_FILE', 'takes the place of PLANT_STORE_TOKENS; only one may be set')
+    throw new SettingError('PLANT_STORE_TOKENS_FILE', 'and PLANT_STORE_TOKENS take the same: set one of them')
   }
   return settings
 }
@@ -77,5 +77,6 @@ export function helpText(): string {
   const rows = Object.values(VARIABLES).map(
     ({ name, shown, takes }) => `  ${shown === undefined ? name : `${name}=${shown}`}\n      ${takes}\n`,
   )
-  return `Usage: plant-store [--help]\n\nThe environment has the settings, here with their defaults:\n\n${rows.join('')}`
+  const usage = 'Usage: plant-store [--help]\n\nThe environment has the settings; their defaults are:\n\n'
+  return usage + rows.join('')
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
@@ -45,11 +46,11 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     // Node answers a request without Host itself, with no body.
     requireHostHeader: false,
   })
-  // Node drops fields beyond this number without a word, a second Authorization among them; 0 drops none. There are
-  // as many as fit maxHeaderSize, and the service refuses 1,000 or more.
+  // Node drops fields beyond this number without a word, a second Authorization among them; 0 drops none.
+  // There are as many as fit maxHeaderSize, and the service refuses 1,000 or more.
   server.maxHeadersCount = 0
-  // Node restarts this time-out once for what the kernel took of the last write, so a client that takes nothing is
-  // noticed after one or two of them.
+  // Node restarts this time-out once for what the kernel took of the last write, so a client that takes
+  // nothing is noticed after one or two of them.
   server.timeout = Math.ceil(limits.stallTimeout / 2)
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
 
@@ -63,8 +64,8 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
 
   server.on('request', handle)
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // The service begins to read a body once it has checked all that can be checked before. After a refusal it reads
-    // too, to throw away what a client sends that did not wait.
+    // The service begins to read a body once it has checked all that can be checked before. After a refusal
+    // it reads too, to throw away what a client sends that did not wait.
     request.once('resume', () => {
       if (!response.headersSent) response.writeContinue()
     })
@@ -140,7 +141,7 @@ function refuseAfter(response: ServerResponse, socket: Duplex, error: HttpError)
   else response.once('close', refuseNext)
 }
 
-/** Refuses a request whose body cannot be read on, once those before it are answered, and unless it is itself. */
+/** Refuses a request whose body cannot be read on, in its turn, and unless its answer has begun. */
 function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError): void {
   function refuseNow(): void {
     if (response.headersSent) closeGently(socket)

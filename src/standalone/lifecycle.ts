@@ -47,10 +47,10 @@ async function listen({ server }: HttpServer, { host, port }: Settings): Promise
     await once(server.listen({ host, port }), 'listening')
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE' || code === 'EACCES') {
-      throw new SettingError('PORT', `takes a port that is to be had on HOST; ${port} is not (${code})`, { cause })
-    }
-    throw new SettingError('HOST', `takes a host name or address of this machine; this is none (${code})`, { cause })
+    const isPort = code === 'EADDRINUSE' || code === 'EACCES'
+    throw isPort
+      ? new SettingError('PORT', `takes a port that is free on HOST; ${port} is not (${code})`, { cause })
+      : new SettingError('HOST', `takes an address of this machine; this is none (${code})`, { cause })
   }
   const shownHost = host.includes(':') ? `[${host}]` : host
   return `http://${shownHost}:${(server.address() as AddressInfo).port}`
@@ -63,8 +63,9 @@ function invitation(url: string, token: string): string {
 }
 
 /**
- * At the first signal answers what is in flight or still arrives, closes the store, and lets the process end by itself,
- * with status 0. At a second one, or when the time is over, cuts what is left and ends it with status 1.
+ * At the first signal answers what is in flight or still arrives, closes the store, and lets the process end
+ * by itself, with status 0. At a second one, or when the time is over, cuts what is left and ends it with
+ * status 1.
  */
 function stopAtSignal(http: HttpServer, store: Store, drainTimeout: number): void {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
@@ -75,7 +76,7 @@ function stopAtSignal(http: HttpServer, store: Store, drainTimeout: number): voi
     } else {
       log('drain', { signal, connections: http.connectionCount() })
       setTimeout(() => cut(`${drainTimeout} ms were not enough`), drainTimeout).unref()
-      // A connection that waits for a request may stay for minutes behind a proxy, and nothing is lost with it.
+      // A proxy may keep a connection for minutes that waits for a request; nothing is lost with it.
       setTimeout(() => http.server.closeIdleConnections(), 0.9 * drainTimeout).unref()
       void drain()
     }

@@ -8,8 +8,8 @@ export function log(event: string, fields: Readonly<Record<string, unknown>>): v
 }
 
 /**
- * What a log may show of a thrown value: the stacks of an error and of its causes. Its other members stay out, since
- * the errors of a database driver hold pieces of the plants in them.
+ * What a log may show of a thrown value: the stacks of an error and of its causes. Its other members stay
+ * out, since those of a database driver's errors hold pieces of the plants.
  */
 export function describeError(thrown: unknown): string {
   if (!(thrown instanceof Error)) return inspect(thrown)

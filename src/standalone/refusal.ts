@@ -33,7 +33,7 @@ export function refuse(socket: Duplex, error: HttpError): void {
   closeGently(socket)
 }
 
-/** Closes a connection after what was written to it. What still arrives is thrown away: unread, it would cause a reset. */
+/** Closes a connection after what was written to it. What still arrives is read: else it is reset. */
 export function closeGently(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   socket.once('close', () => clearTimeout(timer))

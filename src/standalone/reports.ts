@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { PlantStoreOptions } from '../options.ts'
 import { describeError, log } from './log.ts'
 
+type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>
+
 /** Makes what the service reports to: failures are logged, and with `accessLog` every answer is. */
-export function createReports(accessLog: boolean): Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>> {
+export function createReports(accessLog: boolean): Reports {
   /** What the lines about one request have in common. Only those that fail get one. */
   const ids = new WeakMap<WeakKey, string>()
 
@@ -21,7 +23,8 @@ export function createReports(accessLog: boolean): Required<Pick<PlantStoreOptio
       const isFailure = status >= 500
       if (!isFailure && !accessLog) return
       const id = isFailure ? idOf(request) : undefined
-      log('response', { request: id, method: request.method, resource, owner, status, error, bytes, durationMs })
+      const { method } = request
+      log('response', { request: id, method, resource, owner, status, error, bytes, durationMs })
     },
   }
 }

@@ -23,7 +23,7 @@ export async function openStore(url: string): Promise<Store> {
   }
 }
 
-/** An error of a store, with that of the driver behind it where the former does not have it in its message. */
+/** The message of a store's error, with that of the driver's error behind it where it is another. */
 function explain({ message, cause }: Error): string {
   return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }
@@ -38,7 +38,7 @@ async function openPostgres(connectionString: string): Promise<Store> {
   return { ...store, close: () => pool.end() }
 }
 
-/** Only whoever keeps plants in Postgres needs its driver, which is not among what is installed with this package. */
+/** Only whoever keeps plants in Postgres needs its driver, so it is not installed with this package. */
 function loadDriver(): typeof import('pg') {
   try {
     return createRequire(import.meta.url)('pg') as typeof import('pg')

@@ -4,13 +4,14 @@ import { SettingError, type Variable } from './variables.ts'
 /** The owner of each token. */
 export type Tokens = ReadonlyMap<string, string>
 
-/** RFC 6750 section 2.1, `b64token`: it has no colon, so the last colon divides an entry and an owner may have some. */
+/** The token is RFC 6750's `b64token`. It has no colon, so the last one divides; an owner may have some. */
 const ENTRY = /^(?<owner>[^\0\n]+):(?<token>[A-Za-z0-9\-._~+/]+=*)$/
 
 /** A variable that takes tokens, separated by commas. */
 export function tokenList(name: string): Variable<Tokens | undefined> {
   const takes = 'owner:token, separated by commas; by default a random token for the owner demo'
-  return { name, preset: undefined, shown: undefined, takes, parse: (value) => parseTokens(name, 'entry', value.split(',')) }
+  const parse = (value: string): Tokens => parseTokens(name, 'entry', value.split(','))
+  return { name, preset: undefined, shown: undefined, takes, parse }
 }
 
 /** A variable that takes the path of a file with a token in each line. */
@@ -21,9 +22,8 @@ export function tokenFile(name: string, insteadOf: string): Variable<Tokens | un
     try {
       content = readFileSync(path, 'utf8')
     } catch (cause) {
-      throw new SettingError(name, `takes ${takes}; it cannot be read (${(cause as NodeJS.ErrnoException).code})`, {
-        cause,
-      })
+      const { code } = cause as NodeJS.ErrnoException
+      throw new SettingError(name, `takes ${takes}; this cannot be read (${code})`, { cause })
     }
     return parseTokens(name, 'line', content.split('\n'))
   }
@@ -40,7 +40,7 @@ function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly
     if (owner === undefined || token === undefined) {
       throw new SettingError(
         variable,
-        `takes owner:token, where the token is letters, digits and -._~+/ and then any "="; ${place} is not that`,
+        `takes owner:token, the token of letters, digits and -._~+/, then any "="; ${place} is not that`,
       )
     }
     if (owners.has(token)) throw new SettingError(variable, `takes each token once; ${place} repeats one`)

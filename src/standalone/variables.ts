@@ -1,4 +1,4 @@
-/** A setting is wrong. The message names the variable and says what it takes; it never quotes what it holds. */
+/** A setting is wrong. The message names the variable and what it takes, and never quotes what it holds. */
 export class SettingError extends Error {
   static {
     this.prototype.name = 'SettingError'
