@@ -10,7 +10,9 @@ const create = (start: number, end: number): Operation => operation('create', st
 const del = (start: number, end: number): Operation => operation('delete', start, end)
 const failedCreate = (start: number, end: number): Operation => operation('create', start, end, false)
 const failedDelete = (start: number, end: number): Operation => operation('delete', start, end, false)
-const list = (start: number, end: number, ...names: string[]): Listing => ({ start, end, names })
+function list(start: number, end: number, ...names: string[]): Listing {
+  return { start, end, plants: names.map((name) => ({ id: 1, name })) }
+}
 
 type Case = [name: string, operations: Operation[], listings?: Listing[]]
 
@@ -19,6 +21,8 @@ suite('a history that one service could have', () => {
     ['of turns', [create(1, 2), del(3, 4), create(5, 6), failedCreate(7, 8), del(9, 10), failedDelete(11, 12)]],
     ['of turns at the same time', [create(1, 9), del(2, 8), create(3, 7), failedCreate(4, 6), failedDelete(4, 6)]],
     ['of a create that ends before the one it follows', [create(1, 9), create(2, 5), del(3, 4), del(10, 11)]],
+    ['of a create that is needed for a later turn', [create(1, 20), create(2, 3), del(10, 11)]],
+    ['of a create that is needed for an earlier turn', [create(1, 20), del(2, 3), create(4, 5), del(10, 11)]],
     ['listed', [create(1, 2), del(4, 7)], [list(3, 3.5, 'create 1'), list(5, 6, 'create 1'), list(5, 6), list(8, 9)]],
     ['listed while it is created', [create(1, 5)], [list(2, 3, 'create 1'), list(2, 3), list(6, 7, 'create 1')]],
   ]
@@ -41,7 +45,8 @@ suite('a history that no service could have', () => {
     ['that lists the name of a refused create', [create(1, 2), failedCreate(3, 4)], [list(5, 6, 'create 3')]],
     ['that lists a name that was deleted', [create(1, 2), del(3, 4), create(5, 6)], [list(7, 8, 'create 1')]],
     ['that lists what nobody created', [], [list(1, 2, 'weed')]],
-    ['out of order', [create(1, 2), { ...create(3, 4), id: 2 }], [list(5, 6, 'create 3', 'create 1')]],
+    ['that lists a plant of another id', [], [{ start: 1, end: 2, plants: [{ id: 2, name: 'create 1' }] }]],
+    ['whose lists go back', [create(1, 9)], [list(2, 3, 'create 1'), list(4, 5)]],
   ]
   for (const [name, operations, listings = []] of cases) {
     test(name, () => assert.throws(() => checkHistory(operations, listings), assert.AssertionError))

@@ -11,84 +11,73 @@ export interface Operation {
   readonly succeeded: boolean
 }
 
-/** A list of all plants, as names in the order of their ids. */
+/** A list of all plants. */
 export interface Listing {
   readonly start: number
   readonly end: number
-  readonly names: readonly string[]
+  readonly plants: readonly { readonly id: number; readonly name: string }[]
 }
 
 /**
  * Checks that what clients were answered is what one service that does one thing at a time could have answered:
- * each operation took effect at some moment between its start and its end.
- * @throws AssertionError where it could not
+ * that each operation and each list can be given a moment between its start and its end at which it took effect.
+ * @throws AssertionError where it cannot
  */
 export function checkHistory(operations: readonly Operation[], listings: readonly Listing[]): void {
-  const creates = new Map(operations.filter(({ kind }) => kind === 'create').map((create) => [create.name, create]))
-  for (const [id, ofPlant] of groupById(operations)) {
-    const effects = orderOfEffects(id, ofPlant.filter(({ succeeded }) => succeeded))
-    for (const operation of ofPlant.filter(({ succeeded }) => !succeeded)) {
-      const isPresent = presence(effects, operation)
-      if (isPresent !== undefined) assert.equal(isPresent, operation.kind === 'create', describe('was refused', operation))
-    }
-    for (const listing of listings) {
-      const listed = listing.names.filter((name) => creates.get(name)?.id === id)
-      const isPresent = presence(effects, listing)
-      assert.ok(listed.length <= 1, `${id} is listed more than once`)
-      if (isPresent !== undefined) assert.equal(listed.length === 1, isPresent, `${id} in the list at ${listing.start}`)
-      for (const name of listed) checkListed(creates.get(name)!, effects, listing)
-    }
+  const listed = listings.map(({ start, end, plants }) => {
+    const names = new Map(plants.map(({ id, name }) => [id, name]))
+    assert.equal(names.size, plants.length, 'a list holds a plant twice')
+    return { start, end, names }
+  })
+  const ids = new Set([...operations, ...listings.flatMap(({ plants }) => plants)].map(({ id }) => id))
+  for (const id of ids) {
+    const steps = [
+      ...operations.filter((operation) => operation.id === id).map(stepOf),
+      ...listed.map(({ start, end, names }) => ({ start, end, finds: names.get(id) ?? null })),
+    ]
+    assert.ok(fitsAnOrder(steps.sort((a, b) => a.start - b.start)), `the answers about ${id} fit no order`)
   }
-  for (const { names } of listings) {
-    const ids = names.map((name) => creates.get(name)?.id)
-    assert.ok(ids.every((id, i) => id !== undefined && (i === 0 || id > ids[i - 1]!)), 'a list is out of order')
-  }
+}
+
+/** What an answer says of one plant. */
+interface Step {
+  readonly start: number
+  readonly end: number
+  /** The name that the plant has before, null where there is no plant, undefined where any name will do. */
+  readonly finds: string | null | undefined
+  /** The name that the plant has afterwards, or null; absent where nothing changes. */
+  readonly leaves?: string | null
+}
+
+function stepOf({ kind, name, start, end, succeeded }: Operation): Step {
+  if (kind === 'create') return succeeded ? { start, end, finds: null, leaves: name } : { start, end, finds: undefined }
+  return succeeded ? { start, end, finds: undefined, leaves: null } : { start, end, finds: null }
+}
+
+function fits({ finds }: Step, plant: string | null): boolean {
+  return finds === undefined ? plant !== null : finds === plant
 }
 
 /**
- * Creates and deletes of a plant that succeeded take turns. At each turn the one that has to end first goes: where
- * another choice leads to an order, this one does.
+ * Searches for an order as Wing and Gong do (Testing and Verifying Concurrent Objects, 1993): a step may come next
+ * where no other one has ended before it starts.
  */
-function orderOfEffects(id: number, successes: readonly Operation[]): Operation[] {
-  const left = {
-    create: successes.filter(({ kind }) => kind === 'create').sort((a, b) => a.end - b.end),
-    delete: successes.filter(({ kind }) => kind === 'delete').sort((a, b) => a.end - b.end),
+function fitsAnOrder(steps: readonly Step[]): boolean {
+  const deadEnds = new Set<string>()
+
+  function search(left: readonly Step[], plant: string | null): boolean {
+    const firstEnd = left.reduce((first, { end }) => Math.min(first, end), Infinity)
+    const next = left.filter((step) => step.start < firstEnd && fits(step, plant))
+    // What changes nothing goes as soon as it can: no other order needs it later.
+    const observations = new Set(next.filter(({ leaves }) => leaves === undefined))
+    if (observations.size > 0) return search(left.filter((step) => !observations.has(step)), plant)
+    if (left.length === 0) return true
+
+    const state = `${plant} ${left.map(({ start }) => start).join()}`
+    if (deadEnds.has(state)) return false
+    deadEnds.add(state)
+    return next.some((step) => search(left.filter((other) => other !== step), step.leaves!))
   }
-  const effects: Operation[] = []
-  let now = -Infinity
-  while (effects.length < successes.length) {
-    const candidates = left[effects.length % 2 === 0 ? 'create' : 'delete']
-    now = Math.max(now, Math.min(...candidates.map(({ start }) => start)))
-    const index = candidates.findIndex(({ start }) => start <= now)
-    const [next] = candidates.splice(index, 1)
-    assert.ok(next !== undefined && next.end >= now, `creates and deletes of ${id} do not take turns at ${now}`)
-    effects.push(next)
-  }
-  return effects
-}
 
-/** Whether a plant was there all the time from start to end, or at no time; undefined where it may have changed. */
-function presence(effects: readonly Operation[], { start, end }: Pick<Operation, 'start' | 'end'>): boolean | undefined {
-  if (effects.some((effect) => effect.start < end && effect.end > start)) return undefined
-  return effects.findLast((effect) => effect.end < start)?.kind === 'create'
-}
-
-function checkListed(create: Operation, effects: readonly Operation[], { start, end }: Listing): void {
-  assert.ok(create.succeeded && create.start < end, describe('is listed', create))
-  const isGone = effects.some(({ kind, ...del }) => kind === 'delete' && del.start > create.end && del.end < start)
-  assert.ok(!isGone, describe('is listed after it was deleted', create))
-}
-
-function groupById(operations: readonly Operation[]): Map<number, Operation[]> {
-  const groups = new Map<number, Operation[]>()
-  for (const operation of operations) {
-    const group = groups.get(operation.id)
-    if (group === undefined) groups.set(operation.id, [operation])
-    else group.push(operation)
-  }
-  return groups
-}
-
-function describe(what: string, { kind, id, name, start, end }: Operation): string {
-  return `${kind} of ${id} as "${name}" from ${start} to ${end} ${what}`
+  return search(steps, null)
 }

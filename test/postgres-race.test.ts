@@ -26,7 +26,7 @@ test('processes that share a database act as one', { skip: needsServer }, async 
 
   async function operate(program: Program, kind: Operation['kind'], id: number): Promise<void> {
     const start = clock++
-    const name = `plant ${start}`
+    const name = `${id} ${start}`
     const body = JSON.stringify({ id, name })
     const [path, init] = kind === 'create' ? ['/plants', { method: 'POST', body }] : [`/plants/${id}`, { method: 'DELETE' }]
     const response = await program.fetch(path, init)
@@ -41,7 +41,9 @@ test('processes that share a database act as one', { skip: needsServer }, async 
     const response = await program.fetch('/plants')
     const plants = (await response.json()) as Plant[]
     assert.equal(response.status, 200)
-    listings.push({ start, end: clock++, names: plants.map(({ name }) => name) })
+    listings.push({ start, end: clock++, plants: plants.map(({ name }) => ({ id: parseInt(name), name })) })
+    const ids = listings.at(-1)!.plants.map(({ id }) => id)
+    assert.deepEqual(ids, ids.toSorted((a, b) => a - b))
   }
 
   const deadline = performance.now() + SECONDS * 1000
