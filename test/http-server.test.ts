@@ -165,6 +165,26 @@ suite('what node:http refuses is answered with an error', () => {
     )
   })
 
+  test('however many pieces of it come, nonsense is dealt with once', async (t) => {
+    const warnings: Error[] = []
+    const onWarning = (warning: Error): unknown => warnings.push(warning)
+    process.on('warning', onWarning)
+    t.after(() => process.off('warning', onWarning))
+    const store = new GatedStore()
+    const http = await serve(t, {}, store)
+    const connection = await http.connect()
+    connection.send(`${LIST}nonsense\r\n\r\n`)
+    await once(store, 'asked')
+    for (let piece = 0; piece < 20; piece++) {
+      const failed = once(http.server, 'clientError')
+      connection.send('nonsense\r\n\r\n')
+      await failed
+    }
+    store.emit('go')
+    assert.equal((await connection.closed).match(/HTTP\/1.1 400 /g)?.length, 1)
+    assert.deepEqual(warnings, [])
+  })
+
   test('what follows a request that closes the connection is not answered', async (t) => {
     const store = new GatedStore()
     const connection = await (await serve(t, {}, store)).connect()
