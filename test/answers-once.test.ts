@@ -5,7 +5,8 @@ import type { Writable } from 'node:stream'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import fastify from 'fastify'
-import { createPlantStore, memoryStore, type NewPlant, type PlantStore, type PlantStoreOptions, type Store } from '../src/index.ts'
+import { createPlantStore, memoryStore } from '../src/index.ts'
+import type { NewPlant, PlantStore, PlantStoreOptions, Store } from '../src/index.ts'
 import { serveIn } from './hosts/clients.ts'
 import { until } from './raw-socket.ts'
 import { close, get, listen, post, send } from './service.ts'
@@ -130,11 +131,15 @@ for (const protocol of ['http', 'h2c'] as const) {
       const fault = new Error('disk')
       const store: Store = {
         ...memoryStore(),
-        list: async (_, { after }) => (after === undefined ? Promise.resolve(endlessPage()) : Promise.reject(fault)),
+        list(_, { after }) {
+          if (after !== undefined) throw fault
+          return endlessPage()
+        },
       }
       const client = await serveIn(t, protocol, plantsOf({ store, onError: (error) => told.push(error) }))
 
-      await assert.rejects(client.send(get('ada')), { code: protocol === 'http' ? 'ECONNRESET' : 'ERR_HTTP2_STREAM_ERROR' })
+      const code = protocol === 'http' ? 'ECONNRESET' : 'ERR_HTTP2_STREAM_ERROR'
+      await assert.rejects(client.send(get('ada')), { code })
       assert.deepEqual(told, [fault])
     })
 
@@ -167,7 +172,10 @@ for (const protocol of ['http', 'h2c'] as const) {
     test('a client that leaves after its body does not stop the write', async (t) => {
       const held = new Held<unknown>()
       const memory = memoryStore()
-      const store: Store = { ...memory, create: (owner, plant) => held.call().then(() => memory.create(owner, plant)) }
+      const store: Store = {
+        ...memory,
+        create: (owner, plant) => held.call().then(() => memory.create(owner, plant)),
+      }
       const plantStore = plantsOf({ store })
       let isClosed = false
       const client = await serveIn(t, protocol, (request, response) => {
@@ -216,10 +224,9 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       const { status, headers } = await client.send(CREATE)
 
-      assert.deepEqual(
-        { status, headers },
-        { status: 200, headers: { 'content-type': 'application/json', 'content-length': '15', 'x-host': 'kept' } },
-      )
+      assert.equal(status, 200)
+      const expected = { 'content-type': 'application/json', 'content-length': '15', 'x-host': 'kept' }
+      assert.deepEqual(headers, expected)
     })
 
     test('nothing changes on the request, nor on who listens to the process', async (t) => {
@@ -246,7 +253,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-test('a client that leaves after its body, while its token is looked up, does not stop the write', async (t) => {
+test('a client that leaves after its body, before its token is known, does not stop the write', async (t) => {
   const held = new Held<string>()
   const created: unknown[] = []
   const store: Store = { ...memoryStore(), create: (_, plant) => created.push(plant) > 0 }
@@ -257,7 +264,8 @@ test('a client that leaves after its body, while its token is looked up, does no
     plantStore(received, response)
   })
 
-  const sent = client.open({ ...CREATE, fields: [...CREATE.fields, 'Transfer-Encoding', 'chunked'], body: undefined })
+  const fields = [...CREATE.fields, 'Transfer-Encoding', 'chunked']
+  const sent = client.open({ ...CREATE, fields, body: undefined })
   sent.on('error', () => undefined).write(FERN.slice(0, 5))
   sent.end(FERN.slice(5))
   await until(() => request?.complete === true)
@@ -278,9 +286,8 @@ test('a server that refuses a body where there must be none takes each answer', 
   await listen(server)
   t.after(() => close(server))
 
-  const statuses: number[] = []
-  for (const method of ['HEAD', 'OPTIONS']) statuses.push((await send(server, { ...get('ada'), method })).status)
-  assert.deepEqual(statuses, [200, 204])
+  assert.equal((await send(server, { ...get('ada'), method: 'HEAD' })).status, 200)
+  assert.equal((await send(server, { ...get('ada'), method: 'OPTIONS' })).status, 204)
 })
 
 test('a request that a host makes up is answered', async () => {

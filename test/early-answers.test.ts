@@ -31,6 +31,10 @@ const REFUSALS = [
 
 type Refusal = (typeof REFUSALS)[number]
 
+function urlOf(server: Server): string {
+  return `http://127.0.0.1:${portOf(server)}/plants`
+}
+
 /** Sends the upload and returns the answer's body. */
 type Upload = (server: Server, refusal: Refusal) => Promise<string>
 
@@ -40,9 +44,8 @@ const uploadByHttp: Upload = (server, { token, type }) =>
   new Promise((resolve, reject) => {
     // In chunks: that it is over the limit shows only by counting.
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, 'Transfer-Encoding': 'chunked' }
-    const options = { host: '127.0.0.1', port: portOf(server), method: 'POST', path: '/plants', headers, agent: false }
     let isAnswered = false
-    httpRequest(options, (response) => {
+    httpRequest(urlOf(server), { method: 'POST', headers, agent: false }, (response) => {
       isAnswered = true
       let body = ''
       response.setEncoding('utf8').on('data', (text: string) => (body += text)).on('end', () => resolve(body))
@@ -54,15 +57,15 @@ const uploadByHttp: Upload = (server, { token, type }) =>
 
 const uploadByFetch: Upload = async (server, { token, type }) => {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type }
-  const response = await fetch(`http://127.0.0.1:${portOf(server)}/plants`, { method: 'POST', headers, body: UPLOAD })
+  const response = await fetch(urlOf(server), { method: 'POST', headers, body: UPLOAD })
   return response.text()
 }
 
 function uploadByCurl(file: string): Upload {
   return async (server, { token, type }) => {
     // Without the Expect field, for curl would wait for leave to send.
-    const fields = [`Authorization: Bearer ${token}`, `Content-Type: ${type}`, 'Expect:'].flatMap((field) => ['-H', field])
-    const args = ['--silent', '--data-binary', `@${file}`, ...fields, `http://127.0.0.1:${portOf(server)}/plants`]
+    const fields = ['-H', `Authorization: Bearer ${token}`, '-H', `Content-Type: ${type}`, '-H', 'Expect:']
+    const args = ['--silent', '--data-binary', `@${file}`, ...fields, urlOf(server)]
     return (await promisify(execFile)('curl', args)).stdout
   }
 }
@@ -79,7 +82,7 @@ async function assertSeen(t: TestContext, upload: Upload): Promise<void> {
   }
 }
 
-suite('an upload that is refused while it is sent: each client sees why', () => {
+suite('an upload that is refused while it is sent: each client sees why', { concurrency: true }, () => {
   test('node:http', (t) => assertSeen(t, uploadByHttp))
 
   test('fetch', (t) => assertSeen(t, uploadByFetch))
@@ -95,12 +98,16 @@ suite('an upload that is refused while it is sent: each client sees why', () => 
 })
 
 /** Sends the header of a POST and gives both ends of its connection. */
-async function openPost(server: Server, { token, type }: Refusal, ...fields: string[]): Promise<{ client: Socket; accepted: Socket }> {
+async function openPost(
+  server: Server,
+  { token, type }: Refusal,
+  length: string,
+): Promise<{ client: Socket; accepted: Socket }> {
   const accepting = once(server, 'connection') as Promise<[Socket]>
   const client = await openSocket(server)
   const [accepted] = await accepting
-  const head = ['POST /plants HTTP/1.1', 'Host: a', `Authorization: Bearer ${token}`, `Content-Type: ${type}`, ...fields]
-  client.write(`${head.join('\r\n')}\r\n\r\n`)
+  const fields = [`Authorization: Bearer ${token}`, `Content-Type: ${type}`, length]
+  client.write(`POST /plants HTTP/1.1\r\nHost: a\r\n${fields.join('\r\n')}\r\n\r\n`)
   return { client, accepted }
 }
 
@@ -131,11 +138,12 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       const { client, accepted } = await openPost(server, refusal, 'Transfer-Encoding: chunked')
       const answers = receive(client)
 
-      sendForEver(client, Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536), Buffer.from('\r\n')]))
+      sendForEver(client, Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`))
 
       const seen = (await answers).map(({ body, headers }) => [errorOf(body), headers.get('connection')])
       assert.deepEqual(seen, [[error, 'close']])
-      assert.ok(accepted.bytesRead > 16 * MIB && accepted.bytesRead < 18 * MIB, `${accepted.bytesRead} bytes were read`)
+      const { bytesRead } = accepted
+      assert.ok(bytesRead > 16 * MIB && bytesRead < 18 * MIB, `${bytesRead} bytes were read`)
     })
 
     test(`resets no client that reads only when it has sent all: ${error}`, async (t) => {
@@ -215,8 +223,7 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
 
     client.write('HEAD /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
 
-    const [head] = (await once(client, 'data')) as [Buffer]
-    assert.match(head.toString(), /^HTTP\/1\.1 401 [^]*\r\n\r\n$/)
+    assert.match(String(await once(client, 'data')), /^HTTP\/1.1 401 /)
     assert.ok(performance.now() - startedAt < 1900)
     client.destroy()
   })

@@ -22,6 +22,9 @@ interface Outcome {
 }
 
 const EMPTY = 'The body is empty: expected a value at byte 0.'
+const NO_JSON = 'The body is not JSON: expected "," or "}" at byte 7.'
+const NO_NAME = 'The body is not a plant: name must be a string of well-formed Unicode without U+0000.'
+const TOO_LARGE = 'The body is larger than 100 bytes.'
 
 const CREATED: Outcome = { status: 200, body: '{"name":"Fern"}', told: [] }
 const TOO_LATE: Outcome = {
@@ -63,15 +66,15 @@ const readToo = after((request) => request.on('data', () => undefined))
 const ROWS: readonly (readonly [name: string, parser: Parser, body: string, expected: Outcome])[] = [
   ['a Buffer', parseBuffer, PLANT, CREATED],
   ['a Buffer, with an id beyond 2^53', parseBuffer, EXACT, CREATED],
-  ['a Buffer that is no JSON', parseBuffer, '{"id":7]', refused(40001, 'The body is not JSON: expected "," or "}" at byte 7.')],
-  ['a Buffer over the limit', parseBuffer, PLANT + ' '.repeat(99), refused(41300, 'The body is larger than 100 bytes.')],
+  ['a Buffer that is no JSON', parseBuffer, '{"id":7]', refused(40001, NO_JSON)],
+  ['a Buffer over the limit', parseBuffer, PLANT + ' '.repeat(99), refused(41300, TOO_LARGE)],
   ['a Uint8Array', parseTo((bytes) => new Uint8Array(bytes)), EXACT, CREATED],
   ['a string', parseText, PLANT, CREATED],
   ['a string, with an id beyond 2^53', parseText, EXACT, CREATED],
   ['an empty string', parseTo(() => ''), PLANT, refused(40001, EMPTY)],
-  ['a string over the limit', parseText, `{"id":7,"name":"${'é'.repeat(50)}"}`, refused(41300, 'The body is larger than 100 bytes.')],
+  ['a string over the limit', parseText, PLANT.replace('Fern', 'é'.repeat(50)), refused(41300, TOO_LARGE)],
   ['an object', parseJson, PLANT, CREATED],
-  ['an object that is no plant', parseJson, '{"id":7}', refused(40002, 'The body is not a plant: name must be a string of well-formed Unicode without U+0000.')],
+  ['an object that is no plant', parseJson, '{"id":7}', refused(40002, NO_NAME)],
   ['an object whose id is beyond 2^53', parseJson, EXACT, TOO_LATE],
   ['an object whose id is no whole number', parseJson, '{"id":7.5,"name":"Fern"}', TOO_LATE],
   ['an object without an id', parseJson, '{"name":"Fern"}', TOO_LATE],
@@ -91,7 +94,8 @@ for (const protocol of ['http', 'h2c'] as const) {
     for (const [name, parser, body, expected] of ROWS) {
       test(name, { timeout: 5000 }, async (t) => {
         const told: string[] = []
-        const client = await serveAfter(t, protocol, parser, { maxBodyBytes: 100, onError: (error) => told.push(String(error)) })
+        const onError = (error: unknown): unknown => told.push(String(error))
+        const client = await serveAfter(t, protocol, parser, { maxBodyBytes: 100, onError })
 
         const answer = await client.send(post('ada', body))
 
@@ -121,8 +125,11 @@ function serveAfter(
   parser: Parser,
   options: Partial<PlantStoreOptions>,
 ): Promise<Client> {
-  const plantStore = createPlantStore({ authenticate: (token: string) => token, ...options } as PlantStoreOptions)
-  return serveIn(t, protocol, (request, response) => parser(request, response, () => plantStore(request, response)))
+  const authenticate = (token: string): string => token
+  const plantStore = createPlantStore({ authenticate, ...options } as PlantStoreOptions)
+  return serveIn(t, protocol, (request, response) => {
+    parser(request, response, () => plantStore(request, response))
+  })
 }
 
 /** Asserts that the plant of a body has the id that the body says. */

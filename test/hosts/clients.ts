@@ -1,5 +1,6 @@
-import { Agent as HttpAgent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { connect, createServer as createHttp2Server, type ClientHttp2Session } from 'node:http2'
+import { Agent as HttpAgent, createServer, request as httpRequest } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { Readable, type Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
@@ -16,7 +17,8 @@ export interface Client {
 }
 
 export function connectTo({ protocol }: Pick<Host, 'protocol'>, port: number): Client {
-  const client = protocol === 'http' || protocol === 'https' ? connectHttp1(protocol, port) : connectHttp2(protocol, port)
+  const isHttp1 = protocol === 'http' || protocol === 'https'
+  const client = isHttp1 ? connectHttp1(protocol, port) : connectHttp2(protocol, port)
   return { ...client, send: (request) => send(client, request) }
 }
 
@@ -51,13 +53,14 @@ function connectHttp1(protocol: 'http' | 'https', port: number): Omit<Client, 's
 }
 
 function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'> {
-  const session: ClientHttp2Session = connect(`http${protocol === 'h2' ? 's' : ''}://127.0.0.1:${port}`, { ca: TLS.cert })
+  const scheme = protocol === 'h2' ? 'https' : 'http'
+  const session = connect(`${scheme}://127.0.0.1:${port}`, { ca: TLS.cert })
   return {
     open({ method, path, fields, body }) {
-      const headers: Record<string, string> = {}
+      const headers: Record<string, string> = { ':method': method, ':path': path }
       for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
       if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
-      return session.request({ ...headers, ':method': method, ':path': path }, { endStream: body === undefined })
+      return session.request(headers, { endStream: body === undefined })
     },
     close: () => session.destroy(),
   }
@@ -73,8 +76,9 @@ function send(client: Pick<Client, 'open'>, request: Request): Promise<Answer> {
     opened.on('response', (received: IncomingMessage | Record<string, unknown>) => {
       opened.off('close', rejectUnanswered)
       // In HTTP/2 the answer is read where the request was written.
-      const [stream, fields] = received instanceof Readable ? [received, received.headers] : [opened, received]
-      const status = Number(received instanceof Readable ? received.statusCode : received[':status'])
+      const isHttp1 = received instanceof Readable
+      const [stream, fields] = isHttp1 ? [received, received.headers] : [opened, received]
+      const status = Number(isHttp1 ? received.statusCode : received[':status'])
       const chunks: Buffer[] = []
       stream
         .on('data', (chunk: Buffer) => chunks.push(chunk))

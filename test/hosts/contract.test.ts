@@ -10,9 +10,10 @@ const NO_RESOURCE = 404_00
 
 /** What a row is answered in a host. */
 function expected(row: ContractCase, { adds, passesOn }: Host): object {
-  if (passesOn && row.body.startsWith(`{"error":${NO_RESOURCE},`)) return { name: row.name, status: 200, body: HOST_BODY }
-  const length = row.status === 204 ? {} : { 'content-length': String(Buffer.byteLength(row.body)) }
-  return { name: row.name, status: row.status, headers: { ...adds, ...length, ...row.headers }, body: row.body }
+  const { name, status, headers, body } = row
+  if (passesOn && body.startsWith(`{"error":${NO_RESOURCE},`)) return { name, status: 200, body: HOST_BODY }
+  const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  return { name, status, headers: { ...adds, ...length, ...headers }, body }
 }
 
 for (const host of HOSTS) {
@@ -33,7 +34,7 @@ for (const host of HOSTS) {
     for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
       test(`answers as the contract says: ${group}`, async () => {
         for (const [i, row] of rows.entries()) {
-          // Some versions of Node refuse too many fields themselves, and each host has its own words for that.
+          // Some versions of Node refuse too many fields themselves, and each host has words for that.
           if ((row.isHttp1Only && !isHttp1) || row.status === 431) continue
           const token = `${group}-${i}`.replaceAll(' ', '-')
           const prefix = host.prefix + host.basePath
@@ -45,7 +46,8 @@ for (const host of HOSTS) {
 
           const { status, headers, body } = await client.send({ ...request, path: prefix + request.path })
 
-          const received = body === HOST_BODY ? { name: row.name, status, body } : { name: row.name, status, headers, body }
+          const { name } = row
+          const received = body === HOST_BODY ? { name, status, body } : { name, status, headers, body }
           assert.deepEqual(received, expected(row, host))
         }
       })

@@ -63,6 +63,14 @@ function mounted(server: ServerType): Mounted {
   }
 }
 
+/** Puts the service before another listener, which is asked for whatever is no resource of the service. */
+function before(
+  listener: (...args: Parameters<RequestListener>) => unknown,
+  plantStore: PlantStore,
+): RequestListener {
+  return (request, response) => plantStore(request, response, () => void listener(request, response))
+}
+
 /** Fastify refuses a path with a malformed escape before any hook, and asks `frameworkErrors` how. */
 function createFastify(plantStore: PlantStore): FastifyInstance {
   const app = fastify({
@@ -76,8 +84,12 @@ async function startFastify(app: FastifyInstance): Promise<Mounted> {
   return mounted(app.server)
 }
 
-function createHono(...middleware: MiddlewareHandler<{ Bindings: HttpBindings }>[]): Hono<{ Bindings: HttpBindings }> {
-  const app = new Hono<{ Bindings: HttpBindings }>()
+interface HonoEnv {
+  Bindings: HttpBindings
+}
+
+function createHono(...middleware: MiddlewareHandler<HonoEnv>[]): Hono<HonoEnv> {
+  const app = new Hono<HonoEnv>()
   for (const handler of middleware) app.use(handler)
   app.all('*', (context) => context.text(HOST_BODY))
   return app
@@ -87,9 +99,15 @@ const CORE = { passesOn: false }
 
 export const HOSTS: readonly Host[] = [
   host('node:http', (plantStore) => start(createServer(plantStore)), CORE),
-  host('node:https', (plantStore) => start(createHttpsServer(TLS, plantStore)), { ...CORE, protocol: 'https' }),
+  host('node:https', (plantStore) => start(createHttpsServer(TLS, plantStore)), {
+    ...CORE,
+    protocol: 'https',
+  }),
   host('node:http2', (plantStore) => start(createHttp2Server(plantStore)), { ...CORE, protocol: 'h2c' }),
-  host('node:http2 over TLS', (plantStore) => start(createSecureServer(TLS, plantStore)), { ...CORE, protocol: 'h2' }),
+  host('node:http2 over TLS', (plantStore) => start(createSecureServer(TLS, plantStore)), {
+    ...CORE,
+    protocol: 'h2',
+  }),
   host(
     'node:http2 over TLS, asked in HTTP/1',
     (plantStore) => start(createSecureServer({ ...TLS, allowHTTP1: true }, plantStore)),
@@ -97,8 +115,7 @@ export const HOSTS: readonly Host[] = [
   ),
 
   host('node:http, before another listener', (plantStore) => {
-    const app: RequestListener = (_, response) => response.end(HOST_BODY)
-    return start(createServer((request, response) => plantStore(request, response, () => app(request, response))))
+    return start(createServer(before((_, response) => response.end(HOST_BODY), plantStore)))
   }),
 
   host(
@@ -182,8 +199,7 @@ export const HOSTS: readonly Host[] = [
 
   host('Hono', (plantStore) => {
     const app = createHono()
-    const listener = getRequestListener(app.fetch)
-    return start(createServer((request, response) => plantStore(request, response, () => void listener(request, response))))
+    return start(createServer(before(getRequestListener(app.fetch), plantStore)))
   }),
 
   host('Hono, in a middleware', (plantStore) => {
@@ -192,7 +208,8 @@ export const HOSTS: readonly Host[] = [
       return new Promise((resolve) => plantStore(incoming, outgoing, () => resolve(next())))
     })
     return new Promise((resolve) => {
-      const server = serveHono({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () => resolve(mounted(server)))
+      const options = { fetch: app.fetch, hostname: '127.0.0.1', port: 0 }
+      const server = serveHono(options, () => resolve(mounted(server)))
     })
   }),
 ]
