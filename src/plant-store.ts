@@ -50,7 +50,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     response: ServerResponse | Http2ServerResponse,
     next?: () => void,
   ): void {
-    const resource = route(request.url ?? '')
+    const resource = route(request.url!)
     if (resource === undefined && next !== undefined) return next()
     // What is used of these the compatibility API of HTTP/2 has as well.
     const [req, res] = [request as IncomingMessage, response as ServerResponse]

@@ -71,6 +71,11 @@ suite('following the links', () => {
     })
   }
 
+  test('ends with a page that is full to the last plant', async (t) => {
+    const server = await servePlants(t, { store: storeOf(upTo(1000)) })
+    assert.deepEqual(await follow(server, '/plants?limit=1000'), [[...upTo(1000)]])
+  })
+
   test('gives each plant once under a mount point', async (t) => {
     const server = await servePlants(t, { store: storeOf(upTo(3)), basePath: '/api' })
     const { headers } = await send(server, get('ada', '/api/plants?limit=2'))
