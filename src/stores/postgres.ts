@@ -172,13 +172,11 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     },
 
     async migrate() {
-      try {
-        await send({ text: schema }, [])
-      } catch (error) {
+      await send({ text: schema }, []).catch((error: unknown) => {
         if (!isNameTaken(error)) throw error
         // By now the table of the other process is there; where something else has its name, this says so.
-        await send({ text: schema }, [])
-      }
+        return send({ text: schema }, [])
+      })
     },
   }
 }
