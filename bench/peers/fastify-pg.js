@@ -2,24 +2,9 @@
 // that both sides have the same.
 import fastify from 'fastify'
 import pg from 'pg'
+import { NewPlant, Plant, Problem } from './fastify-schemas.js'
 
 const OWNER = 'bench'
-
-const Plant = {
-  type: 'object',
-  required: ['name'],
-  properties: { name: { type: 'string' }, tag: { type: 'string' } },
-}
-const NewPlant = {
-  type: 'object',
-  required: ['id', 'name'],
-  properties: { id: { type: 'integer' }, name: { type: 'string' }, tag: { type: 'string' } },
-}
-const Problem = {
-  type: 'object',
-  required: ['error', 'message'],
-  properties: { error: { type: 'integer' }, message: { type: 'string' } },
-}
 
 export default async function listen({ token, refusal, location }) {
   const authorization = `Bearer ${token}`

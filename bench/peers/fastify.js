@@ -1,20 +1,5 @@
 import fastify from 'fastify'
-
-const Plant = {
-  type: 'object',
-  required: ['name'],
-  properties: { name: { type: 'string' }, tag: { type: 'string' } },
-}
-const NewPlant = {
-  type: 'object',
-  required: ['id', 'name'],
-  properties: { id: { type: 'integer' }, name: { type: 'string' }, tag: { type: 'string' } },
-}
-const Problem = {
-  type: 'object',
-  required: ['error', 'message'],
-  properties: { error: { type: 'integer' }, message: { type: 'string' } },
-}
+import { NewPlant, Plant, Problem } from './fastify-schemas.js'
 
 export default async function listen({ token, refusal }) {
   const authorization = `Bearer ${token}`
