@@ -108,7 +108,12 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   }
 
   /** @returns undefined where the client went away before its request was complete */
-  function operate(owner: string, resource: Resource, request: IncomingMessage, fields: HeaderFields): Answer | Promise<Answer | undefined> {
+  function operate(
+    owner: string,
+    resource: Resource,
+    request: IncomingMessage,
+    fields: HeaderFields,
+  ): Answer | Promise<Answer | undefined> {
     if (resource.id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
     switch (`${request.method} ${resource.path}`) {
       case 'GET /plants':
