@@ -66,10 +66,23 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
     discardBody(request, () => endEarly(request, response))
   } else {
     response.writeHead(status, headers)
-    // An encoder that need not look for characters beyond ASCII is faster.
-    response.end(content, length === body?.length ? 'latin1' : 'utf8')
+    // HTTP/2 sends head and body apart anyway, and its compatibility API cannot hold anything back.
+    if (content === undefined || stream !== undefined) response.end(content)
+    else endInOnePiece(response, content, length)
   }
   return isHead ? 0 : length
+}
+
+/**
+ * Hands the socket head and body as one piece. `end(body)` adds an empty one, and for two pieces Node takes a way that
+ * is slower by a tenth of what the whole request costs.
+ */
+function endInOnePiece(response: ServerResponse, body: string, length: number): void {
+  response.cork()
+  // An encoder that need not look for characters beyond ASCII is faster.
+  response.write(body, length === body.length ? 'latin1' : 'utf8')
+  response.uncork()
+  response.end()
 }
 
 /** Writes a body piece by piece, as fast as the client reads. */
