@@ -30,10 +30,13 @@ export function readBody(
       }
     }
     request.on('data', onData)
-    request.once('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
-    // Whatever comes after the first of these settles nothing any more. An error is only ever that of a lost client.
+    request.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+    // Only ever that of a lost client. What comes after the first of these settles nothing any more.
     request.on('error', () => resolve(undefined))
-    request.once('close', () => resolve(undefined))
+    request.on('close', () => {
+      // Node looks into every promise that is resolved twice, which takes as long as reading a small body.
+      if (!request.readableEnded) resolve(undefined)
+    })
     // A host may have paused it while it looked at the header.
     request.resume()
   })
