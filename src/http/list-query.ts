@@ -22,7 +22,10 @@ export function parseListQuery(query: string): ListQuery {
 
   let limitText: string | undefined
   let afterText: string | undefined
-  for (const parameter of query.split('&')) {
+  for (let start = 0, end; start <= query.length; start = end + 1) {
+    end = query.indexOf('&', start)
+    if (end === -1) end = query.length
+    const parameter = query.slice(start, end)
     const equalsAt = parameter.indexOf('=')
     const name = decode(equalsAt === -1 ? parameter : parameter.slice(0, equalsAt))
     if (name !== 'limit' && name !== 'after') continue
@@ -34,11 +37,13 @@ export function parseListQuery(query: string): ListQuery {
 
   const limit = limitText === undefined ? Infinity : parseLimit(limitText)
   const after = afterText === undefined ? undefined : parseInt64(afterText)
+  const isAfterWrong = afterText !== undefined && after === undefined
+  if (limit !== undefined && !isAfterWrong) return { limit, after }
+
   const wrong: string[] = []
   if (limit === undefined) wrong.push(`limit must be a decimal whole number from 0 to ${MAX_INT32}, given once`)
-  if (afterText !== undefined && after === undefined) wrong.push('after must be a decimal int64, given once')
-  if (limit === undefined || wrong.length > 0) throw new HttpError('badQuery', `In the query, ${wrong.join('; ')}.`)
-  return { limit, after }
+  if (isAfterWrong) wrong.push('after must be a decimal int64, given once')
+  throw new HttpError('badQuery', `In the query, ${wrong.join('; ')}.`)
 }
 
 function parseLimit(text: string): number | undefined {
