@@ -13,13 +13,16 @@ export interface Resource {
  */
 export function createRouter(basePath: string): (target: string) => Resource | undefined {
   const exact = `${basePath}/plants`
+  const below = `${exact}/`
   const collection = exact.split('/').map(decodeSegment)
 
   return function route(target) {
     const queryAt = target.indexOf('?')
     const path = queryAt === -1 ? target : target.slice(0, queryAt)
     const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
+    // Nearly every target is written as it is here, which costs less to see than its segments do.
     if (path === exact) return { path: '/plants', id: '', query }
+    if (path.startsWith(below) && !path.includes('/', below.length)) return plantAt(path.slice(below.length), query)
 
     const segments = (path.startsWith('/') ? path : withoutAuthority(path)).split('/')
     if (segments.length < collection.length || segments.length > collection.length + 1) return undefined
@@ -27,9 +30,12 @@ export function createRouter(basePath: string): (target: string) => Resource | u
       if (decodeSegment(segments[i]!) !== collection[i]) return undefined
     }
     if (segments.length === collection.length) return { path: '/plants', id: '', query }
-    const id = decodeSegment(segments.at(-1)!)
-    return id === '' ? undefined : { path: '/plants/{id}', id, query }
+    return plantAt(segments.at(-1)!, query)
   }
+}
+
+function plantAt(segment: string, query: string): Resource | undefined {
+  return segment === '' ? undefined : { path: '/plants/{id}', id: decodeSegment(segment), query }
 }
 
 /** RFC 9112 section 3.2.2: a server accepts the absolute form, `GET http://host/plants`, in any request. */
