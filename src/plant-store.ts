@@ -115,17 +115,14 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     fields: HeaderFields,
   ): Answer | Promise<Answer | undefined> {
     if (resource.id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
-    switch (`${request.method} ${resource.path}`) {
-      case 'GET /plants':
-      case 'HEAD /plants':
-        return list(owner, resource.query)
-      case 'POST /plants':
-        return create(owner, request, fields)
-      case 'DELETE /plants/{id}':
-        return remove(owner, resource.id)
-      default:
-        throw new HttpError('methodNotAllowed', undefined, { headers: ['Allow', ALLOW[resource.path]] })
+    const { method } = request
+    if (resource.path === '/plants') {
+      if (method === 'GET' || method === 'HEAD') return list(owner, resource.query)
+      if (method === 'POST') return create(owner, request, fields)
+    } else if (method === 'DELETE') {
+      return remove(owner, resource.id)
     }
+    throw new HttpError('methodNotAllowed', undefined, { headers: ['Allow', ALLOW[resource.path]] })
   }
 
   function list(owner: string, query: string): Answer | Promise<Answer> {
