@@ -48,5 +48,5 @@ export function isOwner(value: unknown): value is string {
 }
 
 function digest(token: string): string {
-  return hash('sha256', token, 'base64')
+  return hash('sha256', token, 'binary')
 }
