@@ -8,11 +8,15 @@ export type MaybePromise<T> = T | PromiseLike<T>
  */
 export function withDeadline<T>(result: MaybePromise<T>, ms: number, createError: () => Error): T | Promise<T> {
   if (!isPromiseLike(result)) return result
-  let timer: NodeJS.Timeout
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(createError()), ms)
+  // `Promise.race` and `finally` would make five promises more for each call of a store.
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => reject(createError()), ms)
+    const inTime = <V>(settle: (value: V) => void) => (value: V): void => {
+      clearTimeout(timer)
+      settle(value)
+    }
+    result.then(inTime(resolve), inTime(reject))
   })
-  return Promise.race([result, timeout]).finally(() => clearTimeout(timer))
 }
 
 /**
