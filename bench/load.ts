@@ -11,6 +11,8 @@ export interface Load {
   readonly answer: Answer
   /** How many requests a connection sends ahead of their answers; 1 where absent. */
   readonly pipelining?: number
+  /** Keeps the client awake while it waits. */
+  readonly spins?: boolean
   /** Ends after this many requests, where given. */
   readonly requests?: number
   /** Ends after this time, where given. */
@@ -70,7 +72,7 @@ export class Client {
       if (run.latencies.count === seen) this.close(new Error(`no answer for ${SILENCE_MS} ms`))
       seen = run.latencies.count
     }, SILENCE_MS)
-    const stopSpinning = spin()
+    const stopSpinning = load.spins ? spin() : undefined
     try {
       await Promise.all(this.#connections.map((connection) => connection.send(run)))
     } catch (error) {
@@ -78,7 +80,7 @@ export class Client {
       throw error
     } finally {
       clearInterval(watch)
-      stopSpinning()
+      stopSpinning?.()
     }
     const elapsed = performance.now() - start
     return { answered: run.latencies.count, seconds: elapsed / 1000, latencies: run.latencies.sorted() }

@@ -87,8 +87,10 @@ async function run(
   settings: Settings,
   server: ServerProcess,
 ): Promise<Measurement> {
-  const { request, answer, connections = settings.connections } = theCase
+  const { request, answer, database, connections = settings.connections } = theCase
   const { pipelining } = settings
+  // A database needs the core that a spinning client would take.
+  const spins = database === undefined
   const client = await Client.connect(server.port, connections)
   const writer = await Client.connect(server.port, writes ? connections : 0)
   try {
@@ -97,7 +99,7 @@ async function run(
     const send = async ({ requests, seconds }: Phase): Promise<Outcome> => {
       const [from, writtenBefore] = [sent, written]
       const [outcome, writing] = await Promise.all([
-        client.send({ request: (n) => request(from + n), answer, pipelining, requests, seconds }),
+        client.send({ request: (n) => request(from + n), answer, pipelining, spins, requests, seconds }),
         writer.send({ request: (n) => write(writtenBefore + n), answer: { status: 200 }, requests, seconds }),
       ])
       sent += outcome.answered
