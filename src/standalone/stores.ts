@@ -30,7 +30,8 @@ function explain({ message, cause }: Error): string {
 
 async function openPostgres(connectionString: string): Promise<Store> {
   const { Pool } = loadDriver()
-  const pool = new Pool({ connectionString, connectionTimeoutMillis: CONNECT_TIMEOUT })
+  // Keep-alive shows that a server has gone without a word while nothing is asked of it.
+  const pool = new Pool({ connectionString, connectionTimeoutMillis: CONNECT_TIMEOUT, keepAlive: true })
   // A connection that breaks while it is idle is replaced; without a listener it would end the process.
   pool.on('error', (error) => log('disconnected', { reason: describeError(error) }))
   const store = postgresStore(pool)
