@@ -1,3 +1,5 @@
+import { decodeUtf8, encodeUtf8 } from './utf8.ts'
+
 /** A plant as the service answers it: its `id` is not part of that. */
 export interface Plant {
   /** Any well-formed Unicode text without U+0000; may be empty. */
@@ -19,9 +21,10 @@ export interface NewPlant extends Plant {
  */
 export class EncodedPlant implements NewPlant {
   readonly id: bigint
-  /** `{"name":…}` or `{"name":…,"tag":…}` */
+  /** `{"name":…}` or `{"name":…,"tag":…}` in UTF-8, one character for each byte. */
   readonly json: string
 
+  /** @param json as {@link encodePlant} makes it */
   constructor(id: bigint, json: string) {
     this.id = id
     this.json = json
@@ -36,19 +39,19 @@ export class EncodedPlant implements NewPlant {
   }
 
   #decode(): Plant {
-    return JSON.parse(this.json) as Plant
+    return JSON.parse(decodeUtf8(this.json)) as Plant
   }
 }
 
 /**
- * The plant's JSON text as the service answers it, without the id.
+ * The plant's JSON text as the service answers it, without the id; in UTF-8, one character for each byte.
  * @throws TypeError where name or tag is none, as those of a faulty store may be
  */
 export function encodePlant(plant: NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.json
   const { name, tag } = plant
-  if (tag === undefined) return `{"name":${encodeText(name)}}`
-  return `{"name":${encodeText(name)},"tag":${encodeText(tag)}}`
+  if (tag === undefined) return encodeUtf8(`{"name":${encodeText(name)}}`)
+  return encodeUtf8(`{"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
 }
 
 /** Characters that JSON takes as they are: ASCII without control characters, `"` and `\\`. */

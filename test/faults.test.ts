@@ -165,6 +165,7 @@ suite('an authenticate that', () => {
 suite('a validate that', () => {
   const answers: readonly (readonly [name: string, answer: unknown, status: number, message?: string])[] = [
     ['returns a message', 'name must not be Fern', 400, 'name must not be Fern'],
+    ['returns a message beyond ASCII', 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
     ['returns undefined', undefined, 200],
     ['returns null', null, 200],
     ['returns an empty message', '', 200],

@@ -148,6 +148,14 @@ suite('a long list with a limit', () => {
 })
 
 suite('a list that is streamed', () => {
+  test('holds text of every plane', async (t) => {
+    const store = storeOf(upTo(1500))
+    void store.create('ada', { id: 0n, name: 'é楓🌵' })
+    const server = await servePlants(t, { store })
+    const names = (JSON.parse((await send(server, get('ada'))).body) as { name: string }[]).map(({ name }) => name)
+    assert.deepEqual(names, ['é楓🌵', ...Array.from(upTo(1500), String)])
+  })
+
   test('ends the connection where the store fails in its midst', async (t) => {
     const errors: unknown[] = []
     const fault = new Error('disk on fire')

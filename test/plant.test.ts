@@ -15,6 +15,12 @@ test('an encoded plant has the members of its text', () => {
   assert.deepEqual({ id, name, tag }, { id: 1n, name: 'Fern', tag: 'green' })
 })
 
+test('a plant keeps its text through its encoding', () => {
+  const plant = { id: 1n, name: 'Żółta paproć "\\\n', tag: '日本の楓 🌵' }
+  const { name, tag } = new EncodedPlant(1n, encodePlant(plant))
+  assert.deepEqual({ id: 1n, name, tag }, plant)
+})
+
 test('an encoded plant may have no tag', () => {
   assert.equal(new EncodedPlant(1n, '{"name":"Fern"}').tag, undefined)
 })

@@ -4,6 +4,7 @@ import { HttpError } from '../http/errors.ts'
 import { errorAnswer, respond, type Answer } from '../http/respond.ts'
 import { openapi } from '../openapi.ts'
 import { StoreUnavailableError, type Store } from '../store.ts'
+import { encodeUtf8 } from '../utf8.ts'
 import { describeError, log } from './log.ts'
 
 type Page = () => Answer | Promise<Answer>
@@ -73,7 +74,7 @@ function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
 }
 
 function jsonAnswer(value: unknown): Answer {
-  return { status: 200, headers: [], body: JSON.stringify(value) }
+  return { status: 200, headers: [], body: encodeUtf8(JSON.stringify(value)) }
 }
 
 function unavailable(message?: string): Answer {

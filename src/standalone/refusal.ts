@@ -25,11 +25,11 @@ export function refuse(socket: Duplex, error: HttpError): void {
   const head = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
+    `Content-Length: ${body.length}`,
     `Date: ${new Date().toUTCString()}`,
     'Connection: close',
   ]
-  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1')
   closeGently(socket)
 }
 

@@ -1,5 +1,6 @@
 import { EncodedPlant, type NewPlant } from '../plant.ts'
 import type { Page, Store } from '../store.ts'
+import { encodeUtf8 } from '../utf8.ts'
 import { Batcher } from './batch.ts'
 import { isBusy, SqliteConnection } from './sqlite-connection.ts'
 import type { SqliteHandle } from './sqlite-connection.ts'
@@ -62,7 +63,7 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
     list(owner: string, { limit, after }: Page): Promise<NewPlant[]> {
       return connection.whenFree(() => {
         const rows = after === undefined ? first.all(owner, limit) : next.all(owner, after, limit)
-        return (rows as Pick<EncodedPlant, 'id' | 'json'>[]).map(({ id, json }) => new EncodedPlant(id, json))
+        return (rows as Pick<EncodedPlant, 'id' | 'json'>[]).map(({ id, json }) => new EncodedPlant(id, encodeUtf8(json)))
       })
     },
 
