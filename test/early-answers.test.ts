@@ -129,10 +129,13 @@ function errorOf(body: string): number {
   return (JSON.parse(body) as { error: number }).error
 }
 
-/** Asserts that no more than the bound was read, and less only where a slow machine did not come to it in 2 s. */
+/**
+ * Asserts that no more than the bound was read, and less only where a slow machine did not come to it in 2 s. Beyond the
+ * bound come the 2 MiB that Node reads in one turn of the event loop, and the framing of what was read.
+ */
 function assertBound(bytes: number, startedAt: number): void {
   const isTimeOver = performance.now() - startedAt > 1900
-  assert.ok(bytes < 18 * MIB && (bytes > 15 * MIB || isTimeOver), `${bytes} bytes were read`)
+  assert.ok(bytes < 18.1 * MIB && (bytes > 15 * MIB || isTimeOver), `${bytes} bytes were read`)
 }
 
 suite('what arrives after an early answer', { concurrency: true, timeout: 60_000 }, () => {
