@@ -54,7 +54,7 @@ export function encodePlant(plant: NewPlant): string {
   return encodeUtf8(`{"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
 }
 
-/** Characters that JSON takes as they are: ASCII without control characters, `"` and `\\`. */
+/** Characters that JSON takes as they are: ASCII without control characters, `"` and `\`. */
 const PLAIN = /^[ !#-[\]-~]*$/
 
 function encodeText(text: string): string {

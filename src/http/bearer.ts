@@ -48,5 +48,6 @@ export function isOwner(value: unknown): value is string {
 }
 
 function digest(token: string): string {
+  // The shortest form, as each look-up goes through all of it once more.
   return hash('sha256', token, 'binary')
 }
