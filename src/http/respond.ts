@@ -76,8 +76,8 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
 }
 
 /**
- * Hands the socket head and body as one piece. `end(body)` adds an empty one, and for two pieces Node takes a way that
- * is slower by a tenth of what the whole request costs.
+ * Hands the socket head and body as one piece. `end(body)` adds an empty one, and for two pieces Node 20 takes a way that
+ * is slower by a tenth of what the whole request costs; Node 24 is as fast with either.
  */
 function endInOnePiece(response: ServerResponse, body: string): void {
   response.cork()
