@@ -15,7 +15,8 @@ export function withDeadline<T>(result: MaybePromise<T>, ms: number, createError
       clearTimeout(timer)
       settle(value)
     }
-    result.then(inTime(resolve), inTime(reject))
+    // Adopted first: what a thenable answers may be another that never settles.
+    Promise.resolve(result).then(inTime(resolve), inTime(reject))
   })
 }
 

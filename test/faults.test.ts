@@ -101,6 +101,13 @@ test('what a store says after its time is over is ignored', async (t) => {
   assert.equal((await send(server, get('ada'))).body, '[]')
 })
 
+test('a store whose thenable answers another that never settles is timed out', async (t) => {
+  const thenable = { then: (resolve: (value: unknown) => void) => { resolve(never) } }
+  const store: Store = { ...memoryStore(), create: () => thenable as unknown as Promise<boolean> }
+  const server = await servePlants(t, { store, storeTimeoutMs: 20 })
+  assertError(await send(server, requests.create), TIMED_OUT)
+})
+
 test('a store may answer with promises', async (t) => {
   const memory = memoryStore()
   const store: Store = {
