@@ -19,9 +19,18 @@ export interface Answer {
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
+/** An answer whose body is the JSON text of a value. */
+export function jsonAnswer(
+  status: number,
+  headers: readonly string[],
+  value: object,
+): Answer & { readonly body: string } {
+  return { status, headers, body: encodeUtf8(JSON.stringify(value)) }
+}
+
 /** What an error of the service is answered. */
 export function errorAnswer({ status, headers, error, message }: HttpError): Answer & { readonly body: string } {
-  return { status, headers, body: encodeUtf8(JSON.stringify({ error, message })) }
+  return jsonAnswer(status, headers, { error, message })
 }
 
 /**

@@ -1,10 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { withDeadline } from '../deadline.ts'
 import { HttpError } from '../http/errors.ts'
-import { errorAnswer, respond, type Answer } from '../http/respond.ts'
+import { errorAnswer, jsonAnswer, respond, type Answer } from '../http/respond.ts'
 import { openapi } from '../openapi.ts'
 import { StoreUnavailableError, type Store } from '../store.ts'
-import { encodeUtf8 } from '../utf8.ts'
 import { describeError, log } from './log.ts'
 
 type Page = () => Answer | Promise<Answer>
@@ -27,13 +26,13 @@ export function createPages(options: PageOptions, notFound: RequestListener): Re
 
   async function readiness(): Promise<Answer> {
     if (options.isDraining()) return unavailable('The service is shutting down.')
-    return (await isReady()) ? jsonAnswer({ status: 'ready' }) : unavailable()
+    return (await isReady()) ? jsonAnswer(200, [], { status: 'ready' }) : unavailable()
   }
 
   const pages = new Map<string, Page>([
-    ['/livez', () => jsonAnswer({ status: 'live' })],
+    ['/livez', () => jsonAnswer(200, [], { status: 'live' })],
     ['/readyz', readiness],
-    ['/openapi.json', () => jsonAnswer(openapi)],
+    ['/openapi.json', () => jsonAnswer(200, [], openapi)],
   ])
 
   return function answerPage(request, response) {
@@ -71,10 +70,6 @@ async function askStore({ store, storeTimeout }: PageOptions): Promise<boolean> 
 function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
   let pending: Promise<T> | undefined
   return () => (pending ??= call().finally(() => (pending = undefined)))
-}
-
-function jsonAnswer(value: unknown): Answer {
-  return { status: 200, headers: [], body: encodeUtf8(JSON.stringify(value)) }
 }
 
 function unavailable(message?: string): Answer {
