@@ -1,27 +1,15 @@
 // fastify.js with a prepared statement for each request in place of the Map. The driver is the project's, so
 // that both sides have the same.
-import fastify from 'fastify'
 import pg from 'pg'
-import { NewPlant, Plant, Problem } from './fastify-schemas.js'
+import { CREATE, createApp, DELETE, LIST } from './fastify-app.js'
 
 const OWNER = 'bench'
 
-export default async function listen({ token, refusal, location }) {
-  const authorization = `Bearer ${token}`
+export default async function listen({ location, ...settings }) {
   const pool = new pg.Pool({ connectionString: location, max: 10 })
-  const app = fastify()
+  const app = createApp(settings)
 
-  app.addHook('onRequest', (request, reply, done) => {
-    if (request.headers.authorization === authorization) return done()
-    reply.code(401).header('WWW-Authenticate', 'Bearer error="invalid_token"').send(refusal)
-  })
-
-  app.get('/plants', {
-    schema: {
-      querystring: { type: 'object', properties: { limit: { type: 'integer', minimum: 0 } } },
-      response: { 200: { type: 'array', items: Plant }, 401: Problem },
-    },
-  }, async (request) => {
+  app.get('/plants', LIST, async (request) => {
     const { rows } = await pool.query({
       name: 'list',
       text: 'SELECT name, tag FROM plant_store_plants WHERE owner = $1 ORDER BY id LIMIT $2',
@@ -30,9 +18,7 @@ export default async function listen({ token, refusal, location }) {
     return rows.map(({ name, tag }) => tag === null ? { name } : { name, tag })
   })
 
-  app.post('/plants', {
-    schema: { body: NewPlant, response: { 200: Plant, 401: Problem, 409: Problem } },
-  }, async (request, reply) => {
+  app.post('/plants', CREATE, async (request, reply) => {
     const { id, name, tag } = request.body
     const { rowCount } = await pool.query({
       name: 'create',
@@ -43,12 +29,7 @@ export default async function listen({ token, refusal, location }) {
     return { name, tag }
   })
 
-  app.delete('/plants/:id', {
-    schema: {
-      params: { type: 'object', properties: { id: { type: 'integer' } } },
-      response: { 401: Problem, 404: Problem },
-    },
-  }, async (request, reply) => {
+  app.delete('/plants/:id', DELETE, async (request, reply) => {
     const { rowCount } = await pool.query({
       name: 'delete',
       text: 'DELETE FROM plant_store_plants WHERE owner = $1 AND id = $2',
