@@ -60,7 +60,7 @@ export class Batcher<Operation, Result> {
     })
   }
 
-  #wake(): void {
+  #wake(answered = 0): void {
     if (this.#waiting.length === 0) {
       if (this.#runs === 0) for (const resolve of this.#idle.splice(0)) resolve()
       return
@@ -69,13 +69,18 @@ export class Batcher<Operation, Result> {
     this.#scheduled = true
     this.#schedule(() => {
       this.#scheduled = false
-      void this.#start()
+      void this.#start(answered)
       this.#wake()
     })
   }
 
-  async #start(): Promise<void> {
-    const group = this.#waiting.splice(0, this.#maxOperations)
+  /** @param answered how many operations had the group that has just ended, if it is why this one starts */
+  async #start(answered: number): Promise<void> {
+    // Who was answered comes back now. Where more wait than that, they are parted in halves, so that there is always
+    // work on both sides: with groups of 1 and of 63 in turn, each side would wait for the other.
+    const { length } = this.#waiting
+    const share = answered === 0 ? length : Math.ceil((answered + length) / 2)
+    const group = this.#waiting.splice(0, Math.min(share, this.#maxOperations))
     this.#runs++
     try {
       const outcomes = await this.#run(group.map(({ operation }) => operation))
@@ -88,6 +93,6 @@ export class Batcher<Operation, Result> {
       for (const { reject } of group) reject(error)
     }
     this.#runs--
-    this.#wake()
+    this.#wake(group.length)
   }
 }

@@ -34,7 +34,10 @@ test('collects operations while the maximum number of runs is under way, and kee
   assert.deepEqual(groups, [['a'], ['b']])
   release()
   assert.equal(await results[0], 'A')
-  assert.deepEqual(groups, [['a'], ['b'], ['c', 'd', 'e']])
+  assert.deepEqual(groups, [['a'], ['b'], ['c', 'd']])
+  release()
+  assert.equal(await results[1], 'B')
+  assert.deepEqual(groups, [['a'], ['b'], ['c', 'd'], ['e']])
   release()
   release()
   assert.deepEqual(await Promise.all(results), ['A', 'B', 'C', 'D', 'E'])
@@ -48,6 +51,19 @@ test('puts no more than the maximum number of operations into a group', async ()
     await result
   }
   assert.deepEqual(groups, [['a'], ['b', 'c'], ['d']])
+})
+
+test('leaves callers of their own to a group where more wait than have been answered', async () => {
+  const { batcher, groups, release } = heldBatcher({})
+  const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((operation) => batcher.add(operation))
+  release()
+  assert.equal(await results[0], 'A')
+  results.push(batcher.add('a again'))
+  release()
+  assert.equal(await results[1], 'B')
+  release()
+  assert.equal(await results[7], 'A AGAIN')
+  assert.deepEqual(groups, [['a'], ['b', 'c', 'd', 'e'], ['f', 'g', 'a again']])
 })
 
 test('takes along what arrives in the same turn of the event loop, where setImmediate schedules', async () => {
