@@ -20,10 +20,10 @@ export class SharedReads<Result> {
 
   #start(key: string, read: () => Promise<Result>): Promise<Result> {
     const result = read()
-    const settled = Promise.allSettled([result]).then(() => {
+    const end = (): void => {
       if (started.next === undefined) this.#underWay.delete(key)
-    })
-    const started: Read<Result> = { settled, next: undefined }
+    }
+    const started: Read<Result> = { settled: result.then(end, end), next: undefined }
     this.#underWay.set(key, started)
     return result
   }
