@@ -45,7 +45,10 @@ export interface PostgresStoreOptions {
   readonly preparedStatements?: boolean
   /** The most plants that are created, or deleted, by one statement; default 128. */
   readonly maxBatch?: number
-  /** Statements that create plants, and statements that delete plants, which may be under way at once; default 2. */
+  /**
+   * Statements that create plants, and statements that delete plants, which may be under way at once; default 1. More
+   * make smaller groups, which cost more a plant, and wait less for a server that is far or slow to commit.
+   */
   readonly maxInFlight?: number
   /**
    * How long a statement may take, the wait for a connection included, in milliseconds; default 5,000. A create or
@@ -95,7 +98,7 @@ const MAX_ATTEMPTS = 5
  * @throws TypeError where the pool or an option is none
  */
 export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
-  const { preparedStatements = true, maxBatch = 128, maxInFlight = 2, timeoutMs = 5000 } = options
+  const { preparedStatements = true, maxBatch = 128, maxInFlight = 1, timeoutMs = 5000 } = options
   checkOptions(pool, { maxBatch, maxInFlight, timeoutMs })
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined)
 
@@ -107,7 +110,8 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       try {
         // A pool without a connectionTimeoutMillis may wait for a connection for ever, and would take the
         // batches with it.
-        return await withDeadline(pool.query(query), timeoutMs, () => new Error(`No answer within ${timeoutMs} ms.`))
+        const noAnswer = (): Error => new Error(`No answer within ${timeoutMs} ms.`)
+        return await withDeadline(pool.query(query), timeoutMs, noAnswer)
       } catch (error) {
         if (!isTransient(error)) throw error
         if (!isConflict(error) || attempt === MAX_ATTEMPTS) {
@@ -127,7 +131,8 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     async function carryOut(group: readonly T[]): Promise<readonly boolean[]> {
       const columns = columnsOf(group)
       if (group.length === 1) return [(await send(one, columns.flat())).rowCount === 1]
-      const { rows } = await send(many, columns)
+      const { rows, rowCount } = await send(many, columns)
+      if (rowCount === group.length) return group.map(() => true)
       const changed = new Set(rows.map((row) => row.join(' ')))
       // The first operation on a plant is the one that did it; the others came too late.
       return group.map(({ owner, id }) => changed.delete(`${owner} ${id}`))
