@@ -34,7 +34,7 @@ export interface Query {
 
 /** What a pool answers. */
 export interface QueryResult {
-  readonly rows: readonly (readonly unknown[])[]
+  rows: readonly (readonly unknown[])[]
   /** How many rows the statement has changed. */
   readonly rowCount: number | null
 }
@@ -111,7 +111,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
         // A pool without a connectionTimeoutMillis may wait for a connection for ever, and would take the
         // batches with it.
         const noAnswer = (): Error => new Error(`No answer within ${timeoutMs} ms.`)
-        return await withDeadline(pool.query(query), timeoutMs, noAnswer)
+        return detach(await withDeadline(pool.query(query), timeoutMs, noAnswer), values)
       } catch (error) {
         if (!isTransient(error)) throw error
         if (!isConflict(error) || attempt === MAX_ATTEMPTS) {
@@ -184,6 +184,17 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       })
     },
   }
+}
+
+/**
+ * Takes from `pg` what it would keep until the next full garbage collection: what holds a query with a `query_timeout`
+ * is a function that V8 allocates among the old objects (measured: 6 % of the CPU time of a create).
+ */
+function detach(result: QueryResult, values: unknown[]): Pick<QueryResult, 'rows' | 'rowCount'> {
+  const { rows, rowCount } = result
+  result.rows = []
+  values.length = 0
+  return { rows, rowCount }
 }
 
 /** What was given as a pool may be a URL with a password, so only its type is said. */
