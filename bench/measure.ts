@@ -55,10 +55,12 @@ export async function measure(theCase: Case, contestant: Contestant, settings: S
 type Phase = Required<Pick<Load, 'requests' | 'seconds'>>
 
 /** The first request, the warm-up, and what is measured. */
-function phases({ seeds }: Case, { duration }: Settings): [first: Phase, warmUp: Phase, measured: Phase] {
+function phases({ seeds, connections }: Case, { duration }: Settings): [first: Phase, warmUp: Phase, measured: Phase] {
   const perSecond = typeof seeds === 'number' ? Infinity : seeds.perSecond
   const phase = (seconds: number): Phase => ({ requests: Math.ceil(perSecond * seconds), seconds })
-  return [{ requests: 1, seconds: Infinity }, phase(Math.min(1, duration / 2)), phase(duration)]
+  // One connection asks a tenth as much, and would measure code that has not been compiled yet.
+  const warmUp = connections === 1 ? 2 * duration : Math.min(1, duration / 2)
+  return [{ requests: 1, seconds: Infinity }, phase(warmUp), phase(duration)]
 }
 
 async function seed(

@@ -81,6 +81,9 @@ interface Create extends Operation {
   readonly plant: NewPlant
 }
 
+/** The values that a statement takes for one plant. */
+type Values = (string | null)[]
+
 const MIN_ID = -(2n ** 63n)
 const MAX_ID = 2n ** 63n - 1n
 
@@ -123,15 +126,10 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
   }
 
   /** Collects operations while statements are under way, and has one statement carry out each group. */
-  function batch<T extends Operation>(
-    one: Statement,
-    many: Statement,
-    columnsOf: (group: readonly T[]) => unknown[][],
-  ): Batcher<T, boolean> {
+  function batch<T extends Operation>(one: Statement, many: Statement, valuesOf: (operation: T) => Values): Batcher<T, boolean> {
     async function carryOut(group: readonly T[]): Promise<readonly boolean[]> {
-      const columns = columnsOf(group)
-      if (group.length === 1) return [(await send(one, columns.flat())).rowCount === 1]
-      const { rows, rowCount } = await send(many, columns)
+      if (group.length === 1) return [(await send(one, valuesOf(group[0]!))).rowCount === 1]
+      const { rows, rowCount } = await send(many, transpose(group.map(valuesOf)))
       if (rowCount === group.length) return group.map(() => true)
       const changed = new Set(rows.map((row) => row.join(' ')))
       // The first operation on a plant is the one that did it; the others came too late.
@@ -140,18 +138,10 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     return new Batcher(dividing(carryOut), { maxRuns: maxInFlight, maxOperations: maxBatch })
   }
 
-  const creates = batch<Create>(CREATE_ONE, CREATE_MANY, (group) => [
-    group.map(({ owner }) => owner),
-    group.map(({ id }) => String(id)),
-    group.map(({ plant }) => plant.name),
-    group.map(({ plant }) => plant.tag ?? null),
+  const creates = batch<Create>(CREATE_ONE, CREATE_MANY, ({ owner, id, plant }) => [
+    owner, String(id), plant.name, plant.tag ?? null,
   ])
-
-  const deletes = batch(DELETE_ONE, DELETE_MANY, (group) => [
-    group.map(({ owner }) => owner),
-    group.map(({ id }) => String(id)),
-  ])
-
+  const deletes = batch(DELETE_ONE, DELETE_MANY, ({ owner, id }) => [owner, String(id)])
   const lists = new SharedReads<readonly NewPlant[]>()
 
   return {
@@ -205,6 +195,11 @@ function checkOptions(pool: Queryable, numbers: Readonly<Record<string, number>>
       throw new TypeError(`postgresStore: ${name} is a whole number of at least 1, not ${value}`)
     }
   }
+}
+
+/** The values of a group, column by column. */
+function transpose(rows: readonly Values[]): Values[] {
+  return rows[0]!.map((_, column) => rows.map((row) => row[column] ?? null))
 }
 
 /**
