@@ -126,7 +126,11 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
   }
 
   /** Collects operations while statements are under way, and has one statement carry out each group. */
-  function batch<T extends Operation>(one: Statement, many: Statement, valuesOf: (operation: T) => Values): Batcher<T, boolean> {
+  function batch<T extends Operation>(
+    one: Statement,
+    many: Statement,
+    valuesOf: (operation: T) => Values,
+  ): Batcher<T, boolean> {
     async function carryOut(group: readonly T[]): Promise<readonly boolean[]> {
       if (group.length === 1) return [(await send(one, valuesOf(group[0]!))).rowCount === 1]
       const { rows, rowCount } = await send(many, transpose(group.map(valuesOf)))
