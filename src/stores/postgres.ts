@@ -6,7 +6,9 @@ import type { Page, Store } from '../store.ts'
 import { Batcher } from './batch.ts'
 import type { Run } from './batch.ts'
 import { isConflict, isNameTaken, isRefusedValue, isTransient } from './postgres-failure.ts'
-import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, LIST, PING, schema } from './postgres-statements.ts'
+import {
+  CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, LIST_AFTER, LIST_FIRST, PING, schema,
+} from './postgres-statements.ts'
 import type { Statement } from './postgres-statements.ts'
 import { SharedReads } from './shared-reads.ts'
 
@@ -84,9 +86,6 @@ interface Create extends Operation {
 /** The values that a statement takes for one plant. */
 type Values = (string | null)[]
 
-const MIN_ID = -(2n ** 63n)
-const MAX_ID = 2n ** 63n - 1n
-
 /** How often a statement is sent that another one was preferred to. */
 const MAX_ATTEMPTS = 5
 
@@ -153,11 +152,11 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       return creates.add({ owner, id: plant.id, plant, expiry: performance.now() + timeoutMs })
     },
 
-    async list(owner, { limit, after }) {
-      if (after === MAX_ID) return []
-      const from = after === undefined ? MIN_ID : after + 1n
-      return lists.read(`${limit} ${from} ${owner}`, async () => {
-        const { rows } = await send(LIST, [owner, String(from), limit])
+    list(owner, { limit, after }) {
+      return lists.read(`${limit} ${after} ${owner}`, async () => {
+        const { rows } = after === undefined
+          ? await send(LIST_FIRST, [owner, limit])
+          : await send(LIST_AFTER, [owner, String(after), limit])
         return (rows as readonly PlantRow[]).map(readPlant)
       })
     },
