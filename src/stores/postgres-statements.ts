@@ -54,18 +54,17 @@ export const DELETE_MANY: Statement = {
     RETURNING plants.owner, plants.id::text`,
 }
 
-// The ids leave as text, which is exact whatever parsers the host has set for int8. The range of the owner leaves
-// nothing out: it has the planner expect few plants, and keep its plan instead of making one for every list (measured
-// with an owner of 2,000 plants: 19 µs a list in the server instead of 25).
+// The ids leave as text, which is exact whatever parsers the host has set for int8.
 export const LIST_FIRST: Statement = {
   name: 'plant-store list first',
   text: `SELECT id::text, name, tag FROM plant_store_plants AS plants
-    WHERE owner = $1 AND owner BETWEEN $1 AND $1 ORDER BY plants.id LIMIT $2`,
+    WHERE owner = $1 ORDER BY plants.id LIMIT $2`,
 }
 
-// A statement of its own, as comparing ids would cost the first page a tenth more in the server.
+// A statement of its own: a lower bound for the first page would have each id compared with it, and the planner would
+// expect a third of the plants (measured: 19 µs a list in the server instead of 17).
 export const LIST_AFTER: Statement = {
   name: 'plant-store list after',
   text: `SELECT id::text, name, tag FROM plant_store_plants AS plants
-    WHERE owner = $1 AND owner BETWEEN $1 AND $1 AND id > $2 ORDER BY plants.id LIMIT $3`,
+    WHERE owner = $1 AND id > $2 ORDER BY plants.id LIMIT $3`,
 }
