@@ -30,6 +30,8 @@ export interface Query {
   /** Strings, numbers and null, and arrays of these. */
   values: unknown[]
   rowMode: 'array'
+  /** How values are read, whatever the host has set: ids are exact as the text that the server sends. */
+  types: { getTypeParser(): (text: string) => string }
   /** After how many milliseconds without an answer `pg` gives the connection up. */
   query_timeout: number
 }
@@ -86,6 +88,10 @@ interface Create extends Operation {
 /** The values that a statement takes for one plant. */
 type Values = (string | null)[]
 
+/** For `pg`, which would read an int8 as a double where its host has chosen so. */
+const AS_TEXT: Query['types'] = { getTypeParser: () => asText }
+const asText = (text: string): string => text
+
 /** How often a statement is sent that another one was preferred to. */
 const MAX_ATTEMPTS = 5
 
@@ -106,7 +112,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
 
   async function send(statement: Statement, values: unknown[]): Promise<QueryResult> {
     const { name, text } = statement
-    const query: Query = { text, values, rowMode: 'array', query_timeout: timeoutMs }
+    const query: Query = { text, values, rowMode: 'array', types: AS_TEXT, query_timeout: timeoutMs }
     if (preparedStatements && name !== undefined) query.name = name
     for (let attempt = 1; ; attempt++) {
       try {
