@@ -88,9 +88,10 @@ interface Create extends Operation {
 /** The values that a statement takes for one plant. */
 type Values = (string | null)[]
 
+const asText = (text: string): string => text
+
 /** For `pg`, which would read an int8 as a double where its host has chosen so. */
 const AS_TEXT: Query['types'] = { getTypeParser: () => asText }
-const asText = (text: string): string => text
 
 /** How often a statement is sent that another one was preferred to. */
 const MAX_ATTEMPTS = 5
