@@ -226,8 +226,11 @@ function withTrailer(fields: string, trailer: string): string {
 }
 
 const EXCHANGES: readonly HostileCase[] = [
-  row('an upgrade to WebSocket', get(`${HOST + TOKEN}Connection: Upgrade\r\nUpgrade: websocket\r\n`), [200]),
-  kept('an upgrade to HTTP/2, with a body', post(`${LENGTH}Connection: Upgrade\r\nUpgrade: h2c\r\n`, PLANT)),
+  row('an upgrade to WebSocket', get(`${HOST + TOKEN}Connection: Upgrade\r\nUpgrade: websocket\r\n`), [200], CLOSED),
+  row('an upgrade to HTTP/2, with a body', post(`${LENGTH}Connection: Upgrade\r\nUpgrade: h2c\r\n`, PLANT), [200], {
+    ...CLOSED,
+    isKept: true,
+  }),
   row('Expect: 100-continue', post(LENGTH + CONTINUE, PLANT), [100, 200], { isKept: true }),
   row('the same without a token', request(POST, HOST + LENGTH + CONTINUE), [100, 40100], DISCARDING),
   row('Expect: the moon', get(`${HOST + TOKEN}Expect: the moon\r\n`), ['node:http 417']),

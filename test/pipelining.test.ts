@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -196,4 +197,44 @@ test('a response that the host has ended holds nothing up', async (t) => {
   socket.write(deleteBytes(2))
   assert.deepEqual((await second).map(({ status }) => status), [404])
   socket.destroy()
+})
+
+test('requests in the packet that ends a refused body do not break Node', async (t) => {
+  const server = await servePlants(t)
+  const socket = await openSocket(server)
+  const refused = receive(socket, 1)
+  socket.write('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel')
+  await refused
+  const rest = receive(socket)
+  const anonymous = 'PUT /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello'
+  socket.write(`lo${anonymous.repeat(2)}GET /plants HTTP/1.1\r\nHost: a\r\n\r\n`)
+  assert.deepEqual((await refused).map(({ status }) => status), [401])
+  assert.deepEqual(await rest, [])
+  assert.equal((await send(server, get('ada'))).status, 200)
+})
+
+test('a request that begins in the packet of a body over the limit is read to its end', async (t) => {
+  const server = await servePlants(t, { maxBodyBytes: 10_000 })
+  const socket = await openSocket(server)
+  const content = (length: number): string => `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
+  const answers = receive(socket, 2)
+  const [first, second] = [`POST /plants HTTP/1.1\r\n${FIELDS}${content(56_000)}${' '.repeat(56_000)}`, postBytes(1)]
+  const arrived = once(server, 'request').then(() => once(server, 'request'))
+  socket.write(first + second.slice(0, -10))
+  await arrived
+  socket.write(second.slice(-10))
+  assert.deepEqual((await answers).map(({ status }) => status), [413, 200])
+  socket.destroy()
+})
+
+test('the response to a request that asks for another protocol closes the connection', async (t) => {
+  // Node drops what came in the same read, so a body that comes in the next would be taken for requests.
+  const store = memoryStore()
+  const server = await servePlants(t, { store })
+  const socket = await openSocket(server)
+  const answers = receive(socket)
+  socket.write(`GET /plants HTTP/1.1\r\n${FIELDS}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n` + postBytes(1))
+  const seen = (await answers).map(({ status, headers }) => [status, headers.get('connection')])
+  assert.deepEqual(seen, [[200, 'close']])
+  assert.deepEqual(store.list('ada', { limit: 10 }), [])
 })

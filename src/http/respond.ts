@@ -52,6 +52,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
   // A stream that its client resets without an error is kept by some versions of Node, with all that it has to send.
   const stream = streamOf(response)
   stream?.once('aborted', () => stream.destroy())
+  if (stream === undefined && isEndUncertain(request)) response.setHeader('Connection', 'close')
   const { status, body } = answer
   const isHead = request.method === 'HEAD'
 
@@ -129,6 +130,18 @@ function isBodyAwaited(request: IncomingMessage): boolean {
   if (stream !== undefined) return !stream.endAfterHeaders
   const { headers } = request
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Whether Node and a proxy in front of it may differ about where the request ends, or the next one begins. */
+function isEndUncertain({ rawHeaders, httpVersionMinor }: IncomingMessage): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    // Node drops what came in the same read behind a request that asks for another protocol.
+    if (name.length === 7 && name.toLowerCase() === 'upgrade') return true
+    // HTTP/1.0 has no transfer codings (RFC 9112 section 6.1).
+    if (httpVersionMinor === 0 && name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true
+  }
+  return false
 }
 
 /** Throws away what arrives of a body, until it ends, the client goes, or it has been enough. */

@@ -1,20 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 
-/** How many requests wait for their turn, for each connection that has any. */
-const waiting = new WeakMap<Socket, number>()
+/** How many requests wait for their turn, for each connection that has had any. */
+const waiting = new WeakMap<Duplex, number>()
 
 /**
- * Carries out the requests that a connection pipelines one after another (RFC 9112 section 9.3.2). Node
- * announces a request as soon as it has arrived, and gives its response the socket once all earlier ones are
- * answered. None is carried out after an answer that closes the connection, or after the client has gone.
+ * Carries out the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a
+ * response that closes the connection (section 9.6), or after the client has gone.
  *
- * While a request waits, no more is read from its connection. So a client that sends without end makes the
- * service keep what one read of the socket brings, 64 KiB; the rest stays in the network.
+ * Node announces a request as soon as it has arrived, and gives its response the socket once all earlier ones are
+ * sent. While a request waits for that, no more is read from its connection. So a client that sends without end makes
+ * the service keep what one read of the socket brings, 64 KiB; or less, see {@link readInSlices}.
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): void {
-  // One that the host has answered will not be given the socket again.
-  if (response.socket !== null || response.writableEnded) return carryOut()
+  // A response that the host has ended will not be given the socket again.
+  if (response.socket !== null || response.writableEnded) {
+    if (isOpen(request)) carryOut()
+    return
+  }
 
   const { socket } = request
   const before = waiting.get(socket) ?? 0
@@ -25,12 +28,25 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
     const left = waiting.get(socket)! - 1
     waiting.set(socket, left)
     if (left === 0) socket.off('resume', pause).resume()
-    // Node 20 and 22 hand on a connection that is lost as well.
-    if (socket.writable) carryOut()
+    if (isOpen(request)) carryOut()
   })
 }
 
 /** Node reads on whenever a message is complete or a response is sent, and says so before a byte can come. */
-function pause(this: Socket): void {
+function pause(this: Duplex): void {
   this.pause()
+}
+
+/** Whether nothing is read of a connection for now, as requests of it wait. */
+export function isHeldBack(socket: Duplex): boolean {
+  return (waiting.get(socket) ?? 0) > 0
+}
+
+/**
+ * Whether the connection can take a response. It is ended after one that closes it, and Node announces the requests
+ * behind that all the same; some versions also those of a connection that is lost.
+ */
+function isOpen({ httpVersionMajor, socket }: IncomingMessage): boolean {
+  // The streams of HTTP/2 end one by one.
+  return httpVersionMajor !== 1 || !(socket.writableEnded || socket.destroyed)
 }
