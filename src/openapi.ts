@@ -22,7 +22,7 @@ interface Reference {
 }
 
 /** What `node:http` refuses, and what may go wrong in any service. */
-const COMMON: readonly ErrorName[] = ['malformedRequest', 'requestTimeout', 'tooManyFields']
+const COMMON: readonly ErrorName[] = ['malformedRequest', 'requestTimeout', 'expectationFailed', 'tooManyFields']
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']

@@ -101,6 +101,7 @@ suite('describes the error', () => {
   const rows: readonly [error: number, request: string, options?: Partial<PlantStoreOptions>][] = [
     [40000, `${list}nonsense\r\n\r\n`],
     [40800, list],
+    [41700, `${list}Expect: rain\r\n\r\n`],
     [43100, `${list}X: ${'x'.repeat(20_000)}\r\n\r\n`],
     [50000, `${list}\r\n`, broken(fail(new Error('a fault')))],
     [50100, `${list}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],

@@ -45,6 +45,7 @@ export const ERRORS = {
     message: 'The body must be sent without a Content-Encoding.',
     headers: ['Accept-Encoding', 'identity'],
   },
+  expectationFailed: { error: 41700, message: 'The only expectation that is met here is 100-continue.', headers: [] },
   tooManyFields: { error: 43100, message: 'The request has too many header fields, or too large ones.', headers: [] },
   unexpected: { error: 50000, message: 'Something went wrong in the service.', headers: [] },
   unknownTransferCoding: {

@@ -5,8 +5,10 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { errorAnswer, respond } from '../http/respond.ts'
+import { inTurn, isHeldBack } from '../http/turn.ts'
 import type { Settings } from './config.ts'
-import { closeGently, refuse, toHttpError } from './refusal.ts'
+import { closeGently, isTimeout, refuse, toHttpError } from './refusal.ts'
+import { readInSlices } from './slices.ts'
 
 type Limits = Pick<
   Settings,
@@ -29,12 +31,19 @@ export interface HttpServer {
   connectionCount(): number
 }
 
-/** Makes a server that hands its requests to `listener`. */
+/** An open connection, with the responses to its requests. */
+interface Connection {
+  /** To the request that came last. */
+  latest?: ServerResponse
+  /** To the request that was carried out last. */
+  current?: ServerResponse
+  /** Its input cannot be read on. */
+  isBroken?: true
+}
+
+/** Makes a server that hands its requests to `listener`, those of a connection one after another. */
 export function createHttpServer(listener: RequestListener, limits: Limits): HttpServer {
-  /** The open connections, each with the response to its latest request. */
-  const connections = new Map<Duplex, ServerResponse | undefined>()
-  /** Connections whose input cannot be read on. */
-  const broken = new WeakSet<Duplex>()
+  const connections = new Map<Duplex, Connection>()
   let isDraining = false
 
   const server = createServer({
@@ -55,56 +64,74 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
 
   server.on('connection', (socket) => {
-    connections.set(socket, undefined)
+    const connection: Connection = {}
+    connections.set(socket, connection)
+    readInSlices(socket, () => connection.latest?.req)
     socket.once('close', () => {
       connections.delete(socket)
       if (isDraining && connections.size === 0) server.close()
     })
   })
 
-  server.on('request', handle)
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, listener))
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // The service begins to read a body once it has checked all that can be checked before. After a refusal
     // it reads too, to throw away what a client sends that did not wait.
     request.once('resume', () => {
       if (!response.headersSent) response.writeContinue()
     })
-    handle(request, response)
+    receive(request, response, listener)
   })
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    connections.set(request.socket, response)
-    refuseRequest(request, response, 'The only expectation that is met here is 100-continue.')
+    receive(request, response, () => refuseRequest(request, response, new HttpError('expectationFailed')))
   })
 
-  function handle(request: IncomingMessage, response: ServerResponse): void {
-    connections.set(request.socket, response)
-    if (isDraining) response.setHeader('Connection', 'close')
-    if (request.headers.host === undefined && request.httpVersion === '1.1') {
-      refuseRequest(request, response, 'The request has no Host field.')
-    } else {
-      listener(request, response)
-    }
+  function receive(request: IncomingMessage, response: ServerResponse, answer: RequestListener): void {
+    const connection = connections.get(request.socket)!
+    connection.latest = response
+    inTurn(request, response, () => {
+      connection.current = response
+      // Requests that wait behind this one are answered too.
+      if (isDraining && connection.latest === response) response.setHeader('Connection', 'close')
+      const problem = findHostProblem(request)
+      if (problem === undefined) answer(request, response)
+      else refuseRequest(request, response, new HttpError('malformedRequest', problem))
+    })
   }
 
   server.on('clientError', (error: Error, socket) => {
+    const connection = connections.get(socket)
     // Every further piece of the same input is an error again.
-    if (broken.has(socket)) return
-    broken.add(socket)
-    const response = connections.get(socket)
+    if (connection === undefined || connection.isBroken) return
+    const { latest } = connection
+    if (isHeldBack(socket) && isTimeout(error)) {
+      // What is late is what was not read here, while requests waited: the client gets its time once more.
+      const expire = (): unknown => connection.latest === latest && server.emit('clientError', error, socket)
+      const timer = setTimeout(expire, limits.requestTimeout)
+      socket.once('close', () => clearTimeout(timer))
+      return
+    }
+    connection.isBroken = true
     const refusal = toHttpError(error)
-    if (response === undefined) refuse(socket, refusal)
-    else if (response.req.complete) refuseAfter(response, socket, refusal)
-    else refuseInstead(response, socket, refusal)
+    if (latest === undefined) refuse(socket, refusal)
+    else if (latest.req.complete) refuseAfter(latest, socket, refusal)
+    else refuseInstead(latest, socket, refusal)
   })
 
   // A proxy's method. Without a listener Node cuts the connection without an answer.
   server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy())
-    refuse(socket, new HttpError('malformedRequest', 'This service is no proxy.'))
+    const connection = connections.get(socket)!
+    connection.isBroken = true
+    const refusal = new HttpError('malformedRequest', 'This service is no proxy.')
+    if (connection.latest === undefined) return refuse(socket, refusal)
+    // Node has taken its own listener away, and a list that is on its way waits for this.
+    socket.on('drain', () => connection.current!.emit('drain'))
+    refuseAfter(connection.latest, socket, refusal)
   })
 
   server.on('timeout', (socket: Socket) => {
-    const response = connections.get(socket)
+    const response = connections.get(socket)?.latest
     const isIdle = response?.writableFinished ?? false
     const isStalled = socket.writableLength > 0
     // Otherwise it is the service that has kept the client waiting, or a request that is arriving.
@@ -117,8 +144,8 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     connectionCount: () => connections.size,
     async drain() {
       isDraining = true
-      for (const response of connections.values()) {
-        if (response?.headersSent === false) response.setHeader('Connection', 'close')
+      for (const { latest } of connections.values()) {
+        if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
       const closed = once(server, 'close')
       if (connections.size === 0) server.close()
@@ -127,18 +154,24 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
   }
 }
 
-function refuseRequest(request: IncomingMessage, response: ServerResponse, problem: string): void {
-  response.setHeader('Connection', 'close')
-  void respond(request, response, errorAnswer(new HttpError('malformedRequest', problem)))
+/** A registered name or an address, and a port if need be (RFC 9112 section 3.2, RFC 3986 section 3.2.2). */
+const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i
+
+/** What is wrong with the Host of a request; a second Host is found with the other fields. */
+function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessage): string | undefined {
+  if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
+  return HOST.test(host) ? undefined : 'The Host field is not a host.'
 }
 
-/** Refuses what follows a request, once that is answered, and unless its answer closes the connection. */
+function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
+  response.setHeader('Connection', 'close')
+  void respond(request, response, errorAnswer(error))
+}
+
+/** Refuses what follows a request, once that is answered, and unless its response closes the connection. */
 function refuseAfter(response: ServerResponse, socket: Duplex, error: HttpError): void {
-  function refuseNext(): void {
-    if (response.shouldKeepAlive) refuse(socket, error)
-  }
-  if (response.writableFinished) refuseNext()
-  else response.once('close', refuseNext)
+  if (response.closed) refuse(socket, error)
+  else response.once('close', () => refuse(socket, error))
 }
 
 /** Refuses a request whose body cannot be read on, in its turn, and unless its answer has begun. */

@@ -6,16 +6,16 @@ import { errorAnswer } from '../http/respond.ts'
 /** How long a client may go on sending after it was refused, so that it sees the answer before a reset. */
 const LINGER_MS = 1000
 
+/** Whether a request did not arrive in time. */
+export function isTimeout(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+}
+
 /** Says what is wrong with a request that `node:http` could not read. */
 export function toHttpError(error: Error): HttpError {
-  switch ((error as NodeJS.ErrnoException).code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new HttpError('tooManyFields')
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new HttpError('requestTimeout')
-    default:
-      return new HttpError('malformedRequest')
-  }
+  if (isTimeout(error)) return new HttpError('requestTimeout')
+  const isTooLarge = (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW'
+  return new HttpError(isTooLarge ? 'tooManyFields' : 'malformedRequest')
 }
 
 /** Answers on a bare connection and closes it, where the client is still there. */
