@@ -72,6 +72,49 @@ test('another method is not allowed', async (t) => {
   await assertAnswer(ask(await servePages(t), '/livez', 'POST'), expected)
 })
 
+for (const path of ['http://host/livez', '/%6Civez', '/livez?a=/b']) {
+  test(`${path} is /livez`, async (t) => {
+    await assertAnswer(ask(await servePages(t), path), jsonAnswer(200, { status: 'live' }))
+  })
+}
+
+for (const path of ['/livez/', '//livez', '/Livez', '/%2Flivez', '/livez%', '/']) {
+  test(`${path} is nothing`, async (t) => {
+    const message = 'There is nothing at this path. The plants are at /plants.'
+    await assertAnswer(ask(await servePages(t), path), jsonAnswer(404, { error: 40400, message }))
+  })
+}
+
+suite('the header fields must be sound', () => {
+  const rows: readonly [name: string, fields: readonly string[], error: number, message: string][] = [
+    ['two of Host', ['Host', 'a', 'Host', 'a'], 40000, 'The request has more than one Host field.'],
+    [
+      'two of Content-Type',
+      ['Content-Type', 'a/b', 'Content-Type', 'a/b'],
+      40000,
+      'The request has more than one Content-Type field.',
+    ],
+    [
+      'another transfer coding',
+      ['Transfer-Encoding', 'gzip, chunked'],
+      50100,
+      'The only transfer coding that is understood here is chunked.',
+    ],
+    [
+      '1,000 fields',
+      Array.from({ length: 1998 }, (_, i) => (i % 2 === 0 ? 'X' : 'y')),
+      43100,
+      'The request has too many header fields, or too large ones.',
+    ],
+  ]
+  for (const [name, fields, error, message] of rows) {
+    test(name, async (t) => {
+      const answer = send(await servePages(t), { method: 'GET', path: '/livez', fields })
+      await assertAnswer(answer, jsonAnswer(Math.trunc(error / 100), { error, message }))
+    })
+  }
+})
+
 test('what is no page is left to the plants', async (t) => {
   const message = 'There is nothing at this path. The plants are at /plants.'
   await assertAnswer(ask(await servePages(t), '/livez/'), jsonAnswer(404, { error: 40400, message }))

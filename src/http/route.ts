@@ -22,20 +22,31 @@ export function createRouter(basePath: string): (target: string) => Resource | u
     const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
     // Nearly every target is written as it is here, which costs less to see than its segments do.
     if (path === exact) return { path: '/plants', id: '', query }
-    if (path.startsWith(below) && !path.includes('/', below.length)) return plantAt(path.slice(below.length), query)
-
-    const segments = (path.startsWith('/') ? path : withoutAuthority(path)).split('/')
-    if (segments.length < collection.length || segments.length > collection.length + 1) return undefined
-    for (let i = 0; i < collection.length; i++) {
-      if (decodeSegment(segments[i]!) !== collection[i]) return undefined
+    if (path.startsWith(below) && !path.includes('/', below.length)) {
+      return plantAt(decodeSegment(path.slice(below.length)), query)
     }
-    if (segments.length === collection.length) return { path: '/plants', id: '', query }
-    return plantAt(segments.at(-1)!, query)
+
+    const segments = readSegments(path)
+    if (collection.some((segment, i) => segment !== segments[i])) return undefined
+    switch (segments.length - collection.length) {
+      case 0:
+        return { path: '/plants', id: '', query }
+      case 1:
+        return plantAt(segments.at(-1), query)
+      default:
+        return undefined
+    }
   }
 }
 
-function plantAt(segment: string, query: string): Resource | undefined {
-  return segment === '' ? undefined : { path: '/plants/{id}', id: decodeSegment(segment), query }
+function plantAt(id: string | undefined, query: string): Resource | undefined {
+  return id === '' ? undefined : { path: '/plants/{id}', id, query }
+}
+
+/** The segments of a target's path, the first of which is empty; undefined for one with a malformed escape. */
+export function readSegments(target: string): readonly (string | undefined)[] {
+  const [path = ''] = target.split('?', 1)
+  return (path.startsWith('/') ? path : withoutAuthority(path)).split('/').map(decodeSegment)
 }
 
 /** RFC 9112 section 3.2.2: a server accepts the absolute form, `GET http://host/plants`, in any request. */

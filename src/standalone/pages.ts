@@ -1,7 +1,9 @@
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import { withDeadline } from '../deadline.ts'
 import { HttpError } from '../http/errors.ts'
+import { readHeaderFields } from '../http/header-fields.ts'
 import { errorAnswer, jsonAnswer, respond, type Answer } from '../http/respond.ts'
+import { readSegments } from '../http/route.ts'
 import { openapi } from '../openapi.ts'
 import { StoreUnavailableError, type Store } from '../store.ts'
 import { describeError, log } from './log.ts'
@@ -29,28 +31,35 @@ export function createPages(options: PageOptions, notFound: RequestListener): Re
     return (await isReady()) ? jsonAnswer(200, [], { status: 'ready' }) : unavailable()
   }
 
-  const pages = new Map<string, Page>([
-    ['/livez', () => jsonAnswer(200, [], { status: 'live' })],
-    ['/readyz', readiness],
-    ['/openapi.json', () => jsonAnswer(200, [], openapi)],
+  const pages = new Map<string | undefined, Page>([
+    ['livez', () => jsonAnswer(200, [], { status: 'live' })],
+    ['readyz', readiness],
+    ['openapi.json', () => jsonAnswer(200, [], openapi)],
   ])
 
   return function answerPage(request, response) {
-    const page = pages.get(request.url!.replace(/\?.*$/s, ''))
+    const [root, name, ...others] = readSegments(request.url!)
+    const page = root === '' && others.length === 0 ? pages.get(name) : undefined
     if (page === undefined) notFound(request, response)
-    else void callPage(page, request.method).then((answer) => respond(request, response, answer))
+    else void callPage(page, request).then((answer) => respond(request, response, answer))
   }
 }
 
-async function callPage(page: Page, method: string | undefined): Promise<Answer> {
-  switch (method) {
-    case 'GET':
-    case 'HEAD':
-      return page()
-    case 'OPTIONS':
-      return { status: 204, headers: ['Allow', ALLOW], body: undefined }
-    default:
-      return errorAnswer(new HttpError('methodNotAllowed', undefined, { headers: ['Allow', ALLOW] }))
+async function callPage(page: Page, { rawHeaders, method }: IncomingMessage): Promise<Answer> {
+  try {
+    readHeaderFields(rawHeaders)
+    switch (method) {
+      case 'GET':
+      case 'HEAD':
+        return await page()
+      case 'OPTIONS':
+        return { status: 204, headers: ['Allow', ALLOW], body: undefined }
+      default:
+        throw new HttpError('methodNotAllowed', undefined, { headers: ['Allow', ALLOW] })
+    }
+  } catch (error) {
+    // No page throws anything else.
+    return errorAnswer(error as HttpError)
   }
 }
 
