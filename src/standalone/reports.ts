@@ -20,7 +20,8 @@ export function createReports(accessLog: boolean): Reports {
       log('failure', { request: idOf(request), reason: describeError(error) })
     },
     onResponse({ request, resource, owner, status, error, bytes, durationMs }) {
-      const isFailure = status >= 500
+      // A 501 is what the client did, before anyone asked who it is.
+      const isFailure = status === 500 || status === 503
       if (!isFailure && !accessLog) return
       const id = isFailure ? idOf(request) : undefined
       const { method } = request
