@@ -28,7 +28,10 @@ function isJson(contentType: string): boolean {
   return true
 }
 
-/** An empty element of a list is none (RFC 9110 section 5.6.1.2). */
+/**
+ * An empty element of a list is none (RFC 9110 section 5.6.1.2). Only a name parts two runs of spaces: side by side, they
+ * would share one run in as many ways as it is long, and trying each takes time quadratic in it.
+ */
 function isIdentity(contentEncoding: string): boolean {
-  return contentEncoding.split(',').every((coding) => /^[ \t]*(?:identity)?[ \t]*$/i.test(coding))
+  return contentEncoding.split(',').every((coding) => /^[ \t]*(?:identity[ \t]*)?$/i.test(coding))
 }

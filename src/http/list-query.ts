@@ -53,12 +53,11 @@ function parseLimit(text: string): number | undefined {
   return limit <= MAX_INT32 ? limit : undefined
 }
 
-/** Decodes a name or value; one with a malformed escape stays as it is, and then is neither our name nor a number. */
+/**
+ * Decodes the escapes of ASCII in a name or value. Any other stays as it is, and with it the text is neither our name nor a
+ * number. A query may hold thousands of malformed ones, and for each `decodeURIComponent` would make an error.
+ */
 function decode(text: string): string {
   if (!text.includes('%')) return text
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return text.replace(/%([0-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
