@@ -183,6 +183,9 @@ const BODIES: readonly ContractCase[] = [
   row('an id given twice', plant('{"id":1,"name":"a","\\u0069d":1}'), notPlant('id must be given only once')),
   row('a name given twice', plant('{"id":1,"name":"a","name":"a"}'), notPlant('name must be given only once')),
   row('a tag given twice', plant('{"id":1,"name":"a","tag":"a","tag":"a"}'), notPlant('tag must be given only once')),
+  row('every member given again and again', plant(`{${'"id":1,"tag":"a","name":"a",'.repeat(2000)}"id":1}`), notPlant(
+    ...['id', 'tag', 'name'].map((member) => `${member} must be given only once`),
+  )),
   row('empty texts', plant('{"id":1,"name":"","tag":""}'), ok('{"name":"","tag":""}')),
   row('unknown members, given twice', plant('{"__proto__":{"name":1},"id":1,"name":"a","x":[{}],"x":null}'), ok('{"name":"a"}')),
   row('text of every plane', plant('{"id":1,"name":"\\"\\\\\\u0001é\\uFFFF🌱","tag":"e\\u0301"}'), ok('{"name":"\\"\\\\\\u0001é\uFFFF🌱","tag":"e\u0301"}')),

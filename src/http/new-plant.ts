@@ -14,21 +14,21 @@ export function parseNewPlant(value: JsonValue): NewPlant {
   let id: JsonValue | undefined
   let name: JsonValue | undefined
   let tag: JsonValue | undefined
-  const repeated: string[] = []
+  const repeated = new Set<string>()
   for (let member = value.first; member !== undefined; member = member.next) {
     if (member.name === 'id') {
-      if (id !== undefined) repeated.push('id')
+      if (id !== undefined) repeated.add('id')
       id = member.value
     } else if (member.name === 'name') {
-      if (name !== undefined) repeated.push('name')
+      if (name !== undefined) repeated.add('name')
       name = member.value
     } else if (member.name === 'tag') {
-      if (tag !== undefined) repeated.push('tag')
+      if (tag !== undefined) repeated.add('tag')
       tag = member.value
     }
   }
 
-  if (repeated.length === 0 && typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag))) {
+  if (repeated.size === 0 && typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag))) {
     return tag === undefined ? { id, name } : { id, name, tag }
   }
 
