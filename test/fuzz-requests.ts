@@ -1,44 +1,136 @@
 import { mutate, type Random } from './mutation.ts'
 
-const PLANT = '{"id":7,"name":"Monstera \\u00e9\\ud83c\\udf31é🌱","tag":"tropical","x":[{"y":[null,true,-0.5e3]}]}'
-const FIELDS = 'Host: 127.0.0.1\r\nAuthorization: Bearer fuzz\r\n'
+/** Stands for five characters, in the token of whoever sends the bytes; with each of them it is another owner's. */
+export const OWNER = 'owner'
+
+const HOST = 'Host: 127.0.0.1\r\n'
+const FIELDS = `${HOST}Authorization: Bearer fuzz-${OWNER}\r\n`
+const MANY = `${HOST}Authorization: Bearer many-${OWNER}\r\n`
 const JSON_TYPE = 'Content-Type: application/json; charset=utf-8\r\n'
-const MANY = 'Host: a\r\nAuthorization: Bearer many\r\n'
+const CHUNKED = 'Transfer-Encoding: chunked\r\n'
+const KEEP_ALIVE = 'Connection: keep-alive\r\n'
+const CLOSE = 'Connection: close\r\n'
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
 
-const VALID: readonly Buffer[] = [
-  postPlant(Buffer.from(PLANT)),
-  `POST /plants HTTP/1.1\r\n${FIELDS}${JSON_TYPE}Transfer-Encoding: chunked\r\n\r\n` +
-    '5\r\n{"id"\r\n11;a=b\r\n:-1,"name":"Fern"}\r\n0\r\nX: y\r\n\r\n',
-  `POST /plants HTTP/1.1\r\nExpect: 100-continue\r\n${FIELDS}${JSON_TYPE}Content-Length: 20\r\n\r\n` +
-    '{"id":-1,"name":"a"}',
-  `POST /plants HTTP/1.1\r\nHost: a\r\n${JSON_TYPE}Content-Length: 20\r\n\r\n{"id":-1,"name":"a"}`,
-  `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`,
-  `GET /plants?limit=2&after=-9223372036854775808 HTTP/1.1\r\n${FIELDS}Accept: */*\r\n\r\n`,
-  `GET http://a:80/%70lants?limit=2147483647 HTTP/1.1\r\n${FIELDS}Connection: close\r\n\r\n`,
-  `GET /plants HTTP/1.1\r\n${MANY}\r\n`,
-  `GET /plants?limit=1500 HTTP/1.1\r\n${MANY}\r\n`,
-  `HEAD /plants HTTP/1.1\r\n${FIELDS}\r\n`,
-  `DELETE /plants/7 HTTP/1.1\r\n${FIELDS}\r\n`,
-  `DELETE /plants/-1 HTTP/1.0\r\nConnection: keep-alive\r\n${FIELDS}\r\n`,
-  'OPTIONS /plants/7 HTTP/1.1\r\nHost: a\r\n\r\n',
-].map((request) => Buffer.from(request))
+const PLANT = '{"id":1,"name":"Monstera \\u00e9\\ud83c\\udf31é🌱","tag":"tropical","x":[{"y":[null,true,-0.5e3]}]}'
 
-/** Makes what a client sends: a valid request, or some, with mutations anywhere or in one part alone. */
-export function makeBytes(random: Random): Buffer {
-  switch (random(4)) {
+function plant(id: number): string {
+  return `{"id":${id},"name":"plant ${id}"}`
+}
+
+/** A request with a body that has a length. */
+function withBody(line: string, fields: string, body: string): string {
+  return `${line} HTTP/1.1\r\n${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+}
+
+/** A request with a body in chunks. */
+function inChunks(line: string, fields: string, body: string): string {
+  const chunks = [body.slice(0, 5), body.slice(5)].map((text) => `${text.length.toString(16)};a=b\r\n${text}\r\n`)
+  return `${line}\r\n${fields}${CHUNKED}\r\n${chunks.join('')}0\r\nX: y\r\n\r\n`
+}
+
+/** What reads and changes the plants of the client. */
+const CARRIED_OUT: readonly ((id: number) => string)[] = [
+  (id) => withBody('POST /plants', FIELDS + JSON_TYPE, plant(id)),
+  (id) => withBody('POST http://a:80/%70lants', FIELDS + JSON_TYPE, plant(id)),
+  (id) => withBody('POST /plants', FIELDS + JSON_TYPE + CLOSE, plant(id)),
+  (id) => withBody('POST /plants', `Expect: 100-continue\r\n${FIELDS}${JSON_TYPE}`, plant(id)),
+  (id) => withBody('POST /plants', FIELDS + JSON_TYPE + UPGRADE, plant(id)),
+  (id) => inChunks('POST /plants HTTP/1.1', FIELDS + JSON_TYPE, plant(id)),
+  (id) => inChunks('POST /plants HTTP/1.0', FIELDS + JSON_TYPE + KEEP_ALIVE, plant(id)),
+  (id) => `DELETE /plants/${id} HTTP/1.1\r\n${FIELDS}\r\n`,
+  (id) => `DELETE /plants/${id} HTTP/1.1\r\n${FIELDS}${CLOSE}\r\n`,
+  (id) => `DELETE /plants/${id} HTTP/1.0\r\n${KEEP_ALIVE}${FIELDS}\r\n`,
+  (id) => `DELETE /plants/${id} HTTP/1.0\r\n${FIELDS}\r\n`,
+  (id) => `\r\n\r\nDELETE /plants/${id} HTTP/1.1\r\n${FIELDS}\r\n`,
+  (id) => withBody(`DELETE /plants/${id}`, FIELDS, 'hello'),
+  (id) => `GET /plants?limit=2&after=${id} HTTP/1.1\r\n${FIELDS}Accept: */*\r\n\r\n`,
+  () => `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`,
+  () => `GET http://a:80/%70lants?limit=2147483647 HTTP/1.1\r\n${FIELDS}${UPGRADE}\r\n`,
+  () => withBody('GET /plants', FIELDS, 'hello'),
+  () => `HEAD /plants HTTP/1.1\r\n${FIELDS}\r\n`,
+  () => `GET /plants HTTP/1.1\r\n${MANY}\r\n`,
+  () => `GET /plants?limit=1500 HTTP/1.1\r\n${MANY}\r\n`,
+]
+
+/** What is refused, with a body or without, and with the connection or without it. */
+const REFUSED: readonly ((id: number) => string)[] = [
+  (id) => withBody('POST /plants', HOST + JSON_TYPE, plant(id)),
+  (id) => withBody('POST /plants', `Expect: 100-continue\r\n${HOST}${JSON_TYPE}`, plant(id)),
+  (id) => inChunks('POST /plants HTTP/1.1', `${HOST}Authorization: Bearer other\r\n${JSON_TYPE}`, plant(id)),
+  (id) => withBody('POST /plants', FIELDS.replace(HOST, '') + JSON_TYPE, plant(id)),
+  (id) => `DELETE /plants/${id} HTTP/1.1\r\n${FIELDS.replace(HOST, '')}\r\n`,
+  (id) => withBody('POST /plants', FIELDS + HOST + JSON_TYPE, plant(id)),
+  (id) => withBody('POST /plants', `Expect: x\r\n${FIELDS}${JSON_TYPE}`, plant(id)),
+  (id) => `DELETE /plants/${id} HTTP/1.1\r\nExpect: x\r\n${FIELDS}\r\n`,
+  (id) => withBody('POST /plants', FIELDS, plant(id)),
+  (id) => withBody('POST /plants', `${FIELDS}${JSON_TYPE}Content-Encoding: gzip\r\n`, plant(id)),
+  (id) => withBody('POST /plants', FIELDS + JSON_TYPE, plant(id).padEnd(12_000)),
+  (id) => inChunks('POST /plants HTTP/1.1', FIELDS + JSON_TYPE, plant(id).padEnd(12_000)),
+  (id) => inChunks('POST /plants HTTP/1.1', `${FIELDS}${JSON_TYPE}Transfer-Encoding: gzip\r\n`, plant(id)),
+  (id) => withBody('PUT /plants', FIELDS + JSON_TYPE, plant(id)),
+  (id) => withBody(`POST /plants/${id}`, FIELDS + JSON_TYPE, plant(id)),
+  (id) => withBody('POST /nothing', FIELDS + JSON_TYPE, plant(id)),
+  (id) => withBody('OPTIONS /plants', HOST, plant(id)),
+  (id) => `DELETE /plants/0${id} HTTP/1.1\r\n${FIELDS}\r\n`,
+  (id) => `DELETE /plants/${id}%zz HTTP/1.1\r\n${FIELDS}\r\n`,
+  (id) => `OPTIONS /plants/${id} HTTP/1.1\r\n${HOST}\r\n`,
+  (id) => `GET /plants?limit=0${id} HTTP/1.1\r\n${FIELDS}\r\n`,
+  () => `OPTIONS * HTTP/1.1\r\n${HOST}\r\n`,
+  () => `TRACE /plants HTTP/1.1\r\n${FIELDS}\r\n`,
+  () => `CONNECT a:443 HTTP/1.1\r\n${HOST}\r\n`,
+  () => `GET /plants HTTP/1.1\r\n${FIELDS}${'a:\r\n'.repeat(998)}\r\n`,
+  () => `HEAD /nothing HTTP/1.1\r\n${HOST}\r\n`,
+]
+
+/** What the standalone program answers beside the service; elsewhere there is nothing at these paths. */
+const PAGES: readonly ((id: number) => string)[] = [
+  () => `GET /livez HTTP/1.1\r\n${HOST}\r\n`,
+  () => `GET http://a/livez?x=y HTTP/1.1\r\n${HOST}\r\n`,
+  () => `GET /readyz HTTP/1.1\r\n${HOST}\r\n`,
+  () => `GET /readyz HTTP/1.1\r\n${HOST}${CLOSE}\r\n`,
+  () => `GET /openapi.json HTTP/1.1\r\n${HOST}\r\n`,
+  () => `HEAD /openapi.json HTTP/1.0\r\n${KEEP_ALIVE}\r\n`,
+  () => `OPTIONS /livez HTTP/1.1\r\n${HOST}\r\n`,
+  () => `GET /livez HTTP/1.1\r\n\r\n`,
+  () => `GET /livez HTTP/1.1\r\nExpect: x\r\n${HOST}\r\n`,
+  (id) => withBody('POST /livez', FIELDS + JSON_TYPE, plant(id)),
+  (id) => inChunks('POST /readyz HTTP/1.1', `${FIELDS}${JSON_TYPE}Transfer-Encoding: gzip\r\n`, plant(id)),
+]
+
+const GROUPS = [CARRIED_OUT, CARRIED_OUT, CARRIED_OUT, REFUSED, REFUSED, PAGES]
+
+const ALL: readonly Buffer[] = GROUPS.flat().map((make) => Buffer.from(make(1)))
+
+/** Makes what a client sends on one connection: the bytes of one request after another, most of them sound. */
+export function makeSequence(random: Random): readonly Buffer[] {
+  // Now and then more than a connection may have waiting.
+  const length = random(200) === 0 ? 110 + random(40) : 1 + random(6)
+  return Array.from({ length }, () => makeRequest(random))
+}
+
+function makeRequest(random: Random): Buffer {
+  switch (random(16)) {
     case 0:
       // Node refuses most of what is mutated anywhere; this goes deeper.
-      return postPlant(mutate(Buffer.from(PLANT), random, VALID))
+      return withMutatedBody(mutate(Buffer.from(PLANT), random, ALL))
     case 1:
-      return withTarget(mutate(Buffer.from('DELETE /plants/7'), random, VALID))
+      return withTarget(mutate(Buffer.from(`DELETE /plants/${1 + random(4)}`), random, ALL))
     case 2:
-      return withTarget(mutate(Buffer.from('GET /plants?limit=2&after=-5'), random, VALID))
+      return withTarget(mutate(Buffer.from('GET /plants?limit=2&after=-5'), random, ALL))
+    case 3:
+      return mutate(makeSound(random), random, ALL)
     default:
-      return mutate(VALID[random(VALID.length)]!, random, VALID)
+      return makeSound(random)
   }
 }
 
-function postPlant(body: Buffer): Buffer {
+function makeSound(random: Random): Buffer {
+  const group = GROUPS[random(GROUPS.length)]!
+  return Buffer.from(group[random(group.length)]!(1 + random(4)))
+}
+
+function withMutatedBody(body: Buffer): Buffer {
   const header = `POST /plants HTTP/1.1\r\n${FIELDS}${JSON_TYPE}Content-Length: ${body.length}\r\n\r\n`
   return Buffer.concat([Buffer.from(header), body])
 }
@@ -47,4 +139,19 @@ function withTarget(line: Buffer): Buffer {
   const [method, ...target] = line.toString('latin1').split(' ')
   const encoded = target.join('+').replace(/[^\x21-\x7e]/g, encodeURIComponent)
   return Buffer.from(`${method} ${encoded} HTTP/1.1\r\n${FIELDS}\r\n`, 'latin1')
+}
+
+/**
+ * Chooses where the bytes of a sequence are cut into packets: anywhere, or where a request ends, or now and then at each
+ * byte.
+ */
+export function chooseCuts(requests: readonly Buffer[], random: Random): readonly number[] {
+  const length = requests.reduce((sum, { length }) => sum + length, 0)
+  if (length <= 400 && random(20) === 0) return Array.from({ length: length - 1 }, (_, i) => i + 1)
+  const ends: number[] = []
+  for (const request of requests) ends.push((ends.at(-1) ?? 0) + request.length)
+  const cuts = Array.from({ length: 1 + random(6) }, () => {
+    return random(2) === 0 ? random(length) : ends[random(ends.length)]! - random(3) * random(40)
+  })
+  return [...new Set(cuts)].filter((cut) => cut > 0 && cut < length).sort((a, b) => a - b)
 }

@@ -12,8 +12,8 @@ const kind = values.standalone ? 'standalone' : 'plain'
 const [seconds, seed] = [Number(values.seconds), Number(values.seed)]
 
 console.log(`Fuzzing a ${kind} server for ${seconds} s on Node ${process.versions.node}, seed ${seed}`)
-const { connections, answers, heapGrowth } = await fuzz(kind, seconds, seed)
+const { sequences, answers, heapGrowth } = await fuzz(kind, seconds, seed)
 const counts = [...answers].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`)
-console.log(`${connections} connections; answers by status: ${counts.join(', ')}`)
+console.log(`${sequences} sequences, each sent twice; answers by status: ${counts.join(', ')}`)
 console.log(`The heap holds ${(heapGrowth / 2 ** 20).toFixed(1)} MiB more than before.`)
 console.log('No invariant was broken.')

@@ -1,168 +1,112 @@
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { createPlantStore, MAX_PAGE, memoryStore, type Store } from '../src/index.ts'
-import { readSettings } from '../src/standalone/config.ts'
-import { createHttpServer } from '../src/standalone/http-server.ts'
-import { assertAnswer } from './assert-answer.ts'
-import { makeBytes } from './fuzz-requests.ts'
+import { serveFuzzed, type FuzzedServer, type FuzzedService } from './fuzz-service.ts'
+import { attempt, describeFinding, describeTrial, makeTrial, shrink, type Trial } from './fuzz-trial.ts'
 import { heapUsed } from './heap.ts'
-import { createRandom, type Random } from './mutation.ts'
-import { openSocket } from './raw-socket.ts'
-import { close, del, get, listen, post, send } from './service.ts'
-import { readAnswers, type WireAnswer } from './wire.ts'
+import { createRandom } from './mutation.ts'
+import { close, del, get, post, send } from './service.ts'
 
 /** What a run has done. */
 export interface FuzzReport {
-  readonly connections: number
+  /** How many sequences of requests were sent, each of them twice. */
+  readonly sequences: number
   /** How many answers had each status. */
   readonly answers: ReadonlyMap<number, number>
   /** How much more of the heap is held after the run, in bytes. */
   readonly heapGrowth: number
 }
 
-/** How many connections there are at once. */
-const CONCURRENCY = 128
+/** How many sequences are on their way at once. */
+const CONCURRENCY = 32
 
 /** So many come before the heap is measured first: until then code is compiled and caches are filled. */
-const WARM_UP = 1000
+const WARM_UP = 500
 
-/** A connection on which nothing more comes for so long is ended from our side. */
-const QUIET_MS = 20
-
-/** And then it must close within this time. */
+/** After the last client has gone, connections must close within this time. */
 const CLOSING_MS = 10_000
 
 const MAX_HEAP_GROWTH = 8 * 2 ** 20
 
-/** The server that the service is in: one of `node:http` as it is, or that of the standalone program. */
-export type FuzzedServer = 'plain' | 'standalone'
-
 /**
- * Sends mutated requests to a service, each on a connection of its own, and holds every answer against the
- * contract.
- * @throws Error that shows the bytes that broke it
+ * Sends sequences of requests to a service, sound and mutated ones, each sequence twice on connections of its own: in one
+ * packet, and cut into packets at seeded places. Holds every answer against the contract, and both outcomes against each
+ * other: packets must not change what is answered and kept.
+ * @throws Error that shows the requests that broke it, and no more of them than it takes
  */
 export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): Promise<FuzzReport> {
-  const store = memoryStore()
-  for (let id = 0n; id < 2500n; id++) await store.create('many', { id, name: `plant ${id}` })
-  const errors: unknown[] = []
-  const service = createPlantStore({
-    tokens: { fuzz: 'fuzz', many: 'many', probe: 'probe' },
-    store: slowNowAndThen(store),
-    onError: (error) => errors.push(error),
-  })
-  const server = kind === 'plain' ? createServer(service) : createHttpServer(service, readSettings({})).server
-  await listen(server)
-
+  const service = await serveFuzzed(kind)
   const answers = new Map<number, number>()
-  let connections = 0
-  async function connectOnce(): Promise<void> {
-    const index = connections++
-    const random = createRandom(Math.imul(seed, 0x9e3779b1) + index)
-    const bytes = makeBytes(random)
-    try {
-      for (const answer of await converse(server, bytes, random)) {
-        assertAnswer(answer, kind === 'plain')
-        answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1)
-      }
-      assert.deepEqual(errors, [], 'the host was told of an error')
-    } catch (cause) {
-      const sent = JSON.stringify(bytes.toString('latin1'))
-      throw new Error(`seed ${seed}, connection ${index}: ${sent}`, { cause })
+  const running = new Map<number, Trial>()
+  let sequences = 0
+  let isBroken = false
+
+  async function tryOnce(): Promise<void> {
+    const index = sequences++
+    const trial = makeTrial(createRandom(Math.imul(seed, 0x9e3779b1) + index))
+    running.set(index, trial)
+    const { problem, outcomes } = await attempt(service, kind, trial)
+    for (const { status } of outcomes.flatMap((outcome) => outcome.answers)) {
+      answers.set(status, (answers.get(status) ?? 0) + 1)
     }
+    if (problem !== undefined) {
+      isBroken = true
+      const finding = await shrink(service, kind, { ...trial, problem, outcomes })
+      throw new Error(`seed ${seed}, sequence ${index}: ${describeFinding(finding)}`)
+    }
+    running.delete(index)
   }
-  async function connectMany(goesOn: () => boolean): Promise<number> {
-    async function connectOn(_: unknown, i: number): Promise<void> {
-      while (goesOn()) {
-        await connectOnce()
-        if (i === 0) await assertServes(server)
-      }
-    }
-    await Promise.all(Array.from({ length: CONCURRENCY }, connectOn))
-    await assertServes(server)
-    await assertNoneOpen(server)
-    await clear(store, 'fuzz')
+
+  async function tryMany(goesOn: () => boolean): Promise<number> {
+    await Promise.all(
+      Array.from({ length: CONCURRENCY }, async (_, i) => {
+        while (goesOn() && !isBroken) {
+          await tryOnce()
+          if (i === 0) await assertServes(service)
+        }
+      }),
+    )
+    await assertServes(service)
+    await assertNoneOpen(service)
     return heapUsed()
   }
 
+  /** A crash leaves no time to find out which of the sequences it was. */
+  function showRunning(): void {
+    for (const [index, trial] of running) console.error(`seed ${seed}, sequence ${index}: ${describeTrial(trial)}`)
+  }
+
+  process.on('uncaughtExceptionMonitor', showRunning)
   try {
-    const heapBefore = await connectMany(() => connections < WARM_UP)
+    const heapBefore = await tryMany(() => sequences < WARM_UP)
     const endsAt = performance.now() + seconds * 1000
-    const heapGrowth = (await connectMany(() => performance.now() < endsAt)) - heapBefore
+    const heapGrowth = (await tryMany(() => performance.now() < endsAt)) - heapBefore
     assert.ok(heapGrowth < MAX_HEAP_GROWTH, `${heapGrowth} bytes more are held than before`)
-    return { connections, answers, heapGrowth }
+    return { sequences, answers, heapGrowth }
   } finally {
-    await close(server)
+    process.off('uncaughtExceptionMonitor', showRunning)
+    await close(service.server)
   }
-}
-
-/** The store answers some calls at once and some later. */
-function slowNowAndThen(store: Store): Store {
-  let calls = 0
-  function answer<T>(value: T): T | Promise<T> {
-    return ++calls % 2 === 0 ? value : setImmediate(value)
-  }
-  return {
-    create: (owner, plant) => answer(store.create(owner, plant) as boolean),
-    list: (owner, page) => answer(store.list(owner, page) as []),
-    delete: (owner, id) => answer(store.delete(owner, id) as boolean),
-  }
-}
-
-/** Sends bytes in one piece, or a few, and reads until the server closes the connection. */
-async function converse(server: Server, bytes: Buffer, random: Random): Promise<readonly WireAnswer[]> {
-  const socket = await openSocket(server)
-  const chunks: Buffer[] = []
-  const closed = new Promise<void>((resolve) => socket.on('close', resolve))
-  socket.on('data', (chunk) => chunks.push(chunk))
-
-  let at = 0
-  while (random(3) === 0) {
-    const end = at + random(bytes.length - at + 1)
-    socket.write(bytes.subarray(at, end))
-    at = end
-    await setImmediate()
-  }
-  socket.write(bytes.subarray(at))
-  let isStuck = false
-  socket.setTimeout(QUIET_MS, () => {
-    isStuck = socket.writableEnded
-    if (isStuck) socket.destroy()
-    else socket.setTimeout(CLOSING_MS).end()
-  })
-  await closed
-  assert.ok(!isStuck, 'the server does not close the connection')
-
-  const { answers, rest } = readAnswers(Buffer.concat(chunks), bytes.includes('HEAD '))
-  // Node cuts a connection at the first byte that is no request, be an answer on its way or not.
-  assert.match(rest.toString('latin1', 0, 9), /^(?:HTTP\/1\.1 |)$/)
-  return answers
 }
 
 /** The service creates, lists and deletes for whoever asks as it should. */
-async function assertServes(server: Server): Promise<void> {
+async function assertServes(service: FuzzedService): Promise<void> {
+  const visit = service.enter(0)
+  const token = `fuzz-${visit.tag}`
   const answers = []
-  const create = post('probe', '{"id":1,"name":"Fern"}')
-  for (const request of [create, get('probe'), del('probe', '1'), get('probe')]) {
-    const { status, body } = await send(server, request)
+  for (const request of [post(token, '{"id":1,"name":"Fern"}'), get(token), del(token, '1'), get(token)]) {
+    const { status, body } = await send(service.server, request)
     answers.push([status, body])
   }
   assert.deepEqual(answers, [[200, '{"name":"Fern"}'], [200, '[{"name":"Fern"}]'], [204, ''], [200, '[]']])
+  assert.deepEqual(await service.leave(visit), [])
 }
 
-async function assertNoneOpen(server: Server): Promise<void> {
+async function assertNoneOpen({ server }: FuzzedService): Promise<void> {
   const countOpen = promisify(server.getConnections.bind(server))
   const endsAt = performance.now() + CLOSING_MS
   while ((await countOpen()) > 0) {
     assert.ok(performance.now() < endsAt, 'connections are open still')
     await setImmediate()
   }
-}
-
-async function clear(store: Store, owner: string): Promise<void> {
-  const plants = await store.list(owner, { limit: MAX_PAGE })
-  for (const { id } of plants) await store.delete(owner, id)
-  if (plants.length === MAX_PAGE) await clear(store, owner)
 }

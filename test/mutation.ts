@@ -25,7 +25,7 @@ const TOKENS: readonly string[] = [
   ...['Content-Length: 5\r\n', 'Content-Length: 0\r\n', 'Content-Length: 99999999\r\n'],
   ...['Transfer-Encoding: chunked\r\n', 'Transfer-Encoding: gzip, chunked\r\n', 'Content-Encoding: gzip\r\n'],
   ...['Content-Type: text/plain\r\n', 'Expect: 100-continue\r\n', 'Expect: it\r\n'],
-  ...['Authorization: Bearer fuzz\r\n', 'Authorization: Basic Zjpm\r\n', 'Bearer '],
+  ...['Authorization: Bearer fuzz-owner\r\n', 'Authorization: Basic Zjpm\r\n', 'Bearer '],
   ...['0\r\n\r\n', '5\r\n', 'ffffffffffffffff\r\n', '5;a=b\r\n', '-1\r\n'],
   ...['{', '}', '[', ']', '"', ',', '\\', '\\u0000', '\\ud800', '\\u0069d', 'null', 'true'],
   ...['"id":', '"name":', '"tag":', '"__proto__":'],

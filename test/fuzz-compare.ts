@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
+import { openapi } from '../src/openapi.ts'
+import { assertAnswer } from './assert-answer.ts'
+import type { Outcome } from './fuzz-conversation.ts'
+import type { FuzzedServer } from './fuzz-service.ts'
+import type { WireAnswer } from './wire.ts'
+
+/** What the program answers beside the service. */
+const PAGES: ReadonlySet<string> = new Set(['{"status":"live"}', '{"status":"ready"}', JSON.stringify(openapi)])
+
+/**
+ * Checks what can be said of one outcome alone: the answers are the contract's, and each write was answered, in order.
+ * @throws AssertionError where it is not so
+ */
+export function assertSound(outcome: Outcome, kind: FuzzedServer): void {
+  const { rest, writes } = outcome
+  for (const answer of outcome.answers) if (!PAGES.has(answer.body)) assertAnswer(answer, kind === 'plain')
+  const told = outcome.answers.map(toldWrite).filter((write) => write !== undefined)
+  const results = writes.map((write) => write.replace(/ .*:/, ':'))
+  if (kind === 'plain' && isCut(outcome)) {
+    assert.match(rest.slice(0, 9), /^(?:HTTP\/1\.1 |)$/)
+    // The last may have been on its way.
+    if (results.length === told.length + 1) results.pop()
+  } else {
+    assert.equal(rest, '', 'an answer is not whole')
+  }
+  assert.deepEqual(results, told, 'what was written is not what was answered')
+}
+
+/** What an answer says of a write. */
+function toldWrite({ status, headers, body }: WireAnswer): string | undefined {
+  if (status === 200 && body.startsWith('{"name":')) return 'create: true'
+  if (status === 409) return 'create: false'
+  if (status === 204 && !headers.has('allow')) return 'delete: true'
+  return status === 404 && body.startsWith('{"error":40401,') ? 'delete: false' : undefined
+}
+
+/**
+ * Whether `node:http` itself cut the connection. It does at the first byte that is no request, and before it has sent what
+ * it was asked for earlier, unless the host has a listener for that as the program has.
+ */
+function isCut({ answers, isClosed }: Outcome): boolean {
+  const last = answers.at(-1)
+  return last === undefined ? isClosed : isNodesOwn(last) || (isClosed && last.headers.get('connection') !== 'close')
+}
+
+/** Whether it is the answer that `node:http` writes before it cuts a connection. */
+function isNodesOwn({ status, headers }: WireAnswer): boolean {
+  return status >= 400 && !headers.has('date')
+}
+
+/** Says in what two outcomes of the same bytes differ, if they do. */
+export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServer): string | undefined {
+  const [a, b] = [comparable(whole), comparable(split)]
+  const isEither = kind === 'plain' && (isCut(whole) || isCut(split))
+  let i = 0
+  while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++
+  if (isAnsweredEarly(a, b, i)) return undefined
+  // When Node cuts the connection, it depends on the packets how far it has come.
+  if (isEither) return isPrefix(a, b) && isPrefix(whole.writes, split.writes) ? undefined : 'one does not begin as the other'
+  if (i < Math.max(a.length, b.length)) return `the answers differ from number ${i} on`
+  if (!isDeepStrictEqual(whole.writes, split.writes)) return 'what was carried out differs'
+  if (!isDeepStrictEqual(whole.kept, split.kept)) return 'what was kept differs'
+  return undefined
+}
+
+/** Whether the longer of two lists begins as the other. */
+function isPrefix(a: readonly unknown[], b: readonly unknown[]): boolean {
+  const length = Math.min(a.length, b.length)
+  return isDeepStrictEqual(a.slice(0, length), b.slice(0, length))
+}
+
+interface Comparable {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** What two outcomes must have in common, whenever they came and whatever Node wrote itself before it cut. */
+function comparable({ answers }: Outcome): readonly Comparable[] {
+  return answers
+    .filter((answer) => !isNodesOwn(answer))
+    .map(({ status, headers, body }) => {
+      return { status, headers: Object.fromEntries([...headers].filter(([name]) => name !== 'date')), body }
+    })
+}
+
+/**
+ * Whether the difference is that one request was refused before its body had come, so that the connection was closed. In
+ * one packet with its body the same refusal keeps the connection, and what follows is answered.
+ */
+function isAnsweredEarly(a: readonly Comparable[], b: readonly Comparable[], i: number): boolean {
+  const [inA, inB] = [a[i], b[i]]
+  if (inA === undefined || inB === undefined || inA.status < 400 || isClosing(inA) === isClosing(inB)) return false
+  const isLast = (isClosing(inA) ? a : b).length === i + 1
+  return isLast && isDeepStrictEqual(withoutConnection(inA), withoutConnection(inB))
+}
+
+function isClosing({ headers }: Comparable): boolean {
+  return headers['connection'] === 'close'
+}
+
+function withoutConnection({ status, headers, body }: Comparable): Comparable {
+  const fields = Object.entries(headers).filter(([name]) => name !== 'connection' && name !== 'keep-alive')
+  return { status, headers: Object.fromEntries(fields), body }
+}
