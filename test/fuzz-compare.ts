@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
+import { ERRORS } from '../src/http/errors.ts'
 import { openapi } from '../src/openapi.ts'
 import { assertAnswer } from './assert-answer.ts'
 import type { Outcome } from './fuzz-conversation.ts'
@@ -8,6 +9,8 @@ import type { WireAnswer } from './wire.ts'
 
 /** What the program answers beside the service. */
 const PAGES: ReadonlySet<string> = new Set(['{"status":"live"}', '{"status":"ready"}', JSON.stringify(openapi)])
+
+const MALFORMED = JSON.stringify({ error: ERRORS.malformedRequest.error, message: ERRORS.malformedRequest.message })
 
 /**
  * Checks what can be said of one outcome alone: the answers are the contract's, and each write was answered, in order.
@@ -56,7 +59,7 @@ export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServe
   const isEither = kind === 'plain' && (isCut(whole) || isCut(split))
   let i = 0
   while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++
-  if (isAnsweredEarly(a, b, i)) return undefined
+  if (isAnsweredEarly(a, b, i) || isRefusedEither(a, b, i)) return undefined
   // When Node cuts the connection, it depends on the packets how far it has come.
   if (isEither) return isPrefix(a, b) && isPrefix(whole.writes, split.writes) ? undefined : 'one does not begin as the other'
   if (i < Math.max(a.length, b.length)) return `the answers differ from number ${i} on`
@@ -95,6 +98,20 @@ function isAnsweredEarly(a: readonly Comparable[], b: readonly Comparable[], i: 
   if (inA === undefined || inB === undefined || inA.status < 400 || isClosing(inA) === isClosing(inB)) return false
   const isLast = (isClosing(inA) ? a : b).length === i + 1
   return isLast && isDeepStrictEqual(withoutConnection(inA), withoutConnection(inB))
+}
+
+/**
+ * Whether the difference is in why one request was refused: before its body had come, or because the framing of the body
+ * turned out to be malformed. Either refusal is the last.
+ */
+function isRefusedEither(a: readonly Comparable[], b: readonly Comparable[], i: number): boolean {
+  const last = [a[i], b[i]]
+  return (
+    a.length === i + 1 &&
+    b.length === i + 1 &&
+    last.every((answer) => answer !== undefined && answer.status >= 400 && isClosing(answer)) &&
+    last.some((answer) => answer?.body === MALFORMED)
+  )
 }
 
 function isClosing({ headers }: Comparable): boolean {

@@ -74,8 +74,8 @@ export function describeFinding(finding: Finding): string {
   return [finding.problem, describeTrial(finding), ...outcomes].join('\n')
 }
 
-/** Says what was sent. */
+/** Says what was sent; a `!` stands where the client waited until it was answered. */
 export function describeTrial({ requests, cuts, pace }: Trial): string {
   const lines = requests.map((request) => JSON.stringify(request.toString('latin1')))
-  return `pace ${pace}, cut at ${JSON.stringify(cuts.map(({ at }) => at))}\n${lines.join('\n')}`
+  return `pace ${pace}, cut at ${cuts.map(({ at, isAnswered }) => (isAnswered ? `${at}!` : at)).join(' ')}\n${lines.join('\n')}`
 }
