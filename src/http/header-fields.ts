@@ -67,3 +67,11 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   if (contentTypes > 1) throw new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
   return { authorization, contentType, contentEncoding, contentLength }
 }
+
+/** A registered name or an address, and a port if need be (RFC 3986 section 3.2). */
+const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i
+
+/** Whether the value of a Host field is one (RFC 9112 section 3.2); it may be empty. */
+export function isHost(value: string): boolean {
+  return HOST.test(value)
+}

@@ -4,6 +4,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
+import { isHost } from '../http/header-fields.ts'
 import { errorAnswer, respond } from '../http/respond.ts'
 import { inTurn, isHeldBack } from '../http/turn.ts'
 import type { Settings } from './config.ts'
@@ -154,13 +155,10 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
   }
 }
 
-/** A registered name or an address, and a port if need be (RFC 9112 section 3.2, RFC 3986 section 3.2.2). */
-const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i
-
 /** What is wrong with the Host of a request; a second Host is found with the other fields. */
 function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessage): string | undefined {
   if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
-  return HOST.test(host) ? undefined : 'The Host field is not a host.'
+  return isHost(host) ? undefined : 'The Host field is not a host.'
 }
 
 function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {

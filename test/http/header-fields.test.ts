@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { readHeaderFields } from '../../src/http/header-fields.ts'
+import { isHost, readHeaderFields } from '../../src/http/header-fields.ts'
 
 const NONE = { authorization: [], contentType: undefined, contentEncoding: '', contentLength: 0 }
 
@@ -50,3 +50,14 @@ test('takes 999 fields', () => {
 test('takes Transfer-Encoding: Chunked', () => {
   assert.deepEqual(readHeaderFields(['Transfer-Encoding', 'Chunked']), NONE)
 })
+
+const HOSTS: readonly (readonly [value: string, isHost: boolean])[] = [
+  ['', true], ['localhost', true], ['a.example:80', true], ['127.0.0.1:', true], ['[::1]:3000', true], ['[v1.a:b]', true],
+  ['%C3%A4.example', true], ["a_b~!$&'()*+,;=-", true], [':80', true],
+  ['a b', false], ['<script>', false], ['a/b', false], ['a:b', false], ['a:80:80', false], ['::1', false], ['[::1', false],
+  ['[]', false], ['%4', false], ['%zz', false], ['user@host', false], ['a#b', false], ['a?b', false], ['\xe4', false],
+]
+
+for (const [value, expected] of HOSTS) {
+  test(`"${value}" is ${expected ? 'a' : 'no'} Host`, () => assert.equal(isHost(value), expected))
+}

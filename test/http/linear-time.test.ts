@@ -3,12 +3,12 @@ import { suite, test } from 'node:test'
 import { createPlantStore } from '../../src/index.ts'
 import { createTokenTable, readBearerToken } from '../../src/http/bearer.ts'
 import { checkContent } from '../../src/http/content.ts'
-import { readHeaderFields } from '../../src/http/header-fields.ts'
+import { isHost, readHeaderFields } from '../../src/http/header-fields.ts'
 import { parseInt64 } from '../../src/http/int64.ts'
 import { readJson } from '../../src/http/json.ts'
 import { parseListQuery } from '../../src/http/list-query.ts'
 import { parseNewPlant } from '../../src/http/new-plant.ts'
-import { createRouter } from '../../src/http/route.ts'
+import { createRouter, readSegments } from '../../src/http/route.ts'
 import { tokenList } from '../../src/standalone/tokens.ts'
 import { wholeNumber } from '../../src/standalone/variables.ts'
 
@@ -73,6 +73,19 @@ const STEPS: readonly Step[] = [
       return i % 2 === 0 ? 'Transfer-Encoding' : values.slice(0, values.length / 499)
     })),
     inputs: [fill('', ','), fill('', ' '), fill('', ',chunked')],
+  },
+  {
+    name: 'Host',
+    read: isHost,
+    inputs: [
+      fill('', 'a', '/'), fill('', '%41', '%'), fill('', '%'), fill('', ':'), fill('a:', '1', 'x'), fill('', 'a:'),
+      fill('[', ':'), fill('[', '1', ']x'), fill('', '['), fill('', '[]'),
+    ],
+  },
+  {
+    name: 'a path of the program',
+    read: readSegments,
+    inputs: [fill('', '/'), fill('/', '%'), fill('/', '%41'), fill('', '?'), fill('', 'a://'), fill('', 'a', ':/')],
   },
   {
     name: 'a target',
