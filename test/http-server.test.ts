@@ -214,6 +214,23 @@ suite('what node:http refuses is answered with an error', () => {
     assert.equal(await connection.send('five\r\n').closed, answer)
   })
 
+  for (const method of ['GET', 'HEAD', 'OPTIONS']) {
+    test(`a ${method} that is answered before its body ends with that when its client half-closes`, async (t) => {
+      const http = await serve(t, { keepAliveTimeout: 60_000 })
+      const accepting = once(http.server, 'connection') as Promise<[Socket]>
+      const connection = await http.connect(true)
+      const [accepted] = await accepting
+      const dropped = once(accepted, 'close', { signal: AbortSignal.timeout(5000) })
+      connection.send(`${method} /plants HTTP/1.1\r\n${AUTHORIZED}Content-Length: 100\r\n\r\n[`)
+      await once(connection.socket, 'data')
+      const answer = connection.received
+      connection.socket.end()
+      await dropped
+      assert.match(answer, /^HTTP\/1.1 20[04] /)
+      assert.equal(await connection.closed, answer)
+    })
+  }
+
   test('nothing is said to a client that resets its connection', async (t) => {
     const http = await serve(t)
     const accepted = once(http.server, 'connection')
@@ -245,7 +262,7 @@ for (const state of ['while it serves', 'while it drains']) {
       const connection = await http.connect()
       const [socket] = (await accepted) as [Socket]
       if (state === 'while it drains') void http.drain()
-      return { connection, dropped: once(socket, 'close', { signal: AbortSignal.timeout(2200) }) }
+      return { connection, dropped: once(socket, 'close', { signal: AbortSignal.timeout(10_000) }) }
     }
 
     test('that sends nothing', async (t) => {
@@ -269,6 +286,15 @@ for (const state of ['while it serves', 'while it drains']) {
       const drip = setInterval(() => connection.send(' '), 20)
       t.after(() => clearInterval(drip))
       await assertRefused(connection, 40800, 'The request did not arrive in time.')
+      await dropped
+    })
+
+    test('that is answered and sends its body byte by byte', async (t) => {
+      const { connection, dropped } = await serveSlow(t)
+      connection.send(`GET /plants HTTP/1.1\r\n${AUTHORIZED}Content-Length: 1000\r\n\r\n`)
+      const drip = setInterval(() => connection.send(' '), 20)
+      t.after(() => clearInterval(drip))
+      assert.match(await connection.closed, /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/)
       await dropped
     })
 

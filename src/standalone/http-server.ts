@@ -178,7 +178,7 @@ function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpErro
     if (response.headersSent) closeGently(socket)
     else refuse(socket, error)
   }
-  // Node gives a response its socket when its turn comes.
-  if (response.socket === null) response.once('socket', refuseNow)
+  // Node gives a response its socket when its turn comes, and takes it away when all is sent.
+  if (response.socket === null && !response.writableFinished) response.once('socket', refuseNow)
   else refuseNow()
 }
