@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
+import { connect } from 'node:net'
 import { suite, test } from 'node:test'
 import { memoryStore, type NewPlant, type Store } from '../src/index.ts'
 import { heapUsed } from './heap.ts'
-import { bearer, get, open, send, servePlants } from './service.ts'
+import { bearer, get, open, portOf, send, servePlants } from './service.ts'
 
 /** A store with plants of these ids, each named by its id. */
 function storeOf(ids: Iterable<number>): Store {
@@ -168,6 +169,18 @@ suite('a list that is streamed', () => {
     assert.equal(response.complete, false)
     assert.deepEqual(errors, [fault])
     assert.equal((await send(server, get('ada', '/plants?limit=1'))).body, '[{"name":"1"}]')
+  })
+
+  test('does not look whole to a client of HTTP/1.0 if the store fails in its midst', async (t) => {
+    const store = changingAfter(storeOf(upTo(50_000)), 30, () => { throw new Error('disk on fire') })
+    const port = portOf(await servePlants(t, { store }))
+    // A read that takes less than it has room for may hide a reset from Node, and look like the end.
+    const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(1), callback: () => true } })
+    let failure: unknown
+    socket.on('error', (error) => { failure = error })
+    socket.write('GET /plants HTTP/1.0\r\nAuthorization: Bearer ada\r\n\r\n')
+    await new Promise((resolve) => { socket.on('close', resolve) })
+    assert.equal((failure as NodeJS.ErrnoException | undefined)?.code, 'ECONNRESET')
   })
 
   test('stops being read where the client goes away', { timeout: 10_000 }, async (t) => {

@@ -3,6 +3,7 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers/promises'
 import { encodeUtf8 } from '../utf8.ts'
 import type { HttpError } from './errors.ts'
+import { reset } from './reset.ts'
 
 /** What a request is answered. */
 export interface Answer {
@@ -58,7 +59,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
 
   if (typeof body === 'object') {
     response.writeHead(status, [...answer.headers, 'Content-Type', 'application/json'])
-    if (!isHead) return writeAll(response, body)
+    if (!isHead) return writeAll(request, response, body)
     response.end()
     return 0
   }
@@ -97,7 +98,11 @@ function endInOnePiece(response: ServerResponse, body: string): void {
 }
 
 /** Writes a body piece by piece, as fast as the client reads. */
-async function writeAll(response: ServerResponse, body: AsyncIterable<string>): Promise<number> {
+async function writeAll(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: AsyncIterable<string>,
+): Promise<number> {
   let length = 0
   try {
     for await (const piece of body) {
@@ -107,7 +112,7 @@ async function writeAll(response: ServerResponse, body: AsyncIterable<string>): 
     }
     response.end()
   } finally {
-    if (!response.writableEnded) cutOff(response)
+    if (!response.writableEnded) cutOff(request, response)
   }
   return length
 }
@@ -169,11 +174,14 @@ function endEarly(request: IncomingMessage, response: ServerResponse): void {
 }
 
 /** Ends an answer in the middle, so that the client does not take it for a whole one. */
-function cutOff(response: ServerResponse): void {
+function cutOff(request: IncomingMessage, response: ServerResponse): void {
   // A stream that ends without an error looks whole.
   const stream = streamOf(response)
-  if (stream === undefined) response.destroy()
-  else stream.destroy(new Error('The answer could not be sent to its end'))
+  if (stream !== undefined) return void stream.destroy(new Error('The answer could not be sent to its end'))
+  // So does an answer of HTTP/1.0: it ends where its connection does (RFC 9112 section 6.3). One of HTTP/1.1 has a last
+  // chunk, and its connection may hold whole answers before it that a reset would take from the client.
+  if (request.httpVersion === '1.0' && response.socket !== null) reset(response.socket)
+  response.destroy()
 }
 
 /** Whether nothing more can be written: the host has ended the answer, or the client has gone. */

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import { reset } from '../../src/http/reset.ts'
+
+const CERTIFICATE = {
+  key: readFileSync(new URL('../hosts/localhost.key', import.meta.url)),
+  cert: readFileSync(new URL('../hosts/localhost.crt', import.meta.url)),
+}
+
+/** Accepts one connection. Gives its end here, and what its client tells of its own: errors, and that it closes. */
+async function accept(t: TestContext, isTls = false): Promise<{ accepted: Socket; told: Promise<unknown[]> }> {
+  const server = isTls ? createTlsServer(CERTIFICATE) : createServer()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  const accepting = once(server, isTls ? 'secureConnection' : 'connection') as Promise<[Socket | TLSSocket]>
+  const where = { port: (server.address() as AddressInfo).port, host: '127.0.0.1' }
+  const client = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where)
+  const events: unknown[] = []
+  client.resume().on('error', ({ code }: NodeJS.ErrnoException) => events.push(code))
+  const told = once(client, 'close').then(() => events, () => events)
+  const [accepted] = await accepting
+  return { accepted, told }
+}
+
+test('a connection is reset', async (t) => {
+  const { accepted, told } = await accept(t)
+  const closed = once(accepted, 'close')
+  reset(accepted)
+  await closed
+  assert.deepEqual(await told, ['ECONNRESET'])
+})
+
+test('a connection that is just being ended closes all the same', async (t) => {
+  const { accepted, told } = await accept(t)
+  const closed = once(accepted, 'close')
+  accepted.end()
+  reset(accepted)
+  await closed
+  assert.deepEqual(await told, [])
+})
+
+test('a connection under TLS, of which Node resets none, is closed', async (t) => {
+  const { accepted, told } = await accept(t, true)
+  const closed = once(accepted, 'close')
+  reset(accepted)
+  await closed
+  await told
+})
