@@ -325,18 +325,6 @@ for (const state of ['while it serves', 'while it drains']) {
   })
 }
 
-test('a client is not dropped while it is the store that is slow', async (t) => {
-  const store = new GatedStore()
-  const http = await serve(t, { stallTimeout: 20 }, store)
-  const connection = await http.connect()
-  const asked = once(store, 'asked')
-  connection.send(LIST)
-  await asked
-  await once(http.server, 'timeout')
-  store.emit('go')
-  await connection.receive(/^HTTP\/1.1 200 [^]*\[\]$/)
-})
-
 test('a connection beyond the most that may be is closed at once', async (t) => {
   const http = await serve(t, { maxConnections: 1 })
   const first = await http.connect()

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
@@ -10,6 +9,7 @@ import { inTurn, isHeldBack } from '../http/turn.ts'
 import type { Settings } from './config.ts'
 import { closeGently, isTimeout, refuse, toHttpError } from './refusal.ts'
 import { readInSlices } from './slices.ts'
+import { cutStalled } from './stall.ts'
 
 type Limits = Pick<
   Settings,
@@ -59,11 +59,9 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
   // Node drops fields beyond this number without a word, a second Authorization among them; 0 drops none.
   // There are as many as fit maxHeaderSize, and the service refuses 1,000 or more.
   server.maxHeadersCount = 0
-  // Node restarts this time-out once for what the kernel took of the last write, so a client that takes
-  // nothing is noticed after one or two of them.
-  server.timeout = Math.ceil(limits.stallTimeout / 2)
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
 
+  cutStalled(server, limits.stallTimeout)
   server.on('connection', (socket) => {
     const connection: Connection = {}
     connections.set(socket, connection)
@@ -129,14 +127,6 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     // Node has taken its own listener away, and a list that is on its way waits for this.
     socket.on('drain', () => connection.current!.emit('drain'))
     refuseAfter(connection.latest, socket, refusal)
-  })
-
-  server.on('timeout', (socket: Socket) => {
-    const response = connections.get(socket)?.latest
-    const isIdle = response?.writableFinished ?? false
-    const isStalled = socket.writableLength > 0
-    // Otherwise it is the service that has kept the client waiting, or a request that is arriving.
-    if (isIdle || isStalled) socket.destroy()
   })
 
   return {
