@@ -16,7 +16,7 @@ import { wholeNumber } from '../../src/standalone/variables.ts'
 const LENGTH = 65_536
 
 /** Time quadratic in so many bytes is far more than this, and less than this is lost in the noise. */
-const FLOOR_MS = 10
+const FLOOR_MS = 30
 
 /** Twice the time for twice the bytes, and what a busy machine adds; quadratic is four times. */
 const MAX_RATIO = 3
