@@ -44,6 +44,7 @@ test('has a default for every setting', () => {
     keepAliveTimeout: 5000,
     stallTimeout: 30_000,
     checkInterval: 500,
+    drainDelay: 0,
     drainTimeout: 10_000,
     maxHeaderBytes: 16_384,
     maxConnections: undefined,
@@ -68,6 +69,8 @@ suite('reads', () => {
     [{ PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '3' }, { keepAliveTimeout: 3 }],
     [{ PLANT_STORE_STALL_TIMEOUT_MS: '4' }, { stallTimeout: 4 }],
     [{ PLANT_STORE_CHECK_INTERVAL_MS: '5' }, { checkInterval: 5 }],
+    [{ PLANT_STORE_DRAIN_DELAY_MS: '0' }, { drainDelay: 0 }],
+    [{ PLANT_STORE_DRAIN_DELAY_MS: '15000' }, { drainDelay: 15_000 }],
     [{ PLANT_STORE_DRAIN_TIMEOUT_MS: '6' }, { drainTimeout: 6 }],
     [{ PLANT_STORE_MAX_HEADER_BYTES: '8192' }, { maxHeaderBytes: 8192 }],
     [{ PLANT_STORE_MAX_CONNECTIONS: '2000' }, { maxConnections: 2000 }],
@@ -89,7 +92,10 @@ suite('refuses, and says what the variable takes', () => {
     'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
   const drain =
     'PLANT_STORE_DRAIN_TIMEOUT_MS takes a whole number from 1 to 2147483647: ' +
-    'milliseconds for a shutdown to take'
+    'milliseconds for a shutdown to take after that delay'
+  const delay =
+    'PLANT_STORE_DRAIN_DELAY_MS takes a whole number from 0 to 2147483647: ' +
+    'milliseconds in which a shutdown only lets /readyz answer 503, before it drains'
   const rows: readonly [name: string, value: string, message: string][] = [
     ['HOST', '', 'HOST takes the host name or address to listen on'],
     ['PORT', '', port],
@@ -116,6 +122,8 @@ suite('refuses, and says what the variable takes', () => {
     ['PLANT_STORE_MAX_LIMIT', '2147483648', maxLimit],
     ['PLANT_STORE_DRAIN_TIMEOUT_MS', '10s', drain],
     ['PLANT_STORE_DRAIN_TIMEOUT_MS', '0', drain],
+    ['PLANT_STORE_DRAIN_DELAY_MS', '-1', delay],
+    ['PLANT_STORE_DRAIN_DELAY_MS', '2147483648', delay],
   ]
   for (const [name, value, message] of rows) {
     test(`${name}=${JSON.stringify(value)}`, () => {

@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { Agent, request, type IncomingMessage } from 'node:http'
 import { suite, test } from 'node:test'
-import { parseArgs } from 'node:util'
+import { DrainLoad } from './drain-load.ts'
 import { startProgram, TOKEN, type Program } from './program.ts'
-
-// By hand, with more drains and another store:
-//   node --import tsx test/lifecycle.test.ts --cycles=20 --store=sqlite:x.db
-const { values: options } = parseArgs({
-  options: { cycles: { type: 'string', default: '3' }, store: { type: 'string', default: 'memory:' } },
-})
 
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
@@ -89,50 +81,40 @@ test('connections that wait for a request do not keep the program from ending wi
   assert.equal(await program.ended, 0)
 })
 
-test('a drain under load loses no request', async (t) => {
-  for (let cycle = 1; cycle <= Number(options.cycles); cycle++) {
-    const program = await startProgram(t, { PLANT_STORE_URL: options.store })
-    const load = startLoad(program)
-    await load.isWarm
+suite('with a delay before the drain', () => {
+  test('the program is not ready, and serves as before until the drain begins', async (t) => {
+    const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
+    const kept = await program.connect()
+    await kept.send(LIST).receive(/\[\]$/)
     program.child.kill('SIGTERM')
-    assert.deepEqual(await load.failures, [])
+    const { signal, ms } = await program.logged('drain-delay')
+    assert.deepEqual({ signal, ms }, { signal: 'SIGTERM', ms: 1000 })
+    assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 503 [^]*"The service is shutting down."}$/)
+    await kept.send(LIST).receive(/(HTTP\/1.1 200 OK\r\n[^]*Connection: keep-alive\r\n[^]*\[\]){2}$/)
+
+    const { connections } = await program.logged('drain')
+    assert.equal(connections, 1)
+    assert.match(await kept.send(LIST).closed, /\[\]HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
     assert.equal(await program.ended, 0)
-  }
+  })
+
+  test('a second signal ends the program at once, with status 1', async (t) => {
+    const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '600000' })
+    program.child.kill('SIGINT')
+    await program.logged('drain-delay')
+    program.child.kill('SIGTERM')
+    assert.equal(await program.ended, 1)
+    const { reason, connections } = await program.logged('stop')
+    assert.deepEqual({ reason, connections }, { reason: 'a second signal, SIGTERM', connections: 0 })
+  })
 })
 
-/** 24 clients that each keep a connection busy, until an answer tells them to close it. */
-function startLoad(program: Program): { isWarm: Promise<unknown>; failures: Promise<string[]> } {
-  // A store that keeps plants has those of earlier drains.
-  const firstId = BigInt(Date.now()) * 1_000_000n
-  let sent = 0
-  let answers = 0
-  let warm: () => void
-  const isWarm = new Promise<void>((resolve) => (warm = resolve))
-
-  async function client(): Promise<string | undefined> {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    try {
-      for (;;) {
-        const { statusCode, headers } = await send(agent, program.port, firstId + BigInt(sent++))
-        if (statusCode !== 200) return `status ${statusCode}`
-        if (++answers === 24 * 20) warm()
-        if (headers.connection === 'close') return undefined
-      }
-    } catch (error) {
-      return String(error)
-    } finally {
-      agent.destroy()
-    }
-  }
-
-  const clients = Array.from({ length: 24 }, client)
-  return { isWarm, failures: Promise.all(clients).then((ends) => ends.filter((end) => end !== undefined)) }
-}
-
-async function send(agent: Agent, port: number, id: bigint): Promise<IncomingMessage> {
-  const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
-  const sent = request({ agent, host: '127.0.0.1', port, method: 'POST', path: '/plants', headers })
-  const [response] = (await once(sent.end(`{"id":${id},"name":"Fern"}`), 'response')) as [IncomingMessage]
-  await once(response.resume(), 'end')
-  return response
-}
+test('a drain loses no request, and ends with status 0, if clients keep coming', async (t) => {
+  const program = await startProgram(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '3000' })
+  const load = new DrainLoad(program.port, 24)
+  await load.progress(24 * 5)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+  await load.ended
+  assert.deepEqual(load.failures, [])
+})

@@ -17,6 +17,7 @@ export interface Settings {
   readonly keepAliveTimeout: number
   readonly stallTimeout: number
   readonly checkInterval: number
+  readonly drainDelay: number
   readonly drainTimeout: number
   readonly maxHeaderBytes: number
   readonly maxConnections: number | undefined
@@ -50,8 +51,16 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   stallTimeout: milliseconds('PLANT_STORE_STALL_TIMEOUT_MS', 30_000, 'for a client to take nothing'),
   // Node's own 30 s would let a late request live far beyond its time-out.
   checkInterval: milliseconds('PLANT_STORE_CHECK_INTERVAL_MS', 500, 'between two looks for what is late'),
+  // A balancer's health check needs time to see that the service is no longer ready.
+  drainDelay: wholeNumber(
+    'PLANT_STORE_DRAIN_DELAY_MS',
+    0,
+    0,
+    MAX_INT32,
+    'milliseconds in which a shutdown only lets /readyz answer 503, before it drains',
+  ),
   // Well within the 30 s that Kubernetes waits before it kills.
-  drainTimeout: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'for a shutdown to take'),
+  drainTimeout: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'for a shutdown to take after that delay'),
   maxHeaderBytes: wholeNumber('PLANT_STORE_MAX_HEADER_BYTES', 16_384, 1024, 2 ** 20, 'the most header bytes'),
   maxConnections: wholeNumber('PLANT_STORE_MAX_CONNECTIONS', undefined, 1, MAX_INT32, 'the most connections'),
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -7,6 +6,7 @@ import { isHost } from '../http/header-fields.ts'
 import { errorAnswer, respond } from '../http/respond.ts'
 import { inTurn, isHeldBack } from '../http/turn.ts'
 import type { Settings } from './config.ts'
+import { closeServer } from './drain.ts'
 import { closeGently, isTimeout, refuse, toHttpError } from './refusal.ts'
 import { readInSlices } from './slices.ts'
 import { cutStalled } from './stall.ts'
@@ -18,6 +18,7 @@ type Limits = Pick<
   | 'keepAliveTimeout'
   | 'stallTimeout'
   | 'checkInterval'
+  | 'drainTimeout'
   | 'maxHeaderBytes'
   | 'maxConnections'
 >
@@ -25,15 +26,14 @@ type Limits = Pick<
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface HttpServer {
   readonly server: Server
-  /** Lets every connection end after its next answer, and closes the server when none is left. */
+  /** Lets every connection end after its next answer, and settles once the server and all of them are closed. */
   drain(): Promise<void>
-  isDraining(): boolean
   /** How many connections are open. */
   connectionCount(): number
 }
 
 /** An open connection, with the responses to its requests. */
-interface Connection {
+export interface Connection {
   /** To the request that came last. */
   latest?: ServerResponse
   /** To the request that was carried out last. */
@@ -66,10 +66,7 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     const connection: Connection = {}
     connections.set(socket, connection)
     readInSlices(socket, () => connection.latest?.req)
-    socket.once('close', () => {
-      connections.delete(socket)
-      if (isDraining && connections.size === 0) server.close()
-    })
+    socket.once('close', () => connections.delete(socket))
   })
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, listener))
@@ -131,16 +128,13 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
 
   return {
     server,
-    isDraining: () => isDraining,
     connectionCount: () => connections.size,
     async drain() {
       isDraining = true
       for (const { latest } of connections.values()) {
         if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
-      const closed = once(server, 'close')
-      if (connections.size === 0) server.close()
-      await closed
+      await closeServer(server, connections, limits.drainTimeout)
     },
   }
 }

@@ -16,7 +16,7 @@ import { SettingError } from './variables.ts'
  * @throws SettingError where the store cannot be opened, or the service cannot listen
  */
 export async function start(settings: Settings): Promise<void> {
-  const { storeUrl, storeTimeout, maxBodyBytes, maxLimit, accessLog, drainTimeout } = settings
+  const { storeUrl, storeTimeout, maxBodyBytes, maxLimit, accessLog } = settings
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile
   const store = await openStore(storeUrl)
@@ -28,7 +28,8 @@ export async function start(settings: Settings): Promise<void> {
     ...(maxLimit === undefined ? {} : { maxLimit }),
     ...createReports(accessLog),
   })
-  const pages = createPages({ store, storeTimeout, isDraining: () => http.isDraining() }, plants)
+  const stopping = new AbortController()
+  const pages = createPages({ store, storeTimeout, isDraining: () => stopping.signal.aborted }, plants)
   const http = createHttpServer((request, response) => {
     plants(request, response, () => pages(request, response))
   }, settings)
@@ -36,7 +37,7 @@ export async function start(settings: Settings): Promise<void> {
   // Whoever reads the output may go: that must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   const url = await listen(http, settings)
-  stopAtSignal(http, store, drainTimeout)
+  stopAtSignal(stopping, http, store, settings)
   log('start', { url, store: storeUrl.slice(0, storeUrl.indexOf(':')) })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (tokens === undefined) process.stdout.write(invitation(url, demoToken))
@@ -63,33 +64,39 @@ function invitation(url: string, token: string): string {
 }
 
 /**
- * At the first signal answers what is in flight or still arrives, closes the store, and lets the process end
- * by itself, with status 0. At a second one, or when the time is over, cuts what is left and ends it with
- * status 1.
+ * At the first signal says that the service is not ready; after the delay answers what is in flight or still arrives,
+ * closes the store, and ends the process with status 0. At a second signal, or when the time for the drain is over,
+ * cuts what is left and ends it with status 1.
+ * @param stopping is aborted at the first signal
  */
-function stopAtSignal(http: HttpServer, store: Store, drainTimeout: number): void {
+function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store, settings: Settings): void {
+  const { drainDelay, drainTimeout } = settings
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
   function onSignal(signal: NodeJS.Signals): void {
-    if (http.isDraining()) {
+    if (stopping.signal.aborted) {
       cut(`a second signal, ${signal}`)
     } else {
-      log('drain', { signal, connections: http.connectionCount() })
-      setTimeout(() => cut(`${drainTimeout} ms were not enough`), drainTimeout).unref()
-      // A proxy may keep a connection for minutes that waits for a request; nothing is lost with it.
-      setTimeout(() => http.server.closeIdleConnections(), 0.9 * drainTimeout).unref()
-      void drain()
+      stopping.abort()
+      if (drainDelay > 0) log('drain-delay', { signal, ms: drainDelay })
+      setTimeout(() => void drain(signal), drainDelay)
     }
   }
 
-  async function drain(): Promise<void> {
+  async function drain(signal: NodeJS.Signals): Promise<void> {
+    log('drain', { signal, connections: http.connectionCount() })
+    setTimeout(() => cut(`${drainTimeout} ms were not enough`), drainTimeout)
     await http.drain()
     await store.close?.()
-    log('stop', { status: 0 })
+    end(0)
   }
 
   function cut(reason: string): void {
-    log('stop', { status: 1, reason, connections: http.connectionCount() })
-    process.exit(1)
+    end(1, { reason, connections: http.connectionCount() })
+  }
+
+  function end(status: number, fields: object = {}): void {
+    log('stop', { status, ...fields })
+    process.exit(status)
   }
 }

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 /**
  * Writes one event to stderr as a line of JSON. Whoever calls it gives no token, no query and no body.
  */
-export function log(event: string, fields: Readonly<Record<string, unknown>>): void {
+export function log(event: string, fields: object): void {
   process.stderr.write(`${JSON.stringify({ time: new Date().toISOString(), event, ...fields })}\n`)
 }
 

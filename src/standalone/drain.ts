@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { Server as NetServer } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import { HttpError } from '../http/errors.ts'
+import type { Connection } from './http-server.ts'
+import { refuse } from './refusal.ts'
+
+type Connections = ReadonlyMap<Duplex, Connection>
+
+/** How long no connection may have been open before the server stops listening, in milliseconds. */
+const QUIET_MS = 50
+
+/** A turn of the event loop that takes less has hardly done anything, in milliseconds. */
+const SHORT_TURN_MS = 0.1
+
+/** The parts of the time that a drain has: to wait for quiet, then for an empty turn; and when silent clients go. */
+const WAIT_FOR_QUIET = 0.8
+const WAIT_FOR_EMPTY_TURN = 0.05
+const CLOSE_SILENT = 0.9
+
+/**
+ * Closes the listening socket once clients have stopped to come, and settles when every connection has closed. If
+ * clients never stop, it closes in time for what they have sent to be answered within `timeout`.
+ */
+export async function closeServer(server: Server, connections: Connections, timeout: number): Promise<void> {
+  const startedAt = performance.now()
+  const closed = once(server, 'close')
+  await quiet(server, connections, WAIT_FOR_QUIET * timeout)
+  // What a process closes first takes much longer to close, as the code is compiled then; clients come meanwhile.
+  new NetServer().close()
+  await emptyTurn(server, WAIT_FOR_EMPTY_TURN * timeout)
+  // The close() of an HTTP server also stops to look for late requests, and some may still be arriving.
+  NetServer.prototype.close.call(server)
+  const left = startedAt + CLOSE_SILENT * timeout - performance.now()
+  const timer = setTimeout(() => closeSilent(server, connections), left)
+  await closed
+  clearTimeout(timer)
+}
+
+/** Settles once no connection has been open for a while, and at the latest after `patience`, in milliseconds. */
+function quiet(server: Server, connections: Connections, patience: number): Promise<void> {
+  return new Promise((resolve) => {
+    let timer: NodeJS.Timeout | undefined
+    const latest = setTimeout(settle, patience)
+
+    function look(): void {
+      clearTimeout(timer)
+      if (connections.size === 0) timer = setTimeout(settle, QUIET_MS)
+    }
+    function onConnection(socket: Duplex): void {
+      look()
+      socket.once('close', look)
+    }
+    function settle(): void {
+      clearTimeout(timer)
+      clearTimeout(latest)
+      server.off('connection', onConnection)
+      resolve()
+    }
+    server.on('connection', onConnection)
+    for (const socket of connections.keys()) socket.once('close', look)
+    look()
+  })
+}
+
+/**
+ * Settles in a turn of the event loop that found nothing to accept, and did so little that hardly anything can have
+ * come since: the system resets the connections that wait to be accepted when the listening socket closes. A turn
+ * accepts one connection at most. Under a flood there is no such turn, so `patience`, in milliseconds, is a bound.
+ */
+async function emptyTurn(server: Server, patience: number): Promise<void> {
+  let accepted = 0
+  function onConnection(): void {
+    accepted++
+  }
+  server.on('connection', onConnection)
+  const latest = performance.now() + patience
+  for (let isEmpty = false; !isEmpty && performance.now() < latest;) {
+    const acceptedBefore = accepted
+    const startedAt = performance.now()
+    await setImmediate()
+    isEmpty = accepted === acceptedBefore && performance.now() - startedAt < SHORT_TURN_MS
+  }
+  server.off('connection', onConnection)
+}
+
+/**
+ * Closes the connections that wait for a request, or for the rest of its header: no request is lost with them, and a
+ * client that sends nothing must not decide how the drain ends.
+ */
+function closeSilent(server: Server, connections: Connections): void {
+  server.closeIdleConnections()
+  for (const [socket, { latest }] of connections) {
+    if (latest?.writableFinished === false) continue
+    refuse(socket, new HttpError('requestTimeout'))
+    // Without the time that a refused client has else to stop sending: the deadline is near.
+    if (socket.writableFinished) socket.destroy()
+    else socket.once('finish', () => socket.destroy())
+  }
+}
