@@ -5,7 +5,7 @@ import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../store.ts'
 import type { Settings } from './config.ts'
 import { createHttpServer, type HttpServer } from './http-server.ts'
-import { log } from './log.ts'
+import { flushLog, log } from './log.ts'
 import { createPages } from './pages.ts'
 import { createReports } from './reports.ts'
 import { openStore } from './stores.ts'
@@ -71,6 +71,7 @@ function invitation(url: string, token: string): string {
  */
 function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store, settings: Settings): void {
   const { drainDelay, drainTimeout } = settings
+  let isEnding = false
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
   function onSignal(signal: NodeJS.Signals): void {
@@ -88,15 +89,20 @@ function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store,
     setTimeout(() => cut(`${drainTimeout} ms were not enough`), drainTimeout)
     await http.drain()
     await store.close?.()
-    end(0)
+    await end(0)
   }
 
   function cut(reason: string): void {
-    end(1, { reason, connections: http.connectionCount() })
+    void end(1, { reason, connections: http.connectionCount() })
   }
 
-  function end(status: number, fields: object = {}): void {
+  async function end(status: number, fields: object = {}): Promise<void> {
+    if (isEnding) return
+    isEnding = true
+    // The last line is not to be one of those that are dropped.
+    await flushLog()
     log('stop', { status, ...fields })
+    await flushLog()
     process.exit(status)
   }
 }

@@ -1,10 +1,38 @@
+import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 
+/** How much of the log may wait for whoever reads it, in characters. Node keeps what a pipe does not take. */
+const MAX_WAITING = 2 ** 20
+
+/** How long the lines that wait hold up the end of the process, in milliseconds. */
+const FLUSH_MS = 500
+
+/** Lines that were dropped since the last one was written. */
+let dropped = 0
+
 /**
- * Writes one event to stderr as a line of JSON. Whoever calls it gives no token, no query and no body.
+ * Writes one event to stderr as a line of JSON. Whoever calls it gives no token, no query and no body. If the lines are
+ * not read as fast as they are written, some are dropped, and the log says how many.
  */
 export function log(event: string, fields: object): void {
-  process.stderr.write(`${JSON.stringify({ time: new Date().toISOString(), event, ...fields })}\n`)
+  const { stderr } = process
+  if (stderr.writableLength > MAX_WAITING) {
+    if (dropped++ === 0) stderr.once('drain', reportDropped)
+  } else {
+    stderr.write(`${JSON.stringify({ time: new Date().toISOString(), event, ...fields })}\n`)
+  }
+}
+
+function reportDropped(): void {
+  const lines = dropped
+  dropped = 0
+  log('dropped', { lines })
+}
+
+/** Settles once all lines are written, or have waited for long enough: whoever reads them may have stopped. */
+export async function flushLog(): Promise<void> {
+  const latest = performance.now() + FLUSH_MS
+  while (process.stderr.writableLength > 0 && performance.now() < latest) await setTimeout(10)
 }
 
 /**
