@@ -47,10 +47,21 @@ export class Program {
   readonly ended: Promise<number | NodeJS.Signals>
   url = ''
 
-  /** With an environment that holds nothing of the test's own. */
-  constructor(environment: Environment, args: readonly string[] = [], nodeArgs: readonly string[] = []) {
+  /**
+   * With an environment that holds nothing of the test's own.
+   * @param maxFiles how many files it may have open, where that is to be few
+   */
+  constructor(
+    environment: Environment,
+    args: readonly string[] = [],
+    nodeArgs: readonly string[] = [],
+    maxFiles?: number,
+  ) {
     const { PATH = '', NODE_V8_COVERAGE = '' } = process.env
-    this.child = spawn(process.execPath, [...process.execArgv, ...nodeArgs, 'src/server.ts', ...args], {
+    const node = [process.execPath, ...process.execArgv, ...nodeArgs, 'src/server.ts', ...args]
+    const limited = ['sh', '-c', 'ulimit -n "$0" && exec "$@"', String(maxFiles), ...node]
+    const [command, ...rest] = maxFiles === undefined ? node : limited
+    this.child = spawn(command!, rest, {
       cwd: ROOT,
       env: { PATH, NODE_V8_COVERAGE, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -93,8 +104,12 @@ export class Program {
 }
 
 /** Starts the program on a free port and waits until it serves. It ends with the test. */
-export async function startProgram(t: TestContext, environment: Environment = {}): Promise<Program> {
-  const program = new Program({ PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, ...environment })
+export async function startProgram(
+  t: TestContext,
+  environment: Environment = {},
+  maxFiles?: number,
+): Promise<Program> {
+  const program = new Program({ PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, ...environment }, [], [], maxFiles)
   t.after(() => program.end())
   const line = await program.stdout.find((line) => line.startsWith('plant-store listening on '))
   if (line === undefined) throw new Error(`The program did not start: ${program.stderr.all.join('\n')}`)

@@ -9,6 +9,7 @@ import { flushLog, log } from './log.ts'
 import { createPages } from './pages.ts'
 import { createReports } from './reports.ts'
 import { openStore } from './stores.ts'
+import { reportTurnedAway } from './turned-away.ts'
 import { SettingError } from './variables.ts'
 
 /**
@@ -37,6 +38,7 @@ export async function start(settings: Settings): Promise<void> {
   // Whoever reads the output may go: that must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   const url = await listen(http, settings)
+  reportTurnedAway(http.server)
   stopAtSignal(stopping, http, store, settings)
   log('start', { url, store: storeUrl.slice(0, storeUrl.indexOf(':')) })
   process.stdout.write(`plant-store listening on ${url}\n`)

@@ -1,0 +1,44 @@
+import { closeSync, openSync } from 'node:fs'
+import type { Server } from 'node:net'
+import { devNull } from 'node:os'
+import { log } from './log.ts'
+
+/** How often it is said that connections were turned away, in milliseconds. */
+const INTERVAL_MS = 1000
+
+/**
+ * Logs, at most once a second, that connections were closed as soon as they came: since there are as many as may be, or
+ * since the process has no descriptor left for one. Of the latter Node says nothing, so it is found out by opening a
+ * file, a second after a connection came and for as long as that fails.
+ */
+export function reportTurnedAway(server: Server): void {
+  let count = 0
+  let timer: NodeJS.Timeout | undefined
+
+  function report(): void {
+    timer = undefined
+    if (count > 0) log('connections-dropped', { count, max: server.maxConnections })
+    count = 0
+    const code = lackOfDescriptors()
+    if (code === undefined) return
+    log('descriptors-exhausted', { code })
+    reportSoon()
+  }
+  function reportSoon(): void {
+    timer ??= setTimeout(report, INTERVAL_MS).unref()
+  }
+  server.on('connection', reportSoon).on('drop', () => {
+    count++
+    reportSoon()
+  })
+}
+
+/** The code of the error that opening a file now gives: the limit of the process, or that of the system. */
+function lackOfDescriptors(): string | undefined {
+  try {
+    closeSync(openSync(devNull, 'r'))
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code
+  }
+}
