@@ -118,3 +118,12 @@ test('a drain loses no request, and ends with status 0, if clients keep coming',
   await load.ended
   assert.deepEqual(load.failures, [])
 })
+
+test('SIGUSR1 does not open the inspector', async (t) => {
+  const program = await startProgram(t)
+  program.child.kill('SIGUSR1')
+  assert.equal((await program.fetch('/plants')).status, 200)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+  assert.doesNotMatch(program.stderr.all.join('\n'), /Debugger/)
+})

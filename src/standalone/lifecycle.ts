@@ -17,6 +17,8 @@ import { SettingError } from './variables.ts'
  * @throws SettingError where the store cannot be opened, or the service cannot listen
  */
 export async function start(settings: Settings): Promise<void> {
+  // Node would open its inspector to every user of the machine; `node --inspect` still does.
+  process.on('SIGUSR1', () => undefined)
   const { storeUrl, storeTimeout, maxBodyBytes, maxLimit, accessLog } = settings
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile
