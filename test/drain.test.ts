@@ -90,6 +90,20 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
     assert.match(await connection.closed, CREATED)
     await drained
   })
+
+  test('until every client that comes again and again has a connection, and resets none', async (t) => {
+    const http = await serve(t, { drainTimeout: 2000 })
+    const { connection } = await http.accept()
+    connection.send(UNFINISHED)
+    const drained = http.drain()
+    async function comeAgain(): Promise<void> {
+      for (;;) assert.match(await (await http.connect()).send(LIST).closed, LAST_LIST)
+    }
+    await Promise.all(Array.from({ length: 8 }, () => assert.rejects(comeAgain(), { code: 'ECONNREFUSED' })))
+    connection.send('"id":1,"name":"Fern"}'.padEnd(99))
+    assert.match(await connection.closed, CREATED)
+    await drained
+  })
 })
 
 suite('at the end of its time a drain closes a connection', { timeout: 10_000 }, () => {

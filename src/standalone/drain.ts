@@ -4,50 +4,64 @@ import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { HttpError } from '../http/errors.ts'
+import type { Gate } from './gate.ts'
 import type { Connection } from './http-server.ts'
 import { refuse } from './refusal.ts'
 
 type Connections = ReadonlyMap<Duplex, Connection>
 
-/** How long no connection may have been open before the server stops listening, in milliseconds. */
+/** How long no connection may have been open, or have come or gone, before the server stops listening, in ms. */
 const QUIET_MS = 50
 
 /** A turn of the event loop that takes less has hardly done anything, in milliseconds. */
 const SHORT_TURN_MS = 0.1
 
-/** The parts of the time that a drain has: to wait for quiet, then for an empty turn; and when silent clients go. */
+/** The parts of the time that a drain has for each step at most, and after which silent clients go. */
 const WAIT_FOR_QUIET = 0.8
-const WAIT_FOR_EMPTY_TURN = 0.05
+const WAIT_FOR_PAUSE = 0.05
+const WAIT_FOR_EMPTY_TURN = 0.01
 const CLOSE_SILENT = 0.9
 
 /**
  * Closes the listening socket once clients have stopped to come, and settles when every connection has closed. If
  * clients never stop, it closes in time for what they have sent to be answered within `timeout`.
  */
-export async function closeServer(server: Server, connections: Connections, timeout: number): Promise<void> {
+export async function closeServer(
+  server: Server,
+  connections: Connections,
+  gate: Gate,
+  timeout: number,
+): Promise<void> {
   const startedAt = performance.now()
   const closed = once(server, 'close')
   await quiet(server, connections, WAIT_FOR_QUIET * timeout)
+  // Most clients come again when they are answered. Those that wait do not come while the socket closes.
+  gate.shut()
+  if (connections.size > 0) await quiet(server, connections, WAIT_FOR_PAUSE * timeout, true)
   // What a process closes first takes much longer to close, as the code is compiled then; clients come meanwhile.
   new NetServer().close()
   await emptyTurn(server, WAIT_FOR_EMPTY_TURN * timeout)
   // The close() of an HTTP server also stops to look for late requests, and some may still be arriving.
   NetServer.prototype.close.call(server)
+  gate.open()
   const left = startedAt + CLOSE_SILENT * timeout - performance.now()
   const timer = setTimeout(() => closeSilent(server, connections), left)
   await closed
   clearTimeout(timer)
 }
 
-/** Settles once no connection has been open for a while, and at the latest after `patience`, in milliseconds. */
-function quiet(server: Server, connections: Connections, patience: number): Promise<void> {
+/**
+ * Settles once no connection has come or gone for a while and none is open, or `mayBeOpen`; at the latest after
+ * `patience`, in milliseconds.
+ */
+function quiet(server: Server, connections: Connections, patience: number, mayBeOpen = false): Promise<void> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined
     const latest = setTimeout(settle, patience)
 
     function look(): void {
       clearTimeout(timer)
-      if (connections.size === 0) timer = setTimeout(settle, QUIET_MS)
+      if (mayBeOpen || connections.size === 0) timer = setTimeout(settle, QUIET_MS)
     }
     function onConnection(socket: Duplex): void {
       look()

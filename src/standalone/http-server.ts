@@ -7,6 +7,7 @@ import { errorAnswer, respond } from '../http/respond.ts'
 import { inTurn, isHeldBack } from '../http/turn.ts'
 import type { Settings } from './config.ts'
 import { closeServer } from './drain.ts'
+import { createGate } from './gate.ts'
 import { closeGently, isTimeout, refuse, toHttpError } from './refusal.ts'
 import { readInSlices } from './slices.ts'
 import { cutStalled } from './stall.ts'
@@ -45,6 +46,7 @@ export interface Connection {
 /** Makes a server that hands its requests to `listener`, those of a connection one after another. */
 export function createHttpServer(listener: RequestListener, limits: Limits): HttpServer {
   const connections = new Map<Duplex, Connection>()
+  const gate = createGate(listener)
   let isDraining = false
 
   const server = createServer({
@@ -69,14 +71,14 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     socket.once('close', () => connections.delete(socket))
   })
 
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, listener))
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, gate.listener))
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // The service begins to read a body once it has checked all that can be checked before. After a refusal
     // it reads too, to throw away what a client sends that did not wait.
     request.once('resume', () => {
       if (!response.headersSent) response.writeContinue()
     })
-    receive(request, response, listener)
+    receive(request, response, gate.listener)
   })
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     receive(request, response, () => refuseRequest(request, response, new HttpError('expectationFailed')))
@@ -134,7 +136,7 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
       for (const { latest } of connections.values()) {
         if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
-      await closeServer(server, connections, limits.drainTimeout)
+      await closeServer(server, connections, gate, limits.drainTimeout)
     },
   }
 }
