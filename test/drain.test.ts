@@ -16,8 +16,10 @@ const CREATED = /^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*{"name":"Fer
 const LAST_LIST = /HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/
 
 /** What a client sees if its request has not come by the end of the drain. */
-const LATE =
-  /HTTP\/1\.1 408 Request Timeout\r\n[^]*Connection: close\r\n\r\n{"error":40800,"message":"The request did not arrive in time."}$/
+const LATE = new RegExp(
+  'HTTP/1\\.1 408 Request Timeout\\r\\n[^]*Connection: close\\r\\n\\r\\n' +
+    '{"error":40800,"message":"The request did not arrive in time."}$',
+)
 
 interface TestServer extends HttpServer {
   connect(): Promise<RawConnection>
