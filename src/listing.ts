@@ -1,10 +1,12 @@
 import { andThen } from './deadline.ts'
 import type { ListQuery } from './http/list-query.ts'
 import { encodePlant, type NewPlant } from './plant.ts'
-import { MAX_PAGE, type Page } from './store.ts'
+import { MAX_PAGE, MAX_PAGE_BYTES, type Page } from './store.ts'
 
 /** Reads one page of an owner's plants. */
-export type ReadPage = (page: Page) => readonly NewPlant[] | Promise<readonly NewPlant[]>
+export type ReadPage = (page: Page) => Plants | Promise<Plants>
+
+type Plants = readonly NewPlant[]
 
 /** A list of plants as it is answered. */
 export interface Listing {
@@ -14,38 +16,44 @@ export interface Listing {
   readonly cursor: bigint | undefined
 }
 
+/** A piece of a list ends with the plant that makes it this long. */
+const PIECE_BYTES = 65_536
+
 /**
- * Lists plants. At most a few pages are in memory at once, however long the list is.
+ * Lists plants. A page or two and a piece of text are in memory at once, however long the list is and however large its
+ * plants are.
  */
 export function listPlants(readPage: ReadPage, query: ListQuery): Listing | Promise<Listing> {
   const { limit, after } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
 
   // One plant more than wanted shows whether the limit cuts the list short.
-  return andThen(readPage({ limit: Math.min(limit + 1, MAX_PAGE), after }), (page) => {
-    if (page.length > limit) return { body: `[${encodePlants(page, limit)}]`, cursor: page[limit - 1]!.id }
-    if (page.length < MAX_PAGE) return { body: `[${encodePlants(page)}]`, cursor: undefined }
+  const asked = Math.min(limit + 1, MAX_PAGE)
+  return andThen(readPage({ limit: asked, maxBytes: MAX_PAGE_BYTES, after }), (page) => {
+    if (page.length > limit) return { body: encodeCut(page, limit), cursor: page[limit - 1]!.id }
+    const body = page.length < asked ? encodeWhole(page, page.length) : undefined
+    if (body !== undefined) return { body, cursor: undefined }
 
     if (limit === Infinity) return { body: encodePages(allPages(readPage, page)), cursor: undefined }
-    if (limit > MAX_PAGE) return listSurveyed(readPage, page, query)
+    if (page.length < limit) return listSurveyed(readPage, page, query)
     const last = page.at(-1)!.id
-    return andThen(readPage({ limit: 1, after: last }), (following) => {
-      return { body: `[${encodePlants(page)}]`, cursor: following.length === 0 ? undefined : last }
+    return andThen(readPage({ limit: 1, maxBytes: MAX_PAGE_BYTES, after: last }), (following) => {
+      return { body: encodeCut(page, limit), cursor: following.length === 0 ? undefined : last }
     })
   })
 }
 
-async function* allPages(readPage: ReadPage, first: readonly NewPlant[]): AsyncGenerator<readonly NewPlant[]> {
-  let page = first
+/** A page that is not the last, and all that follow. */
+async function* allPages(readPage: ReadPage, page: Plants): AsyncGenerator<Plants> {
   yield page
-  while (page.length === MAX_PAGE) {
-    page = await readPage({ limit: MAX_PAGE, after: page.at(-1)!.id })
+  do {
+    page = await readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after: page.at(-1)!.id })
     yield page
-  }
+  } while (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined)
 }
 
-async function listSurveyed(readPage: ReadPage, first: readonly NewPlant[], query: ListQuery): Promise<Listing> {
-  const { ids, cursor } = await surveyPlants(readPage, first, query.limit)
+async function listSurveyed(readPage: ReadPage, first: Plants, query: ListQuery): Promise<Listing> {
+  const { ids, cursor } = await surveyPlants(allPages(readPage, first), query.limit)
   return { body: encodePages(surveyedPages(readPage, ids, query.after)), cursor }
 }
 
@@ -59,11 +67,11 @@ interface Survey {
  * Finds which plants a long list with a limit holds. The header of the answer says where the next list begins, so that
  * must be known before the first plant is sent; 8 bytes a plant are what it takes to know it without keeping the plants.
  */
-async function surveyPlants(readPage: ReadPage, first: readonly NewPlant[], limit: number): Promise<Survey> {
+async function surveyPlants(pages: AsyncIterable<Plants>, limit: number): Promise<Survey> {
   const ids: BigInt64Array[] = []
   let count = 0
   let cursor: bigint | undefined
-  for await (const page of allPages(readPage, first)) {
+  for await (const page of pages) {
     const shown = page.slice(0, limit - count)
     if (shown.length > 0) {
       ids.push(BigInt64Array.from(shown, ({ id }) => id))
@@ -83,34 +91,52 @@ async function* surveyedPages(
   readPage: ReadPage,
   ids: readonly BigInt64Array[],
   from: bigint | undefined,
-): AsyncGenerator<readonly NewPlant[]> {
+): AsyncGenerator<Plants> {
   let after = from
   for (const surveyed of ids) {
     const wanted = new Set(surveyed)
     const last = surveyed.at(-1)!
-    let page: readonly NewPlant[]
     do {
-      page = await readPage({ limit: MAX_PAGE, after })
+      const page = await readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
+      if (page.length === 0) return
       yield page.filter(({ id }) => wanted.has(id))
-      after = page.at(-1)?.id
-    } while (page.length === MAX_PAGE && after! < last)
+      after = page.at(-1)!.id
+    } while (after < last)
     after = last
   }
 }
 
-async function* encodePages(pages: AsyncIterable<readonly NewPlant[]>): AsyncGenerator<string> {
-  let opening = '['
+async function* encodePages(pages: AsyncIterable<Plants> | Iterable<Plants>): AsyncGenerator<string> {
+  let text = '['
+  let separator = ''
   for await (const page of pages) {
-    if (page.length === 0) continue
-    yield opening + encodePlants(page)
-    opening = ','
+    for (const plant of page) {
+      text += separator + encodePlant(plant)
+      separator = ','
+      if (text.length < PIECE_BYTES) continue
+      yield text
+      text = ''
+    }
+    if (text !== '') yield text
+    text = ''
   }
-  yield opening === '[' ? '[]' : ']'
+  yield `${text}]`
 }
 
-/** A loop: on a page of ten, `map` and `join` cost half as much again. */
-function encodePlants(page: readonly NewPlant[], count: number = page.length): string {
-  let text = ''
-  for (let i = 0; i < count; i++) text += i === 0 ? encodePlant(page[i]!) : `,${encodePlant(page[i]!)}`
-  return text
+/** The list of a page's first plants, piece by piece if it is long: a store may make a page of any size. */
+function encodeCut(page: Plants, count: number): Listing['body'] {
+  return encodeWhole(page, count) ?? encodePages([page.slice(0, count)])
+}
+
+/**
+ * The list of a page's first plants, or undefined if its text is `MAX_PAGE_BYTES` long or longer.
+ *
+ * A loop: on a page of ten, `map` and `join` cost half as much again.
+ */
+function encodeWhole(page: Plants, count: number): string | undefined {
+  let text = '['
+  for (let i = 0; i < count && text.length < MAX_PAGE_BYTES; i++) {
+    text += i === 0 ? encodePlant(page[i]!) : `,${encodePlant(page[i]!)}`
+  }
+  return text.length < MAX_PAGE_BYTES ? `${text}]` : undefined
 }

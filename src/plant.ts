@@ -54,6 +54,20 @@ export function encodePlant(plant: NewPlant): string {
   return encodeUtf8(`{"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
 }
 
+/** @returns how many bytes of UTF-8 a plant's name and tag are, by its JSON text as {@link encodePlant} makes it */
+export function countTextBytes(json: string): number {
+  // A quote within a name stands behind a backslash, so this is none of it.
+  const hasTag = json.includes('","tag":"')
+  let bytes = json.length - (hasTag ? '{"name":"","tag":""}' : '{"name":""}').length
+  const firstEscape = json.indexOf('\\')
+  if (firstEscape === -1) return bytes
+  for (let at = firstEscape, length; at < json.length; at += length) {
+    length = json[at] !== '\\' ? 1 : json[at + 1] === 'u' ? 6 : 2
+    bytes -= length - 1
+  }
+  return bytes
+}
+
 /** Characters that JSON takes as they are: ASCII without control characters, `"` and `\`. */
 const PLAIN = /^[ !#-[\]-~]*$/
 

@@ -16,7 +16,12 @@ export interface Store {
    */
   create(owner: string, plant: NewPlant): boolean | Promise<boolean>
 
-  /** Plants of the owner with an id greater than `after`, ascending by id, at most `limit`. */
+  /**
+   * Plants of the owner with an id greater than `after`, ascending by id, at most `limit`. May stop earlier once their
+   * names and tags come to `maxBytes`, and then with at least one plant.
+   *
+   * A page that is shorter than `limit`, and whose JSON text is shorter than `maxBytes`, is taken for the last one.
+   */
   list(owner: string, page: Page): readonly NewPlant[] | Promise<readonly NewPlant[]>
 
   /**
@@ -36,12 +41,23 @@ export interface Store {
 export interface Page {
   /** At most this many plants: 1 to {@link MAX_PAGE}. */
   readonly limit: number
+  /**
+   * The store may stop after the plant with which the names and tags of the page come to this many bytes of UTF-8; a
+   * whole number of at least 1. A store that ignores it still works, but its lists may take more memory.
+   */
+  readonly maxBytes: number
   /** Only plants whose id is greater; all from the lowest on where absent. */
   readonly after?: bigint | undefined
 }
 
 /** The most plants that a store is asked for at once. Longer lists are read page by page. */
 export const MAX_PAGE = 1000
+
+/**
+ * The `maxBytes` that a store is asked for. What JSON adds can make six times as much of it (RFC 8259 section 7), and
+ * the last plant of a page may be as large as a body: with both a list still takes less than 2 MiB.
+ */
+export const MAX_PAGE_BYTES = 131_072
 
 /**
  * Thrown by a store that cannot serve now, where trying again may help. The client is answered 503 with

@@ -103,7 +103,7 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
     },
     async leave({ tag }) {
       visits.delete(tag)
-      const plants = await memory.list(`fuzz-${tag}`, { limit: MAX_PAGE })
+      const plants = await memory.list(`fuzz-${tag}`, { limit: MAX_PAGE, maxBytes: Infinity })
       for (const { id } of plants) await memory.delete(`fuzz-${tag}`, id)
       return plants.map(({ id, name, tag: kind }) => JSON.stringify([String(id), name, kind]))
     },

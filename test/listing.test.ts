@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { suite, test } from 'node:test'
 import { memoryStore, type NewPlant, type Store } from '../src/index.ts'
+import { follow as followLinks } from './follow.ts'
 import { heapUsed } from './heap.ts'
 import { bearer, get, open, portOf, send, servePlants } from './service.ts'
 
@@ -21,17 +21,9 @@ function idsOf(body: string): readonly number[] {
   return (JSON.parse(body) as { name: string }[]).map(({ name }) => Number(name))
 }
 
-/** Follows the links from a path to the last list. */
-async function follow(server: Server, path: string, between: () => void = () => undefined): Promise<readonly number[][]> {
-  const lists: number[][] = []
-  for (let next: string | undefined = path; next !== undefined; ) {
-    const { headers, body } = await send(server, get('ada', next))
-    lists.push([...idsOf(body)])
-    const link = /^<(.+)>; rel="next"$/.exec(headers['link'] ?? '')?.[1]
-    next = link === undefined ? undefined : new URL(link, 'http://host/plants').href.slice('http://host'.length)
-    between()
-  }
-  return lists
+/** The ids of the lists from a path on, as the links lead from one to the next. */
+async function follow(...path: Parameters<typeof followLinks>): Promise<readonly (readonly number[])[]> {
+  return (await followLinks(...path)).map(idsOf)
 }
 
 suite('a list without a limit', () => {

@@ -68,7 +68,7 @@ suite('the package', () => {
        }`,
     )
     assert.deepEqual(stdout.trim().split('\n'), [
-      'MAX_PAGE,StoreUnavailableError,createPlantStore,memoryStore,openapi',
+      'MAX_PAGE,MAX_PAGE_BYTES,StoreUnavailableError,createPlantStore,memoryStore,openapi',
       'sqliteStore',
       'postgresStore,schema',
       'storeConformance',

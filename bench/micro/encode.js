@@ -1,5 +1,6 @@
 // Making the text of a page out of plants that keep theirs, against JSON.stringify of plain objects.
 import { encodePlant } from '../../dist/plant.js'
+import { MAX_PAGE_BYTES } from '../../dist/store.js'
 import { memoryStore } from '../../dist/stores/memory.js'
 import { compare } from './compare.ts'
 
@@ -11,7 +12,7 @@ for (const length of [10, 100, 999]) {
     plants.push(plant)
     store.create('bench', { id: BigInt(n), ...plant })
   }
-  const page = store.list('bench', { limit: 1000 })
+  const page = store.list('bench', { limit: 1000, maxBytes: MAX_PAGE_BYTES })
   const encodeList = () => `[${page.map(encodePlant).join()}]`
   if (encodeList() !== JSON.stringify(plants)) throw new Error('the two texts differ')
 

@@ -1,8 +1,10 @@
 // The memory store by its size: what a page and a create cost must not grow with it.
+import { MAX_PAGE_BYTES } from '../../dist/store.js'
 import { memoryStore } from '../../dist/stores/memory.js'
 import { compare, print } from './compare.ts'
 
 const OWNER = 'bench'
+const PAGE = { limit: 100, maxBytes: MAX_PAGE_BYTES }
 const SIZES = [1e3, 1e4, 1e5, 1e6]
 
 /** Each of 2^29 ids once, in no order: an odd factor permutes the residues. */
@@ -32,13 +34,13 @@ for (const [state, make, highest] of [
   const anywhere = {}
   for (const size of SIZES) {
     const store = make(size)
-    first[`${size} plants`] = () => store.list(OWNER, { limit: 100 })
+    first[`${size} plants`] = () => store.list(OWNER, PAGE)
     if (highest === undefined) continue
     // From places all over the store, though not so near its end that the page is short.
     const step = (highest(size) * 0.85) / 1021
     const cursors = Array.from({ length: 1021 }, (_, n) => BigInt(Math.floor(step * n)))
     let turn = 0
-    anywhere[`${size} plants`] = () => store.list(OWNER, { limit: 100, after: cursors[(turn = (turn + 367) % 1021)] })
+    anywhere[`${size} plants`] = () => store.list(OWNER, { ...PAGE, after: cursors[(turn = (turn + 367) % 1021)] })
   }
   compare(`the first page of 100, ${state}`, first)
   if (highest !== undefined) compare(`a page of 100 from anywhere, ${state}`, anywhere)

@@ -5,7 +5,7 @@ import {
   AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS,
 } from './conformance/awkward-values.ts'
 import { compareWithMap } from './conformance/compare-with-map.ts'
-import { assertKept, assertList, atOnce, createAll, plantsOf } from './conformance/steps.ts'
+import { assertKept, assertList, assertPages, atOnce, createAll, plantsOf } from './conformance/steps.ts'
 
 /** What {@link storeConformance} needs. */
 export interface ConformanceOptions {
@@ -121,6 +121,18 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
     await atOnce(plants.map((plant) => () => store.create('owner', plant)))
     for (const limit of [1, 2, MAX_PAGE - 1, MAX_PAGE]) {
       await assertList(store, 'owner', plants.slice(0, limit), { limit })
+    }
+  },
+
+  async 'ends a page before its limit only once names and tags come to maxBytes'(store) {
+    const texts = ['fern', '楓'.repeat(20), '\n'.repeat(60), '"'.repeat(60), 'x'.repeat(3000)]
+    const plants = Array.from({ length: 50 }, (_, i) => {
+      const [name, tag] = [texts[i % 5]!, texts[(i * 3) % 7]]
+      return { id: BigInt(i), name, tag }
+    })
+    await createAll(store, 'owner', plants)
+    for (const limit of [7, MAX_PAGE]) {
+      for (const maxBytes of [1, 60, 500, 5000]) await assertPages(store, 'owner', plants, { limit, maxBytes })
     }
   },
 

@@ -1,5 +1,6 @@
-import { EncodedPlant } from '../plant.ts'
+import type { EncodedPlant } from '../plant.ts'
 import type { Page } from '../store.ts'
+import { PageBuilder } from './page-builder.ts'
 
 /**
  * A block that comes to this many entries is split. Of 64 to 1,024, pages and creates at 1,000,000 plants
@@ -40,9 +41,9 @@ export class PlantTree {
   }
 
   list(page: Page): EncodedPlant[] {
-    const plants: EncodedPlant[] = []
-    this.#root.collect(plants, page.limit, page.after)
-    return plants
+    const builder = new PageBuilder(page)
+    this.#root.collect(builder, page.after)
+    return builder.plants
   }
 }
 
@@ -50,8 +51,11 @@ export class PlantTree {
 interface Node extends Block<unknown> {
   add(id: bigint, text: string): boolean
   delete(id: bigint): boolean
-  /** Appends plants with an id greater than `after` until there are `limit`. */
-  collect(plants: EncodedPlant[], limit: number, after: bigint | undefined): void
+  /**
+   * Adds plants with an id greater than `after` to a page.
+   * @returns whether the page takes more
+   */
+  collect(page: PageBuilder, after: bigint | undefined): boolean
   /** Moves the entries from `at` on to a new node. */
   split(at: number): Node
 }
@@ -138,10 +142,11 @@ class Leaf extends Block<string> implements Node {
     return true
   }
 
-  collect(plants: EncodedPlant[], limit: number, after: bigint | undefined): void {
-    const start = after === undefined ? 0 : this.rank(after)
-    const end = Math.min(this.size, start + limit - plants.length)
-    for (let at = start; at < end; at++) plants.push(new EncodedPlant(idAt(this.ids, at), this.entry(at)))
+  collect(page: PageBuilder, after: bigint | undefined): boolean {
+    for (let at = after === undefined ? 0 : this.rank(after); at < this.size; at++) {
+      if (!page.add(idAt(this.ids, at), this.entry(at))) return false
+    }
+    return true
   }
 
   split(at: number): Leaf {
@@ -175,10 +180,11 @@ class Branch extends Block<Node> implements Node {
     return true
   }
 
-  collect(plants: EncodedPlant[], limit: number, after: bigint | undefined): void {
+  collect(page: PageBuilder, after: bigint | undefined): boolean {
     let at = after === undefined ? 0 : this.#childOf(after)
-    this.entry(at).collect(plants, limit, after)
-    while (plants.length < limit && ++at < this.size) this.entry(at).collect(plants, limit, undefined)
+    let takesMore = this.entry(at).collect(page, after)
+    while (takesMore && ++at < this.size) takesMore = this.entry(at).collect(page, undefined)
+    return takesMore
   }
 
   split(at: number): Branch {

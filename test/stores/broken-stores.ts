@@ -60,6 +60,21 @@ function listing(change: (list: (page: Page) => readonly NewPlant[], page: Page)
   }
 }
 
+/** Changes how many plants of a list make a page. */
+function cutting(countOf: (plants: readonly NewPlant[], maxBytes: number) => number): new () => Store {
+  return listing((list, page) => list(page).slice(0, countOf(list(page), page.maxBytes)))
+}
+
+/** How many plants there are before the one with which they are longer than `maxBytes`. */
+function countUpTo(plants: readonly NewPlant[], maxBytes: number, bytesOf = textBytes): number {
+  let bytes = 0
+  return plants.filter((plant) => (bytes += bytesOf(plant)) <= maxBytes).length
+}
+
+function textBytes({ name, tag = '' }: NewPlant): number {
+  return Buffer.byteLength(name + tag)
+}
+
 /** Changes how owner and id make a key. */
 function keyedBy(key: (owner: string, id: bigint) => string): new () => Store {
   return class extends SortingStore {
@@ -112,7 +127,7 @@ export const brokenStores: readonly { breaks: string, Store: new () => Store, fa
   },
   {
     breaks: 'takes after 0 for none',
-    Store: listing((list, { limit, after }) => list(after ? { limit, after } : { limit })),
+    Store: listing((list, { limit, maxBytes, after }) => list(after ? { limit, maxBytes, after } : { limit, maxBytes })),
     fails: 'lists only ids greater than after',
   },
   {
@@ -126,13 +141,30 @@ export const brokenStores: readonly { breaks: string, Store: new () => Store, fa
     fails: 'lists at most as many plants as the limit says',
   },
   {
+    breaks: 'ends a page before the plant that would make it longer than maxBytes',
+    Store: cutting((plants, maxBytes) => Math.max(1, countUpTo(plants, maxBytes))),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+  },
+  {
+    breaks: 'lists nothing where the next plant is longer than maxBytes',
+    Store: cutting((plants, maxBytes) => plants.slice(0, 1).some((plant) => textBytes(plant) > maxBytes) ? 0 : 1000),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+  },
+  {
+    breaks: 'counts what JSON adds to names and tags',
+    Store: cutting((plants, maxBytes) => {
+      return 1 + countUpTo(plants, maxBytes, ({ name, tag }) => JSON.stringify({ name, tag }).length)
+    }),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+  },
+  {
     breaks: 'turns pages by counting',
     Store: class extends SortingStore {
       #listed = 0
 
       override list(owner: string, { limit, after }: Page): readonly NewPlant[] {
         this.#listed = after === undefined || after < 0n ? 0 : this.#listed
-        const page = super.list(owner, { limit: Infinity }).slice(this.#listed, this.#listed + limit)
+        const page = super.list(owner, { limit: Infinity, maxBytes: Infinity }).slice(this.#listed, this.#listed + limit)
         this.#listed += page.length
         return page
       }

@@ -2,16 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { Store } from '../../src/store.ts'
+import { MAX_PAGE_BYTES, type Store } from '../../src/store.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { exactPages } from './exact-pages.ts'
 
 storeConformance({ test, create: memoryStore })
+exactPages(test, memoryStore)
 
 test('answers without a promise', () => {
   const store = memoryStore()
   assert.equal(store.create('demo', { id: 1n, name: 'Fern' }), true)
-  assert.ok(Array.isArray(store.list('demo', { limit: 1 })))
+  assert.ok(Array.isArray(store.list('demo', { limit: 1, maxBytes: MAX_PAGE_BYTES })))
   assert.equal(store.delete('demo', 1n), true)
 })
 
@@ -36,7 +38,7 @@ test('takes at most 120 bytes a plant, and gives them back', () => {
   for (let i = 0; i < 100_000; i++) if (i % 50 !== 0) assert.equal(store.delete('demo', BigInt(i)), true)
   const sparse = usedMemory() - before
   assert.ok(sparse < 2000 * 500, `2,000 plants of them take ${sparse} bytes`)
-  assert.equal((store.list('demo', { limit: 1000 }) as unknown[]).length, 1000)
+  assert.equal((store.list('demo', { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as unknown[]).length, 1000)
 })
 
 test('keeps nothing of an owner whose last plant is deleted', () => {
@@ -46,7 +48,7 @@ test('keeps nothing of an owner whose last plant is deleted', () => {
   for (let i = 0; i < 20_000; i++) assert.equal(store.delete(`owner ${i}`, 1n), true)
   const left = usedMemory() - before
   assert.ok(left < 20_000 * 100, `20,000 owners leave ${left} bytes`)
-  assert.deepEqual(store.list('owner 1', { limit: 1 }), [])
+  assert.deepEqual(store.list('owner 1', { limit: 1, maxBytes: MAX_PAGE_BYTES }), [])
 })
 
 function storeOf(count: number): Store {
@@ -61,7 +63,7 @@ function storeOf(count: number): Store {
 /** Processor time of 3,000 pages, in microseconds. */
 function timeOfPages(store: Store): number {
   const before = process.cpuUsage()
-  for (let i = 0; i < 3000; i++) void store.list('demo', { limit: 10 })
+  for (let i = 0; i < 3000; i++) void store.list('demo', { limit: 10, maxBytes: MAX_PAGE_BYTES })
   return process.cpuUsage(before).user
 }
 

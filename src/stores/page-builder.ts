@@ -1,0 +1,35 @@
+import { countTextBytes, EncodedPlant } from '../plant.ts'
+import type { Page } from '../store.ts'
+
+/** Collects the plants of a page, until they are as many as were asked for or their names and tags come to `maxBytes`. */
+export class PageBuilder {
+  readonly plants: EncodedPlant[] = []
+  readonly #limit: number
+  readonly #maxBytes: number
+  /** The bytes of the names and tags of the plants that were counted, and of the JSON text of the others. */
+  #bytes = 0
+  /** How many plants were counted, from the first on. */
+  #counted = 0
+
+  constructor({ limit, maxBytes }: Page) {
+    this.#limit = limit
+    this.#maxBytes = maxBytes
+  }
+
+  /** @returns whether the page takes more plants after this one */
+  add(id: bigint, json: string): boolean {
+    this.#bytes += json.length
+    return this.plants.push(new EncodedPlant(id, json)) < this.#limit && !this.isHeavy
+  }
+
+  /** Whether names and tags have come to `maxBytes`. They are counted only once their JSON text has: on most pages never. */
+  get isHeavy(): boolean {
+    if (this.#bytes >= this.#maxBytes) this.#count()
+    return this.#bytes >= this.#maxBytes
+  }
+
+  #count(): void {
+    for (const { json } of this.plants.slice(this.#counted)) this.#bytes += countTextBytes(json) - json.length
+    this.#counted = this.plants.length
+  }
+}
