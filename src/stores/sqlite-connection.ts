@@ -14,10 +14,16 @@ export interface SqliteHandle {
 export interface SqliteStatement {
   run(...values: SqliteValue[]): { readonly changes: number | bigint }
   all(...values: SqliteValue[]): unknown[]
+  /** Gives rows one by one. Without it, all rows that a page may have are read before it is cut. */
+  iterate?(...values: SqliteValue[]): Iterable<unknown>
   /** How `node:sqlite` is asked for integers as bigint. */
   setReadBigInts?(enabled: boolean): unknown
   /** How better-sqlite3 is asked for integers as bigint. */
   safeIntegers?(enabled: boolean): unknown
+  /** How `node:sqlite` is asked for rows as arrays. */
+  setReturnArrays?(enabled: boolean): unknown
+  /** How better-sqlite3 is asked for rows as arrays. */
+  raw?(enabled: boolean): unknown
 }
 
 /** What is bound to a statement; not `undefined`, which binds differently from version to version. */
@@ -84,6 +90,17 @@ export class SqliteConnection {
     statement.setReadBigInts?.(true)
     statement.safeIntegers?.(true)
     return statement
+  }
+
+  /**
+   * A query that reads its rows as they are taken, as arrays of their columns if the driver can: it makes them in half
+   * the time. A loop over them ends the read when it is left; else the log could not be emptied.
+   */
+  prepareQuery(sql: string): (...values: SqliteValue[]) => Iterable<unknown> {
+    const statement = this.prepare(sql)
+    statement.setReturnArrays?.(true)
+    statement.raw?.(true)
+    return (...values) => statement.iterate?.(...values) ?? statement.all(...values)
   }
 
   /** Does the work in a transaction that has the write lock from the start, so that only BEGIN can find it taken. */

@@ -1,7 +1,8 @@
-import { EncodedPlant, type NewPlant } from '../plant.ts'
+import type { NewPlant } from '../plant.ts'
 import type { Page, Store } from '../store.ts'
 import { encodeUtf8 } from '../utf8.ts'
 import { Batcher } from './batch.ts'
+import { PageBuilder } from './page-builder.ts'
 import { isBusy, SqliteConnection } from './sqlite-connection.ts'
 import type { SqliteHandle } from './sqlite-connection.ts'
 
@@ -23,7 +24,7 @@ type Write = () => boolean
 
 /** Has SQLite make the JSON text that is answered: a page takes three quarters of the time of encoding it here. */
 const SELECT = `
-  SELECT id, iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)) AS json
+  SELECT id, iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag))
   FROM plants WHERE owner = ?`
 
 /**
@@ -45,8 +46,8 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
   const connection = new SqliteConnection(source, busyTimeoutMs)
   const insert = connection.prepare('INSERT INTO plants VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
-  const first = connection.prepare(`${SELECT} ORDER BY id LIMIT ?`)
-  const next = connection.prepare(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
+  const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
+  const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
   const probe = connection.prepare('SELECT 1 FROM plants LIMIT 1')
 
   const writes = new Batcher<Write, boolean>((group) => commit(connection, group), {
@@ -60,10 +61,15 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
       return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0)
     },
 
-    list(owner: string, { limit, after }: Page): Promise<NewPlant[]> {
+    list(owner: string, page: Page): Promise<NewPlant[]> {
       return connection.whenFree(() => {
-        const rows = after === undefined ? first.all(owner, limit) : next.all(owner, after, limit)
-        return (rows as Pick<EncodedPlant, 'id' | 'json'>[]).map(({ id, json }) => new EncodedPlant(id, encodeUtf8(json)))
+        const { limit, after } = page
+        const builder = new PageBuilder(page)
+        for (const row of after === undefined ? readFirst(owner, limit) : readNext(owner, after, limit)) {
+          const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
+          if (!builder.add(id, encodeUtf8(json))) break
+        }
+        return builder.plants
       })
     },
 

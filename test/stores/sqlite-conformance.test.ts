@@ -3,9 +3,11 @@ import { createRequire, isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { after, test } from 'node:test'
+import { after, suite, test } from 'node:test'
 import { storeConformance } from '../../src/stores/conformance.ts'
+import type { Store } from '../../src/store.ts'
 import { sqliteStore, type SqliteHandle } from '../../src/stores/sqlite.ts'
+import { exactPages } from './exact-pages.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
 const handles: SqliteHandle[] = []
@@ -18,10 +20,7 @@ let files = 0
 const newPath = (): string => join(directory, `${++files}.db`)
 
 if (isBuiltin('node:sqlite')) {
-  storeConformance({
-    test: (name, run) => test(`a path: ${name}`, run),
-    create: () => sqliteStore(newPath()),
-  })
+  suite('a path', () => keepsContract(() => sqliteStore(newPath())))
 } else {
   test('a path keeps the contract', { skip: `Node.js ${process.version} has no node:sqlite` })
 }
@@ -31,14 +30,16 @@ const Database = findBetterSqlite3()
 if (Database === undefined) {
   test('a handle of better-sqlite3 keeps the contract', { skip: 'better-sqlite3 is not installed' })
 } else {
-  storeConformance({
-    test: (name, run) => test(`a handle of better-sqlite3: ${name}`, run),
-    create: () => {
-      const handle = new Database(newPath())
-      handles.push(handle)
-      return sqliteStore(handle)
-    },
-  })
+  suite('a handle of better-sqlite3', () => keepsContract(() => {
+    const handle = new Database(newPath())
+    handles.push(handle)
+    return sqliteStore(handle)
+  }))
+}
+
+function keepsContract(create: () => Store): void {
+  storeConformance({ test, create })
+  exactPages(test, create)
 }
 
 function findBetterSqlite3(): (new (path: string) => SqliteHandle) | undefined {
