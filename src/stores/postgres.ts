@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withDeadline } from '../deadline.ts'
-import { EncodedPlant, encodePlant, type NewPlant } from '../plant.ts'
+import type { NewPlant } from '../plant.ts'
 import { StoreUnavailableError } from '../store.ts'
 import type { Page, Store } from '../store.ts'
 import { Batcher } from './batch.ts'
 import type { Run } from './batch.ts'
 import { isConflict, isNameTaken, isRefusedValue, isTransient } from './postgres-failure.ts'
-import {
-  CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, LIST_AFTER, LIST_FIRST, PING, schema,
-} from './postgres-statements.ts'
+import { createPageReader } from './postgres-list.ts'
+import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, PING, schema } from './postgres-statements.ts'
 import type { Statement } from './postgres-statements.ts'
 import { SharedReads } from './shared-reads.ts'
 
@@ -70,8 +69,6 @@ export interface PostgresStore extends Store {
   /** Makes the table of {@link schema} where there is none; any number of processes may do so at once. */
   migrate(): Promise<void>
 }
-
-type PlantRow = readonly [id: string, name: string, tag: string | null]
 
 /** A create or delete that waits for its statement. */
 interface Operation {
@@ -152,6 +149,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     owner, String(id), plant.name, plant.tag ?? null,
   ])
   const deletes = batch(DELETE_ONE, DELETE_MANY, ({ owner, id }) => [owner, String(id)])
+  const readPage = createPageReader(send)
   const lists = new SharedReads<readonly NewPlant[]>()
 
   return {
@@ -159,13 +157,8 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       return creates.add({ owner, id: plant.id, plant, expiry: performance.now() + timeoutMs })
     },
 
-    list(owner, { limit, after }) {
-      return lists.read(`${limit} ${after} ${owner}`, async () => {
-        const { rows } = after === undefined
-          ? await send(LIST_FIRST, [owner, limit])
-          : await send(LIST_AFTER, [owner, String(after), limit])
-        return (rows as readonly PlantRow[]).map(readPlant)
-      })
+    list(owner, page) {
+      return lists.read(`${page.limit} ${page.maxBytes} ${page.after} ${owner}`, () => readPage(owner, page))
     },
 
     delete(owner, id) {
@@ -230,10 +223,4 @@ function dividing<T extends Operation>(carryOut: (group: readonly T[]) => Promis
       return group.map(() => ({ status: 'rejected', reason }))
     }
   }
-}
-
-// Encoded here, so that the requests that share a page need not each do so.
-function readPlant([text, name, tag]: PlantRow): NewPlant {
-  const id = BigInt(text)
-  return new EncodedPlant(id, encodePlant(tag === null ? { id, name } : { id, name, tag }))
 }

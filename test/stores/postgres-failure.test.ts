@@ -3,7 +3,7 @@ import { after, before, beforeEach, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolConfig } from 'pg'
 import type { NewPlant } from '../../src/plant.ts'
-import { StoreUnavailableError } from '../../src/store.ts'
+import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../src/store.ts'
 import { postgresStore, type PostgresStore, type Queryable } from '../../src/stores/postgres.ts'
 import { needsServer, openDatabase, type TestDatabase } from '../postgres-server.ts'
 import { openTcpProxy, type TcpProxy } from '../tcp-proxy.ts'
@@ -201,7 +201,8 @@ test('lets an error of the code through as it is', async () => {
 
 /** What one call of each kind is rejected with; undefined where it is not. */
 async function failuresOf(store: PostgresStore): Promise<unknown[]> {
-  const calls = [store.create('ann', fern), store.list('ann', { limit: 1 }), store.delete('ann', 1n)]
+  const page = { limit: 1, maxBytes: MAX_PAGE_BYTES }
+  const calls = [store.create('ann', fern), store.list('ann', page), store.delete('ann', 1n)]
   const outcomes = await Promise.allSettled<unknown>(calls)
   return outcomes.map((outcome): unknown => (outcome.status === 'rejected' ? outcome.reason : undefined))
 }

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import { types, type Pool } from 'pg'
 import type { NewPlant } from '../../src/plant.ts'
-import { StoreUnavailableError } from '../../src/store.ts'
+import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../src/store.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
 import { postgresStore, schema, type Query, type Queryable } from '../../src/stores/postgres.ts'
 import { needsServer, openDatabase, type TestDatabase } from '../postgres-server.ts'
+import { exactPages } from './exact-pages.ts'
 
 const MIN_ID = -(2n ** 63n)
 const MAX_ID = 2n ** 63n - 1n
@@ -22,6 +23,7 @@ after(() => database.close())
 beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 
 storeConformance({ test, create: () => postgresStore(pool) })
+exactPages(test, () => postgresStore(pool))
 
 /** What the pool is asked, in order, for how many plants each, and how much of it was under way at once. */
 function watch(): { queryable: Queryable; queries: Query[]; sizes: number[]; mostInFlight: () => number } {
@@ -54,7 +56,7 @@ function plants(count: number): NewPlant[] {
 }
 
 async function plantsOf(owner: string): Promise<NewPlant[]> {
-  const listed = await postgresStore(pool).list(owner, { limit: 1000 })
+  const listed = await postgresStore(pool).list(owner, { limit: 1000, maxBytes: MAX_PAGE_BYTES })
   return listed.map(({ id, name, tag }) => ({ id, name, tag }))
 }
 
@@ -91,7 +93,7 @@ test('keeps ids exactly, whatever the host has bigints parsed into', async (t) =
   const store = postgresStore(pool)
   const ids = [MIN_ID, -1n, 0n, 9_007_199_254_740_993n, MAX_ID]
   for (const id of ids) assert.equal(await store.create('ann', { id, name: 'fern' }), true)
-  const listed = await store.list('ann', { limit: 10 })
+  const listed = await store.list('ann', { limit: 10, maxBytes: MAX_PAGE_BYTES })
   assert.deepEqual(listed.map(({ id }) => id), ids)
   assert.deepEqual(await Promise.all(ids.map((id) => store.delete('ann', id))), ids.map(() => true))
 })
@@ -99,8 +101,8 @@ test('keeps ids exactly, whatever the host has bigints parsed into', async (t) =
 test('lists nothing after the last id there is', async () => {
   const store = postgresStore(pool)
   await store.create('ann', { id: MAX_ID, name: 'fern' })
-  assert.equal((await store.list('ann', { limit: 1, after: MAX_ID - 1n })).length, 1)
-  assert.equal((await store.list('ann', { limit: 1, after: MAX_ID })).length, 0)
+  assert.equal((await store.list('ann', { limit: 1, maxBytes: MAX_PAGE_BYTES, after: MAX_ID - 1n })).length, 1)
+  assert.equal((await store.list('ann', { limit: 1, maxBytes: MAX_PAGE_BYTES, after: MAX_ID })).length, 0)
 })
 
 test('asks the pool at once where nothing is under way', async () => {
@@ -209,23 +211,53 @@ test('fails a whole group where its statement fails for another reason than its 
 test('lists the same page for many with two statements, and another page with one of its own', async () => {
   const { queryable, queries } = watch()
   const store = postgresStore(queryable)
-  await store.create('ann', plant(1))
-  const same = Array.from({ length: 20 }, () => store.list('ann', { limit: 10 }))
+  for (const kept of [plant(1), plant(2)]) await store.create('ann', kept)
+  const same = Array.from({ length: 20 }, () => store.list('ann', { limit: 10, maxBytes: MAX_PAGE_BYTES }))
   const others = [
-    store.list('ann', { limit: 1 }),
-    store.list('ann', { limit: 10, after: 0n }),
-    store.list('bob', { limit: 10 }),
+    store.list('ann', { limit: 1, maxBytes: MAX_PAGE_BYTES }),
+    store.list('ann', { limit: 10, maxBytes: MAX_PAGE_BYTES, after: 0n }),
+    store.list('bob', { limit: 10, maxBytes: MAX_PAGE_BYTES }),
+    store.list('ann', { limit: 10, maxBytes: 1 }),
   ]
   const lengths = (await Promise.all([...same, ...others])).map((page) => page.length)
-  assert.deepEqual(lengths, [...same.map(() => 1), 1, 1, 0])
-  assert.equal(queries.length, 1 + 2 + 3)
+  assert.deepEqual(lengths, [...same.map(() => 2), 1, 2, 0, 1])
+  assert.equal(queries.length, 2 + 2 + 4)
+})
+
+test('has the server send little more than a page, and counts bytes only where plants are large', async () => {
+  const asked: (string | undefined)[] = []
+  let sent = 0
+  const store = postgresStore({
+    async query(query) {
+      const result = await (pool as Queryable).query(query)
+      asked.push(query.name)
+      sent += result.rows.flat().join('').length
+      return result
+    },
+  })
+  const large = Array.from({ length: 20 }, (_, i) => plant(i, 'x'.repeat(50_000)))
+  for (const kept of [...large, ...plants(50).slice(20)]) await pool.query(
+    'INSERT INTO plant_store_plants VALUES ($1, $2, $3, $4)', ['ann', kept.id, kept.name, kept.tag],
+  )
+  const pages: [number, number][] = []
+  for (let after: bigint | undefined, length = 1; length > 0; ) {
+    const page = await store.list('ann', { limit: 20, maxBytes: 250_000, after })
+    length = page.length
+    after = page.at(-1)?.id
+    pages.push([length, Math.round(sent / 1000)])
+    sent = 0
+  }
+  assert.deepEqual(pages, [[5, 250], [5, 250], [5, 250], [5, 250], [20, 0], [10, 0], [0, 0]])
+  const [first, after] = ['plant-store list first', 'plant-store list after']
+  const [largeFirst, largeAfter] = ['plant-store list large first', 'plant-store list large after']
+  assert.deepEqual(asked, [first, largeFirst, largeAfter, largeAfter, largeAfter, largeAfter, after, after])
 })
 
 test('lists what was created before it was asked, also while an earlier list is under way', async () => {
   const store = postgresStore(pool)
-  const before = store.list('ann', { limit: 10 })
+  const before = store.list('ann', { limit: 10, maxBytes: MAX_PAGE_BYTES })
   await store.create('ann', plant(1))
-  const after = store.list('ann', { limit: 10 })
+  const after = store.list('ann', { limit: 10, maxBytes: MAX_PAGE_BYTES })
   assert.equal((await after).length, 1)
   await before
 })
@@ -234,7 +266,7 @@ test('names its statements so that connections keep them prepared', async () => 
   const { queryable, queries } = watch()
   const store = postgresStore(queryable)
   await Promise.all(plants(4).map((kept) => store.create('ann', kept)))
-  await store.list('ann', { limit: 1 })
+  await store.list('ann', { limit: 1, maxBytes: MAX_PAGE_BYTES })
   await Promise.all(plants(4).map(({ id }) => store.delete('ann', id)))
   await store.ping()
   const texts = new Map(queries.map(({ name, text }) => [name, text]))
@@ -246,7 +278,7 @@ test('names no statement where prepared statements are turned off', async () => 
   const { queryable, queries } = watch()
   const store = postgresStore(queryable, { preparedStatements: false })
   await Promise.all(plants(4).map((kept) => store.create('ann', kept)))
-  assert.equal((await store.list('ann', { limit: 10 })).length, 4)
+  assert.equal((await store.list('ann', { limit: 10, maxBytes: MAX_PAGE_BYTES })).length, 4)
   await Promise.all(plants(4).map(({ id }) => store.delete('ann', id)))
   assert.ok(queries.every(({ name }) => name === undefined))
 })
