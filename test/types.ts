@@ -41,8 +41,11 @@ const store: Store = memoryStore()
 void store.create('ada', { id: 1n, name: 'Fern' })
 // @ts-expect-error an id is a bigint
 void store.create('ada', { id: 1, name: 'Fern' })
+void store.list('ada', { limit: 1, maxBytes: 1 })
 // @ts-expect-error a page has a limit
-void store.list('ada', {})
+void store.list('ada', { maxBytes: 1 })
+// @ts-expect-error a page has a bound in bytes, too
+void store.list('ada', { limit: 1 })
 
 export const plant: NewPlant = { id: 1n, name: 'Fern', tag: undefined }
 // @ts-expect-error a plant does not change
