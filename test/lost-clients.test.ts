@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { memoryStore, type Store } from '../src/index.ts'
+import { memoryStore, type ResponseEvent, type Store } from '../src/index.ts'
 import { heapUsed } from './heap.ts'
 import { openSocket, receive, until } from './raw-socket.ts'
 import { get, send, servePlants } from './service.ts'
@@ -95,6 +95,27 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
     client.destroy()
   })
 }
+
+test('the body of a client that went while its token was looked at is bounded too', async (t) => {
+  const calls: string[] = []
+  let accept: ((owner: string) => void) | undefined
+  const store: Store = { ...memoryStore(), create: (_, { id }) => calls.push(`create ${id}`) > 0 }
+  const authenticate = (): Promise<string> => new Promise((resolve) => { accept = resolve })
+  const onResponse = ({ error }: ResponseEvent): number => calls.push(`error ${error}`)
+  const server = await servePlants(t, { store, authenticate, maxBodyBytes: PLANT.length - 1, onResponse })
+  const { client, accepted } = await connectBoth(server)
+
+  client.write(FRAMINGS.chunks)
+  await until(() => accepted.bytesRead === FRAMINGS.chunks.length && accept !== undefined)
+  const closing = new Promise((resolve) => accepted.once('close', resolve))
+  client.resetAndDestroy()
+  await closing
+  accept?.('ada')
+  await until(() => calls.some((call) => call.startsWith('error')))
+
+  // No create.
+  assert.deepEqual(calls, ['error 41300'])
+})
 
 test('a client that never reads its answers costs one of them', async (t) => {
   const name = 'a'.repeat(1000)

@@ -14,7 +14,9 @@ export function readBody(
 ): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     if (contentLength > maxBytes) return reject(bodyTooLarge(maxBytes))
-    if (request.destroyed || request.readableEnded) return resolve(request.complete ? readRest(request) : undefined)
+    if (request.destroyed || request.readableEnded) {
+      return resolve(request.complete ? readRest(request, maxBytes) : undefined)
+    }
 
     const chunks: Buffer[] = []
     let length = 0
@@ -43,10 +45,12 @@ export function readBody(
 }
 
 /** Reads a body of which Node announces nothing more: an empty one, or one that was here before its client went. */
-function readRest(request: IncomingMessage): Buffer {
+function readRest(request: IncomingMessage, maxBytes: number): Buffer {
   const chunks: Buffer[] = []
   for (let chunk; (chunk = request.read() as Buffer | null) !== null; ) chunks.push(chunk)
-  return Buffer.concat(chunks)
+  const body = Buffer.concat(chunks)
+  if (body.length > maxBytes) throw bodyTooLarge(maxBytes)
+  return body
 }
 
 /**
