@@ -5,6 +5,9 @@ import { chooseCuts, makeSequence } from './fuzz-requests.ts'
 import type { FuzzedServer, FuzzedService } from './fuzz-service.ts'
 import { createRandom, type Random } from './mutation.ts'
 
+/** In a JSON string, a run of the same few characters that is easier to read if it is counted. */
+const RUN = /(.{1,8}?)\1{19,}/g
+
 /** How many other cuts are tried before a shorter sequence counts as sound. */
 const SHRINK_TRIES = 10
 
@@ -67,15 +70,21 @@ export async function shrink(service: FuzzedService, kind: FuzzedServer, finding
 
 /** Says what is wrong, with what was sent and what came of it. */
 export function describeFinding(finding: Finding): string {
-  const outcomes = finding.outcomes.map(({ answers, ...rest }, i) => {
+  const outcomes = finding.outcomes.map(({ answers, rest, ...others }, i) => {
     const brief = answers.map(({ status, headers, body }) => [status, headers.get('connection'), body.slice(0, 60)])
-    return `${i === 0 ? 'whole' : 'split'}: ${JSON.stringify({ answers: brief, ...rest })}`
+    const shown = JSON.stringify({ answers: brief, rest: rest.slice(0, 200), ...others })
+    return `${i === 0 ? 'whole' : 'split'}: ${countRuns(shown)}`
   })
   return [finding.problem, describeTrial(finding), ...outcomes].join('\n')
 }
 
 /** Says what was sent; a `!` stands where the client waited until it was answered. */
 export function describeTrial({ requests, cuts, pace }: Trial): string {
-  const lines = requests.map((request) => JSON.stringify(request.toString('latin1')))
+  const lines = requests.map((request) => countRuns(JSON.stringify(request.toString('latin1'))))
   return `pace ${pace}, cut at ${cuts.map(({ at, isAnswered }) => (isAnswered ? `${at}!` : at)).join(' ')}\n${lines.join('\n')}`
+}
+
+/** Gives `"a" + " "×1000 + "b"` for a string with a thousand spaces. */
+function countRuns(json: string): string {
+  return json.replace(RUN, (run: string, unit: string) => `" + "${unit}"×${run.length / unit.length} + "`)
 }
