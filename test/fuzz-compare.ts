@@ -56,22 +56,17 @@ function isNodesOwn({ status, headers }: WireAnswer): boolean {
 /** Says in what two outcomes of the same bytes differ, if they do. */
 export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServer): string | undefined {
   const [a, b] = [comparable(whole), comparable(split)]
-  const isEither = kind === 'plain' && (isCut(whole) || isCut(split))
   let i = 0
   while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++
-  if (isAnsweredEarly(a, b, i) || isRefusedEither(a, b, i)) return undefined
-  // When Node cuts the connection, it depends on the packets how far it has come.
-  if (isEither) return isPrefix(a, b) && isPrefix(whole.writes, split.writes) ? undefined : 'one does not begin as the other'
-  if (i < Math.max(a.length, b.length)) return `the answers differ from number ${i} on`
-  if (!isDeepStrictEqual(whole.writes, split.writes)) return 'what was carried out differs'
-  if (!isDeepStrictEqual(whole.kept, split.kept)) return 'what was kept differs'
-  return undefined
-}
-
-/** Whether the longer of two lists begins as the other. */
-function isPrefix(a: readonly unknown[], b: readonly unknown[]): boolean {
-  const length = Math.min(a.length, b.length)
-  return isDeepStrictEqual(a.slice(0, length), b.slice(0, length))
+  const isEarly = isAnsweredEarly(a, b, i)
+  // When a refusal closes one of the connections, or Node cuts it, it depends on the packets how far it has come.
+  const isShort = isEarly || (kind === 'plain' && (isCut(whole) || isCut(split)))
+  const isSame = i === (isShort ? Math.min(a.length, b.length) : Math.max(a.length, b.length))
+  if (!isSame && !isEarly && !isRefusedEither(a, b, i)) return `the answers differ from number ${i} on`
+  const length = isShort ? Math.min(whole.writes.length, split.writes.length) : Infinity
+  const [writesA, writesB] = [whole.writes.slice(0, length), split.writes.slice(0, length)]
+  if (!isDeepStrictEqual(writesA, writesB)) return 'what was carried out differs'
+  return isShort || isDeepStrictEqual(whole.kept, split.kept) ? undefined : 'what was kept differs'
 }
 
 interface Comparable {
