@@ -47,6 +47,6 @@ export function isHeldBack(socket: Duplex): boolean {
  * behind that all the same; some versions also those of a connection that is lost.
  */
 function isOpen({ httpVersionMajor, socket }: IncomingMessage): boolean {
-  // The streams of HTTP/2 end one by one.
-  return httpVersionMajor !== 1 || !(socket.writableEnded || socket.destroyed)
+  // The streams of HTTP/2 end one by one. Node takes HTTP/0.9 too.
+  return httpVersionMajor === 2 || !(socket.writableEnded || socket.destroyed)
 }
