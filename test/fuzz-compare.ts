@@ -53,14 +53,30 @@ function isNodesOwn({ status, headers }: WireAnswer): boolean {
   return status >= 400 && !headers.has('date')
 }
 
+/**
+ * Whether `node:http` itself may have dropped the rest of the packet. It does behind a request that asks for another
+ * protocol, and the service closes the connection for that; not so the 417 of Node, which the program sends itself.
+ */
+function isDropped({ answers }: Outcome, bytes: Buffer): boolean {
+  const last = answers.at(-1)
+  const isKept = last?.status === 417 && last.headers.get('connection') !== 'close'
+  return isKept && /\nupgrade:/i.test(bytes.toString('latin1'))
+}
+
 /** Says in what two outcomes of the same bytes differ, if they do. */
-export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServer): string | undefined {
+export function findDifference(
+  whole: Outcome,
+  split: Outcome,
+  kind: FuzzedServer,
+  bytes: Buffer,
+): string | undefined {
   const [a, b] = [comparable(whole), comparable(split)]
   let i = 0
   while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++
   const isEarly = isAnsweredEarly(a, b, i)
-  // When a refusal closes one of the connections, or Node cuts it, it depends on the packets how far it has come.
-  const isShort = isEarly || (kind === 'plain' && (isCut(whole) || isCut(split)))
+  // When a refusal closes one of the connections, or Node cuts it or drops what it read, it depends on the packets how
+  // far it has come.
+  const isShort = isEarly || (kind === 'plain' && (isCut(whole) || isCut(split) || isDropped(whole, bytes)))
   const isSame = i === (isShort ? Math.min(a.length, b.length) : Math.max(a.length, b.length))
   if (!isSame && !isEarly && !isRefusedEither(a, b, i)) return `the answers differ from number ${i} on`
   const length = isShort ? Math.min(whole.writes.length, split.writes.length) : Infinity

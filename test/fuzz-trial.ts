@@ -49,7 +49,7 @@ export async function attempt(
       assertSound(outcome, kind)
       assert.deepEqual(service.errors.splice(0), [], 'the host was told of an error')
     }
-    return { problem: findDifference(outcomes[0]!, outcomes[1]!, kind), outcomes }
+    return { problem: findDifference(outcomes[0]!, outcomes[1]!, kind, bytes), outcomes }
   } catch (error) {
     return { problem: (error as Error).message, outcomes }
   }
