@@ -107,20 +107,16 @@ async function* surveyedPages(
 }
 
 async function* encodePages(pages: AsyncIterable<Plants> | Iterable<Plants>): AsyncGenerator<string> {
-  let text = '['
-  let separator = ''
+  let opening = '['
   for await (const page of pages) {
-    for (const plant of page) {
-      text += separator + encodePlant(plant)
-      separator = ','
-      if (text.length < PIECE_BYTES) continue
-      yield text
-      text = ''
+    for (let at = 0; at < page.length; ) {
+      const { text, end } = encodePlants(page, at, page.length, PIECE_BYTES)
+      yield opening + text
+      opening = ','
+      at = end
     }
-    if (text !== '') yield text
-    text = ''
   }
-  yield `${text}]`
+  yield opening === '[' ? '[]' : ']'
 }
 
 /** The list of a page's first plants, piece by piece if it is long: a store may make a page of any size. */
@@ -128,15 +124,22 @@ function encodeCut(page: Plants, count: number): Listing['body'] {
   return encodeWhole(page, count) ?? encodePages([page.slice(0, count)])
 }
 
+/** The list of a page's first plants, or undefined if their text is `MAX_PAGE_BYTES` long or longer. */
+function encodeWhole(page: Plants, count: number): string | undefined {
+  const { text } = encodePlants(page, 0, count, MAX_PAGE_BYTES)
+  return text.length < MAX_PAGE_BYTES ? `[${text}]` : undefined
+}
+
 /**
- * The list of a page's first plants, or undefined if its text is `MAX_PAGE_BYTES` long or longer.
+ * The text of plants of a page, up to the one that makes it so many bytes long, and the index after that.
  *
  * A loop: on a page of ten, `map` and `join` cost half as much again.
  */
-function encodeWhole(page: Plants, count: number): string | undefined {
-  let text = '['
-  for (let i = 0; i < count && text.length < MAX_PAGE_BYTES; i++) {
-    text += i === 0 ? encodePlant(page[i]!) : `,${encodePlant(page[i]!)}`
+function encodePlants(page: Plants, start: number, stop: number, maxBytes: number): { text: string; end: number } {
+  let text = ''
+  let end = start
+  for (; end < stop && text.length < maxBytes; end++) {
+    text += end === start ? encodePlant(page[end]!) : `,${encodePlant(page[end]!)}`
   }
-  return text.length < MAX_PAGE_BYTES ? `${text}]` : undefined
+  return { text, end }
 }
