@@ -213,16 +213,18 @@ test('requests in the packet that ends a refused body do not break Node', async 
   assert.equal((await send(server, get('ada'))).status, 200)
 })
 
-test('a request of HTTP/0.9 behind a response that closes the connection does not break Node', async (t) => {
-  const server = await servePlants(t)
-  const socket = await openSocket(server)
-  const answers = receive(socket)
-  const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
-  // Node refuses the first itself, as it has no Host, and has closed the connection when the body of the second is read.
-  socket.write(`GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}GET /plants\r\n${content}GET`)
-  assert.deepEqual((await answers).map(({ status }) => status), [400])
-  assert.equal((await send(server, get('ada'))).status, 200)
-})
+for (const [version, line] of [['0.9', 'GET /plants'], ['2.0', 'GET /plants HTTP/2.0']]) {
+  test(`a request of HTTP/${version} behind a response that closes the connection does not break Node`, async (t) => {
+    const server = await servePlants(t)
+    const socket = await openSocket(server)
+    const answers = receive(socket)
+    const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
+    // Node refuses the first itself, as it has no Host, and has closed the connection when the second's body is read.
+    socket.write(`GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}${line}\r\n${content}GET`)
+    assert.deepEqual((await answers).map(({ status }) => status), [400])
+    assert.equal((await send(server, get('ada'))).status, 200)
+  })
+}
 
 test('a request that begins in the packet of a body over the limit is read to its end', async (t) => {
   const server = await servePlants(t, { maxBodyBytes: 10_000 })

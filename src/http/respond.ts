@@ -179,8 +179,9 @@ function cutOff(request: IncomingMessage, response: ServerResponse): void {
   const stream = streamOf(response)
   if (stream !== undefined) return void stream.destroy(new Error('The answer could not be sent to its end'))
   // So does an answer of HTTP/1.0: it ends where its connection does (RFC 9112 section 6.3). One of HTTP/1.1 has a last
-  // chunk, and its connection may hold whole answers before it that a reset would take from the client.
-  if (request.httpVersion === '1.0' && response.socket !== null) reset(response.socket)
+  // chunk, and its connection may hold whole answers before it that a reset would take from the client. Node answers
+  // what calls itself HTTP/0.9 or HTTP/2.0 there as HTTP/1.0.
+  if (request.httpVersion !== '1.1' && response.socket !== null) reset(response.socket)
   response.destroy()
 }
 

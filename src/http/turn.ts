@@ -46,7 +46,8 @@ export function isHeldBack(socket: Duplex): boolean {
  * Whether the connection can take a response. It is ended after one that closes it, and Node announces the requests
  * behind that all the same; some versions also those of a connection that is lost.
  */
-function isOpen({ httpVersionMajor, socket }: IncomingMessage): boolean {
-  // The streams of HTTP/2 end one by one. Node takes HTTP/0.9 too.
-  return httpVersionMajor === 2 || !(socket.writableEnded || socket.destroyed)
+function isOpen(request: IncomingMessage): boolean {
+  // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
+  const { socket, stream } = request as IncomingMessage & { readonly stream?: object }
+  return stream !== undefined || !(socket.writableEnded || socket.destroyed)
 }
