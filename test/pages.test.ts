@@ -100,9 +100,10 @@ suite('the header fields must be sound', () => {
       50100,
       'The only transfer coding that is understood here is chunked.',
     ],
+    // With Host and Connection, which the client adds. Of more, newer Node versions answer a 431 of their own.
     [
       '1,000 fields',
-      Array.from({ length: 1998 }, (_, i) => (i % 2 === 0 ? 'X' : 'y')),
+      Array.from({ length: 2 * 998 }, (_, i) => (i % 2 === 0 ? 'X' : 'y')),
       43100,
       'The request has too many header fields, or too large ones.',
     ],
