@@ -16,8 +16,8 @@ const QUIET_MS = 50
 /** A turn of the event loop that takes less has hardly done anything, in milliseconds. */
 const SHORT_TURN_MS = 0.1
 
-/** The parts of the time that a drain has for each step at most, and after which silent clients go. */
-const WAIT_FOR_QUIET = 0.8
+/** The parts of the time that a drain has for each step at most, together 80 %, and after which silent clients go. */
+const WAIT_FOR_QUIET = 0.74
 const WAIT_FOR_PAUSE = 0.05
 const WAIT_FOR_EMPTY_TURN = 0.01
 const CLOSE_SILENT = 0.9
