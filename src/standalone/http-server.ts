@@ -158,13 +158,17 @@ function refuseAfter(response: ServerResponse, socket: Duplex, error: HttpError)
   else response.once('close', () => refuse(socket, error))
 }
 
-/** Refuses a request whose body cannot be read on, in its turn, and unless its answer has begun. */
+/**
+ * Refuses a request whose body cannot be read on, unless its answer has begun. One that needs no body is carried out and
+ * answered all the same, as if the body had come after the answer: whoever is refused must be able to try again.
+ */
 function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError): void {
+  const { req } = response
   function refuseNow(): void {
     if (response.headersSent) closeGently(socket)
     else refuse(socket, error)
   }
-  // Node gives a response its socket when its turn comes, and takes it away when all is sent.
-  if (response.socket === null && !response.writableFinished) response.once('socket', refuseNow)
+  // The service begins to read a body in the request's turn, and Node reads what is left of it after the answer.
+  if (req.readableFlowing === null) req.once('resume', refuseNow)
   else refuseNow()
 }
