@@ -112,15 +112,16 @@ function isAnsweredEarly(a: readonly Comparable[], b: readonly Comparable[], i: 
 }
 
 /**
- * Whether the difference is in why one request was refused: before its body had come, or because the framing of the body
- * turned out to be malformed. Either refusal is the last.
+ * Whether the difference is in why a request was refused whose body is too large, and malformed further on. What comes
+ * in one packet is parsed before the first is seen. Either refusal is the last.
  */
 function isRefusedEither(a: readonly Comparable[], b: readonly Comparable[], i: number): boolean {
   const last = [a[i], b[i]]
   return (
     a.length === i + 1 &&
     b.length === i + 1 &&
-    last.every((answer) => answer !== undefined && answer.status >= 400 && isClosing(answer)) &&
+    last.every((answer) => answer !== undefined && isClosing(answer)) &&
+    last.some((answer) => answer?.status === 413) &&
     last.some((answer) => answer?.body === MALFORMED)
   )
 }
