@@ -9,7 +9,7 @@ import ts from 'typescript'
 import { ERRORS } from '../src/http/errors.ts'
 import { createPlantStore, memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../src/index.ts'
 import { openapi } from '../src/openapi.ts'
-import { readSettings } from '../src/standalone/config.ts'
+import { readSettings, type Settings } from '../src/standalone/config.ts'
 import { createHttpServer } from '../src/standalone/http-server.ts'
 import { createPages } from '../src/standalone/pages.ts'
 import { CONTRACT_CASES } from './contract-cases.ts'
@@ -18,15 +18,18 @@ import { RawConnection } from './raw-connection.ts'
 import { close, listen, portOf, post, send } from './service.ts'
 
 /** Serves all that the standalone program serves. Each token is an owner of its own, but for "refused". */
-async function serveAll(t: TestContext, options: Partial<PlantStoreOptions> = {}): Promise<Server> {
+async function serveAll(
+  t: TestContext,
+  options: Partial<PlantStoreOptions> = {},
+  limits: Partial<Settings> = {},
+): Promise<Server> {
   const { store = memoryStore() } = options
   const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
   const plants = createPlantStore({ authenticate, store, ...options } as PlantStoreOptions)
   const pages = createPages({ store, storeTimeout: 100, isDraining: () => false }, plants)
-  const limits = { ...readSettings({}), headersTimeout: 100, checkInterval: 20 }
   const { server } = createHttpServer(
     (request, response) => plants(request, response, () => pages(request, response)),
-    limits,
+    { ...readSettings({}), ...limits },
   )
   await listen(server)
   t.after(() => close(server))
@@ -110,7 +113,7 @@ suite('describes the error', () => {
   ]
   for (const [error, request, options] of rows) {
     test(String(error), async (t) => {
-      assert.equal(await exchange(await serveAll(t, options), request), error)
+      assert.equal(await exchange(await serveAll(t, options, { headersTimeout: 100, checkInterval: 20 }), request), error)
     })
   }
 
