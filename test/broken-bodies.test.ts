@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { createPlantStore, MAX_PAGE, memoryStore, type Store } from '../src/index.ts'
+import { createPlantStore, memoryStore, type Store } from '../src/index.ts'
 import { readSettings } from '../src/standalone/config.ts'
 import { createHttpServer } from '../src/standalone/http-server.ts'
 import { openSocket, receive } from './raw-socket.ts'
-import { close, listen } from './service.ts'
+import { close, keptIds, listen } from './service.ts'
 
 const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\nTransfer-Encoding: chunked\r\n'
 const DELETE = `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\n`
@@ -29,10 +29,6 @@ async function serve(t: TestContext, store: Store): Promise<Server> {
   await listen(server)
   t.after(() => close(server))
   return server
-}
-
-async function keptIds(store: Store): Promise<bigint[]> {
-  return (await store.list('ada', { limit: MAX_PAGE, maxBytes: Infinity })).map(({ id }) => id)
 }
 
 suite('a request that needs no body is answered what came of it, and closes the connection, if its body is malformed', () => {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import { createPlantStore, MAX_PAGE, memoryStore, type Store } from '../src/index.ts'
+import { createPlantStore, memoryStore, type Store } from '../src/index.ts'
 import { readSettings, type Settings } from '../src/standalone/config.ts'
 import { createHttpServer } from '../src/standalone/http-server.ts'
 import { createPages } from '../src/standalone/pages.ts'
 import { heapUsed } from './heap.ts'
 import { openSocket, receive } from './raw-socket.ts'
-import { close, get, listen, send, servePlants } from './service.ts'
+import { close, get, keptIds, listen, send, servePlants } from './service.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const CONTENT = 'Content-Type: application/json\r\nContent-Length:'
@@ -31,10 +31,6 @@ async function serve(t: TestContext, store: Store = memoryStore(), limits: Parti
   await listen(server)
   t.after(() => close(server))
   return server
-}
-
-async function keptIds(store: Store): Promise<bigint[]> {
-  return (await store.list('ada', { limit: MAX_PAGE, maxBytes: Infinity })).map(({ id }) => id)
 }
 
 suite('of pipelined requests at most 100 wait, and beyond that nothing more is read', () => {

@@ -1,7 +1,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { createPlantStore, type PlantStoreOptions } from '../src/index.ts'
+import { createPlantStore, MAX_PAGE, type PlantStoreOptions, type Store } from '../src/index.ts'
 
 /** A request as a test sends it. */
 export interface Request {
@@ -101,4 +101,9 @@ export function del(token: string, id: string | bigint): Request {
 
 export function bearer(token: string): readonly string[] {
   return ['Authorization', `Bearer ${token}`]
+}
+
+/** The ids of the plants that a store has of the owner ada, up to a page of them. */
+export async function keptIds(store: Store): Promise<bigint[]> {
+  return (await store.list('ada', { limit: MAX_PAGE, maxBytes: Infinity })).map(({ id }) => id)
 }
