@@ -27,7 +27,11 @@ export default defineConfig(
       // node:test keeps the promises of its tests itself.
       '@typescript-eslint/no-floating-promises': [
         'error',
-        { allowForKnownSafeCalls: [{ from: 'package', package: 'node:test', name: ['test', 'suite', 'it', 'describe'] }] },
+        {
+          allowForKnownSafeCalls: [
+            { from: 'package', package: 'node:test', name: ['test', 'suite', 'it', 'describe'] },
+          ],
+        },
       ],
     },
   },

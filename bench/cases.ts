@@ -46,8 +46,10 @@ export function write(n: number): string {
 
 function create(id: number, name: string): string {
   const body = `{"id":${id},${member(name)}`
-  return `POST /plants HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${TOKEN}\r\n` +
+  return (
+    `POST /plants HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${TOKEN}\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  )
 }
 
 function withoutBody(method: string, target: string, token = TOKEN): string {

@@ -28,7 +28,7 @@ const COLUMNS: readonly Column[] = [
 
 /** The table of one case: of every figure the median over the rounds, of the ratios too. */
 export function table({ name }: Case, rows: readonly Row[]): string {
-  const header = ['', ...COLUMNS.flatMap(({ title, ratio }) => ratio ? [title, 'ratio'] : [title])]
+  const header = ['', ...COLUMNS.flatMap(({ title, ratio }) => (ratio ? [title, 'ratio'] : [title]))]
   const cells = rows.map(({ contestant, rounds }) => [
     contestant,
     ...COLUMNS.flatMap(({ figure, digits, ratio }) => {

@@ -50,7 +50,11 @@ async function main(): Promise<void> {
   const { connections, pipelining, duration, rounds } = options
   const settings = { node: process.version, connections, pipelining, duration, rounds }
   if (!options.json) {
-    console.log(Object.entries(settings).map(([name, value]) => `${name} ${value}`).join(', '))
+    console.log(
+      Object.entries(settings)
+        .map(([name, value]) => `${name} ${value}`)
+        .join(', '),
+    )
   }
   const results: { case: string; skipped?: string; contestants: Row[] }[] = []
   for (const theCase of options.cases) {

@@ -1,6 +1,11 @@
 import { ascending, type Case, creating, deleting, list } from './cases.ts'
 import {
-  FASTIFY_PG, PLANT_STORE_MEMORY, POSTGRES_STORE, SQLITE_STORE, SQLITE_STORE_ONE_BY_ONE, SQLITE_STORE_WRITING,
+  FASTIFY_PG,
+  PLANT_STORE_MEMORY,
+  POSTGRES_STORE,
+  SQLITE_STORE,
+  SQLITE_STORE_ONE_BY_ONE,
+  SQLITE_STORE_WRITING,
 } from './contestants.ts'
 import { POSTGRES, SQLITE } from './databases.ts'
 

@@ -11,10 +11,12 @@ export function withDeadline<T>(result: MaybePromise<T>, ms: number, createError
   // `Promise.race` and `finally` would make five promises more for each call of a store.
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(createError()), ms)
-    const inTime = <V>(settle: (value: V) => void) => (value: V): void => {
-      clearTimeout(timer)
-      settle(value)
-    }
+    const inTime =
+      <V>(settle: (value: V) => void) =>
+      (value: V): void => {
+        clearTimeout(timer)
+        settle(value)
+      }
     // Adopted first: what a thenable answers may be another that never settles.
     Promise.resolve(result).then(inTime(resolve), inTime(reject))
   })

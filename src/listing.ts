@@ -109,7 +109,7 @@ async function* surveyedPages(
 async function* encodePages(pages: AsyncIterable<Plants> | Iterable<Plants>): AsyncGenerator<string> {
   let opening = '['
   for await (const page of pages) {
-    for (let at = 0; at < page.length; ) {
+    for (let at = 0; at < page.length;) {
       const { text, end } = encodePlants(page, at, page.length, PIECE_BYTES)
       yield opening + text
       opening = ','

@@ -128,10 +128,13 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   function list(owner: string, query: string): Answer | Promise<Answer> {
     const { limit, after } = parseListQuery(query)
     const cap = Math.min(limit, maxLimit)
-    return andThen(listPlants((page) => store.list(owner, page), { limit: cap, after }), ({ body, cursor }) => {
-      const headers = cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
-      return { status: 200, headers, body }
-    })
+    return andThen(
+      listPlants((page) => store.list(owner, page), { limit: cap, after }),
+      ({ body, cursor }) => {
+        const headers = cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
+        return { status: 200, headers, body }
+      },
+    )
   }
 
   async function create(owner: string, request: IncomingMessage, fields: HeaderFields): Promise<Answer | undefined> {

@@ -76,10 +76,13 @@ suite('the client', () => {
   for (const pipelining of [1, 4]) {
     test(`sends each request once and waits for every answer, ${pipelining} at a time`, async () => {
       const seen: string[] = []
-      const { answered, latencies } = await send((req, res) => {
-        seen.push(req.url ?? '')
-        res.writeHead(204).end()
-      }, { requests: 100, pipelining })
+      const { answered, latencies } = await send(
+        (req, res) => {
+          seen.push(req.url ?? '')
+          res.writeHead(204).end()
+        },
+        { requests: 100, pipelining },
+      )
       assert.equal(answered, 100)
       assert.equal(latencies.length, 100)
       assert.deepEqual(new Set(seen), new Set(Array.from({ length: 100 }, (_, n) => `/${n}`)))
@@ -108,12 +111,18 @@ suite('the statistics', () => {
     const samples = new Samples()
     for (let value = 3000; value > 0; value--) samples.add(value)
     assert.equal(samples.count, 3000)
-    assert.deepEqual(samples.sorted(), Float64Array.from({ length: 3000 }, (_, n) => n + 1))
+    assert.deepEqual(
+      samples.sorted(),
+      Float64Array.from({ length: 3000 }, (_, n) => n + 1),
+    )
   })
 
   test('takes percentiles by the nearest rank', () => {
     const sorted = Float64Array.from({ length: 1000 }, (_, n) => n + 1)
-    assert.deepEqual([0, 50, 99.9, 100].map((percent) => percentile(sorted, percent)), [1, 500, 999, 1000])
+    assert.deepEqual(
+      [0, 50, 99.9, 100].map((percent) => percentile(sorted, percent)),
+      [1, 500, 999, 1000],
+    )
     assert.equal(percentile(new Float64Array(), 50), NaN)
   })
 
@@ -128,13 +137,18 @@ suite('the options', () => {
   test('are all cases without peers by default', () => {
     const { cases, against, connections, pipelining, json } = parseOptions([])
     assert.deepEqual(cases, CASES)
-    assert.deepEqual({ against: against.size, connections, pipelining, json },
-      { against: 0, connections: 64, pipelining: 1, json: false })
+    assert.deepEqual(
+      { against: against.size, connections, pipelining, json },
+      { against: 0, connections: 64, pipelining: 1, json: false },
+    )
   })
 
   test('choose cases and peers by name', () => {
     const { cases, against } = parseOptions(['--case', 'create,list-10', '--against', 'fastify'])
-    assert.deepEqual(cases.map(({ name }) => name), ['list-10', 'create'])
+    assert.deepEqual(
+      cases.map(({ name }) => name),
+      ['list-10', 'create'],
+    )
     assert.deepEqual(against, new Set(['fastify']))
     assert.equal(parseOptions(['--against', 'peers']).against.size, 4)
   })
@@ -142,7 +156,10 @@ suite('the options', () => {
   test('choose the cases that take a database only where they are named', () => {
     const chosen = (names: string): string[] => parseOptions(['--case', names]).cases.map(({ name }) => name)
     assert.deepEqual(chosen('create-sqlite,create'), ['create', 'create-sqlite'])
-    assert.deepEqual(chosen('stores'), STORE_CASES.map(({ name }) => name))
+    assert.deepEqual(
+      chosen('stores'),
+      STORE_CASES.map(({ name }) => name),
+    )
   })
 
   for (const [args, message] of [

@@ -31,46 +31,58 @@ async function serve(t: TestContext, store: Store): Promise<Server> {
   return server
 }
 
-suite('a request that needs no body is answered what came of it, and closes the connection, if its body is malformed', () => {
-  test('in the same packet', async (t) => {
-    const store = await filledStore(2)
-    const socket = await openSocket(await serve(t, store))
-    const answers = receive(socket)
-    socket.write(DELETE + BROKEN)
-    assert.deepEqual((await answers).map(({ status }) => status), [204])
-    assert.deepEqual(await keptIds(store), [2n])
-  })
+suite(
+  'a request that needs no body is answered as usual if its body is malformed, and then closes the connection',
+  () => {
+    test('in the same packet', async (t) => {
+      const store = await filledStore(2)
+      const socket = await openSocket(await serve(t, store))
+      const answers = receive(socket)
+      socket.write(DELETE + BROKEN)
+      assert.deepEqual(
+        (await answers).map(({ status }) => status),
+        [204],
+      )
+      assert.deepEqual(await keptIds(store), [2n])
+    })
 
-  test('in the same packet, behind another request', async (t) => {
-    const store = await filledStore(2)
-    const socket = await openSocket(await serve(t, store))
-    const answers = receive(socket)
-    socket.write(LIST + '0\r\n\r\n' + DELETE + BROKEN)
-    assert.deepEqual((await answers).map(({ status }) => status), [200, 204])
-    assert.deepEqual(await keptIds(store), [2n])
-  })
+    test('in the same packet, behind another request', async (t) => {
+      const store = await filledStore(2)
+      const socket = await openSocket(await serve(t, store))
+      const answers = receive(socket)
+      socket.write(LIST + '0\r\n\r\n' + DELETE + BROKEN)
+      assert.deepEqual(
+        (await answers).map(({ status }) => status),
+        [200, 204],
+      )
+      assert.deepEqual(await keptIds(store), [2n])
+    })
 
-  test('after it was answered', async (t) => {
-    const store = await filledStore(2)
-    const socket = await openSocket(await serve(t, store))
-    const first = receive(socket, 1)
-    const answers = receive(socket)
-    socket.write(DELETE)
-    await first
-    socket.write(BROKEN)
-    assert.deepEqual((await answers).map(({ status }) => status), [204])
-    assert.deepEqual(await keptIds(store), [2n])
-  })
+    test('after it was answered', async (t) => {
+      const store = await filledStore(2)
+      const socket = await openSocket(await serve(t, store))
+      const first = receive(socket, 1)
+      const answers = receive(socket)
+      socket.write(DELETE)
+      await first
+      socket.write(BROKEN)
+      assert.deepEqual(
+        (await answers).map(({ status }) => status),
+        [204],
+      )
+      assert.deepEqual(await keptIds(store), [2n])
+    })
 
-  test('while a list is on its way, which comes whole', async (t) => {
-    const socket = await openSocket(await serve(t, await filledStore(3000)))
-    const answers = receive(socket)
-    socket.write(LIST)
-    socket.once('data', () => socket.write(BROKEN))
-    const [answer] = await answers
-    assert.equal((JSON.parse(answer!.body) as unknown[]).length, 3000)
-  })
-})
+    test('while a list is on its way, which comes whole', async (t) => {
+      const socket = await openSocket(await serve(t, await filledStore(3000)))
+      const answers = receive(socket)
+      socket.write(LIST)
+      socket.once('data', () => socket.write(BROKEN))
+      const [answer] = await answers
+      assert.equal((JSON.parse(answer!.body) as unknown[]).length, 3000)
+    })
+  },
+)
 
 test('a POST whose body turns out to be malformed while its token is looked at is refused', async (t) => {
   const store = await filledStore(0)

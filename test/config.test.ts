@@ -88,8 +88,7 @@ suite('refuses, and says what the variable takes', () => {
     'PLANT_STORE_URL takes memory:, sqlite:plants.db or postgres://user:password@host/database: ' +
     'where the plants are kept'
   const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each answer'
-  const maxLimit =
-    'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
+  const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
   const drain =
     'PLANT_STORE_DRAIN_TIMEOUT_MS takes a whole number from 1 to 2147483647: ' +
     'milliseconds for a shutdown to take after that delay'
@@ -145,10 +144,7 @@ suite('PLANT_STORE_TOKENS', () => {
   })
 
   test('divides an entry at its last colon, since a token has none', () => {
-    assert.deepEqual(
-      readSettings({ PLANT_STORE_TOKENS: 'urn:user:1:YWRh' }).tokens,
-      new Map([['YWRh', 'urn:user:1']]),
-    )
+    assert.deepEqual(readSettings({ PLANT_STORE_TOKENS: 'urn:user:1:YWRh' }).tokens, new Map([['YWRh', 'urn:user:1']]))
   })
 
   test('lets one owner have several tokens', () => {
@@ -163,10 +159,7 @@ suite('PLANT_STORE_TOKENS', () => {
   })
 
   test('minds neither space around an entry nor blank entries', () => {
-    assert.deepEqual(
-      readSettings({ PLANT_STORE_TOKENS: ' ada:YWRh , , ' }).tokens,
-      new Map([['YWRh', 'ada']]),
-    )
+    assert.deepEqual(readSettings({ PLANT_STORE_TOKENS: ' ada:YWRh , , ' }).tokens, new Map([['YWRh', 'ada']]))
   })
 
   const form = 'takes owner:token, the token of letters, digits and -._~+/, then any "="'

@@ -56,7 +56,12 @@ const badQuery = (...wrong: string[]): Expectation => refused(40004, `In the que
 
 type Options = Partial<Pick<ContractCase, 'given' | 'isHttp1Only'>>
 
-function row(name: string, request: ContractCase['request'], expected: Expectation, options: Options = {}): ContractCase {
+function row(
+  name: string,
+  request: ContractCase['request'],
+  expected: Expectation,
+  options: Options = {},
+): ContractCase {
   return { name, request, ...expected, given: options.given ?? [], isHttp1Only: options.isHttp1Only ?? false }
 }
 
@@ -75,6 +80,7 @@ function anonymous(method: string, path: string, fields: readonly string[] = [])
 
 const given = THREE
 
+// prettier-ignore
 const OPERATIONS: readonly ContractCase[] = [
   row('POST /plants answers the plant without its id', (t) => post(t, MONSTERA), ok('{"name":"Monstera deliciosa","tag":"tropical"}')),
   row('POST /plants answers no tag where none was given', (t) => post(t, '{"id":1,"name":"Fern"}'), ok('{"name":"Fern"}')),
@@ -84,6 +90,7 @@ const OPERATIONS: readonly ContractCase[] = [
   row('DELETE /plants/{id} has no body', (t) => del(t, '2'), noContent(), { given }),
 ]
 
+// prettier-ignore
 const PATHS: readonly ContractCase[] = [
   row('an escaped path is decoded once', request('DELETE', '/%70lants/%32'), noContent(), { given }),
   row('a segment is not decoded twice', request('DELETE', '/plants/%2532'), refused(40003, BAD_ID), { given }),
@@ -101,6 +108,7 @@ const PATHS: readonly ContractCase[] = [
   row('OPTIONS of a malformed escape needs a token too', anonymous('OPTIONS', '/plants/%zz'), refused(40100, NEEDS_TOKEN, NO_TOKEN)),
 ]
 
+// prettier-ignore
 const METHODS: readonly ContractCase[] = [
   row('OPTIONS /plants needs no token', anonymous('OPTIONS', '/plants'), noContent(ALLOW_PLANTS)),
   row('OPTIONS /plants/{id} needs no token', anonymous('OPTIONS', '/plants/1'), noContent(ALLOW_PLANT)),
@@ -113,6 +121,7 @@ const METHODS: readonly ContractCase[] = [
   row('the token is asked for before the method is refused', anonymous('PUT', '/plants'), refused(40100, NEEDS_TOKEN, NO_TOKEN)),
 ]
 
+// prettier-ignore
 const CREDENTIALS: readonly ContractCase[] = [
   row('no credentials', anonymous('GET', '/plants'), refused(40100, NEEDS_TOKEN, NO_TOKEN)),
   row('another scheme', anonymous('GET', '/plants', ['Authorization', 'Basic YWRhOnNlY3JldA==']), refused(40100, NEEDS_TOKEN, NO_TOKEN)),
@@ -134,6 +143,7 @@ const CREDENTIALS: readonly ContractCase[] = [
   ),
 ]
 
+// prettier-ignore
 const HEADER_FIELDS: readonly ContractCase[] = [
   row('two Host fields', (token) => ({ method: 'GET', path: '/plants', fields: ['Host', 'a', 'Host', 'a', ...bearer(token)] }), refused(40000, 'The request has more than one Host field.'), { isHttp1Only: true }),
   row('two Content-Type fields', postWith(['Content-Type', 'application/json', 'Content-Type', 'application/json']), refused(40000, 'The request has more than one Content-Type field.'), { isHttp1Only: true }),
@@ -147,6 +157,7 @@ const HEADER_FIELDS: readonly ContractCase[] = [
   row('Accept is ignored', (token) => ({ method: 'GET', path: '/plants', fields: [...bearer(token), 'Accept', 'text/html'] }), ok('[]')),
 ]
 
+// prettier-ignore
 const CONTENT: readonly ContractCase[] = [
   ...[
     'application/json; charset=utf-8',
@@ -163,8 +174,12 @@ const CONTENT: readonly ContractCase[] = [
   row('a body over the limit', (t) => post(t, `{"id":1,"name":"${'a'.repeat(65_536)}"}`), refused(41300, 'The body is larger than 65536 bytes.')),
 ]
 
-const plant = (body: string): ContractCase['request'] => (token) => post(token, body)
+const plant =
+  (body: string): ContractCase['request'] =>
+  (token) =>
+    post(token, body)
 
+// prettier-ignore
 const BODIES: readonly ContractCase[] = [
   row('an empty body', plant(''), refused(40001, 'The body is empty: expected a value at byte 0.')),
   row('a body cut short', plant('{"id":1,'), refused(40001, 'The body ends too early: expected a name in double quotes at byte 8.')),
@@ -192,6 +207,7 @@ const BODIES: readonly ContractCase[] = [
   row('an id that is taken', plant('{"id":2.0,"name":"other"}'), refused(40900, 'You already have a plant with this id; it stays as it was.'), { given }),
 ]
 
+// prettier-ignore
 const IDS: readonly ContractCase[] = [
   ...['01', '+1', '1.0', '0x1', '%201', '1%20', '9223372036854775808', '-9223372036854775809', '1e3', '%C3%A9', '-', '1%00'].map((id) =>
     row(`the id ${id} in the path`, (t) => del(t, id), refused(40003, BAD_ID)),
@@ -200,8 +216,11 @@ const IDS: readonly ContractCase[] = [
   row('a negative id', (t) => del(t, '-1'), noContent(), { given }),
 ]
 
-const NEXT = (limit: number, after: number): Record<string, string> => ({ link: `<?limit=${limit}&after=${after}>; rel="next"` })
+const NEXT = (limit: number, after: number): Record<string, string> => ({
+  link: `<?limit=${limit}&after=${after}>; rel="next"`,
+})
 
+// prettier-ignore
 const QUERIES: readonly ContractCase[] = [
   row('limit cuts the list short and Link leads on', (t) => get(t, '/plants?limit=2'), ok('[{"name":"plant -1"},{"name":"plant 2"}]', NEXT(2, 2)), { given }),
   row('the last list has no Link', (t) => get(t, '/plants?limit=2&after=2'), ok('[{"name":"plant 3"}]'), { given }),

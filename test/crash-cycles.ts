@@ -121,7 +121,12 @@ function compare(plants: readonly Plant[], ledger: Ledger, report: CrashReport):
 }
 
 /** Creates and deletes plants over several connections, and kills the service somewhere in between. */
-async function loadUntilKilled({ child, origin }: Service, ledger: Ledger, report: CrashReport, random: () => number): Promise<void> {
+async function loadUntilKilled(
+  { child, origin }: Service,
+  ledger: Ledger,
+  report: CrashReport,
+  random: () => number,
+): Promise<void> {
   const deletable = [...ledger.values()].filter(({ state }) => state === 'present')
   let answersLeft = 1 + Math.floor(random() * 200)
   let killed = false
@@ -181,7 +186,12 @@ async function listPlants(origin: string): Promise<Plant[]> {
   return JSON.parse(content) as Plant[]
 }
 
-async function ask(agent: Agent, url: string, method: string, body: string): Promise<{ status: number; content: string }> {
+async function ask(
+  agent: Agent,
+  url: string,
+  method: string,
+  body: string,
+): Promise<{ status: number; content: string }> {
   const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
   const req = request(url, { agent, method, headers }).end(body)
   const [res] = (await once(req, 'response')) as [IncomingMessage]

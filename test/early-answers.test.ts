@@ -48,7 +48,10 @@ const uploadByHttp: Upload = (server, { token, type }) =>
     httpRequest(urlOf(server), { method: 'POST', headers, agent: false }, (response) => {
       isAnswered = true
       let body = ''
-      response.setEncoding('utf8').on('data', (text: string) => (body += text)).on('end', () => resolve(body))
+      response
+        .setEncoding('utf8')
+        .on('data', (text: string) => (body += text))
+        .on('end', () => resolve(body))
     })
       // Once the client has the answer it may well meet a reset: it is still sending.
       .on('error', (error) => (isAnswered ? undefined : reject(error)))
@@ -161,10 +164,16 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
 
       await new Promise((resolve) => client.pause().write(UPLOAD.subarray(0, 8_000_000), resolve))
 
-      assert.deepEqual((await receive(client.resume())).map(({ body }) => errorOf(body)), [error])
+      assert.deepEqual(
+        (await receive(client.resume())).map(({ body }) => errorOf(body)),
+        [error],
+      )
     })
 
-    for (const [pace, bytes] of [['stalls', ''], ['sends a byte now and then', ' ']] as const) {
+    for (const [pace, bytes] of [
+      ['stalls', ''],
+      ['sends a byte now and then', ' '],
+    ] as const) {
       test(`is waited for at most 2 s where the client ${pace}: ${error}`, async (t) => {
         const server = await servePlants(t, { authenticate })
         const startedAt = performance.now()
@@ -245,7 +254,10 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
 
     client.write('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345'.repeat(3))
 
-    assert.deepEqual((await answers).map(({ status }) => status), [401, 401, 401])
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [401, 401, 401],
+    )
     client.destroy()
   })
 

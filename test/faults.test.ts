@@ -36,12 +36,33 @@ const requests: Readonly<Record<'create' | 'list' | 'delete', Request>> = {
 type Fault = readonly [name: string, answer: () => unknown, expected: readonly [number, string], told: unknown]
 
 const FAULTS: readonly Fault[] = [
-  ['throws', () => { throw fault }, UNEXPECTED, fault],
+  [
+    'throws',
+    () => {
+      throw fault
+    },
+    UNEXPECTED,
+    fault,
+  ],
   ['rejects', () => Promise.reject(fault), UNEXPECTED, fault],
   ['rejects with null', () => REJECTED_WITH_NULL, UNEXPECTED, null],
-  ['throws an error with a status of its own', () => { throw Object.assign(fault, { status: 418, statusCode: 418 }) }, UNEXPECTED, fault],
+  [
+    'throws an error with a status of its own',
+    () => {
+      throw Object.assign(fault, { status: 418, statusCode: 418 })
+    },
+    UNEXPECTED,
+    fault,
+  ],
   ['is unavailable', () => Promise.reject(away), UNAVAILABLE, away],
-  ['is unavailable at once', () => { throw away }, UNAVAILABLE, away],
+  [
+    'is unavailable at once',
+    () => {
+      throw away
+    },
+    UNAVAILABLE,
+    away,
+  ],
   ['never settles', () => never, TIMED_OUT, new Error(TIMED_OUT[1])],
 ]
 
@@ -52,7 +73,11 @@ for (const method of ['create', 'list', 'delete'] as const) {
         const errors: unknown[] = []
         const store = memoryStore()
         const faulty = { ...store, [method]: answer }
-        const server = await servePlants(t, { store: faulty, storeTimeoutMs: 20, onError: (error) => errors.push(error) })
+        const server = await servePlants(t, {
+          store: faulty,
+          storeTimeoutMs: 20,
+          onError: (error) => errors.push(error),
+        })
 
         assertError(await send(server, requests[method]), expected)
 
@@ -92,7 +117,13 @@ test('a store that answers a page before the cursor does not loop', async (t) =>
 
 test('what a store says after its time is over is ignored', async (t) => {
   let settle: ((error: Error) => void) | undefined
-  const store: Store = { ...memoryStore(), create: () => new Promise((_, reject) => { settle = reject }) }
+  const store: Store = {
+    ...memoryStore(),
+    create: () =>
+      new Promise((_, reject) => {
+        settle = reject
+      }),
+  }
   const server = await servePlants(t, { store, storeTimeoutMs: 20 })
 
   assertError(await send(server, requests.create), TIMED_OUT)
@@ -102,7 +133,11 @@ test('what a store says after its time is over is ignored', async (t) => {
 })
 
 test('a store whose thenable answers another that never settles is timed out', async (t) => {
-  const thenable = { then: (resolve: (value: unknown) => void) => { resolve(never) } }
+  const thenable = {
+    then: (resolve: (value: unknown) => void) => {
+      resolve(never)
+    },
+  }
   const store: Store = { ...memoryStore(), create: () => thenable as unknown as Promise<boolean> }
   const server = await servePlants(t, { store, storeTimeoutMs: 20 })
   assertError(await send(server, requests.create), TIMED_OUT)
@@ -126,14 +161,12 @@ test('a store may answer with promises', async (t) => {
 const AUTHENTICATE: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
   ['never settles', () => never, UNAVAILABLE, new Error('authenticate did not answer within 20 ms')],
-  ...['', 7, {}, 'a\0b', '\ud800'].map(
-    (owner): Fault => [
-      `answers ${JSON.stringify(owner)}`,
-      () => owner,
-      UNEXPECTED,
-      new Error('authenticate must answer an owner: a non-empty string of well-formed Unicode without U+0000'),
-    ],
-  ),
+  ...['', 7, {}, 'a\0b', '\ud800'].map((owner): Fault => [
+    `answers ${JSON.stringify(owner)}`,
+    () => owner,
+    UNEXPECTED,
+    new Error('authenticate must answer an owner: a non-empty string of well-formed Unicode without U+0000'),
+  ]),
 ]
 
 suite('an authenticate that', () => {
@@ -154,7 +187,11 @@ suite('an authenticate that', () => {
     })
   }
 
-  for (const [name, refusal] of [['null', null], ['undefined', undefined], ['a promise of null', Promise.resolve(null)]] as const) {
+  for (const [name, refusal] of [
+    ['null', null],
+    ['undefined', undefined],
+    ['a promise of null', Promise.resolve(null)],
+  ] as const) {
     test(`refuses with ${name}`, async (t) => {
       const server = await servePlants(t, { authenticate: () => refusal })
       assert.equal((await send(server, requests.list)).status, 401)
@@ -189,7 +226,11 @@ suite('a validate that', () => {
   }
 
   test('throws', async (t) => {
-    const server = await servePlants(t, { validate: () => { throw fault } })
+    const server = await servePlants(t, {
+      validate: () => {
+        throw fault
+      },
+    })
     assertError(await send(server, requests.create), UNEXPECTED)
     assert.equal((await send(server, requests.list)).body, '[]')
   })
@@ -203,19 +244,34 @@ suite('a validate that', () => {
 
 suite('an onError that', () => {
   for (const [name, onError] of [
-    ['throws', () => { throw fault }],
+    [
+      'throws',
+      () => {
+        throw fault
+      },
+    ],
     ['rejects', () => Promise.reject(fault)],
     ['never settles', () => never],
   ] as const) {
     test(`${name} changes nothing`, async (t) => {
-      const server = await servePlants(t, { authenticate: () => { throw fault }, onError })
+      const server = await servePlants(t, {
+        authenticate: () => {
+          throw fault
+        },
+        onError,
+      })
       assertError(await send(server, requests.list), UNEXPECTED)
     })
   }
 
   test('is given the request', async (t) => {
     const urls: unknown[] = []
-    const server = await servePlants(t, { authenticate: () => { throw fault }, onError: (_, request) => urls.push(request.url) })
+    const server = await servePlants(t, {
+      authenticate: () => {
+        throw fault
+      },
+      onError: (_, request) => urls.push(request.url),
+    })
     await send(server, get('ada', '/plants?limit=1'))
     assert.deepEqual(urls, ['/plants?limit=1'])
   })
@@ -234,11 +290,20 @@ suite('onResponse', () => {
   test('is told of each answer', async (t) => {
     const events: unknown[] = []
     const server = await servePlants(t, {
-      onResponse: ({ request, durationMs, ...event }) => events.push({ ...event, method: request.method, took: durationMs >= 0 }),
+      onResponse: ({ request, durationMs, ...event }) =>
+        events.push({ ...event, method: request.method, took: durationMs >= 0 }),
     })
     const { body } = await send(server, requests.create)
     assert.deepEqual(events, [
-      { method: 'POST', resource: '/plants', owner: 'ada', status: 200, error: undefined, bytes: body.length, took: true },
+      {
+        method: 'POST',
+        resource: '/plants',
+        owner: 'ada',
+        status: 200,
+        error: undefined,
+        bytes: body.length,
+        took: true,
+      },
     ])
   })
 
@@ -256,7 +321,11 @@ suite('onResponse', () => {
   })
 
   test('changes nothing where it throws', async (t) => {
-    const server = await servePlants(t, { onResponse: () => { throw fault } })
+    const server = await servePlants(t, {
+      onResponse: () => {
+        throw fault
+      },
+    })
     assert.equal((await send(server, requests.list)).body, '[]')
   })
 })

@@ -8,7 +8,7 @@ export async function follow(
   between: () => void = () => undefined,
 ): Promise<readonly string[]> {
   const bodies: string[] = []
-  for (let next: string | undefined = path; next !== undefined; ) {
+  for (let next: string | undefined = path; next !== undefined;) {
     const { headers, body } = await send(server, get('ada', next))
     bodies.push(body)
     const link = /^<(.+)>; rel="next"$/.exec(headers['link'] ?? '')?.[1]

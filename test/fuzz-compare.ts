@@ -64,12 +64,7 @@ function isDropped({ answers }: Outcome, bytes: Buffer): boolean {
 }
 
 /** Says in what two outcomes of the same bytes differ, if they do. */
-export function findDifference(
-  whole: Outcome,
-  split: Outcome,
-  kind: FuzzedServer,
-  bytes: Buffer,
-): string | undefined {
+export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServer, bytes: Buffer): string | undefined {
   const [a, b] = [comparable(whole), comparable(split)]
   let i = 0
   while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++

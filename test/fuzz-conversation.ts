@@ -115,7 +115,7 @@ class Connection {
   async #untilQuiet(isSo: () => boolean): Promise<void> {
     const startedAt = performance.now()
     let before = -1
-    for (let quiet = 0; quiet < IDLE_TURNS && !isSo(); ) {
+    for (let quiet = 0; quiet < IDLE_TURNS && !isSo();) {
       await this.#turn(startedAt)
       const { bytesRead, bytesWritten, readableLength } = this.#accepted
       const now = bytesRead + bytesWritten - readableLength + this.#receivedBytes + this.#visit.writes.length
@@ -139,6 +139,11 @@ class Connection {
   #describe(): string {
     const { bytesRead, bytesWritten, destroyed, writableEnded } = this.#accepted
     const server = { bytesRead, bytesWritten, destroyed, writableEnded, isPaused: this.#accepted.isPaused() }
-    return JSON.stringify({ ...server, sent: this.#sentBytes, received: this.#receivedBytes, pending: this.#visit.pending })
+    return JSON.stringify({
+      ...server,
+      sent: this.#sentBytes,
+      received: this.#receivedBytes,
+      pending: this.#visit.pending,
+    })
   }
 }

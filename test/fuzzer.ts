@@ -98,7 +98,12 @@ async function assertServes(service: FuzzedService): Promise<void> {
     const { status, body } = await send(service.server, request)
     answers.push([status, body])
   }
-  assert.deepEqual(answers, [[200, '{"name":"Fern"}'], [200, '[{"name":"Fern"}]'], [204, ''], [200, '[]']])
+  assert.deepEqual(answers, [
+    [200, '{"name":"Fern"}'],
+    [200, '[{"name":"Fern"}]'],
+    [204, ''],
+    [200, '[]'],
+  ])
   assert.deepEqual(await service.leave(visit), [])
 }
 

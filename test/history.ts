@@ -70,13 +70,22 @@ function fitsAnOrder(steps: readonly Step[]): boolean {
     const next = left.filter((step) => step.start < firstEnd && fits(step, plant))
     // What changes nothing goes as soon as it can: no other order needs it later.
     const observations = new Set(next.filter(({ leaves }) => leaves === undefined))
-    if (observations.size > 0) return search(left.filter((step) => !observations.has(step)), plant)
+    if (observations.size > 0)
+      return search(
+        left.filter((step) => !observations.has(step)),
+        plant,
+      )
     if (left.length === 0) return true
 
     const state = `${plant} ${left.map(({ start }) => start).join()}`
     if (deadEnds.has(state)) return false
     deadEnds.add(state)
-    return next.some((step) => search(left.filter((other) => other !== step), step.leaves!))
+    return next.some((step) =>
+      search(
+        left.filter((other) => other !== step),
+        step.leaves!,
+      ),
+    )
   }
 
   return search(steps, null)

@@ -88,6 +88,7 @@ function postBody(body: string | Buffer, fields = ''): Buffer {
   return Buffer.concat([Buffer.from(post(`Content-Length: ${bytes.length}\r\n${fields}`, '')), bytes])
 }
 
+// prettier-ignore
 const LENGTHS: readonly HostileCase[] = [
   bad('Content-Length and Transfer-Encoding', postCoded(LENGTH + CHUNKED)),
   bad('Transfer-Encoding and Content-Length', postCoded(CHUNKED + LENGTH)),
@@ -108,6 +109,7 @@ const LENGTHS: readonly HostileCase[] = [
   row('a body that GET does not have', `${get(`${HOST + TOKEN}Content-Length: 5\r\n`)}hello`, [200]),
 ]
 
+// prettier-ignore
 const CHUNKS: readonly HostileCase[] = [
   ...['-1', '0x16', 'FFFFFFFFFFFFFFFFF', '16 ', ' 16', '', '+16', 'g', '1_6'].map((size) =>
     bad(`the chunk size "${size}"`, postChunks(`${size}\r\n${PLANT}\r\n${LAST_CHUNK}`)),
@@ -125,6 +127,7 @@ const CHUNKS: readonly HostileCase[] = [
   bad('chunk extensions of 20,000 bytes', postChunks(CHUNK.replace('\r', `;${'a'.repeat(20_000)}\r`)), 413),
 ]
 
+// prettier-ignore
 const TRANSFER_CODINGS: readonly HostileCase[] = [
   row('gzip, chunked', postCoded(`Transfer-Encoding: gzip, chunked\r\n${CLOSE}`), [50100], CLOSED),
   row('gzip and chunked in two fields', postCoded(`Transfer-Encoding: gzip\r\n${CHUNKED + CLOSE}`), [50100], CLOSED),
@@ -138,6 +141,7 @@ const TRANSFER_CODINGS: readonly HostileCase[] = [
   kept('Transfer-Encoding: CHUNKED', postCoded('Transfer-Encoding:\tCHUNKED\r\n')),
 ]
 
+// prettier-ignore
 const FIELDS: readonly HostileCase[] = [
   bad('a folded field', get(`${HOST + TOKEN}X: a\r\n b\r\n`)),
   bad('a folded Authorization', get(`${HOST}Authorization: Bearer\r\n ada\r\n`)),
@@ -165,6 +169,7 @@ const FIELDS: readonly HostileCase[] = [
   row('two Content-Type fields', post(JSON_TYPE + LENGTH + CLOSE, PLANT), [40000], CLOSED),
 ]
 
+// prettier-ignore
 const SIZES: readonly HostileCase[] = [
   row('999 fields', get(HOST + TOKEN + 'a:\r\n'.repeat(997)), [200]),
   row('1,000 fields', get(HOST + TOKEN + 'a:\r\n'.repeat(998)), [43100]),
@@ -188,6 +193,7 @@ const SIZES: readonly HostileCase[] = [
   ),
 ]
 
+// prettier-ignore
 const REQUEST_LINES: readonly HostileCase[] = [
   row('HTTP/0.9 without a version', 'GET /plants\r\n\r\n', [40100], CLOSED),
   row('HTTP/0.9', request('GET /plants HTTP/0.9'), [200], CLOSED),
@@ -225,6 +231,7 @@ function withTrailer(fields: string, trailer: string): string {
   return `${request(POST, fields + CHUNKED + CLOSE)}${CHUNK}0\r\n${trailer}\r\n`
 }
 
+// prettier-ignore
 const EXCHANGES: readonly HostileCase[] = [
   row('an upgrade to WebSocket', get(`${HOST + TOKEN}Connection: Upgrade\r\nUpgrade: websocket\r\n`), [200], CLOSED),
   row('an upgrade to HTTP/2, with a body', post(`${LENGTH}Connection: Upgrade\r\nUpgrade: h2c\r\n`, PLANT), [200], {
@@ -252,6 +259,7 @@ const DEEP = 100_000
 /** 16 KiB that stand for 16 MiB. */
 const BOMB = gzipSync(Buffer.alloc(16 * 2 ** 20))
 
+// prettier-ignore
 const BODIES: readonly HostileCase[] = [
   row('a gzip bomb', postBody(BOMB, `Content-Encoding: gzip\r\n${CLOSE}`), [41501], CLOSED),
   row(`${DEEP} arrays in one another`, postBody('['.repeat(DEEP)), [40001]),
@@ -292,6 +300,7 @@ function around(before: string, hex: string, after: string): Buffer {
   return postBody(Buffer.concat([Buffer.from(before), Buffer.from(hex, 'hex'), Buffer.from(after)]))
 }
 
+// prettier-ignore
 const MALFORMED_UTF_8: readonly HostileCase[] = [
   ...Object.entries(NOT_UTF_8).flatMap(([name, hex]) => [
     row(`${name}, in a name`, around('{"id":1,"name":"', hex, '"}'), [40001]),

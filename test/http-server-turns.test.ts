@@ -57,7 +57,10 @@ suite('of pipelined requests at most 100 wait, and beyond that nothing more is r
       release!()
 
       assert.ok(waiting > 0 && waiting <= 100, `${waiting} requests waited`)
-      assert.deepEqual((await answers).map((answer) => answer.status), [404, ...Array<number>(count).fill(status), 204])
+      assert.deepEqual(
+        (await answers).map((answer) => answer.status),
+        [404, ...Array<number>(count).fill(status), 204],
+      )
     })
   }
 
@@ -82,14 +85,20 @@ suite('none is carried out after a response that closes the connection', () => {
     ['an unknown expectation', `GET /plants HTTP/1.1\r\n${FIELDS}Expect: x\r\n\r\n`, 417],
   ]
   for (const [name, request, status] of rows) {
-    for (const [next, requests] of [['POSTs', THREE_POSTS], ['a DELETE', `DELETE /plants/7 HTTP/1.1\r\n${FIELDS}\r\n`]]) {
+    for (const [next, requests] of [
+      ['POSTs', THREE_POSTS],
+      ['a DELETE', `DELETE /plants/7 HTTP/1.1\r\n${FIELDS}\r\n`],
+    ]) {
       test(`${name}, and ${next} in the same packet`, async (t) => {
         const store = memoryStore()
         await store.create('ada', { id: 7n, name: 'Fern' })
         const socket = await openSocket(await serve(t, store))
         const answers = receive(socket)
         socket.write(request + requests!)
-        assert.deepEqual((await answers).map((answer) => answer.status), [status])
+        assert.deepEqual(
+          (await answers).map((answer) => answer.status),
+          [status],
+        )
         assert.deepEqual(await keptIds(store), [7n])
       })
     }
@@ -127,9 +136,13 @@ suite('none is carried out after a response that closes the connection', () => {
     const store = memoryStore()
     const socket = await openSocket(await serve(t, store))
     const answers = receive(socket)
-    const request = 'GET /livez HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+    const request =
+      'GET /livez HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
     socket.write(request + THREE_POSTS)
-    assert.deepEqual((await answers).map(({ status, headers }) => [status, headers.get('connection')]), [[200, 'close']])
+    assert.deepEqual(
+      (await answers).map(({ status, headers }) => [status, headers.get('connection')]),
+      [[200, 'close']],
+    )
     assert.deepEqual(await keptIds(store), [])
   })
 })
@@ -142,7 +155,10 @@ suite('CONNECT is refused after the requests before it are answered', () => {
     const socket = await openSocket(await serve(t, store))
     const answers = receive(socket)
     socket.write(post(1) + CONNECT + post(2))
-    assert.deepEqual((await answers).map(({ status }) => status), [200, 400])
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [200, 400],
+    )
     assert.deepEqual(await keptIds(store), [1n])
   })
 
@@ -152,7 +168,10 @@ suite('CONNECT is refused after the requests before it are answered', () => {
     const socket = await openSocket(await serve(t, store))
     const answers = receive(socket)
     socket.write(`GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n${CONNECT}`)
-    assert.deepEqual((await answers).map(({ status }) => status), [200, 204, 400])
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [200, 204, 400],
+    )
     assert.equal((JSON.parse((await answers)[0]!.body) as unknown[]).length, 3000)
   })
 
@@ -160,7 +179,10 @@ suite('CONNECT is refused after the requests before it are answered', () => {
     const socket = await openSocket(await serve(t))
     const answers = receive(socket)
     socket.write(`GET /plants HTTP/1.1\r\n\r\n${CONNECT}`)
-    assert.deepEqual((await answers).map(({ status }) => status), [400])
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [400],
+    )
   })
 })
 
@@ -178,7 +200,10 @@ test('a request that was not read in time because others waited gets its time ag
   socket.write(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n${list}`)
   assert.equal((await late)[0].code, 'ERR_HTTP_REQUEST_TIMEOUT')
   answer!()
-  assert.deepEqual((await answers).map(({ status }) => status), [404, 204, 200])
+  assert.deepEqual(
+    (await answers).map(({ status }) => status),
+    [404, 204, 200],
+  )
   socket.destroy()
 })
 
@@ -193,7 +218,10 @@ test('a request that stays unfinished after others waited is refused in the end'
   socket.write(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\nGET /pla`)
   await late
   answer!()
-  assert.deepEqual((await answers).map(({ status }) => status), [404, 204, 408])
+  assert.deepEqual(
+    (await answers).map(({ status }) => status),
+    [404, 204, 408],
+  )
 })
 
 test('no more is read of a body than the service has asked for', async (t) => {
@@ -215,6 +243,9 @@ test('no more is read of a body than the service has asked for', async (t) => {
   const { bytesRead } = request.socket
   letIn!('ada')
   assert.ok(bytesRead < 300_000, `${bytesRead} bytes were read`)
-  assert.deepEqual((await answers).map(({ status }) => status), [200])
+  assert.deepEqual(
+    (await answers).map(({ status }) => status),
+    [200],
+  )
   socket.destroy()
 })

@@ -31,8 +31,7 @@ async function serve(
   })
   return {
     ...http,
-    connect: (allowHalfOpen) =>
-      RawConnection.open((http.server.address() as AddressInfo).port, allowHalfOpen),
+    connect: (allowHalfOpen) => RawConnection.open((http.server.address() as AddressInfo).port, allowHalfOpen),
   }
 }
 
@@ -88,12 +87,7 @@ suite('what node:http refuses is answered with an error', () => {
       43100,
       tooMany,
     ],
-    [
-      'no Host',
-      'GET /plants HTTP/1.1\r\nAuthorization: Bearer YWRh\r\n\r\n',
-      40000,
-      'The request has no Host field.',
-    ],
+    ['no Host', 'GET /plants HTTP/1.1\r\nAuthorization: Bearer YWRh\r\n\r\n', 40000, 'The request has no Host field.'],
     [
       'an unknown expectation',
       `GET /plants HTTP/1.1\r\n${AUTHORIZED}Expect: rain\r\n\r\n`,
@@ -147,10 +141,7 @@ suite('what node:http refuses is answered with an error', () => {
   test('what follows an answered request is refused', async (t) => {
     const connection = await (await serve(t)).connect()
     await connection.send(LIST).receive(/\[\]$/)
-    assert.match(
-      await connection.send('nonsense\r\n\r\n').closed,
-      /\[\]HTTP\/1.1 400 [^]*"error":40000[^}]*}$/,
-    )
+    assert.match(await connection.send('nonsense\r\n\r\n').closed, /\[\]HTTP\/1.1 400 [^]*"error":40000[^}]*}$/)
   })
 
   test('what follows a request that is still being answered is refused after its answer', async (t) => {
@@ -339,17 +330,11 @@ suite('Expect: 100-continue', () => {
     const connection = await (await serve(t)).connect()
     connection.send(`${expecting}Content-Length: ${PLANT.length}\r\n\r\n`)
     await connection.receive(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
-    await connection
-      .send(PLANT)
-      .receive(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n[^]*{"name":"Fern"}$/)
+    await connection.send(PLANT).receive(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n[^]*{"name":"Fern"}$/)
   })
 
   const rows: readonly [name: string, request: string, error: number][] = [
-    [
-      'no token',
-      'POST /plants HTTP/1.1\r\nHost: plants\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n',
-      40100,
-    ],
+    ['no token', 'POST /plants HTTP/1.1\r\nHost: plants\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n', 40100],
     [
       'a wrong Content-Type',
       `POST /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n`,
@@ -360,9 +345,7 @@ suite('Expect: 100-continue', () => {
   for (const [name, request, error] of rows) {
     test(`is not met with ${name}`, async (t) => {
       const connection = await (await serve(t)).connect()
-      await connection
-        .send(request)
-        .receive(new RegExp(`^HTTP/1.1 ${Math.trunc(error / 100)} [^]*"error":${error}`))
+      await connection.send(request).receive(new RegExp(`^HTTP/1.1 ${Math.trunc(error / 100)} [^]*"error":${error}`))
     })
   }
 

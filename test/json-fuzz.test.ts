@@ -69,8 +69,11 @@ function asParsed(value: JsonValue, numbers: (bigint | number)[]): unknown {
 function same(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b
   const [entries, others] = [Object.entries(a), Object.entries(b)]
-  return Array.isArray(a) === Array.isArray(b) && entries.length === others.length &&
+  return (
+    Array.isArray(a) === Array.isArray(b) &&
+    entries.length === others.length &&
     entries.every(([name, value], i) => name === others[i]?.[0] && same(value, others[i][1]))
+  )
 }
 
 function outcome<T>(run: () => T): { value: T } | { error: unknown } {
@@ -85,8 +88,9 @@ function outcome<T>(run: () => T): { value: T } | { error: unknown } {
 function assertError(error: unknown, bytes: Buffer): void {
   assert(error instanceof HttpError)
   const [, problem, digits] =
-    /^The body (is not UTF-8|is empty|ends too early|is not JSON|is nested too deeply): .+ at byte (\d+)\.$/
-      .exec(error.message) ?? assert.fail(error.message)
+    /^The body (is not UTF-8|is empty|ends too early|is not JSON|is nested too deeply): .+ at byte (\d+)\.$/.exec(
+      error.message,
+    ) ?? assert.fail(error.message)
   const offset = Number(digits)
 
   assert.equal(problem === 'is not UTF-8', !isUtf8(bytes))
@@ -119,7 +123,12 @@ function assertReadAsParsed(bytes: Buffer): void {
   assert('value' in parsed && depth(text) <= 64)
   const numbers: (bigint | number)[] = []
   assert(same(asParsed(read.value, numbers), parsed.value))
-  assert.deepEqual(numbers, tokens(text).filter((token) => /^[-\d]/.test(token)).map(exactNumber))
+  assert.deepEqual(
+    numbers,
+    tokens(text)
+      .filter((token) => /^[-\d]/.test(token))
+      .map(exactNumber),
+  )
 }
 
 function check(bytes: Buffer): void {
@@ -151,8 +160,32 @@ const CORPUS = [
 /** Well-formed pieces in the wrong place, and pieces that nearly are. */
 const PIECES = [
   ...Array.from('{}[]:,"\\/ \t\n\r-+.eEutfn0123456789aF\0\x1f\x7f'),
-  '\\u', '\\ud83c', '\\"', '""', '"id":', 'true', 'false', 'null', '[]', '{}', '00', '-0', 'e1', '.5', 'E-1',
-  '\ufeff', 'ż', '楓', '🌵', '\ufffd', '\u00a0', '[[[[', '{"a":', '0000000000', '9223372036854775808', 'NaN',
+  '\\u',
+  '\\ud83c',
+  '\\"',
+  '""',
+  '"id":',
+  'true',
+  'false',
+  'null',
+  '[]',
+  '{}',
+  '00',
+  '-0',
+  'e1',
+  '.5',
+  'E-1',
+  '\ufeff',
+  'ż',
+  '楓',
+  '🌵',
+  '\ufffd',
+  '\u00a0',
+  '[[[[',
+  '{"a":',
+  '0000000000',
+  '9223372036854775808',
+  'NaN',
   // Ill-formed UTF-8.
   ...['80', 'bf', 'c0af', 'c5', 'e282', 'eda080', 'efbf', 'f490', 'ff'].map((hex) => Buffer.from(hex, 'hex')),
 ].map((piece) => Buffer.from(piece))
@@ -161,7 +194,9 @@ test('takes, refuses and reads 100,000 mutated documents as JSON.parse does', (t
   // A stack for each error takes half of the time.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
-  t.after(() => { Error.stackTraceLimit = stackTraceLimit })
+  t.after(() => {
+    Error.stackTraceLimit = stackTraceLimit
+  })
 
   const random = randomNumbers(SEED)
   const pick = (from: readonly Buffer[]): Buffer => from[random(from.length)] ?? assert.fail()
@@ -170,13 +205,20 @@ test('takes, refuses and reads 100,000 mutated documents as JSON.parse does', (t
     const end = Math.min(bytes.length, start + random(6))
     const [before, part, after] = [bytes.subarray(0, start), bytes.subarray(start, end), bytes.subarray(end)]
     switch (random(7)) {
-      case 0: return Buffer.concat([before, after])
-      case 1: return before
-      case 2: return Buffer.concat([before, part, part, after])
-      case 3: return Buffer.concat([before, Buffer.from([random(256)]), after])
-      case 4: return Buffer.concat([before, pick(PIECES), after])
-      case 5: return Buffer.concat([before, pick(CORPUS), after])
-      default: return Buffer.concat([before, pick(PIECES), part, after])
+      case 0:
+        return Buffer.concat([before, after])
+      case 1:
+        return before
+      case 2:
+        return Buffer.concat([before, part, part, after])
+      case 3:
+        return Buffer.concat([before, Buffer.from([random(256)]), after])
+      case 4:
+        return Buffer.concat([before, pick(PIECES), after])
+      case 5:
+        return Buffer.concat([before, pick(CORPUS), after])
+      default:
+        return Buffer.concat([before, pick(PIECES), part, after])
     }
   }
   for (const document of CORPUS) check(document)

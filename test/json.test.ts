@@ -20,11 +20,14 @@ function plain(value: JsonValue): unknown {
 }
 
 function refuses(bytes: Uint8Array, message: string): void {
-  assert.throws(() => readJson(bytes), (error) => {
-    assert(error instanceof HttpError)
-    assert.deepEqual([error.status, error.error, error.message], [400, 40001, message])
-    return true
-  })
+  assert.throws(
+    () => readJson(bytes),
+    (error) => {
+      assert(error instanceof HttpError)
+      assert.deepEqual([error.status, error.error, error.message], [400, 40001, message])
+      return true
+    },
+  )
 }
 
 /** CPU time in microseconds, the least of several runs. */
@@ -153,8 +156,11 @@ suite('reads strings', () => {
     ['two bytes a character', '"Żółta paproć"', 'Żółta paproć'],
     ['three bytes a character', '"日本の楓"', '日本の楓'],
     ['four bytes a character', '"🌵"', '🌵'],
-    ['the first and last of each length', '"\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}"',
-      '\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}'],
+    [
+      'the first and last of each length',
+      '"\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}"',
+      '\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}',
+    ],
     ['U+2028 and U+2029', '"\u2028\u2029"', '\u2028\u2029'],
     ['U+FFFD and U+FEFF', '"\ufffd\ufeff"', '\ufffd\ufeff'],
     ['every short escape', String.raw`"\"\\\/\b\f\n\r\t"`, '"\\/\b\f\n\r\t'],
@@ -190,14 +196,61 @@ suite('reads values', () => {
     ['{}', { members: [] }],
     ['{ }', { members: [] }],
     ['{"a":1}', { members: [['a', 1n]] }],
-    ['{"b":1,"a":{"c":[]}}', { members: [['b', 1n], ['a', { members: [['c', []]] }]] }],
-    ['{"10":1,"9":2}', { members: [['10', 1n], ['9', 2n]] }],
-    ['{"id":1,"id":2}', { members: [['id', 1n], ['id', 2n]] }],
-    [String.raw`{"id":1,"\u0069d":2}`, { members: [['id', 1n], ['id', 2n]] }],
-    ['{"":0,"ż":1}', { members: [['', 0n], ['ż', 1n]] }],
-    ['{"__proto__":{"id":1},"constructor":2,"toString":3}', {
-      members: [['__proto__', { members: [['id', 1n]] }], ['constructor', 2n], ['toString', 3n]],
-    }],
+    [
+      '{"b":1,"a":{"c":[]}}',
+      {
+        members: [
+          ['b', 1n],
+          ['a', { members: [['c', []]] }],
+        ],
+      },
+    ],
+    [
+      '{"10":1,"9":2}',
+      {
+        members: [
+          ['10', 1n],
+          ['9', 2n],
+        ],
+      },
+    ],
+    [
+      '{"id":1,"id":2}',
+      {
+        members: [
+          ['id', 1n],
+          ['id', 2n],
+        ],
+      },
+    ],
+    [
+      String.raw`{"id":1,"\u0069d":2}`,
+      {
+        members: [
+          ['id', 1n],
+          ['id', 2n],
+        ],
+      },
+    ],
+    [
+      '{"":0,"ż":1}',
+      {
+        members: [
+          ['', 0n],
+          ['ż', 1n],
+        ],
+      },
+    ],
+    [
+      '{"__proto__":{"id":1},"constructor":2,"toString":3}',
+      {
+        members: [
+          ['__proto__', { members: [['id', 1n]] }],
+          ['constructor', 2n],
+          ['toString', 3n],
+        ],
+      },
+    ],
     [['', '{', '"a"', ':', '[', '1', ',', '2', ']', '}', ''].join(' \t\r\n'), { members: [['a', [1n, 2n]]] }],
     ['\ufeff7', 7n],
     ['\ufeff {"a":"ż"}', { members: [['a', 'ż']] }],
@@ -242,7 +295,7 @@ suite('says what was expected, and at which byte', () => {
     ['\ufeff\ufeff1', 'The body is not JSON: expected a value at byte 3.'],
     ['\ufffe1', 'The body is not JSON: expected a value at byte 0.'],
     ['undefined', 'The body is not JSON: expected a value at byte 0.'],
-    ['\'a\'', 'The body is not JSON: expected a value at byte 0.'],
+    ["'a'", 'The body is not JSON: expected a value at byte 0.'],
     ['NaN', 'The body is not JSON: expected a value at byte 0.'],
     ['Infinity', 'The body is not JSON: expected a value at byte 0.'],
     ['True', 'The body is not JSON: expected a value at byte 0.'],

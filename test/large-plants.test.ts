@@ -20,7 +20,10 @@ function ignoringBytes(store: Store): Store {
   return { ...store, list: (owner, page) => store.list(owner, { ...page, maxBytes: Infinity }) }
 }
 
-const STORES = [['that stops at maxBytes', (store: Store) => store], ['that ignores maxBytes', ignoringBytes]] as const
+const STORES = [
+  ['that stops at maxBytes', (store: Store) => store],
+  ['that ignores maxBytes', ignoringBytes],
+] as const
 
 suite('a list that is too large for a string', () => {
   const json = encodePlant({ id: 0n, name: 'x'.repeat(1_000_000) })
@@ -91,7 +94,11 @@ suite('following the links gives each plant once', () => {
         for (const limit of limits) {
           const bodies = await follow(server, limit === undefined ? '/plants' : `/plants?limit=${limit}`)
           const lists = bodies.map((body) => JSON.parse(body) as { name: string }[])
-          assert.deepEqual(lists.flat().map(({ name }) => name), names, `limit ${limit}`)
+          assert.deepEqual(
+            lists.flat().map(({ name }) => name),
+            names,
+            `limit ${limit}`,
+          )
           assert.equal(lists.length, Math.ceil(length / (limit ?? length)), `limit ${limit}`)
         }
       })
@@ -100,7 +107,10 @@ suite('following the links gives each plant once', () => {
 })
 
 suite('a client that reads nothing costs less than 2 MiB', () => {
-  const names = [['60 kB', 'x'.repeat(60_000)], ['60 kB of JSON escapes', '\u0001'.repeat(10_000)]] as const
+  const names = [
+    ['60 kB', 'x'.repeat(60_000)],
+    ['60 kB of JSON escapes', '\u0001'.repeat(10_000)],
+  ] as const
   for (const [what, name] of names) {
     for (const query of ['', '?limit=1000']) {
       test(`with GET /plants${query} of plants of ${what}`, async (t) => {

@@ -42,7 +42,10 @@ suite('a list without a limit', () => {
   test('has no body for HEAD, however long', async (t) => {
     const server = await servePlants(t, { store: storeOf(upTo(2500)) })
     const { status, headers, body } = await send(server, { method: 'HEAD', path: '/plants', fields: bearer('ada') })
-    assert.deepEqual({ status, headers, body }, { status: 200, headers: { 'content-type': 'application/json' }, body: '' })
+    assert.deepEqual(
+      { status, headers, body },
+      { status: 200, headers: { 'content-type': 'application/json' }, body: '' },
+    )
   })
 })
 
@@ -59,7 +62,10 @@ suite('following the links', () => {
     test(`gives each of 2500 plants once, ${limit} at a time`, async (t) => {
       const server = await servePlants(t, { store: storeOf(upTo(2500)) })
       const lists = await follow(server, `/plants?limit=${limit}`)
-      assert.deepEqual(lists.map((list) => list.length), sizes)
+      assert.deepEqual(
+        lists.map((list) => list.length),
+        sizes,
+      )
       assert.deepEqual(lists.flat(), [...upTo(2500)])
     })
   }
@@ -79,7 +85,11 @@ suite('following the links', () => {
     const store = storeOf([10, 20, 30, 40, 50])
     const server = await servePlants(t, { store })
     const changes = [
-      () => [store.delete('ada', 20n), store.create('ada', { id: 5n, name: '5' }), store.create('ada', { id: 25n, name: '25' })],
+      () => [
+        store.delete('ada', 20n),
+        store.create('ada', { id: 5n, name: '5' }),
+        store.create('ada', { id: 25n, name: '25' }),
+      ],
       () => [store.delete('ada', 30n), store.delete('ada', 40n)],
     ]
     const lists = await follow(server, '/plants?limit=2', () => changes.shift()?.())
@@ -152,12 +162,19 @@ suite('a list that is streamed', () => {
   test('ends the connection where the store fails in its midst', async (t) => {
     const errors: unknown[] = []
     const fault = new Error('disk on fire')
-    const store = changingAfter(storeOf(upTo(50_000)), 30, () => { throw fault })
+    const store = changingAfter(storeOf(upTo(50_000)), 30, () => {
+      throw fault
+    })
     const server = await servePlants(t, { store, onError: (error) => errors.push(error) })
 
     const response = await open(server, get('ada'))
     assert.equal(response.statusCode, 200)
-    await assert.rejects(async () => { await response.toArray() }, { code: 'ECONNRESET' })
+    await assert.rejects(
+      async () => {
+        await response.toArray()
+      },
+      { code: 'ECONNRESET' },
+    )
     assert.equal(response.complete, false)
     assert.deepEqual(errors, [fault])
     assert.equal((await send(server, get('ada', '/plants?limit=1'))).body, '[{"name":"1"}]')
@@ -167,14 +184,20 @@ suite('a list that is streamed', () => {
   const lines = { '0.9': 'GET /plants', '1.0': 'GET /plants HTTP/1.0', '2.0': 'GET /plants HTTP/2.0' }
   for (const [version, line] of Object.entries(lines)) {
     test(`does not look whole to a client of HTTP/${version} if the store fails in its midst`, async (t) => {
-      const store = changingAfter(storeOf(upTo(50_000)), 30, () => { throw new Error('disk on fire') })
+      const store = changingAfter(storeOf(upTo(50_000)), 30, () => {
+        throw new Error('disk on fire')
+      })
       const port = portOf(await servePlants(t, { store }))
       // A read that takes less than it has room for may hide a reset from Node, and look like the end.
       const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(1), callback: () => true } })
       let failure: unknown
-      socket.on('error', (error) => { failure = error })
+      socket.on('error', (error) => {
+        failure = error
+      })
       socket.write(`${line}\r\nAuthorization: Bearer ada\r\n\r\n`)
-      await new Promise((resolve) => { socket.on('close', resolve) })
+      await new Promise((resolve) => {
+        socket.on('close', resolve)
+      })
       assert.equal((failure as NodeJS.ErrnoException | undefined)?.code, 'ECONNRESET')
     })
   }
@@ -182,7 +205,9 @@ suite('a list that is streamed', () => {
   test('stops being read where the client goes away', { timeout: 10_000 }, async (t) => {
     const store: Store = { ...memoryStore(), list: (_, { after = 0n }) => pageAfter(after) }
     let handedOver: (status: number) => void
-    const done = new Promise<number>((resolve) => { handedOver = resolve })
+    const done = new Promise<number>((resolve) => {
+      handedOver = resolve
+    })
     const server = await servePlants(t, { store, onResponse: ({ status }) => handedOver(status) })
 
     const response = await open(server, get('ada'))

@@ -91,7 +91,10 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
       await until(() => accepted.bytesRead === at + 1)
     }
 
-    assert.deepEqual((await answers).map(({ status, body }) => [status, body]), [[200, '{"name":"Fern"}']])
+    assert.deepEqual(
+      (await answers).map(({ status, body }) => [status, body]),
+      [[200, '{"name":"Fern"}']],
+    )
     client.destroy()
   })
 }
@@ -100,7 +103,10 @@ test('the body of a client that went while its token was looked at is bounded to
   const calls: string[] = []
   let accept: ((owner: string) => void) | undefined
   const store: Store = { ...memoryStore(), create: (_, { id }) => calls.push(`create ${id}`) > 0 }
-  const authenticate = (): Promise<string> => new Promise((resolve) => { accept = resolve })
+  const authenticate = (): Promise<string> =>
+    new Promise((resolve) => {
+      accept = resolve
+    })
   const onResponse = ({ error }: ResponseEvent): number => calls.push(`error ${error}`)
   const server = await servePlants(t, { store, authenticate, maxBodyBytes: PLANT.length - 1, onResponse })
   const { client, accepted } = await connectBoth(server)

@@ -81,8 +81,7 @@ function findResponse({ method, path, status }: ReceivedAnswer): string {
   const has = (operation: string): boolean => String(status) in (operations[operation]?.responses ?? {})
   // A method that the resource lacks is refused as any other may be, until it comes to the method itself.
   const others = Object.keys(operations)
-  const operation =
-    method.toLowerCase() in operations ? method.toLowerCase() : (others.find(has) ?? 'options')
+  const operation = method.toLowerCase() in operations ? method.toLowerCase() : (others.find(has) ?? 'options')
   const response = has(operation) ? String(status) : 'default'
   return ['', 'paths', template, operation, 'responses', response]
     .map((segment) => segment.replaceAll('~', '~0').replaceAll('/', '~1'))
@@ -96,9 +95,7 @@ function toPattern(template: string): RegExp {
 /** The path of a request target, with the escapes decoded that can be. */
 function decode(target: string): string {
   const path = target.replace(/^\w+:\/\/[^/]*/, '').replace(/\?.*$/s, '')
-  return path.replace(/%[2-7][0-9a-f]/gi, (escape) =>
-    /%2f/i.test(escape) ? escape : decodeURIComponent(escape),
-  )
+  return path.replace(/%[2-7][0-9a-f]/gi, (escape) => (/%2f/i.test(escape) ? escape : decodeURIComponent(escape)))
 }
 
 function resolve(pointer: string): unknown {

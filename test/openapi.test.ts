@@ -113,14 +113,16 @@ suite('describes the error', () => {
   ]
   for (const [error, request, options] of rows) {
     test(String(error), async (t) => {
-      assert.equal(await exchange(await serveAll(t, options, { headersTimeout: 100, checkInterval: 20 }), request), error)
+      assert.equal(
+        await exchange(await serveAll(t, options, { headersTimeout: 100, checkInterval: 20 }), request),
+        error,
+      )
     })
   }
 
   test('every other of which is one of the contract', () => {
     const codes = rows.map(([error]) => error)
-    for (const { body } of Object.values(CONTRACT_CASES).flat())
-      codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
+    for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
     for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test has ${error}`)
   })
 })
@@ -180,11 +182,5 @@ test('makes a client that compiles and works', async (t) => {
   const { usePlants } = (await import(`${directory}/client.ts`)) as {
     usePlants: (url: string) => Promise<unknown[]>
   }
-  assert.deepEqual(await usePlants(`http://127.0.0.1:${portOf(server)}`), [
-    'Fern',
-    40900,
-    ['green'],
-    204,
-    200,
-  ])
+  assert.deepEqual(await usePlants(`http://127.0.0.1:${portOf(server)}`), ['Fern', 40900, ['green'], 204, 200])
 })

@@ -10,35 +10,73 @@ const WRONG: readonly (readonly [name: string, options: unknown, message: string
   ['options that are no object', 'secret', "options must be an object, not 'secret'"],
   ['an option that does not exist', { tokens, maxBodybytes: 1 }, 'options.maxBodybytes is none of the options'],
   ['neither tokens nor authenticate', {}, 'options must have tokens or authenticate: who may ask?'],
-  ['both tokens and authenticate', { tokens, authenticate: () => 'ada' }, 'options must have either tokens or authenticate, not both'],
-  ['an authenticate that is no function', { authenticate: 'ada' }, "options.authenticate must be a function, not 'ada'"],
-  ['a token in place of a table', { tokens: 'secret' }, 'options.tokens must be an object or a Map, not of type string'],
+  [
+    'both tokens and authenticate',
+    { tokens, authenticate: () => 'ada' },
+    'options must have either tokens or authenticate, not both',
+  ],
+  [
+    'an authenticate that is no function',
+    { authenticate: 'ada' },
+    "options.authenticate must be a function, not 'ada'",
+  ],
+  [
+    'a token in place of a table',
+    { tokens: 'secret' },
+    'options.tokens must be an object or a Map, not of type string',
+  ],
   ['tokens that are null', { tokens: null }, 'options.tokens must be an object or a Map, not of type object'],
-  ['a token that no header could carry', { tokens: { 'se cret': 'ada' } }, `options.tokens: the token of 'ada' must be letters, digits and -._~+/, then any "="`],
-  ['an empty token', { tokens: { '': 'ada' } }, `options.tokens: the token of 'ada' must be letters, digits and -._~+/, then any "="`],
-  ...['', 'a\0b', '\ud800', 7, null].map((owner) => [
-    `the owner ${JSON.stringify(owner)}`,
-    { tokens: { secret: owner } },
-    `options.tokens: an owner must be a non-empty string of well-formed Unicode without U+0000`,
-  ] as const),
+  [
+    'a token that no header could carry',
+    { tokens: { 'se cret': 'ada' } },
+    `options.tokens: the token of 'ada' must be letters, digits and -._~+/, then any "="`,
+  ],
+  [
+    'an empty token',
+    { tokens: { '': 'ada' } },
+    `options.tokens: the token of 'ada' must be letters, digits and -._~+/, then any "="`,
+  ],
+  ...['', 'a\0b', '\ud800', 7, null].map(
+    (owner) =>
+      [
+        `the owner ${JSON.stringify(owner)}`,
+        { tokens: { secret: owner } },
+        `options.tokens: an owner must be a non-empty string of well-formed Unicode without U+0000`,
+      ] as const,
+  ),
   ['a store that is none', { tokens, store: null }, 'options.store must be a store, not null'],
   ['a store without list', { tokens, store: { ...store, list: 1 } }, 'options.store.list must be a function, not 1'],
-  ...['/', 'api', '/api/', '//', '/a?b', '/a#b', '/a b', '/%zz', 7].map((basePath) => [
-    `the basePath ${basePath}`,
-    { tokens, basePath },
-    `options.basePath must be a path such as "/api/v1", without a slash at its end, not ${typeof basePath === 'string' ? `'${basePath}'` : basePath}`,
-  ] as const),
-  ...(['maxBodyBytes', 'maxLimit'] as const).flatMap((name) => [0, -1, 1.5, NaN, '10'].map((value) => [
-    `the ${name} ${value}`,
-    { tokens, [name]: value },
-    `options.${name} must be a whole number from 1 to 9007199254740991, not ${typeof value === 'string' ? `'${value}'` : value}`,
-  ] as const)),
-  ['a time-out beyond what timers take', { tokens, storeTimeoutMs: 2 ** 31 }, 'options.storeTimeoutMs must be a whole number from 1 to 2147483647, not 2147483648'],
-  ...(['validate', 'onError', 'onResponse'] as const).map((name) => [
-    `an ${name} that is no function`,
-    { tokens, [name]: true },
-    `options.${name} must be a function, not true`,
-  ] as const),
+  ...['/', 'api', '/api/', '//', '/a?b', '/a#b', '/a b', '/%zz', 7].map(
+    (basePath) =>
+      [
+        `the basePath ${basePath}`,
+        { tokens, basePath },
+        `options.basePath must be a path such as "/api/v1", without a slash at its end, not ${typeof basePath === 'string' ? `'${basePath}'` : basePath}`,
+      ] as const,
+  ),
+  ...(['maxBodyBytes', 'maxLimit'] as const).flatMap((name) =>
+    [0, -1, 1.5, NaN, '10'].map(
+      (value) =>
+        [
+          `the ${name} ${value}`,
+          { tokens, [name]: value },
+          `options.${name} must be a whole number from 1 to 9007199254740991, not ${typeof value === 'string' ? `'${value}'` : value}`,
+        ] as const,
+    ),
+  ),
+  [
+    'a time-out beyond what timers take',
+    { tokens, storeTimeoutMs: 2 ** 31 },
+    'options.storeTimeoutMs must be a whole number from 1 to 2147483647, not 2147483648',
+  ],
+  ...(['validate', 'onError', 'onResponse'] as const).map(
+    (name) =>
+      [
+        `an ${name} that is no function`,
+        { tokens, [name]: true },
+        `options.${name} must be a function, not true`,
+      ] as const,
+  ),
 ]
 
 for (const [name, options, message] of WRONG) {
@@ -59,6 +97,12 @@ test('takes tokens as a Map', () => {
 })
 
 test('takes undefined for every optional option', () => {
-  const undefineds = { store: undefined, basePath: undefined, maxBodyBytes: undefined, maxLimit: undefined, validate: undefined }
+  const undefineds = {
+    store: undefined,
+    basePath: undefined,
+    maxBodyBytes: undefined,
+    maxLimit: undefined,
+    validate: undefined,
+  }
   assert.equal(createPlantStore({ tokens, ...undefineds } as unknown as PlantStoreOptions).length, 3)
 })

@@ -37,7 +37,10 @@ suite('the package', () => {
 
   test('brings no other package along', async () => {
     const installed = await readdir(join(project, 'node_modules'))
-    assert.deepEqual(installed.filter((name) => !name.startsWith('.')), ['plant-store'])
+    assert.deepEqual(
+      installed.filter((name) => !name.startsWith('.')),
+      ['plant-store'],
+    )
     const manifest = await readFile(join(root, 'package.json'), 'utf8')
     assert.equal((JSON.parse(manifest) as { dependencies?: object }).dependencies, undefined)
   })
@@ -91,7 +94,15 @@ suite('the package', () => {
        export { postgresStore, storeConformance }
        createServer(createPlantStore({ tokens: { secret: 'ada' } }))`,
     )
-    const options = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--noEmit', '--types', 'node']
+    const options = [
+      '--strict',
+      '--exactOptionalPropertyTypes',
+      '--skipLibCheck',
+      'false',
+      '--noEmit',
+      '--types',
+      'node',
+    ]
     const tsc = join(root, 'node_modules/typescript/bin/tsc')
     const target = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023']
     await run(process.execPath, [tsc, ...options, ...target, 'main.mts'], { cwd: project })

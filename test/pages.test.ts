@@ -20,11 +20,7 @@ function ask(server: Server, path: string, method = 'GET'): Promise<Answer> {
   return send(server, { method, path, fields: [] })
 }
 
-function jsonAnswer(
-  status: number,
-  value: unknown,
-  headers: Record<string, string> = {},
-): Omit<Answer, 'connection'> {
+function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = {}): Omit<Answer, 'connection'> {
   const body = JSON.stringify(value)
   return {
     status,
@@ -133,11 +129,7 @@ suite('/readyz', () => {
   })
 
   test('is not ready while the service drains', async (t) => {
-    const expected = jsonAnswer(
-      503,
-      { error: 50300, message: 'The service is shutting down.' },
-      { 'retry-after': '1' },
-    )
+    const expected = jsonAnswer(503, { error: 50300, message: 'The service is shutting down.' }, { 'retry-after': '1' })
     await assertAnswer(ask(await servePages(t, undefined, true), '/readyz'), expected)
   })
 

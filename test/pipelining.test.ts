@@ -66,7 +66,10 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
   const answers = [...(await receive(socket))]
 
   assert.equal(answers.pop()!.status, 409)
-  assert.deepEqual(answers.map(({ body }) => body), Array.from({ length: count }, (_, id) => `{"name":"plant ${id}"}`))
+  assert.deepEqual(
+    answers.map(({ body }) => body),
+    Array.from({ length: count }, (_, id) => `{"name":"plant ${id}"}`),
+  )
   assert.equal(most, 1)
   assert.ok(heap - before < 32 * 2 ** 20, `the heap grew by ${heap - before} bytes`)
 })
@@ -101,7 +104,10 @@ test('a connection is read on once no request waits', async (t) => {
   for (const round of [1, 2, 3]) {
     const answers = receive(socket, 3)
     socket.write(postBytes(round) + postBytes(round) + deleteBytes(round))
-    assert.deepEqual((await answers).map(({ status }) => status), [200, 409, 204])
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [200, 409, 204],
+    )
   }
   socket.destroy()
 })
@@ -120,7 +126,10 @@ test('a request whose turn comes before the rest of its body is carried out', as
   await until(() => calls.length === 2)
   release()
 
-  assert.deepEqual((await answers).map(({ body }) => body), ['{"name":"plant 1"}', '{"name":"plant 2"}'])
+  assert.deepEqual(
+    (await answers).map(({ body }) => body),
+    ['{"name":"plant 1"}', '{"name":"plant 2"}'],
+  )
   socket.destroy()
 })
 
@@ -137,7 +146,10 @@ test('no request is carried out after an answer that closes the connection', asy
   socket.write(deleteBytes(1) + deleteBytes(2) + deleteBytes(3))
   const answers = await receive(socket)
 
-  assert.deepEqual(answers.map(({ status }) => status), [204, 204])
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [204, 204],
+  )
   assert.equal((await send(server, del('ada', '3'))).status, 204)
 })
 
@@ -145,7 +157,11 @@ test('no request is carried out whose client went before its turn', async (t) =>
   const { store, calls, release } = heldStore()
   let isGone = false
   const server = await servePlants(t, { store })
-  server.once('connection', (connection: Socket) => connection.on('close', () => { isGone = true }))
+  server.once('connection', (connection: Socket) =>
+    connection.on('close', () => {
+      isGone = true
+    }),
+  )
   const socket = await openSocket(server)
 
   socket.write(deleteBytes(1) + deleteBytes(2))
@@ -179,7 +195,10 @@ test('a request waits for those before it that the host answers', async (t) => {
   await until(() => calls.length === 1)
   release()
 
-  assert.deepEqual((await answers).map(({ body }) => body), ['slow', '{"name":"plant 1"}'])
+  assert.deepEqual(
+    (await answers).map(({ body }) => body),
+    ['slow', '{"name":"plant 1"}'],
+  )
   socket.destroy()
 })
 
@@ -192,10 +211,16 @@ test('a response that the host has ended holds nothing up', async (t) => {
   const socket = await openSocket(server)
   const first = receive(socket, 1)
   socket.write(deleteBytes(1))
-  assert.deepEqual((await first).map(({ body }) => body), ['the host'])
+  assert.deepEqual(
+    (await first).map(({ body }) => body),
+    ['the host'],
+  )
   const second = receive(socket, 1)
   socket.write(deleteBytes(2))
-  assert.deepEqual((await second).map(({ status }) => status), [404])
+  assert.deepEqual(
+    (await second).map(({ status }) => status),
+    [404],
+  )
   socket.destroy()
 })
 
@@ -208,12 +233,18 @@ test('requests in the packet that ends a refused body do not break Node', async 
   const rest = receive(socket)
   const anonymous = 'PUT /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello'
   socket.write(`lo${anonymous.repeat(2)}GET /plants HTTP/1.1\r\nHost: a\r\n\r\n`)
-  assert.deepEqual((await refused).map(({ status }) => status), [401])
+  assert.deepEqual(
+    (await refused).map(({ status }) => status),
+    [401],
+  )
   assert.deepEqual(await rest, [])
   assert.equal((await send(server, get('ada'))).status, 200)
 })
 
-for (const [version, line] of [['0.9', 'GET /plants'], ['2.0', 'GET /plants HTTP/2.0']]) {
+for (const [version, line] of [
+  ['0.9', 'GET /plants'],
+  ['2.0', 'GET /plants HTTP/2.0'],
+]) {
   test(`a request of HTTP/${version} behind a response that closes the connection does not break Node`, async (t) => {
     const server = await servePlants(t)
     const socket = await openSocket(server)
@@ -221,7 +252,10 @@ for (const [version, line] of [['0.9', 'GET /plants'], ['2.0', 'GET /plants HTTP
     const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
     // Node refuses the first itself, as it has no Host, and has closed the connection when the second's body is read.
     socket.write(`GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}${line}\r\n${content}GET`)
-    assert.deepEqual((await answers).map(({ status }) => status), [400])
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [400],
+    )
     assert.equal((await send(server, get('ada'))).status, 200)
   })
 }
@@ -236,7 +270,10 @@ test('a request that begins in the packet of a body over the limit is read to it
   socket.write(first + second.slice(0, -10))
   await arrived
   socket.write(second.slice(-10))
-  assert.deepEqual((await answers).map(({ status }) => status), [413, 200])
+  assert.deepEqual(
+    (await answers).map(({ status }) => status),
+    [413, 200],
+  )
   socket.destroy()
 })
 

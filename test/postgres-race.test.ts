@@ -28,7 +28,8 @@ test('processes that share a database act as one', { skip: needsServer }, async 
     const start = clock++
     const name = `${id} ${start}`
     const body = JSON.stringify({ id, name })
-    const [path, init] = kind === 'create' ? ['/plants', { method: 'POST', body }] : [`/plants/${id}`, { method: 'DELETE' }]
+    const [path, init] =
+      kind === 'create' ? ['/plants', { method: 'POST', body }] : [`/plants/${id}`, { method: 'DELETE' }]
     const response = await program.fetch(path, init)
     await response.arrayBuffer()
     const [succeeded, refused] = kind === 'create' ? [200, 409] : [204, 404]
@@ -43,7 +44,10 @@ test('processes that share a database act as one', { skip: needsServer }, async 
     assert.equal(response.status, 200)
     listings.push({ start, end: clock++, plants: plants.map(({ name }) => ({ id: parseInt(name), name })) })
     const ids = listings.at(-1)!.plants.map(({ id }) => id)
-    assert.deepEqual(ids, ids.toSorted((a, b) => a - b))
+    assert.deepEqual(
+      ids,
+      ids.toSorted((a, b) => a - b),
+    )
   }
 
   const deadline = performance.now() + SECONDS * 1000

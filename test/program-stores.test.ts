@@ -17,36 +17,26 @@ async function refusal(url: string, nodeArgs: readonly string[] = []): Promise<s
   return reason!
 }
 
-suite(
-  'PLANT_STORE_URL=sqlite:…',
-  { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' },
-  () => {
-    test('keeps plants from one run to the next', async (t) => {
-      const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-      t.after(() => rmSync(directory, { recursive: true }))
-      const url = `sqlite:${join(directory, 'plants.db')}`
+suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
+  test('keeps plants from one run to the next', async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
+    t.after(() => rmSync(directory, { recursive: true }))
+    const url = `sqlite:${join(directory, 'plants.db')}`
 
-      const first = await startProgram(t, { PLANT_STORE_URL: url })
-      assert.equal(
-        (await first.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status,
-        200,
-      )
-      first.child.kill('SIGTERM')
-      assert.equal(await first.ended, 0)
+    const first = await startProgram(t, { PLANT_STORE_URL: url })
+    assert.equal((await first.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
+    first.child.kill('SIGTERM')
+    assert.equal(await first.ended, 0)
 
-      const second = await startProgram(t, { PLANT_STORE_URL: url })
-      assert.equal(await (await second.fetch('/plants')).text(), '[{"name":"Fern"}]')
-      assert.equal((await second.logged('start'))['store'], 'sqlite')
-    })
-  },
-)
+    const second = await startProgram(t, { PLANT_STORE_URL: url })
+    assert.equal(await (await second.fetch('/plants')).text(), '[{"name":"Fern"}]')
+    assert.equal((await second.logged('start'))['store'], 'sqlite')
+  })
+})
 
 test('PLANT_STORE_URL=sqlite:… ends the start where the file cannot be opened', async () => {
   const message = await refusal('sqlite:/nowhere/plants.db')
-  assert.match(
-    message,
-    /^SQLite database \/nowhere\/plants\.db: /,
-  )
+  assert.match(message, /^SQLite database \/nowhere\/plants\.db: /)
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {
@@ -57,10 +47,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     t.after(() => database.close())
     const url = `postgres://${user}:${password}@127.0.0.1:${proxy.port}/${name}`
     const program = await startProgram(t, { PLANT_STORE_URL: url })
-    assert.equal(
-      (await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status,
-      200,
-    )
+    assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
     assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
     assert.equal((await program.fetch('/readyz')).status, 200)
 

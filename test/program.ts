@@ -68,9 +68,7 @@ export class Program {
     })
     this.stdout = new Lines(this.child.stdout)
     this.stderr = new Lines(this.child.stderr)
-    this.ended = once(this.child, 'close').then(
-      ([status, signal]) => (status ?? signal) as number | NodeJS.Signals,
-    )
+    this.ended = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
   }
 
   /** Ends the program where it has not ended yet, whatever it has still to do. */
@@ -104,11 +102,7 @@ export class Program {
 }
 
 /** Starts the program on a free port and waits until it serves. It ends with the test. */
-export async function startProgram(
-  t: TestContext,
-  environment: Environment = {},
-  maxFiles?: number,
-): Promise<Program> {
+export async function startProgram(t: TestContext, environment: Environment = {}, maxFiles?: number): Promise<Program> {
   const program = new Program({ PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, ...environment }, [], [], maxFiles)
   t.after(() => program.end())
   const line = await program.stdout.find((line) => line.startsWith('plant-store listening on '))

@@ -32,8 +32,7 @@ export class RawConnection {
     for (;;) {
       const match = pattern.exec(this.received)
       if (match !== null) return match
-      if (this.socket.destroyed)
-        throw new Error(`The connection has closed after ${JSON.stringify(this.received)}`)
+      if (this.socket.destroyed) throw new Error(`The connection has closed after ${JSON.stringify(this.received)}`)
       await Promise.race([once(this.socket, 'data'), this.closed])
     }
   }

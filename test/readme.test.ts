@@ -14,11 +14,16 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 const POSTGRES_URL = process.env['PLANT_STORE_TEST_POSTGRES_URL']
-const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
+const hasCurl = await run('curl', ['--version']).then(
+  () => true,
+  () => false,
+)
 
 /** The blocks of the README that are fenced as this language. */
 function blocks(language: string): readonly string[] {
-  return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(([, name]) => name === language).map(([, , code]) => code!)
+  return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+    .filter(([, name]) => name === language)
+    .map(([, , code]) => code!)
 }
 
 const PRELOAD = ['--import', 'tsx', '--input-type=module']
@@ -53,13 +58,17 @@ async function startExample(t: TestContext, code: string): Promise<number> {
 suite('the README', () => {
   for (const code of blocks('js').filter((code) => code.includes('listen('))) {
     const imports = [...code.matchAll(/from '(?!node:|plant-store')(.+?)'/g)].map(([, name]) => name)
-    test(`has an example of ${imports.join(' and ') || 'node:http'} that answers`, { skip: skipped(code) }, async (t) => {
-      const port = await startExample(t, code)
-      const path = code.includes("'/api'") ? '/api/plants' : '/plants'
-      const request = { method: 'GET', path, fields: bearer('a-long-random-token') }
-      assert.deepEqual((await sendTo(port, request)).body, '[]')
-      assert.equal((await sendTo(port, { ...request, fields: [] })).status, 401)
-    })
+    test(
+      `has an example of ${imports.join(' and ') || 'node:http'} that answers`,
+      { skip: skipped(code) },
+      async (t) => {
+        const port = await startExample(t, code)
+        const path = code.includes("'/api'") ? '/api/plants' : '/plants'
+        const request = { method: 'GET', path, fields: bearer('a-long-random-token') }
+        assert.deepEqual((await sendTo(port, request)).body, '[]')
+        assert.equal((await sendTo(port, { ...request, fields: [] })).status, 401)
+      },
+    )
   }
 
   test('has a store that conforms', async () => {
@@ -85,6 +94,11 @@ suite('the README', () => {
 
   test('lists every error', () => {
     const listed = [...readme.matchAll(/^\| (\d{5}) \|/gm)].map(([, error]) => Number(error))
-    assert.deepEqual(listed, Object.values(ERRORS).map(({ error }) => error).sort())
+    assert.deepEqual(
+      listed,
+      Object.values(ERRORS)
+        .map(({ error }) => error)
+        .sort(),
+    )
   })
 })

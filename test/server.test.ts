@@ -24,10 +24,7 @@ suite('the start', () => {
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
     assert.match(token!, /^The token of the owner demo is [\w-]{32}$/)
 
-    const { stdout } = await promisify(execFile)('sh', [
-      '-c',
-      `${curl!} --silent --write-out ' %{http_code}'`,
-    ])
+    const { stdout } = await promisify(execFile)('sh', ['-c', `${curl!} --silent --write-out ' %{http_code}'`])
     assert.equal(stdout, '{"name":"Monstera deliciosa","tag":"tropical"} 200')
   })
 
@@ -69,8 +66,7 @@ suite('the start', () => {
     assert.deepEqual(await runToEnd({ PORT: 'http' }), {
       status: 2,
       stdout: '',
-      stderr:
-        'plant-store: PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one',
+      stderr: 'plant-store: PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one',
     })
   })
 
@@ -104,14 +100,10 @@ suite('the start', () => {
 
   test('gives the limits of the environment to the service', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_MAX_LIMIT: '1', PLANT_STORE_MAX_BODY_BYTES: '25' })
-    for (const id of [1, 2])
-      await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
+    for (const id of [1, 2]) await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
     const list = await program.fetch('/plants')
     assert.equal(list.headers.get('link'), '<?limit=1&after=1>; rel="next"')
-    assert.equal(
-      (await program.fetch('/plants', { method: 'POST', body: `{"id":3,"name":"Ferns!!!"}` })).status,
-      413,
-    )
+    assert.equal((await program.fetch('/plants', { method: 'POST', body: `{"id":3,"name":"Ferns!!!"}` })).status, 413)
   })
 })
 

@@ -1,4 +1,10 @@
-import { createServer, request as httpRequest, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createPlantStore, MAX_PAGE, type PlantStoreOptions, type Store } from '../src/index.ts'
@@ -76,7 +82,9 @@ export function open(server: Server, request: Request): Promise<IncomingMessage>
 }
 
 function openTo(port: number, { method, path, fields, body }: Request): Promise<IncomingMessage> {
-  const host = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host') ? [] : ['Host', `127.0.0.1:${port}`]
+  const host = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host')
+    ? []
+    : ['Host', `127.0.0.1:${port}`]
   const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
   return new Promise((resolve, reject) => {
     httpRequest({ host: '127.0.0.1', port, method, path, headers: [...host, ...fields, ...length], agent: false })
@@ -88,7 +96,12 @@ function openTo(port: number, { method, path, fields, body }: Request): Promise<
 
 /** A POST of a plant by the owner of a token. */
 export function post(token: string, body: string | Uint8Array, fields: readonly string[] = []): Request {
-  return { method: 'POST', path: '/plants', fields: [...bearer(token), 'Content-Type', 'application/json', ...fields], body }
+  return {
+    method: 'POST',
+    path: '/plants',
+    fields: [...bearer(token), 'Content-Type', 'application/json', ...fields],
+    body,
+  }
 }
 
 export function get(token: string, path = '/plants'): Request {

@@ -163,8 +163,7 @@ async function resistSlow(count: number): Promise<void> {
   console.log(`p99 beside ${count} slow clients, in ms:`, await p99(program.port, 5))
   const [latest] = (await once(slow, 'message')) as [Record<string, number>]
   console.log('dropped at the latest after, in s:', latest)
-  while ((await measure(program)).resources > resources)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+  while ((await measure(program)).resources > resources) await new Promise((resolve) => setTimeout(resolve, 100))
   slow.kill()
   program.child.kill('SIGTERM')
   console.log('exit status', await program.ended)

@@ -37,13 +37,23 @@ test('syncs the file before every acknowledgement', { skip: skipTrace }, (t) => 
       writeSync(1, 'acknowledged')
     }`
   const strace = ['-f', '-o', trace, '-e', 'trace=fsync,fdatasync,write']
-  const node = [process.execPath, '--import=tsx', '--input-type=module', '--eval', program, join(directory, 'plants.db')]
+  const node = [
+    process.execPath,
+    '--import=tsx',
+    '--input-type=module',
+    '--eval',
+    program,
+    join(directory, 'plants.db'),
+  ]
   const { status, stderr } = spawnSync('strace', [...strace, ...node], { encoding: 'utf8' })
   assert.equal(status, 0, stderr)
 
   const calls = readFileSync(trace, 'utf8').matchAll(/f(?:data)?sync\(|"acknowledged"/g)
   const syncs = Array.from(calls, ([call]) => (call === '"acknowledged"' ? ' ' : 's')).join('')
-  const syncsBefore = syncs.split(' ').slice(0, -1).map((run) => run.length)
+  const syncsBefore = syncs
+    .split(' ')
+    .slice(0, -1)
+    .map((run) => run.length)
   t.diagnostic(`syncs before each acknowledgement: ${syncsBefore.join(' ')}`)
   assert.equal(syncsBefore.length, 10)
   assert.ok(syncsBefore.every((count, group) => count >= (group > 5 ? 2 : 1)))

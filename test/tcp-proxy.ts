@@ -22,7 +22,10 @@ export async function openTcpProxy(target: { readonly host: string; readonly por
 
   const listener = createServer((client) => {
     const server = connect(target)
-    for (const [from, to] of [[client, server], [server, client]] as const) {
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
       sockets.add(from)
       if (isBlocked) from.pause()
       from.on('data', (chunk) => to.write(chunk))

@@ -2,7 +2,14 @@
 import { createServer } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
-import { createPlantStore, memoryStore, type NewPlant, type Plant, type PlantStoreOptions, type Store } from '../src/index.ts'
+import {
+  createPlantStore,
+  memoryStore,
+  type NewPlant,
+  type Plant,
+  type PlantStoreOptions,
+  type Store,
+} from '../src/index.ts'
 
 const tokens = { secret: 'ada' }
 const authenticate = (token: string): string | null => (token === 'secret' ? 'ada' : null)
@@ -10,7 +17,9 @@ const authenticate = (token: string): string | null => (token === 'secret' ? 'ad
 createPlantStore({ tokens })
 createPlantStore({ tokens: new Map([['secret', 'ada']]) })
 createPlantStore({ authenticate })
-createPlantStore({ authenticate: async (token, request) => Promise.resolve(request.headers.host === token ? token : undefined) })
+createPlantStore({
+  authenticate: async (token, request) => Promise.resolve(request.headers.host === token ? token : undefined),
+})
 createPlantStore({ tokens, validate: ({ name }) => (name === '' ? 'name must not be empty' : undefined) })
 createPlantStore({ tokens, onError: (error, request) => console.error(request.url, error) })
 

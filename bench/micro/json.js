@@ -2,7 +2,11 @@
 import { readJson } from '../../dist/http/json.js'
 import { compare } from './compare.ts'
 
-const plants = Array.from({ length: 200 }, (_, n) => ({ id: n, name: `Monstera deliciosa ${n}`, heights: [n / 10, -1e3] }))
+const plants = Array.from({ length: 200 }, (_, n) => ({
+  id: n,
+  name: `Monstera deliciosa ${n}`,
+  heights: [n / 10, -1e3],
+}))
 
 for (const [title, text] of [
   ['a plant', '{"id":123456789,"name":"Monstera deliciosa","tag":"tropical"}'],

@@ -46,11 +46,17 @@ for (const [state, make, highest] of [
   if (highest !== undefined) compare(`a page of 100 from anywhere, ${state}`, anywhere)
 }
 
-for (const [order, idOf] of [['in order', inOrder], ['in no order', scattered]]) {
-  print(`a create, ids ${order}, beside`, SIZES.map((size) => {
-    const store = filled(size, idOf)
-    return { name: `${size} plants`, times: Array.from({ length: 15 }, () => timeCreates(store, size, idOf)) }
-  }))
+for (const [order, idOf] of [
+  ['in order', inOrder],
+  ['in no order', scattered],
+]) {
+  print(
+    `a create, ids ${order}, beside`,
+    SIZES.map((size) => {
+      const store = filled(size, idOf)
+      return { name: `${size} plants`, times: Array.from({ length: 15 }, () => timeCreates(store, size, idOf)) }
+    }),
+  )
 }
 
 /** @returns nanoseconds of CPU time for one create; each is taken back, untimed, so that the store keeps its size */

@@ -4,6 +4,7 @@ import { createPlantStore, memoryStore } from '../../dist/index.js'
 
 export default function listen({ token, count }) {
   const store = memoryStore()
-  for (let n = 0; n < count; n++) store.create('bench', { id: BigInt(n), name: `Monstera deliciosa ${n}`, tag: 'tropical' })
+  for (let n = 0; n < count; n++)
+    store.create('bench', { id: BigInt(n), name: `Monstera deliciosa ${n}`, tag: 'tropical' })
   return createServer(createPlantStore({ tokens: { [token]: 'bench' }, store })).listen(0, '127.0.0.1')
 }

@@ -23,8 +23,10 @@ for (let round = 0; round < 5; round++) {
   stop.abort()
   const growth = (await highest) - before.rss
   const cpu = ((await server.usage()).cpu - before.cpu) / 1e6
-  console.log(`  ${perSecond(seconds)} plants/s, ${perSecond(cpu)} plants per CPU second, ` +
-    `resident memory from ${(before.rss / MIB).toFixed(0)} MiB up by ${(growth / MIB).toFixed(0)} MiB`)
+  console.log(
+    `  ${perSecond(seconds)} plants/s, ${perSecond(cpu)} plants per CPU second, ` +
+      `resident memory from ${(before.rss / MIB).toFixed(0)} MiB up by ${(growth / MIB).toFixed(0)} MiB`,
+  )
 }
 client.close()
 await server.stop()

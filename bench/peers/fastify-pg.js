@@ -15,7 +15,7 @@ export default async function listen({ location, ...settings }) {
       text: 'SELECT name, tag FROM plant_store_plants WHERE owner = $1 ORDER BY id LIMIT $2',
       values: [OWNER, request.query.limit ?? null],
     })
-    return rows.map(({ name, tag }) => tag === null ? { name } : { name, tag })
+    return rows.map(({ name, tag }) => (tag === null ? { name } : { name, tag }))
   })
 
   app.post('/plants', CREATE, async (request, reply) => {

@@ -32,7 +32,9 @@ export function createTokenTable(tokens: Iterable<readonly [string, string]>): (
   for (const [token, owner] of tokens) {
     if (!isOwner(owner)) throw new TypeError(`options.tokens: an owner must be ${OWNER}`)
     if (!TOKEN.test(token)) {
-      throw new TypeError(`options.tokens: the token of ${inspect(owner)} must be letters, digits and -._~+/, then any "="`)
+      throw new TypeError(
+        `options.tokens: the token of ${inspect(owner)} must be letters, digits and -._~+/, then any "="`,
+      )
     }
     owners.set(digest(token), owner)
   }

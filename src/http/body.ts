@@ -47,7 +47,7 @@ export function readBody(
 /** Reads a body of which Node announces nothing more: an empty one, or one that was here before its client went. */
 function readRest(request: IncomingMessage, maxBytes: number): Buffer {
   const chunks: Buffer[] = []
-  for (let chunk; (chunk = request.read() as Buffer | null) !== null; ) chunks.push(chunk)
+  for (let chunk; (chunk = request.read() as Buffer | null) !== null;) chunks.push(chunk)
   const body = Buffer.concat(chunks)
   if (body.length > maxBytes) throw bodyTooLarge(maxBytes)
   return body

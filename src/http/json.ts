@@ -81,9 +81,7 @@ class JsonReader {
   #ascii = true
 
   constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.isBuffer(bytes)
-      ? bytes
-      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#latin1 = this.#bytes.toString('latin1')
     if (this.#latin1.startsWith('\xef\xbb\xbf')) this.#pos = 3
   }
@@ -97,13 +95,20 @@ class JsonReader {
 
   #readValue(depth: number): JsonValue {
     switch (this.#next()) {
-      case QUOTE: return this.#readString()
-      case OPEN_BRACE: return this.#readObject(depth + 1)
-      case OPEN_BRACKET: return this.#readArray(depth + 1)
-      case LOWER_T: return this.#readLiteral('true', true)
-      case LOWER_F: return this.#readLiteral('false', false)
-      case LOWER_N: return this.#readLiteral('null', null)
-      default: return this.#readNumber()
+      case QUOTE:
+        return this.#readString()
+      case OPEN_BRACE:
+        return this.#readObject(depth + 1)
+      case OPEN_BRACKET:
+        return this.#readArray(depth + 1)
+      case LOWER_T:
+        return this.#readLiteral('true', true)
+      case LOWER_F:
+        return this.#readLiteral('false', false)
+      case LOWER_N:
+        return this.#readLiteral('null', null)
+      default:
+        return this.#readNumber()
     }
   }
 

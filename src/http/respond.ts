@@ -38,11 +38,7 @@ export function errorAnswer({ status, headers, error, message }: HttpError): Ans
  * Sends an answer. Does nothing where the host has answered already or the client has gone.
  * @returns the bytes of the body that were sent, once all are handed over or the client has gone
  */
-export function respond(
-  request: IncomingMessage,
-  response: ServerResponse,
-  answer: Answer,
-): number | Promise<number> {
+export function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): number | Promise<number> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
   // Node announces a request before it has parsed the body that came in the same packet. Such a body is not awaited.
   return setImmediate().then(() => send(request, response, answer))

@@ -71,7 +71,9 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     socket.once('close', () => connections.delete(socket))
   })
 
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, gate.listener))
+  server.on('request', (request: IncomingMessage, response: ServerResponse) =>
+    receive(request, response, gate.listener),
+  )
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // The service begins to read a body once it has checked all that can be checked before. After a refusal
     // it reads too, to throw away what a client sends that did not wait.

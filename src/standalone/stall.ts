@@ -129,7 +129,10 @@ function formatEnd(address: string, port: number): string {
 function bytesOfIPv6(address: string): number[] {
   // A URL writes the address without dots and zone.
   const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`)
-  const [head, tail = []] = hostname.slice(1, -1).split('::').map((side) => side.split(':').filter(Boolean))
+  const [head, tail = []] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((side) => side.split(':').filter(Boolean))
   const zeros = new Array<string>(8 - head!.length - tail.length).fill('0')
   return [...head!, ...zeros, ...tail].flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 255])
 }

@@ -47,4 +47,3 @@ function loadDriver(): typeof import('pg') {
     throw new Error('Its driver is not installed: npm install pg')
   }
 }
-

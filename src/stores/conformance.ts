@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import type { NewPlant } from '../plant.ts'
 import { MAX_PAGE, type Store } from '../store.ts'
-import {
-  AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS,
-} from './conformance/awkward-values.ts'
+import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS } from './conformance/awkward-values.ts'
 import { compareWithMap } from './conformance/compare-with-map.ts'
 import { assertKept, assertList, assertPages, atOnce, createAll, plantsOf } from './conformance/steps.ts'
 
@@ -52,13 +50,20 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
 
   async 'keeps an absent tag absent and an empty tag empty'(store) {
     const fern = { name: 'Fern' }
-    const plants = [{ ...fern, id: 1n }, { ...fern, id: 2n, tag: '' }, { ...fern, id: 3n, tag: undefined }]
+    const plants = [
+      { ...fern, id: 1n },
+      { ...fern, id: 2n, tag: '' },
+      { ...fern, id: 3n, tag: undefined },
+    ]
     await createAll(store, 'owner', plants)
     await assertList(store, 'owner', plants)
   },
 
   async 'answers false where the id is taken, and keeps the first plant'(store) {
-    const plants = [{ id: 1n, name: 'first' }, { id: 2n, name: 'first', tag: 'first' }]
+    const plants = [
+      { id: 1n, name: 'first' },
+      { id: 2n, name: 'first', tag: 'first' },
+    ]
     await createAll(store, 'owner', plants)
     assert.equal(await store.create('owner', { id: 1n, name: 'second', tag: 'second' }), false)
     assert.equal(await store.create('owner', { id: 2n, name: 'second' }), false)
@@ -87,7 +92,10 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
   },
 
   async 'keeps owners apart, whatever their names'(store) {
-    const plantsOfOwner = (owner: string): NewPlant[] => [{ id: 1n, name: owner }, { id: 11n, name: owner }]
+    const plantsOfOwner = (owner: string): NewPlant[] => [
+      { id: 1n, name: owner },
+      { id: 11n, name: owner },
+    ]
     for (const owner of AWKWARD_OWNERS) await createAll(store, owner, plantsOfOwner(owner))
     for (const owner of AWKWARD_OWNERS) await assertList(store, owner, plantsOfOwner(owner))
   },
@@ -150,7 +158,10 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
     const ids = new Set(Array.from({ length: 100 }, (_, i) => BigInt(i * 10)))
     await createAll(store, 'owner', plantsOf([...ids]))
     for (let after = -1n; ;) {
-      const page = [...ids].filter((id) => id > after).sort((a, b) => Number(a - b)).slice(0, 7)
+      const page = [...ids]
+        .filter((id) => id > after)
+        .sort((a, b) => Number(a - b))
+        .slice(0, 7)
       await assertList(store, 'owner', plantsOf(page), { limit: 7, after }, `after ${after}`)
       const last = page.at(-1)
       if (last === undefined) return
@@ -169,15 +180,24 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
   },
 
   async 'keeps names and tags to the letter'(store) {
-    await assertKept(store, AWKWARD_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text })))
+    await assertKept(
+      store,
+      AWKWARD_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text })),
+    )
   },
 
   async 'keeps every character of Unicode but U+0000'(store) {
-    await assertKept(store, everyCharacter().map((text, i) => ({ id: BigInt(i), name: text })))
+    await assertKept(
+      store,
+      everyCharacter().map((text, i) => ({ id: BigInt(i), name: text })),
+    )
   },
 
   async 'keeps names and tags of 60 KB'(store) {
-    await assertKept(store, LONG_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text })))
+    await assertKept(
+      store,
+      LONG_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text })),
+    )
   },
 
   'does what a Map does, through 2,000 random operations': compareWithMap,
@@ -186,7 +206,11 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
     const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))
     const answers = await atOnce(plants.map((plant) => () => store.create('owner', plant)))
     assert.deepEqual(answers.toSorted(), [...Array<boolean>(49).fill(false), true])
-    await assertList(store, 'owner', plants.filter((_, i) => answers[i]))
+    await assertList(
+      store,
+      'owner',
+      plants.filter((_, i) => answers[i]),
+    )
   },
 
   async 'deletes a plant once, however many ask at the same time'(store) {
@@ -201,9 +225,15 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
     const isThere = (id: bigint): boolean => id % 3n === 0n
     const isWanted = (id: bigint): boolean => id % 2n === 0n
     await createAll(store, 'owner', plantsOf(ids.filter(isThere)))
-    const answers = await atOnce(plantsOf(ids).map((plant) =>
-      () => isWanted(plant.id) ? store.create('owner', plant) : store.delete('owner', plant.id)))
-    assert.deepEqual(answers, ids.map((id) => isWanted(id) !== isThere(id)))
+    const answers = await atOnce(
+      plantsOf(ids).map(
+        (plant) => () => (isWanted(plant.id) ? store.create('owner', plant) : store.delete('owner', plant.id)),
+      ),
+    )
+    assert.deepEqual(
+      answers,
+      ids.map((id) => isWanted(id) !== isThere(id)),
+    )
     await assertList(store, 'owner', plantsOf(ids.filter(isWanted)))
   },
 

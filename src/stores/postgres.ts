@@ -146,7 +146,10 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
   }
 
   const creates = batch<Create>(CREATE_ONE, CREATE_MANY, ({ owner, id, plant }) => [
-    owner, String(id), plant.name, plant.tag ?? null,
+    owner,
+    String(id),
+    plant.name,
+    plant.tag ?? null,
   ])
   const deletes = batch(DELETE_ONE, DELETE_MANY, ({ owner, id }) => [owner, String(id)])
   const readPage = createPageReader(send)
@@ -209,7 +212,9 @@ function transpose(rows: readonly Values[]): Values[] {
  * Carries out groups of operations. Where the server refuses a value, the group is halved until nothing but the
  * operation with that value fails.
  */
-function dividing<T extends Operation>(carryOut: (group: readonly T[]) => Promise<readonly boolean[]>): Run<T, boolean> {
+function dividing<T extends Operation>(
+  carryOut: (group: readonly T[]) => Promise<readonly boolean[]>,
+): Run<T, boolean> {
   return async function run(group): Promise<PromiseSettledResult<boolean>[]> {
     try {
       // A server that says nothing would be caught up with for long otherwise, on behalf of clients that have gone.

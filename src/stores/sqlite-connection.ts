@@ -154,9 +154,11 @@ export class SqliteConnection {
   }
 
   #checkSchema(): void {
-    const [found] = this.prepare(`
+    const [found] = this.prepare(
+      `
       SELECT application_id AS application, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS entries
-      FROM pragma_application_id, pragma_user_version`).all() as [Record<'application' | 'version' | 'entries', bigint>]
+      FROM pragma_application_id, pragma_user_version`,
+    ).all() as [Record<'application' | 'version' | 'entries', bigint>]
     if (found.application === 0n && found.version === 0n && found.entries === 0n) {
       this.#handle.exec(SCHEMA)
     } else if (found.application !== APPLICATION_ID) {

@@ -64,10 +64,7 @@ function mounted(server: ServerType): Mounted {
 }
 
 /** Puts the service before another listener, which is asked for whatever is no resource of the service. */
-function before(
-  listener: (...args: Parameters<RequestListener>) => unknown,
-  plantStore: PlantStore,
-): RequestListener {
+function before(listener: (...args: Parameters<RequestListener>) => unknown, plantStore: PlantStore): RequestListener {
   return (request, response) => plantStore(request, response, () => void listener(request, response))
 }
 

@@ -15,7 +15,10 @@ const FERN = '{"id":1,"name":"Fern"}'
 async function record(port: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   const proxy = createServer((client) => {
-    client.on('data', (chunk) => chunks.push(chunk)).pipe(connect(port, '127.0.0.1')).pipe(client)
+    client
+      .on('data', (chunk) => chunks.push(chunk))
+      .pipe(connect(port, '127.0.0.1'))
+      .pipe(client)
   })
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')

@@ -35,7 +35,10 @@ suite('reads the credentials', () => {
 })
 
 suite('a table of tokens', () => {
-  const find = createTokenTable([['secret', 'ada'], ['other', 'grace']])
+  const find = createTokenTable([
+    ['secret', 'ada'],
+    ['other', 'grace'],
+  ])
 
   test('finds the owner of each token', () => {
     assert.deepEqual([find('secret'), find('other')], ['ada', 'grace'])

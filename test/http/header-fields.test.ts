@@ -14,7 +14,10 @@ suite('picks the fields that matter', () => {
   })
 
   test('each Authorization field', () => {
-    assert.deepEqual(readHeaderFields(['Authorization', 'a', 'authorization', 'b']), { ...NONE, authorization: ['a', 'b'] })
+    assert.deepEqual(readHeaderFields(['Authorization', 'a', 'authorization', 'b']), {
+      ...NONE,
+      authorization: ['a', 'b'],
+    })
   })
 
   test('all Content-Encoding fields as one list', () => {
@@ -52,10 +55,29 @@ test('takes Transfer-Encoding: Chunked', () => {
 })
 
 const HOSTS: readonly (readonly [value: string, isHost: boolean])[] = [
-  ['', true], ['localhost', true], ['a.example:80', true], ['127.0.0.1:', true], ['[::1]:3000', true], ['[v1.a:b]', true],
-  ['%C3%A4.example', true], ["a_b~!$&'()*+,;=-", true], [':80', true],
-  ['a b', false], ['<script>', false], ['a/b', false], ['a:b', false], ['a:80:80', false], ['::1', false], ['[::1', false],
-  ['[]', false], ['%4', false], ['%zz', false], ['user@host', false], ['a#b', false], ['a?b', false], ['\xe4', false],
+  ['', true],
+  ['localhost', true],
+  ['a.example:80', true],
+  ['127.0.0.1:', true],
+  ['[::1]:3000', true],
+  ['[v1.a:b]', true],
+  ['%C3%A4.example', true],
+  ["a_b~!$&'()*+,;=-", true],
+  [':80', true],
+  ['a b', false],
+  ['<script>', false],
+  ['a/b', false],
+  ['a:b', false],
+  ['a:80:80', false],
+  ['::1', false],
+  ['[::1', false],
+  ['[]', false],
+  ['%4', false],
+  ['%zz', false],
+  ['user@host', false],
+  ['a#b', false],
+  ['a?b', false],
+  ['\xe4', false],
 ]
 
 for (const [value, expected] of HOSTS) {

@@ -39,6 +39,7 @@ const route = createRouter('/api/v1')
 
 const port = wholeNumber('PORT', 0, 0, 1, '')
 
+// prettier-ignore
 const STEPS: readonly Step[] = [
   {
     name: 'Content-Encoding',

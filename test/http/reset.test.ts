@@ -21,7 +21,10 @@ async function accept(t: TestContext, isTls = false): Promise<{ accepted: Socket
   const client = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where)
   const events: unknown[] = []
   client.resume().on('error', ({ code }: NodeJS.ErrnoException) => events.push(code))
-  const told = once(client, 'close').then(() => events, () => events)
+  const told = once(client, 'close').then(
+    () => events,
+    () => events,
+  )
   const [accepted] = await accepting
   return { accepted, told }
 }

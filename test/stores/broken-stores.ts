@@ -85,11 +85,11 @@ function keyedBy(key: (owner: string, id: bigint) => string): new () => Store {
 }
 
 function ascendingBy(key: (plant: NewPlant) => bigint | string): (a: NewPlant, b: NewPlant) => number {
-  return (a, b) => key(a) < key(b) ? -1 : 1
+  return (a, b) => (key(a) < key(b) ? -1 : 1)
 }
 
 /** Stores that break the contract, each in one way, and a test of the conformance suite that says so. */
-export const brokenStores: readonly { breaks: string, Store: new () => Store, fails: string }[] = [
+export const brokenStores: readonly { breaks: string; Store: new () => Store; fails: string }[] = [
   {
     breaks: 'rounds ids through a double',
     Store: keeping(({ id, ...rest }) => ({ id: BigInt(Number(id)), ...rest })),
@@ -111,7 +111,7 @@ export const brokenStores: readonly { breaks: string, Store: new () => Store, fa
     fails: 'keeps a plant with its id, name and tag',
   },
   {
-    breaks: 'lists in the order of the ids\' text',
+    breaks: "lists in the order of the ids' text",
     Store: listing((list, page) => list(page).toSorted(ascendingBy((plant) => String(plant.id)))),
     fails: 'lists plants ascending by id, in whatever order they came',
   },
@@ -127,7 +127,9 @@ export const brokenStores: readonly { breaks: string, Store: new () => Store, fa
   },
   {
     breaks: 'takes after 0 for none',
-    Store: listing((list, { limit, maxBytes, after }) => list(after ? { limit, maxBytes, after } : { limit, maxBytes })),
+    Store: listing((list, { limit, maxBytes, after }) =>
+      list(after ? { limit, maxBytes, after } : { limit, maxBytes }),
+    ),
     fails: 'lists only ids greater than after',
   },
   {
@@ -147,7 +149,7 @@ export const brokenStores: readonly { breaks: string, Store: new () => Store, fa
   },
   {
     breaks: 'lists nothing where the next plant is longer than maxBytes',
-    Store: cutting((plants, maxBytes) => plants.slice(0, 1).some((plant) => textBytes(plant) > maxBytes) ? 0 : 1000),
+    Store: cutting((plants, maxBytes) => (plants.slice(0, 1).some((plant) => textBytes(plant) > maxBytes) ? 0 : 1000)),
     fails: 'ends a page before its limit only once names and tags come to maxBytes',
   },
   {
@@ -164,7 +166,9 @@ export const brokenStores: readonly { breaks: string, Store: new () => Store, fa
 
       override list(owner: string, { limit, after }: Page): readonly NewPlant[] {
         this.#listed = after === undefined || after < 0n ? 0 : this.#listed
-        const page = super.list(owner, { limit: Infinity, maxBytes: Infinity }).slice(this.#listed, this.#listed + limit)
+        const page = super
+          .list(owner, { limit: Infinity, maxBytes: Infinity })
+          .slice(this.#listed, this.#listed + limit)
         this.#listed += page.length
         return page
       }
@@ -172,7 +176,7 @@ export const brokenStores: readonly { breaks: string, Store: new () => Store, fa
     fails: 'gives each plant once, page by page, while others come and go',
   },
   {
-    breaks: 'lists everyone\'s plants',
+    breaks: "lists everyone's plants",
     Store: class extends SortingStore {
       override list(_owner: string, { limit }: Page): readonly NewPlant[] {
         return [...this.plants.values()].slice(0, limit)

@@ -25,7 +25,10 @@ for (const { breaks, Store, fails } of brokenStores) {
 test('has no test that every broken store passes', () => {
   const names = [...suiteOf({ create: () => new SortingStore() }).keys()]
   const proven = new Set(brokenStores.map(({ fails }) => fails))
-  assert.deepEqual(names.filter((name) => !proven.has(name)), [])
+  assert.deepEqual(
+    names.filter((name) => !proven.has(name)),
+    [],
+  )
 })
 
 test('runs on a store that is made asynchronously, and has neither ping nor close', async () => {
@@ -72,8 +75,9 @@ test('repeats its random operations for the same seed, and names the seed where 
     }
   }
   const messageOf = async (seed: number): Promise<string> => {
-    const check = suiteOf({ create: () => new TaglessStore(), seed })
-      .get('does what a Map does, through 2,000 random operations')
+    const check = suiteOf({ create: () => new TaglessStore(), seed }).get(
+      'does what a Map does, through 2,000 random operations',
+    )
     return String(await check?.().catch((reason: unknown) => reason))
   }
   const message = await messageOf(7)

@@ -7,8 +7,16 @@ import { AWKWARD_TEXTS } from '../../src/stores/conformance/awkward-values.ts'
 /** Texts of many lengths, large ones among small ones, in characters of which JSON makes something else. */
 const TEXTS: readonly string[] = [
   ...AWKWARD_TEXTS,
-  'x'.repeat(1023), 'x'.repeat(1024), '楓'.repeat(400), '\n'.repeat(2000), '"\\'.repeat(700), '\u0001'.repeat(5000),
-  'u'.repeat(60_000), '","tag":"', '\\u0041', '{"name":"","tag":""}',
+  'x'.repeat(1023),
+  'x'.repeat(1024),
+  '楓'.repeat(400),
+  '\n'.repeat(2000),
+  '"\\'.repeat(700),
+  '\u0001'.repeat(5000),
+  'u'.repeat(60_000),
+  '","tag":"',
+  '\\u0041',
+  '{"name":"","tag":""}',
 ]
 
 const PLANTS: readonly NewPlant[] = TEXTS.flatMap((text, i) => [

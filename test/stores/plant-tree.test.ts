@@ -52,13 +52,19 @@ for (const { order, ids } of orders) {
   test(`lists ids that came in ${order} order`, () => {
     const tree = treeOf(ids)
     assert.deepEqual(readPages(tree, 1000), ascending)
-    assert.deepEqual(tree.list({ limit: MANY, maxBytes: Infinity }), ascending.map((id) => new EncodedPlant(id, String(id))))
+    assert.deepEqual(
+      tree.list({ limit: MANY, maxBytes: Infinity }),
+      ascending.map((id) => new EncodedPlant(id, String(id))),
+    )
   })
 
   test(`refuses taken ids that came in ${order} order, and keeps their plants`, () => {
     const tree = treeOf(ids)
     for (const id of ids) assert.equal(tree.add(id, 'second'), false)
-    assert.deepEqual(tree.list({ limit: 2, maxBytes: Infinity }).map((plant) => plant.json), ascending.slice(0, 2).map(String))
+    assert.deepEqual(
+      tree.list({ limit: 2, maxBytes: Infinity }).map((plant) => plant.json),
+      ascending.slice(0, 2).map(String),
+    )
   })
 
   test(`forgets plants in ${order} order`, () => {
@@ -111,8 +117,15 @@ test('does what a sorted array does, through 30,000 seeded operations', () => {
 
     const expected = ids.slice(ids[at] === id ? at + 1 : at).slice(0, 5)
     const page = tree.list({ limit: 5, maxBytes: Infinity, after: id })
-    assert.deepEqual(page.map((plant) => plant.id), expected, `step ${step}: list after ${id}`)
-    assert.deepEqual(page.map((plant) => plant.json), expected.map((other) => texts.get(other)))
+    assert.deepEqual(
+      page.map((plant) => plant.id),
+      expected,
+      `step ${step}: list after ${id}`,
+    )
+    assert.deepEqual(
+      page.map((plant) => plant.json),
+      expected.map((other) => texts.get(other)),
+    )
     assert.equal(tree.isEmpty, ids.length === 0)
   }
   assert.deepEqual(readPages(tree, 7), ids)

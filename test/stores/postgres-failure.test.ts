@@ -58,7 +58,10 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
 
   test('is unavailable where the connection breaks in mid-statement', { skip: needsServer }, async () => {
     const store = postgresStore(openPool())
-    assertUnavailable(await failuresWhileLocked(store, () => proxy.cut()), /Connection terminated unexpectedly|ECONNRESET/)
+    assertUnavailable(
+      await failuresWhileLocked(store, () => proxy.cut()),
+      /Connection terminated unexpectedly|ECONNRESET/,
+    )
     assert.equal(await store.delete('ann', 2n), false)
   })
 
@@ -163,7 +166,9 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     const store = postgresStore(counted, { timeoutMs: 300, maxInFlight: 1, maxBatch: 10 })
     proxy.block()
     const created = Array.from({ length: 200 }, (_, id) => store.create('ann', { id: BigInt(id), name: 'fern' }))
-    const failures = (await Promise.allSettled(created)).map((outcome): unknown => 'reason' in outcome && outcome.reason)
+    const failures = (await Promise.allSettled(created)).map(
+      (outcome): unknown => 'reason' in outcome && outcome.reason,
+    )
     proxy.unblock()
     assert.ok(failures.every((failure) => failure instanceof StoreUnavailableError))
     assert.ok(sent <= 3, `${sent} statements were sent`)

@@ -94,8 +94,14 @@ test('keeps ids exactly, whatever the host has bigints parsed into', async (t) =
   const ids = [MIN_ID, -1n, 0n, 9_007_199_254_740_993n, MAX_ID]
   for (const id of ids) assert.equal(await store.create('ann', { id, name: 'fern' }), true)
   const listed = await store.list('ann', { limit: 10, maxBytes: MAX_PAGE_BYTES })
-  assert.deepEqual(listed.map(({ id }) => id), ids)
-  assert.deepEqual(await Promise.all(ids.map((id) => store.delete('ann', id))), ids.map(() => true))
+  assert.deepEqual(
+    listed.map(({ id }) => id),
+    ids,
+  )
+  assert.deepEqual(
+    await Promise.all(ids.map((id) => store.delete('ann', id))),
+    ids.map(() => true),
+  )
 })
 
 test('lists nothing after the last id there is', async () => {
@@ -113,7 +119,10 @@ test('asks the pool at once where nothing is under way', async () => {
 })
 
 // With one statement under way a plant goes alone, then 50, 50 and 4. With two, chance has a part in the sizes.
-for (const { maxInFlight, statements } of [{ maxInFlight: 1, statements: 4 }, { maxInFlight: 2, statements: 6 }]) {
+for (const { maxInFlight, statements } of [
+  { maxInFlight: 1, statements: 4 },
+  { maxInFlight: 2, statements: 6 },
+]) {
   test(`creates and deletes together what arrives meanwhile, ${maxInFlight} at a time`, async () => {
     const owners = ['ann', 'bob', 'ann bob', '{"},\\\'NULL', '']
     const all = owners.flatMap((owner) => plants(21).map((kept) => ({ owner, kept })))
@@ -122,13 +131,19 @@ for (const { maxInFlight, statements } of [{ maxInFlight: 1, statements: 4 }, { 
     const creating = watch()
     const creator = postgresStore(creating.queryable, options)
     const created = await Promise.all(all.map(({ owner, kept }) => creator.create(owner, kept)))
-    assert.deepEqual(created, all.map(() => true))
+    assert.deepEqual(
+      created,
+      all.map(() => true),
+    )
     for (const owner of owners) assert.deepEqual(await plantsOf(owner), plants(21))
 
     const deleting = watch()
     const deleter = postgresStore(deleting.queryable, options)
     const deleted = await Promise.all(all.map(({ owner, kept }) => deleter.delete(owner, kept.id)))
-    assert.deepEqual(deleted, all.map(() => true))
+    assert.deepEqual(
+      deleted,
+      all.map(() => true),
+    )
     for (const owner of owners) assert.deepEqual(await plantsOf(owner), [])
 
     for (const { sizes, mostInFlight } of [creating, deleting]) {
@@ -180,10 +195,15 @@ test('keeps the neighbours of a plant that the database refuses', async () => {
   const created = await Promise.allSettled(names.map((name, id) => store.create('ann', plant(id, name))))
   await blocker
   assert.deepEqual(
-    created.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as { code: string }).code)),
+    created.map((outcome) =>
+      outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as { code: string }).code,
+    ),
     [true, true, '22021', true, '22021', true, true],
   )
-  assert.deepEqual((await plantsOf('ann')).map(({ name }) => name), ['a', 'b', 'd', 'f', 'g', 'plant 100'])
+  assert.deepEqual(
+    (await plantsOf('ann')).map(({ name }) => name),
+    ['a', 'b', 'd', 'f', 'g', 'plant 100'],
+  )
 })
 
 test('keeps the neighbours of a plant that breaks a rule of the host', async (t) => {
@@ -203,8 +223,13 @@ test('fails a whole group where its statement fails for another reason than its 
   const store = postgresStore(queryable, { maxInFlight: 1 })
   const created = await Promise.allSettled(plants(5).map((kept) => store.create('ann', kept)))
   await pool.query(schema)
-  assert.deepEqual(created.map((outcome) => outcome.status === 'rejected' && (outcome.reason as { code: string }).code), Array(5).fill('42P01'))
-  assert.ok(created.every((outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof StoreUnavailableError)))
+  assert.deepEqual(
+    created.map((outcome) => outcome.status === 'rejected' && (outcome.reason as { code: string }).code),
+    Array(5).fill('42P01'),
+  )
+  assert.ok(
+    created.every((outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof StoreUnavailableError)),
+  )
   assert.equal(queries.length, 3, 'a plant alone, then 3, then 1')
 })
 
@@ -236,18 +261,25 @@ test('has the server send little more than a page, and counts bytes only where p
     },
   })
   const large = Array.from({ length: 20 }, (_, i) => plant(i, 'x'.repeat(50_000)))
-  for (const kept of [...large, ...plants(50).slice(20)]) await pool.query(
-    'INSERT INTO plant_store_plants VALUES ($1, $2, $3, $4)', ['ann', kept.id, kept.name, kept.tag],
-  )
+  for (const kept of [...large, ...plants(50).slice(20)])
+    await pool.query('INSERT INTO plant_store_plants VALUES ($1, $2, $3, $4)', ['ann', kept.id, kept.name, kept.tag])
   const pages: [number, number][] = []
-  for (let after: bigint | undefined, length = 1; length > 0; ) {
+  for (let after: bigint | undefined, length = 1; length > 0;) {
     const page = await store.list('ann', { limit: 20, maxBytes: 250_000, after })
     length = page.length
     after = page.at(-1)?.id
     pages.push([length, Math.round(sent / 1000)])
     sent = 0
   }
-  assert.deepEqual(pages, [[5, 250], [5, 250], [5, 250], [5, 250], [20, 0], [10, 0], [0, 0]])
+  assert.deepEqual(pages, [
+    [5, 250],
+    [5, 250],
+    [5, 250],
+    [5, 250],
+    [20, 0],
+    [10, 0],
+    [0, 0],
+  ])
   const [first, after] = ['plant-store list first', 'plant-store list after']
   const [largeFirst, largeAfter] = ['plant-store list large first', 'plant-store list large after']
   assert.deepEqual(asked, [first, largeFirst, largeAfter, largeAfter, largeAfter, largeAfter, after, after])
@@ -299,7 +331,11 @@ test('deletes a group by the index, though its plan was made while the table was
 
 suite('refuses at once', () => {
   const cases: [string, () => unknown, RegExp][] = [
-    ['a URL in place of a pool', () => postgresStore('postgres://ann:secret@host' as never), /takes a pool, not a string$/],
+    [
+      'a URL in place of a pool',
+      () => postgresStore('postgres://ann:secret@host' as never),
+      /takes a pool, not a string$/,
+    ],
     ['a group of no plants', () => postgresStore(pool, { maxBatch: 0 }), /maxBatch .* not 0/],
     ['no statement under way', () => postgresStore(pool, { maxInFlight: 0 }), /maxInFlight .* not 0/],
     ['a time-out that is no number', () => postgresStore(pool, { timeoutMs: NaN }), /timeoutMs .* not NaN/],

@@ -30,11 +30,13 @@ const Database = findBetterSqlite3()
 if (Database === undefined) {
   test('a handle of better-sqlite3 keeps the contract', { skip: 'better-sqlite3 is not installed' })
 } else {
-  suite('a handle of better-sqlite3', () => keepsContract(() => {
-    const handle = new Database(newPath())
-    handles.push(handle)
-    return sqliteStore(handle)
-  }))
+  suite('a handle of better-sqlite3', () =>
+    keepsContract(() => {
+      const handle = new Database(newPath())
+      handles.push(handle)
+      return sqliteStore(handle)
+    }),
+  )
 }
 
 function keepsContract(create: () => Store): void {

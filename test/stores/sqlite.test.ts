@@ -334,8 +334,14 @@ test('refuses what it cannot keep plants in, names it and leaves it as it was', 
       make(path)
       const before = readFileSync(path)
       assert.throws(() => sqliteStore(path), { message })
-      assert.throws(() => sqliteStore(path), (error: Error) => error.message.includes(path))
-      assert.throws(() => sqliteStore(open(t, path)), (error: Error) => error.message.includes(path))
+      assert.throws(
+        () => sqliteStore(path),
+        (error: Error) => error.message.includes(path),
+      )
+      assert.throws(
+        () => sqliteStore(open(t, path)),
+        (error: Error) => error.message.includes(path),
+      )
       assert.deepEqual(readFileSync(path), before)
     })
   }
@@ -403,9 +409,14 @@ test('leaves no read open where a page comes to maxBytes, so that the log can be
   assert.deepEqual(await listOf(store, 'owner', { maxBytes: 1 }), [plant(1n)])
   assert.deepEqual(await listOf(store, 'owner', { maxBytes: 1, after: 1n }), [plant(2n)])
   await store.create('owner', plant(4n))
-  assert.deepEqual({ ...(elsewhere.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()[0] as object) }, {
-    busy: 0, log: 0, checkpointed: 0,
-  })
+  assert.deepEqual(
+    { ...(elsewhere.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()[0] as object) },
+    {
+      busy: 0,
+      log: 0,
+      checkpointed: 0,
+    },
+  )
 })
 
 test('takes a database whose rows come all at once', { skip }, async (t) => {
@@ -416,15 +427,19 @@ test('takes a database whose rows come all at once', { skip }, async (t) => {
   assert.deepEqual(await listOf(store, 'owner', { after: 1n }), plants.slice(1))
 })
 
-test('finishes what is under way, then closes the file that it opened, and may be closed twice', { skip }, async (t) => {
-  const path = newPath(t)
-  const store = sqliteStore(path)
-  const created = store.create('owner', plant(1n))
-  await Promise.all([store.close(), store.close()])
-  assert.equal(await created, true)
-  await assert.rejects(async () => store.ping(), /^Error: SQLite database .*plants\.db: /)
-  assert.deepEqual(await idsOf(sqliteStore(open(t, path)), 'owner'), [1n])
-})
+test(
+  'finishes what is under way, then closes the file that it opened, and may be closed twice',
+  { skip },
+  async (t) => {
+    const path = newPath(t)
+    const store = sqliteStore(path)
+    const created = store.create('owner', plant(1n))
+    await Promise.all([store.close(), store.close()])
+    assert.equal(await created, true)
+    await assert.rejects(async () => store.ping(), /^Error: SQLite database .*plants\.db: /)
+    assert.deepEqual(await idsOf(sqliteStore(open(t, path)), 'owner'), [1n])
+  },
+)
 
 test('leaves a database open that it was handed', { skip }, async (t) => {
   const handle = open(t, newPath(t))

@@ -2,6 +2,7 @@ const MIN_ID = -(2n ** 63n)
 const MAX_ID = 2n ** 63n - 1n
 
 /** Ids at which a store goes wrong that takes them through a narrower number or through text; ascending. */
+// prettier-ignore
 export const AWKWARD_IDS: readonly bigint[] = [
   MIN_ID, MIN_ID + 1n, -(2n ** 53n) - 2n, -(2n ** 53n) - 1n, -(2n ** 53n), -(2n ** 53n) + 1n,
   -(2n ** 31n) - 1n, -(2n ** 31n), -100n, -20n, -3n, -1n, 0n, 1n, 3n, 20n, 100n,
@@ -10,6 +11,7 @@ export const AWKWARD_IDS: readonly bigint[] = [
 ]
 
 /** Texts that encodings, databases and drivers are known to change, or to take for something else. */
+// prettier-ignore
 export const AWKWARD_TEXTS: readonly string[] = [
   '',
   ' \t fern \t ',
@@ -27,11 +29,13 @@ export const AWKWARD_TEXTS: readonly string[] = [
 ]
 
 /** Texts of 60,000 bytes in UTF-8, in characters of one byte, of three and of four. */
+// prettier-ignore
 export const LONG_TEXTS: readonly string[] = [
   'x'.repeat(60_000), '\n'.repeat(60_000), '\u690d'.repeat(20_000), '\u{1f335}'.repeat(15_000),
 ]
 
 /** Owners that a store may take for each other, or for something else. */
+// prettier-ignore
 export const AWKWARD_OWNERS: readonly string[] = [
   'a', 'A', 'a ', ' a', 'aa', 'a1', 'a\n', 'a%', 'a_', 'a*', 'a:', 'a/b', 'a\'b', 'a"b', 'a\\b',
   '\u00e9', 'e\u0301', '\u{1f335}', '\u{1f336}', '\uffff', '\ufeff', '0', 'null', '__proto__', 'constructor',

@@ -24,7 +24,7 @@ export async function assertPages(
   expected: readonly NewPlant[],
   page: Pick<Page, 'limit' | 'maxBytes'>,
 ): Promise<void> {
-  for (let left = expected, after: bigint | undefined; left.length > 0; ) {
+  for (let left = expected, after: bigint | undefined; left.length > 0;) {
     const plants = await store.list(owner, { ...page, after })
     assertSame(plants, left.slice(0, plants.length), `after ${after}`)
     const bytes = plants.reduce((sum, { name, tag = '' }) => sum + Buffer.byteLength(name + tag), 0)
