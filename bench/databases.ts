@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { schema } from '../src/stores/postgres.ts'
+import { schema } from '../src/stores/postgres/postgres-store.ts'
 
 /** What keeps the plants of a case, apart from the process that serves them. */
 export interface Database {

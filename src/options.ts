@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
-import type { MaybePromise } from './deadline.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 import { createTokenTable } from './http/bearer.ts'
-import type { NewPlant } from './plant.ts'
-import type { Store } from './store.ts'
-import { memoryStore } from './stores/memory.ts'
+import type { NewPlant } from './plants/plant.ts'
+import type { Store } from './plants/store.ts'
+import { memoryStore } from './stores/memory/memory-store.ts'
 
 /** What a host may set. Every option but who is let in has a default. */
 export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)

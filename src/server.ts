@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { helpText, readSettings } from './standalone/config.ts'
-import { start } from './standalone/lifecycle.ts'
+import { helpText, readSettings } from './standalone/settings.ts'
+import { start } from './standalone/life-cycle.ts'
 import { describeError } from './standalone/log.ts'
 import { SettingError } from './standalone/variables.ts'
 

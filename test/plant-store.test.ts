@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { CONTRACT_CASES } from './contract-cases.ts'
-import { post, send, servePlants } from './service.ts'
+import { CONTRACT_CASES } from './contract/cases.ts'
+import { post, send, servePlants } from './support/service.ts'
 
 for (const [name, cases] of Object.entries(CONTRACT_CASES)) {
   suite(name, () => {

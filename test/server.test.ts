@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
-import { Program, startProgram, TOKEN } from './program.ts'
+import { Program, startProgram, TOKEN } from './support/program.ts'
 
 async function runToEnd(
   environment: Record<string, string>,

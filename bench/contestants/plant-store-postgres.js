@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import pg from 'pg'
 import { createPlantStore } from '../../dist/index.js'
-import { postgresStore } from '../../dist/stores/postgres.js'
+import { postgresStore } from '../../dist/stores/postgres/postgres-store.js'
 
 export default function listen({ token, location }) {
   const store = postgresStore(new pg.Pool({ connectionString: location, max: 10 }))

@@ -1,7 +1,7 @@
 // The project as it is published, on a file.
 import { createServer } from 'node:http'
 import { createPlantStore } from '../../dist/index.js'
-import { sqliteStore } from '../../dist/stores/sqlite.js'
+import { sqliteStore } from '../../dist/stores/sqlite/sqlite-store.js'
 
 export default function listen({ token, location, options }) {
   const store = sqliteStore(location, options)

@@ -1,5 +1,5 @@
 import { HttpError } from './errors.ts'
-import { parseInt64 } from './int64.ts'
+import { parseInt64 } from '../plants/int64.ts'
 
 /** Which plants a list is asked for. */
 export interface ListQuery {

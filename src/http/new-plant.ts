@@ -1,6 +1,6 @@
-import type { NewPlant } from '../plant.ts'
+import type { NewPlant } from '../plants/plant.ts'
 import { HttpError } from './errors.ts'
-import { JsonObject, type JsonValue } from './json.ts'
+import { JsonObject, type JsonValue } from './json/reader.ts'
 
 /**
  * Makes a plant of a JSON value.

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers/promises'
-import { encodeUtf8 } from '../utf8.ts'
+import { encodeUtf8 } from '../plants/text.ts'
 import type { HttpError } from './errors.ts'
 import { reset } from './reset.ts'
 

@@ -1,5 +1,5 @@
-import { countTextBytes, EncodedPlant } from '../plant.ts'
-import type { Page } from '../store.ts'
+import { countTextBytes, EncodedPlant } from '../plants/plant.ts'
+import type { Page } from '../plants/store.ts'
 
 /** Collects the plants of a page, until they are as many as were asked for or their names and tags come to `maxBytes`. */
 export class PageBuilder {

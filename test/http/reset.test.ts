@@ -7,8 +7,8 @@ import { connect as connectTls, createServer as createTlsServer, type TLSSocket 
 import { reset } from '../../src/http/reset.ts'
 
 const CERTIFICATE = {
-  key: readFileSync(new URL('../hosts/localhost.key', import.meta.url)),
-  cert: readFileSync(new URL('../hosts/localhost.crt', import.meta.url)),
+  key: readFileSync(new URL('../support/localhost.key', import.meta.url)),
+  cert: readFileSync(new URL('../support/localhost.crt', import.meta.url)),
 }
 
 /** Accepts one connection. Gives its end here, and what its client tells of its own: errors, and that it closes. */

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import type { NewPlant } from '../plants/plant.ts'
+import type { Store } from '../plants/store.ts'
+import { AWKWARD_IDS, AWKWARD_TEXTS } from './awkward-values.ts'
+import { assertList } from './steps.ts'
+
+/** Does 2,000 random operations on the store and on Maps, one for each of three owners; compares all answers. */
+export async function compareWithMap(store: Store, seed: number): Promise<void> {
+  const random = seededRandom(seed)
+  const pick = <T>(choices: readonly T[]): T => choices[random(choices.length)] as T
+  const owners = ['a', 'b', 'ab'].map((owner) => ({ owner, plants: new Map<bigint, NewPlant>() }))
+
+  for (let step = 1; step <= 2000; step++) {
+    const { owner, plants } = pick(owners)
+    const operate = pick([create, remove, list])
+    try {
+      await operate(owner, plants, pick(AWKWARD_IDS))
+    } catch (cause) {
+      throw new Error(`${operate.name} failed at step ${step} with seed ${seed}`, { cause })
+    }
+  }
+
+  async function create(owner: string, plants: Map<bigint, NewPlant>, id: bigint): Promise<void> {
+    const plant = { id, name: pick(AWKWARD_TEXTS), tag: pick([undefined, ...AWKWARD_TEXTS]) }
+    assert.equal(await store.create(owner, plant), !plants.has(id), `create ${id}`)
+    if (!plants.has(id)) plants.set(id, plant)
+  }
+
+  async function remove(owner: string, plants: Map<bigint, NewPlant>, id: bigint): Promise<void> {
+    assert.equal(await store.delete(owner, id), plants.delete(id), `delete ${id}`)
+  }
+
+  async function list(owner: string, plants: Map<bigint, NewPlant>, after: bigint): Promise<void> {
+    const limit = 1 + random(10)
+    const greater = AWKWARD_IDS.filter((id) => id > after).flatMap((id) => plants.get(id) ?? [])
+    await assertList(store, owner, greater.slice(0, limit), { limit, after })
+  }
+}
+
+/** Whole numbers from 0 to below a bound, the same for the same seed: a linear congruential generator. */
+function seededRandom(seed: number): (bound: number) => number {
+  let state = seed
+  return (bound) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * bound)
+  }
+}

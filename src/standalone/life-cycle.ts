@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createPlantStore } from '../plant-store.ts'
+import type { Store } from '../plants/store.ts'
+import type { Settings } from './settings.ts'
+import { createHttpServer, type HttpServer } from './http-server.ts'
+import { flushLog, log } from './log.ts'
+import { createPages } from './probes.ts'
+import { createReports } from './reports.ts'
+import { openStore } from '../stores/open-store.ts'
+import { reportTurnedAway } from './turned-away.ts'
+import { SettingError } from './variables.ts'
+
+/**
+ * Starts the service, which from then on stops at SIGTERM or SIGINT.
+ * @throws SettingError where the store cannot be opened, or the service cannot listen
+ */
+export async function start(settings: Settings): Promise<void> {
+  // Node would open its inspector to every user of the machine; `node --inspect` still does.
+  process.on('SIGUSR1', () => undefined)
+  const { storeUrl, storeTimeout, maxBodyBytes, maxLimit, accessLog } = settings
+  const demoToken = randomBytes(24).toString('base64url')
+  const tokens = settings.tokens ?? settings.tokensFile
+  const store = await openStore(storeUrl)
+  const plants = createPlantStore({
+    tokens: tokens ?? { [demoToken]: 'demo' },
+    store,
+    storeTimeoutMs: storeTimeout,
+    maxBodyBytes,
+    ...(maxLimit === undefined ? {} : { maxLimit }),
+    ...createReports(accessLog),
+  })
+  const stopping = new AbortController()
+  const pages = createPages({ store, storeTimeout, isDraining: () => stopping.signal.aborted }, plants)
+  const http = createHttpServer((request, response) => {
+    plants(request, response, () => pages(request, response))
+  }, settings)
+
+  // Whoever reads the output may go: that must not end the service.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+  const url = await listen(http, settings)
+  reportTurnedAway(http.server)
+  stopAtSignal(stopping, http, store, settings)
+  log('start', { url, store: storeUrl.slice(0, storeUrl.indexOf(':')) })
+  process.stdout.write(`plant-store listening on ${url}\n`)
+  if (tokens === undefined) process.stdout.write(invitation(url, demoToken))
+}
+
+async function listen({ server }: HttpServer, { host, port }: Settings): Promise<string> {
+  try {
+    await once(server.listen({ host, port }), 'listening')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const isPort = code === 'EADDRINUSE' || code === 'EACCES'
+    throw isPort
+      ? new SettingError('PORT', `takes a port that is free on HOST; ${port} is not (${code})`, { cause })
+      : new SettingError('HOST', `takes an address of this machine; this is none (${code})`, { cause })
+  }
+  const shownHost = host.includes(':') ? `[${host}]` : host
+  return `http://${shownHost}:${(server.address() as AddressInfo).port}`
+}
+
+function invitation(url: string, token: string): string {
+  const headers = `-H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json'`
+  const plant = '{"id":1,"name":"Monstera deliciosa","tag":"tropical"}'
+  return `The token of the owner demo is ${token}\n\n  curl '${url}/plants' ${headers} -d '${plant}'\n`
+}
+
+/**
+ * At the first signal says that the service is not ready; after the delay answers what is in flight or still arrives,
+ * closes the store, and ends the process with status 0. At a second signal, or when the time for the drain is over,
+ * cuts what is left and ends it with status 1.
+ * @param stopping is aborted at the first signal
+ */
+function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store, settings: Settings): void {
+  const { drainDelay, drainTimeout } = settings
+  let isEnding = false
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+
+  function onSignal(signal: NodeJS.Signals): void {
+    if (stopping.signal.aborted) {
+      cut(`a second signal, ${signal}`)
+    } else {
+      stopping.abort()
+      if (drainDelay > 0) log('drain-delay', { signal, ms: drainDelay })
+      setTimeout(() => void drain(signal), drainDelay)
+    }
+  }
+
+  async function drain(signal: NodeJS.Signals): Promise<void> {
+    log('drain', { signal, connections: http.connectionCount() })
+    setTimeout(() => cut(`${drainTimeout} ms were not enough`), drainTimeout)
+    await http.drain()
+    await store.close?.()
+    await end(0)
+  }
+
+  function cut(reason: string): void {
+    void end(1, { reason, connections: http.connectionCount() })
+  }
+
+  async function end(status: number, fields: object = {}): Promise<void> {
+    if (isEnding) return
+    isEnding = true
+    // The last line is not to be one of those that are dropped.
+    await flushLog()
+    log('stop', { status, ...fields })
+    await flushLog()
+    process.exit(status)
+  }
+}

@@ -1,0 +1,210 @@
+import { isBuiltin } from 'node:module'
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreUnavailableError } from '../../plants/store.ts'
+
+/** What is called of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
+export interface SqliteHandle {
+  exec(sql: string): unknown
+  prepare(sql: string): SqliteStatement
+  close(): unknown
+}
+
+/** What is called of a prepared statement. */
+export interface SqliteStatement {
+  run(...values: SqliteValue[]): { readonly changes: number | bigint }
+  all(...values: SqliteValue[]): unknown[]
+  /** Gives rows one by one. Without it, all rows that a page may have are read before it is cut. */
+  iterate?(...values: SqliteValue[]): Iterable<unknown>
+  /** How `node:sqlite` is asked for integers as bigint. */
+  setReadBigInts?(enabled: boolean): unknown
+  /** How better-sqlite3 is asked for integers as bigint. */
+  safeIntegers?(enabled: boolean): unknown
+  /** How `node:sqlite` is asked for rows as arrays. */
+  setReturnArrays?(enabled: boolean): unknown
+  /** How better-sqlite3 is asked for rows as arrays. */
+  raw?(enabled: boolean): unknown
+}
+
+/** What is bound to a statement; not `undefined`, which binds differently from version to version. */
+export type SqliteValue = string | number | bigint | null
+
+/** What a file is for, as its header says it: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
+const APPLICATION_ID = 0x504c4e54n
+const SCHEMA_VERSION = 1n
+
+const SCHEMA = `
+  CREATE TABLE plants (
+    owner TEXT NOT NULL,
+    id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    tag TEXT,
+    PRIMARY KEY (owner, id)
+  ) STRICT, WITHOUT ROWID;
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${SCHEMA_VERSION}`
+
+/** The result codes after which trying again may help (sqlite.org/rescode.html). */
+const TRANSIENT = new Map([
+  [5, 'SQLITE_BUSY'],
+  [6, 'SQLITE_LOCKED'],
+  [7, 'SQLITE_NOMEM'],
+  [10, 'SQLITE_IOERR'],
+  [13, 'SQLITE_FULL'],
+  [14, 'SQLITE_CANTOPEN'],
+])
+
+/** How often a locked file is tried, in milliseconds. */
+const RETRY_MS = 5
+
+/** A connection to a file of plants, the same for every driver. Its errors name the file. */
+export class SqliteConnection {
+  readonly #handle: SqliteHandle
+  readonly #ownsHandle: boolean
+  readonly #file: string
+  readonly #busyTimeoutMs: number
+  readonly #begin: SqliteStatement
+  readonly #commit: SqliteStatement
+  readonly #rollback: SqliteStatement
+
+  /** @throws where the file cannot be opened, or holds something else than plants in this version's schema */
+  constructor(source: string | SqliteHandle, busyTimeoutMs: number) {
+    this.#ownsHandle = typeof source === 'string'
+    this.#handle = typeof source === 'string' ? openFile(source) : source
+    this.#file = typeof source === 'string' ? source : fileOf(source)
+    this.#busyTimeoutMs = busyTimeoutMs
+    try {
+      this.#begin = this.prepare('BEGIN IMMEDIATE')
+      this.#commit = this.prepare('COMMIT')
+      this.#rollback = this.prepare('ROLLBACK')
+      this.#setUp()
+    } catch (error) {
+      this.close()
+      throw explain(error, this.#file)
+    }
+  }
+
+  /** A statement that gives every integer as a bigint: as a number, those beyond 2^53 throw or are rounded. */
+  prepare(sql: string): SqliteStatement {
+    const statement = this.#handle.prepare(sql)
+    statement.setReadBigInts?.(true)
+    statement.safeIntegers?.(true)
+    return statement
+  }
+
+  /**
+   * A query that reads its rows as they are taken, as arrays of their columns if the driver can: it makes them in half
+   * the time. A loop over them ends the read when it is left; else the log could not be emptied.
+   */
+  prepareQuery(sql: string): (...values: SqliteValue[]) => Iterable<unknown> {
+    const statement = this.prepare(sql)
+    statement.setReturnArrays?.(true)
+    statement.raw?.(true)
+    return (...values) => statement.iterate?.(...values) ?? statement.all(...values)
+  }
+
+  /** Does the work in a transaction that has the write lock from the start, so that only BEGIN can find it taken. */
+  transaction<Result>(work: () => Result): Result {
+    this.#begin.run()
+    try {
+      const result = work()
+      this.#commit.run()
+      return result
+    } catch (error) {
+      try {
+        this.#rollback.run()
+      } catch {
+        // SQLite has rolled back by itself, as it does where the disk is full.
+      }
+      throw error
+    }
+  }
+
+  /**
+   * Does the work once no other process is in its way. SQLite's own busy handler would wait with the event
+   * loop standing still; a timer lets everything else go on.
+   * @throws StoreUnavailableError where the file stays locked, or trying again later may help
+   */
+  async whenFree<Result>(work: () => Result): Promise<Result> {
+    const deadline = performance.now() + this.#busyTimeoutMs
+    for (;;) {
+      try {
+        return work()
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= deadline) throw explain(error, this.#file)
+      }
+      await sleep(RETRY_MS)
+    }
+  }
+
+  /** Closes the database where it was opened here. */
+  close(): void {
+    if (this.#ownsHandle) this.#handle.close()
+  }
+
+  #setUp(): void {
+    // Some builds of SQLite reopen a WAL file with NORMAL, which loses commits when the power goes. On macOS
+    // only fullfsync makes the drive write; elsewhere it does nothing.
+    this.#handle.exec(`
+      PRAGMA busy_timeout = ${this.#busyTimeoutMs};
+      PRAGMA synchronous = FULL;
+      PRAGMA fullfsync = ON`)
+    this.transaction(() => this.#checkSchema())
+    this.#handle.exec('PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 0')
+  }
+
+  #checkSchema(): void {
+    const [found] = this.prepare(
+      `
+      SELECT application_id AS application, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS entries
+      FROM pragma_application_id, pragma_user_version`,
+    ).all() as [Record<'application' | 'version' | 'entries', bigint>]
+    if (found.application === 0n && found.version === 0n && found.entries === 0n) {
+      this.#handle.exec(SCHEMA)
+    } else if (found.application !== APPLICATION_ID) {
+      throw new Error('it holds something else than plants; nothing was changed')
+    } else if (found.version !== SCHEMA_VERSION) {
+      throw new Error(`its schema has version ${found.version}, and this plant-store knows version ${SCHEMA_VERSION}`)
+    }
+    // Writes nothing, and fails where nothing could be written.
+    this.#handle.exec('DELETE FROM plants WHERE false')
+  }
+}
+
+function openFile(path: string): SqliteHandle {
+  if (!isBuiltin('node:sqlite')) {
+    throw new Error(
+      `SQLite database ${path}: this Node.js has no node:sqlite; it takes Node.js 22.13 or later, or a better-sqlite3 handle`,
+    )
+  }
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  try {
+    return new DatabaseSync(path)
+  } catch (error) {
+    throw explain(error, path)
+  }
+}
+
+function fileOf(handle: SqliteHandle): string {
+  const [main] = handle.prepare('PRAGMA database_list').all() as [{ readonly file: string }]
+  return main.file || ':memory:'
+}
+
+/** Whether another process is in the way. */
+export function isBusy(error: unknown): boolean {
+  return transientCode(error) === 'SQLITE_BUSY'
+}
+
+function transientCode(error: unknown): string | undefined {
+  const { errcode, code } = error as { readonly errcode?: number; readonly code?: string }
+  // node:sqlite gives the extended result code's number, of which the last byte is the code; better-sqlite3 its name.
+  if (errcode !== undefined) return TRANSIENT.get(errcode & 0xff)
+  return [...TRANSIENT.values()].find((name) => code?.startsWith(name))
+}
+
+function explain(error: unknown, file: string): Error {
+  const message = `SQLite database ${file}: ${(error as Error).message}`
+  return transientCode(error) === undefined
+    ? new Error(message, { cause: error })
+    : new StoreUnavailableError(message, { cause: error })
+}

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { suite, test } from 'node:test'
+import { CASES } from '../../bench/cases.ts'
+import { Client, type Load } from '../../bench/load.ts'
+import { parseOptions } from '../../bench/options.ts'
+import { ResponseReader } from '../../bench/response-reader.ts'
+import { median, percentile, Samples } from '../../bench/statistics.ts'
+import { STORE_CASES } from '../../bench/store-cases.ts'
+
+const JSON_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
+const WITH_LENGTH = `${JSON_HEAD}Content-Length: 5\r\n\r\n[1,2]`
+const CHUNKED = `${JSON_HEAD}Transfer-Encoding: chunked\r\n\r\n2\r\n[1\r\n3;ext=1\r\n,2]\r\n0\r\nExpires: 0\r\n\r\n`
+const NO_CONTENT = 'HTTP/1.1 204 No Content\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n'
+
+suite('the reader of answers', () => {
+  for (const [name, text, status, body] of [
+    ['a length', WITH_LENGTH, 200, '[1,2]'],
+    ['chunks', CHUNKED, 200, '[1,2]'],
+    ['no body', NO_CONTENT, 204, ''],
+  ] as const) {
+    test(`reads answers with ${name}, wherever they are cut`, () => {
+      const bytes = Buffer.from(text.repeat(2))
+      for (let cut = 1; cut < bytes.length; cut++) {
+        const reader = new ResponseReader({ status, body: Buffer.from(body) })
+        assert.equal(reader.read(bytes.subarray(0, cut)) + reader.read(bytes.subarray(cut)), 2, `cut at ${cut}`)
+      }
+    })
+
+    test(`reads answers with ${name} that arrive byte by byte`, () => {
+      const reader = new ResponseReader({ status, body: Buffer.from(body) })
+      let answers = 0
+      for (const byte of Buffer.from(text.repeat(3))) answers += reader.read(Buffer.of(byte))
+      assert.equal(answers, 3)
+    })
+  }
+
+  test('takes any body where none is given', () => {
+    assert.equal(new ResponseReader({ status: 200 }).read(Buffer.from(WITH_LENGTH + CHUNKED)), 2)
+  })
+
+  for (const [name, text, message] of [
+    ['another status', 'HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops', /^status 500 instead of 200: oops$/],
+    ['another body', WITH_LENGTH.replace('[1,2]', '[1,3]'), /^another body than expected, from byte 0 on: \[1,3\]$/],
+    ['a longer body', WITH_LENGTH.replace('5\r\n\r\n[1,2]', '6\r\n\r\n[1,2] '), /^another body than expected/],
+    ['a shorter body', WITH_LENGTH.replace('5\r\n\r\n[1,2]', '4\r\n\r\n[1,2'), /^4 bytes instead of 5$/],
+    ['a chunk too few', CHUNKED.replace('3;ext=1\r\n,2]\r\n', ''), /^2 bytes instead of 5$/],
+    ['no body', WITH_LENGTH.replace('5\r\n\r\n[1,2]', '0\r\n\r\n'), /^0 bytes instead of 5$/],
+    ['another type', WITH_LENGTH.replace('application/json', 'text/html'), /^Content-Type "text\/html"/],
+    ['no length', `${JSON_HEAD}\r\n`, /^a head that says no status or no length/],
+    ['a chunk of no size', CHUNKED.replace('2\r\n', 'x\r\n'), /^"x" where the size of a chunk is due$/],
+  ] as const) {
+    test(`refuses ${name}`, () => {
+      const reader = new ResponseReader({ status: 200, body: Buffer.from('[1,2]') })
+      assert.throws(() => reader.read(Buffer.from(text)), { name: 'WrongAnswerError', message })
+    })
+  }
+})
+
+suite('the client', () => {
+  async function send(listener: RequestListener, load: Partial<Load>): Promise<ReturnType<Client['send']>> {
+    const server = createServer(listener).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = await Client.connect((server.address() as AddressInfo).port, 3)
+    try {
+      const request = (n: number): string => `GET /${n} HTTP/1.1\r\nHost: test\r\n\r\n`
+      return await client.send({ request, answer: { status: 204 }, ...load })
+    } finally {
+      client.close()
+      server.close()
+    }
+  }
+
+  for (const pipelining of [1, 4]) {
+    test(`sends each request once and waits for every answer, ${pipelining} at a time`, async () => {
+      const seen: string[] = []
+      const { answered, latencies } = await send(
+        (req, res) => {
+          seen.push(req.url ?? '')
+          res.writeHead(204).end()
+        },
+        { requests: 100, pipelining },
+      )
+      assert.equal(answered, 100)
+      assert.equal(latencies.length, 100)
+      assert.deepEqual(new Set(seen), new Set(Array.from({ length: 100 }, (_, n) => `/${n}`)))
+    })
+  }
+
+  test('ends when the time is up', async () => {
+    const { answered, seconds } = await send((_, res) => res.writeHead(204).end(), { seconds: 0.05 })
+    assert.ok(answered > 0)
+    assert.ok(seconds >= 0.05)
+  })
+
+  test('fails at the first wrong answer', async () => {
+    const listener: RequestListener = (req, res) => res.writeHead(req.url === '/50' ? 404 : 204).end()
+    await assert.rejects(send(listener, { requests: 100 }), { name: 'WrongAnswerError' })
+  })
+
+  test('fails where the server closes a connection', async () => {
+    const listener: RequestListener = (req) => req.socket.destroy()
+    await assert.rejects(send(listener, { requests: 1 }), { message: 'the server closed a connection' })
+  })
+})
+
+suite('the statistics', () => {
+  test('keeps more samples than it began with room for', () => {
+    const samples = new Samples()
+    for (let value = 3000; value > 0; value--) samples.add(value)
+    assert.equal(samples.count, 3000)
+    assert.deepEqual(
+      samples.sorted(),
+      Float64Array.from({ length: 3000 }, (_, n) => n + 1),
+    )
+  })
+
+  test('takes percentiles by the nearest rank', () => {
+    const sorted = Float64Array.from({ length: 1000 }, (_, n) => n + 1)
+    assert.deepEqual(
+      [0, 50, 99.9, 100].map((percent) => percentile(sorted, percent)),
+      [1, 500, 999, 1000],
+    )
+    assert.equal(percentile(new Float64Array(), 50), NaN)
+  })
+
+  test('takes the middle value as the median, or the mean of two', () => {
+    assert.equal(median([10, 1, 9]), 9)
+    assert.equal(median([10, 1, 9, 2]), 5.5)
+    assert.equal(median([]), NaN)
+  })
+})
+
+suite('the options', () => {
+  test('are all cases without peers by default', () => {
+    const { cases, against, connections, pipelining, json } = parseOptions([])
+    assert.deepEqual(cases, CASES)
+    assert.deepEqual(
+      { against: against.size, connections, pipelining, json },
+      { against: 0, connections: 64, pipelining: 1, json: false },
+    )
+  })
+
+  test('choose cases and peers by name', () => {
+    const { cases, against } = parseOptions(['--case', 'create,list-10', '--against', 'fastify'])
+    assert.deepEqual(
+      cases.map(({ name }) => name),
+      ['list-10', 'create'],
+    )
+    assert.deepEqual(against, new Set(['fastify']))
+    assert.equal(parseOptions(['--against', 'peers']).against.size, 4)
+  })
+
+  test('choose the cases that take a database only where they are named', () => {
+    const chosen = (names: string): string[] => parseOptions(['--case', names]).cases.map(({ name }) => name)
+    assert.deepEqual(chosen('create-sqlite,create'), ['create', 'create-sqlite'])
+    assert.deepEqual(
+      chosen('stores'),
+      STORE_CASES.map(({ name }) => name),
+    )
+  })
+
+  for (const [args, message] of [
+    [['--case', 'nap'], /^--case takes list-10, .*; not "nap"$/],
+    [['--against', 'nap'], /^--against takes peers, fastify, .*; not "nap"$/],
+    [['--rounds', '0'], /^--rounds takes a number above 0; not "0"$/],
+    [['--rounds', '1.5'], /^--rounds takes a whole number; not "1.5"$/],
+    [['--duration', 'x'], /^--duration takes a number above 0; not "x"$/],
+    [['--speed'], /--speed/],
+  ] as const) {
+    test(`refuse ${args.join(' ')}`, () => {
+      assert.throws(() => parseOptions(args), { name: 'TypeError', message })
+    })
+  }
+})

@@ -1,0 +1,385 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { NewPlant } from '../../src/plants/plant.ts'
+import type { Page, Store } from '../../src/plants/store.ts'
+
+/** The simplest store that keeps the contract, for others to break. */
+export class SortingStore implements Store {
+  readonly plants = new Map<string, NewPlant & { owner: string }>()
+
+  key(owner: string, id: bigint): string {
+    return JSON.stringify([owner, String(id)])
+  }
+
+  create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+    const key = this.key(owner, plant.id)
+    if (this.plants.has(key)) return false
+    this.plants.set(key, { ...plant, owner })
+    return true
+  }
+
+  list(owner: string, { limit, after }: Page): readonly NewPlant[] {
+    return [...this.plants.values()]
+      .filter((plant) => plant.owner === owner && (after === undefined || plant.id > after))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .slice(0, limit)
+  }
+
+  delete(owner: string, id: bigint): boolean | Promise<boolean> {
+    return this.plants.delete(this.key(owner, id))
+  }
+
+  ping(): void | Promise<void> {
+    // It is in reach.
+  }
+
+  close(): void | Promise<void> {
+    // It opened nothing.
+  }
+}
+
+/** Changes what is kept of a plant. */
+function keeping(change: (plant: NewPlant) => NewPlant): new () => Store {
+  return class extends SortingStore {
+    override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+      return super.create(owner, change(plant))
+    }
+  }
+}
+
+/** Changes what is kept of a plant's name and tag. */
+function keepingText(change: (text: string) => string): new () => Store {
+  return keeping(({ id, name, tag }) => ({ id, name: change(name), tag: tag === undefined ? tag : change(tag) }))
+}
+
+/** Changes what is listed. */
+function listing(change: (list: (page: Page) => readonly NewPlant[], page: Page) => unknown): new () => Store {
+  return class extends SortingStore {
+    override list(owner: string, page: Page): readonly NewPlant[] {
+      return change((inner) => super.list(owner, inner), page) as readonly NewPlant[]
+    }
+  }
+}
+
+/** Changes how many plants of a list make a page. */
+function cutting(countOf: (plants: readonly NewPlant[], maxBytes: number) => number): new () => Store {
+  return listing((list, page) => list(page).slice(0, countOf(list(page), page.maxBytes)))
+}
+
+/** How many plants there are before the one with which they are longer than `maxBytes`. */
+function countUpTo(plants: readonly NewPlant[], maxBytes: number, bytesOf = textBytes): number {
+  let bytes = 0
+  return plants.filter((plant) => (bytes += bytesOf(plant)) <= maxBytes).length
+}
+
+function textBytes({ name, tag = '' }: NewPlant): number {
+  return Buffer.byteLength(name + tag)
+}
+
+/** Changes how owner and id make a key. */
+function keyedBy(key: (owner: string, id: bigint) => string): new () => Store {
+  return class extends SortingStore {
+    override key(owner: string, id: bigint): string {
+      return key(owner, id)
+    }
+  }
+}
+
+function ascendingBy(key: (plant: NewPlant) => bigint | string): (a: NewPlant, b: NewPlant) => number {
+  return (a, b) => (key(a) < key(b) ? -1 : 1)
+}
+
+/** Stores that break the contract, each in one way, and a test of the conformance suite that says so. */
+export const brokenStores: readonly { breaks: string; Store: new () => Store; fails: string }[] = [
+  {
+    breaks: 'rounds ids through a double',
+    Store: keeping(({ id, ...rest }) => ({ id: BigInt(Number(id)), ...rest })),
+    fails: 'keeps ids exact over the whole of int64',
+  },
+  {
+    breaks: 'cannot delete beyond 2^53',
+    Store: keyedBy((owner, id) => JSON.stringify([owner, Number(id)])),
+    fails: 'keeps ids exact over the whole of int64',
+  },
+  {
+    breaks: 'lists ids as numbers',
+    Store: listing((list, page) => list(page).map((plant) => ({ ...plant, id: Number(plant.id) }))),
+    fails: 'keeps a plant with its id, name and tag',
+  },
+  {
+    breaks: 'lists an iterator',
+    Store: listing((list, page) => list(page).values()),
+    fails: 'keeps a plant with its id, name and tag',
+  },
+  {
+    breaks: "lists in the order of the ids' text",
+    Store: listing((list, page) => list(page).toSorted(ascendingBy((plant) => String(plant.id)))),
+    fails: 'lists plants ascending by id, in whatever order they came',
+  },
+  {
+    breaks: 'lists in the order of the ids as uint64',
+    Store: listing((list, page) => list(page).toSorted(ascendingBy((plant) => BigInt.asUintN(64, plant.id)))),
+    fails: 'lists plants ascending by id, in whatever order they came',
+  },
+  {
+    breaks: 'lists from after on, inclusive',
+    Store: listing((list, page) => list(page.after === undefined ? page : { ...page, after: page.after - 1n })),
+    fails: 'lists only ids greater than after',
+  },
+  {
+    breaks: 'takes after 0 for none',
+    Store: listing((list, { limit, maxBytes, after }) =>
+      list(after ? { limit, maxBytes, after } : { limit, maxBytes }),
+    ),
+    fails: 'lists only ids greater than after',
+  },
+  {
+    breaks: 'lists one plant too many',
+    Store: listing((list, page) => list({ ...page, limit: page.limit + 1 })),
+    fails: 'lists at most as many plants as the limit says',
+  },
+  {
+    breaks: 'lists at most 500',
+    Store: listing((list, page) => list({ ...page, limit: Math.min(page.limit, 500) })),
+    fails: 'lists at most as many plants as the limit says',
+  },
+  {
+    breaks: 'ends a page before the plant that would make it longer than maxBytes',
+    Store: cutting((plants, maxBytes) => Math.max(1, countUpTo(plants, maxBytes))),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+  },
+  {
+    breaks: 'lists nothing where the next plant is longer than maxBytes',
+    Store: cutting((plants, maxBytes) => (plants.slice(0, 1).some((plant) => textBytes(plant) > maxBytes) ? 0 : 1000)),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+  },
+  {
+    breaks: 'counts what JSON adds to names and tags',
+    Store: cutting((plants, maxBytes) => {
+      return 1 + countUpTo(plants, maxBytes, ({ name, tag }) => JSON.stringify({ name, tag }).length)
+    }),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+  },
+  {
+    breaks: 'turns pages by counting',
+    Store: class extends SortingStore {
+      #listed = 0
+
+      override list(owner: string, { limit, after }: Page): readonly NewPlant[] {
+        this.#listed = after === undefined || after < 0n ? 0 : this.#listed
+        const page = super
+          .list(owner, { limit: Infinity, maxBytes: Infinity })
+          .slice(this.#listed, this.#listed + limit)
+        this.#listed += page.length
+        return page
+      }
+    },
+    fails: 'gives each plant once, page by page, while others come and go',
+  },
+  {
+    breaks: "lists everyone's plants",
+    Store: class extends SortingStore {
+      override list(_owner: string, { limit }: Page): readonly NewPlant[] {
+        return [...this.plants.values()].slice(0, limit)
+      }
+    },
+    fails: 'lists nothing for an owner who has no plants',
+  },
+  {
+    breaks: 'joins owner and id without a separator',
+    Store: keyedBy((owner, id) => owner + String(id)),
+    fails: 'keeps owners apart, whatever their names',
+  },
+  {
+    breaks: 'compares owners without regard to case',
+    Store: keyedBy((owner, id) => JSON.stringify([owner.toLowerCase(), String(id)])),
+    fails: 'keeps owners apart, whatever their names',
+  },
+  {
+    breaks: 'deletes whoever owns it',
+    Store: class extends SortingStore {
+      override delete(_owner: string, id: bigint): boolean {
+        const found = [...this.plants].find(([, plant]) => plant.id === id)
+        return found !== undefined && this.plants.delete(found[0])
+      }
+    },
+    fails: 'deletes no plant of another owner',
+  },
+  {
+    breaks: 'keeps the second plant of an id',
+    Store: class extends SortingStore {
+      override create(owner: string, plant: NewPlant): boolean {
+        const isNew = !this.plants.has(this.key(owner, plant.id))
+        this.plants.set(this.key(owner, plant.id), { ...plant, owner })
+        return isNew
+      }
+    },
+    fails: 'answers false where the id is taken, and keeps the first plant',
+  },
+  {
+    breaks: 'deletes all plants of the owner',
+    Store: class extends SortingStore {
+      override delete(owner: string, id: bigint): boolean {
+        const found = this.plants.has(this.key(owner, id))
+        if (found) for (const [key, plant] of this.plants) if (plant.owner === owner) this.plants.delete(key)
+        return found
+      }
+    },
+    fails: 'deletes a plant, and only that one',
+  },
+  {
+    breaks: 'says true to every delete',
+    Store: class extends SortingStore {
+      override delete(owner: string, id: bigint): boolean {
+        void super.delete(owner, id)
+        return true
+      }
+    },
+    fails: 'answers false where there is nothing to delete',
+  },
+  {
+    breaks: 'answers with 1 and 0',
+    Store: class extends SortingStore {
+      override delete(owner: string, id: bigint): boolean {
+        return Number(super.delete(owner, id)) as unknown as boolean
+      }
+    },
+    fails: 'answers false where there is nothing to delete',
+  },
+  {
+    breaks: 'never takes an id again',
+    Store: class extends SortingStore {
+      readonly #used = new Set<string>()
+
+      override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+        const key = this.key(owner, plant.id)
+        if (this.#used.has(key)) return false
+        this.#used.add(key)
+        return super.create(owner, plant)
+      }
+    },
+    fails: 'takes an id anew once its plant is deleted',
+  },
+  {
+    breaks: 'makes an absent tag null',
+    Store: listing((list, page) => list(page).map((plant) => ({ ...plant, tag: plant.tag ?? null }))),
+    fails: 'keeps an absent tag absent and an empty tag empty',
+  },
+  {
+    breaks: 'drops an empty tag',
+    Store: keeping(({ id, name, tag }) => ({ id, name, tag: tag === '' ? undefined : tag })),
+    fails: 'keeps an absent tag absent and an empty tag empty',
+  },
+  {
+    breaks: 'normalises texts',
+    Store: keepingText((text) => text.normalize()),
+    fails: 'keeps names and tags to the letter',
+  },
+  {
+    breaks: 'trims texts',
+    Store: keepingText((text) => text.trim()),
+    fails: 'keeps names and tags to the letter',
+  },
+  {
+    breaks: 'turns line breaks into \\n',
+    Store: keepingText((text) => text.replace(/\r\n?/g, '\n')),
+    fails: 'keeps names and tags to the letter',
+  },
+  {
+    breaks: 'skips a byte order mark',
+    Store: keepingText((text) => new TextDecoder().decode(Buffer.from(text))),
+    fails: 'keeps names and tags to the letter',
+  },
+  {
+    breaks: 'keeps three bytes of a character',
+    Store: keepingText((text) => text.replace(/[^\0-\uffff]/gu, '\ufffd')),
+    fails: 'keeps every character of Unicode but U+0000',
+  },
+  {
+    breaks: 'drops private characters',
+    Store: keepingText((text) => text.replace(/\p{Private_Use}/gu, '')),
+    fails: 'keeps every character of Unicode but U+0000',
+  },
+  {
+    breaks: 'cuts texts at 32 KiB',
+    Store: keepingText((text) => text.slice(0, 32_768)),
+    fails: 'keeps names and tags of 60 KB',
+  },
+  {
+    breaks: 'forgets a plant after some time',
+    Store: class extends SortingStore {
+      #operations = 0
+
+      override list(owner: string, page: Page): readonly NewPlant[] {
+        if (++this.#operations > 500) this.plants.clear()
+        return super.list(owner, page)
+      }
+    },
+    fails: 'does what a Map does, through 2,000 random operations',
+  },
+  {
+    breaks: 'looks, waits, and then creates',
+    Store: class extends SortingStore {
+      override async create(owner: string, plant: NewPlant): Promise<boolean> {
+        if (this.plants.has(this.key(owner, plant.id))) return false
+        await nextTurn()
+        this.plants.set(this.key(owner, plant.id), { ...plant, owner })
+        return true
+      }
+    },
+    fails: 'creates an id once, however many ask at the same time',
+  },
+  {
+    breaks: 'looks, waits, and then deletes',
+    Store: class extends SortingStore {
+      override async delete(owner: string, id: bigint): Promise<boolean> {
+        if (!this.plants.has(this.key(owner, id))) return false
+        await nextTurn()
+        this.plants.delete(this.key(owner, id))
+        return true
+      }
+    },
+    fails: 'deletes a plant once, however many ask at the same time',
+  },
+  {
+    breaks: 'answers what waits together with the answer of the last',
+    Store: class extends SortingStore {
+      #last = false
+
+      async #together(answer: boolean | Promise<boolean>): Promise<boolean> {
+        this.#last = await answer
+        await nextTurn()
+        return this.#last
+      }
+
+      override create(owner: string, plant: NewPlant): Promise<boolean> {
+        return this.#together(super.create(owner, plant))
+      }
+
+      override delete(owner: string, id: bigint): Promise<boolean> {
+        return this.#together(super.delete(owner, id))
+      }
+    },
+    fails: 'gives each of many operations at the same time its own answer',
+  },
+  {
+    breaks: 'is never in reach',
+    Store: class extends SortingStore {
+      override ping(): Promise<void> {
+        return Promise.reject(new Error('Out of reach'))
+      }
+    },
+    fails: 'answers a ping, where it takes one',
+  },
+  {
+    breaks: 'closes once',
+    Store: class extends SortingStore {
+      #isOpen = true
+
+      override close(): void {
+        if (!this.#isOpen) throw new Error('Closed already')
+        this.#isOpen = false
+      }
+    },
+    fails: 'may be closed twice',
+  },
+]

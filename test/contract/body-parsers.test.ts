@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { suite, test, type TestContext } from 'node:test'
+import { buffer } from 'node:stream/consumers'
+import express from 'express'
+import { createPlantStore, type PlantStoreOptions } from '../../src/index.ts'
+import { del, post } from '../support/service.ts'
+import { serveIn, type Client } from './clients.ts'
+
+/** What a host does with a request before the service gets it. */
+type Parser = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
+
+const PLANT = '{"id":7,"name":"Fern"}'
+/** With an id that a double cannot hold. */
+const EXACT = '{"id":9007199254740993,"name":"Fern"}'
+
+/** What is answered, and what `onError` is told. */
+interface Outcome {
+  readonly status: number
+  readonly body: string
+  readonly told: readonly string[]
+}
+
+const EMPTY = 'The body is empty: expected a value at byte 0.'
+const NO_JSON = 'The body is not JSON: expected "," or "}" at byte 7.'
+const NO_NAME = 'The body is not a plant: name must be a string of well-formed Unicode without U+0000.'
+const TOO_LARGE = 'The body is larger than 100 bytes.'
+
+const CREATED: Outcome = { status: 200, body: '{"name":"Fern"}', told: [] }
+const TOO_LATE: Outcome = {
+  status: 500,
+  body: '{"error":50000,"message":"Something went wrong in the service."}',
+  told: ['TypeError: The body was read before the service saw it: mount plant-store before the body parser'],
+}
+const refused = (error: number, message: string): Outcome => ({
+  status: Math.trunc(error / 100),
+  body: JSON.stringify({ error, message }),
+  told: [],
+})
+
+const parseJson = express.json() as Parser
+const parseBuffer = express.raw({ type: 'application/json' }) as Parser
+const parseText = express.text({ type: 'application/json' }) as Parser
+const parseForm = express.urlencoded() as Parser
+
+/** A parser that reads the body and makes of it what it likes. */
+function parseTo(body: (bytes: Buffer) => unknown): Parser {
+  return (request, _, next) => {
+    void buffer(request).then((bytes) => {
+      Object.assign(request, { body: body(bytes) })
+      next()
+    })
+  }
+}
+
+/** A host that does something to the request and goes on at once. */
+function after(touch: (request: IncomingMessage) => unknown): Parser {
+  return (request, _, next) => {
+    touch(request)
+    next()
+  }
+}
+
+const readToo = after((request) => request.on('data', () => undefined))
+
+const ROWS: readonly (readonly [name: string, parser: Parser, body: string, expected: Outcome])[] = [
+  ['a Buffer', parseBuffer, PLANT, CREATED],
+  ['a Buffer, with an id beyond 2^53', parseBuffer, EXACT, CREATED],
+  ['a Buffer that is no JSON', parseBuffer, '{"id":7]', refused(40001, NO_JSON)],
+  ['a Buffer over the limit', parseBuffer, PLANT + ' '.repeat(99), refused(41300, TOO_LARGE)],
+  ['a Uint8Array', parseTo((bytes) => new Uint8Array(bytes)), EXACT, CREATED],
+  ['a string', parseText, PLANT, CREATED],
+  ['a string, with an id beyond 2^53', parseText, EXACT, CREATED],
+  ['an empty string', parseTo(() => ''), PLANT, refused(40001, EMPTY)],
+  ['a string over the limit', parseText, PLANT.replace('Fern', 'é'.repeat(50)), refused(41300, TOO_LARGE)],
+  ['an object', parseJson, PLANT, CREATED],
+  ['an object that is no plant', parseJson, '{"id":7}', refused(40002, NO_NAME)],
+  ['an object whose id is beyond 2^53', parseJson, EXACT, TOO_LATE],
+  ['an object whose id is no whole number', parseJson, '{"id":7.5,"name":"Fern"}', TOO_LATE],
+  ['an object without an id', parseJson, '{"name":"Fern"}', TOO_LATE],
+  ['an array', parseJson, '[]', TOO_LATE],
+  ['null', parseTo(() => null), PLANT, TOO_LATE],
+  ['nothing', parseTo(() => undefined), PLANT, TOO_LATE],
+  ['nothing of an empty body', parseTo(() => undefined), '', refused(40001, EMPTY)],
+  ['an object in place of an empty body', parseJson, '', refused(40001, EMPTY)],
+  ['a body that is none of its own', parseForm, EXACT, CREATED],
+  ['a body that it paused', after((request) => request.pause()), EXACT, CREATED],
+  ['a body that it wants as text', after((request) => request.setEncoding('utf8')), PLANT, TOO_LATE],
+  ['a body that it reads as well', readToo, EXACT, CREATED],
+]
+
+for (const protocol of ['http', 'h2c'] as const) {
+  suite(`a parser before the service, in ${protocol}, that leaves`, () => {
+    for (const [name, parser, body, expected] of ROWS) {
+      test(name, { timeout: 5000 }, async (t) => {
+        const told: string[] = []
+        const onError = (error: unknown): unknown => told.push(String(error))
+        const client = await serveAfter(t, protocol, parser, { maxBodyBytes: 100, onError })
+
+        const answer = await client.send(post('ada', body))
+
+        assert.deepEqual({ status: answer.status, body: answer.body, told }, expected)
+        if (expected === CREATED) await assertKept(client, body)
+      })
+    }
+  })
+}
+
+test('a body that is read elsewhere while the token is looked up', { timeout: 5000 }, async (t) => {
+  const told: string[] = []
+  const client = await serveAfter(t, 'http', readToo, {
+    authenticate: async () => Promise.resolve('ada'),
+    onError: (error) => told.push(String(error)),
+  })
+
+  const { status, body } = await client.send(post('ada', PLANT))
+
+  assert.deepEqual({ status, body, told }, TOO_LATE)
+})
+
+/** Serves a host that has a parser before the service. */
+function serveAfter(
+  t: TestContext,
+  protocol: 'http' | 'h2c',
+  parser: Parser,
+  options: Partial<PlantStoreOptions>,
+): Promise<Client> {
+  const authenticate = (token: string): string => token
+  const plantStore = createPlantStore({ authenticate, ...options } as PlantStoreOptions)
+  return serveIn(t, protocol, (request, response) => {
+    parser(request, response, () => plantStore(request, response))
+  })
+}
+
+/** Asserts that the plant of a body has the id that the body says. */
+async function assertKept(client: Client, body: string): Promise<void> {
+  const id = /\d+/.exec(body)![0]
+  assert.equal((await client.send(del('ada', id))).status, 204)
+}

@@ -1,0 +1,98 @@
+import { Agent as HttpAgent, createServer, request as httpRequest } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { Readable, type Writable } from 'node:stream'
+import type { TestContext } from 'node:test'
+import type { Answer, Request } from '../support/service.ts'
+import { start, TLS, type Host } from './hosts.ts'
+
+/** A client of one server, on one connection. */
+export interface Client {
+  /** Sends the header of a request; what it returns takes the body, and has a `response` event. */
+  open(request: Request): Writable
+  /** Sends a request and reads the whole answer. */
+  send(request: Request): Promise<Answer>
+  close(): void
+}
+
+export function connectTo({ protocol }: Pick<Host, 'protocol'>, port: number): Client {
+  const isHttp1 = protocol === 'http' || protocol === 'https'
+  const client = isHttp1 ? connectHttp1(protocol, port) : connectHttp2(protocol, port)
+  return { ...client, send: (request) => send(client, request) }
+}
+
+/** Serves a listener of HTTP/1 or HTTP/2, and connects to it; both end with the test. */
+export async function serveIn(
+  t: TestContext,
+  protocol: 'http' | 'h2c',
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<Client> {
+  const createAny = (protocol === 'http' ? createServer : createHttp2Server) as typeof createServer
+  const server = await start(createAny(listener))
+  const client = connectTo({ protocol }, server.port)
+  t.after(() => {
+    client.close()
+    return server.close()
+  })
+  return client
+}
+
+function connectHttp1(protocol: 'http' | 'https', port: number): Omit<Client, 'send'> {
+  const [request, Agent] = protocol === 'https' ? [httpsRequest, HttpsAgent] : [httpRequest, HttpAgent]
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  return {
+    open({ method, path, fields, body }) {
+      const host = fields.includes('Host') ? [] : ['Host', `127.0.0.1:${port}`]
+      const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+      const headers = [...host, ...fields, ...length]
+      return request({ host: '127.0.0.1', port, method, path, headers, agent, ca: TLS.cert })
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'> {
+  const scheme = protocol === 'h2' ? 'https' : 'http'
+  const session = connect(`${scheme}://127.0.0.1:${port}`, { ca: TLS.cert })
+  return {
+    open({ method, path, fields, body }) {
+      const headers: Record<string, string> = { ':method': method, ':path': path }
+      for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
+      if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
+      return session.request(headers, { endStream: body === undefined })
+    },
+    close: () => session.destroy(),
+  }
+}
+
+const HOP_BY_HOP = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', ':status'])
+
+function send(client: Pick<Client, 'open'>, request: Request): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const opened = client.open(request)
+    const rejectUnanswered = (): void => reject(new Error('There was no answer.'))
+    opened.on('error', reject).on('close', rejectUnanswered)
+    opened.on('response', (received: IncomingMessage | Record<string, unknown>) => {
+      opened.off('close', rejectUnanswered)
+      // In HTTP/2 the answer is read where the request was written.
+      const isHttp1 = received instanceof Readable
+      const [stream, fields] = isHttp1 ? [received, received.headers] : [opened, received]
+      const status = Number(isHttp1 ? received.statusCode : received[':status'])
+      const chunks: Buffer[] = []
+      stream
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .on('end', () => resolve(toAnswer(status, fields, Buffer.concat(chunks).toString())))
+        .on('error', reject)
+    })
+    if (!opened.writableEnded) opened.end(request.body)
+  })
+}
+
+function toAnswer(status: number, fields: Readonly<Record<string, unknown>>, body: string): Answer {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (!HOP_BY_HOP.has(name)) headers[name] = String(value)
+  }
+  return { status, headers, connection: undefined, body }
+}

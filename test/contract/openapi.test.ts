@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
+import { suite, test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import openapiTypescript, { astToString } from 'openapi-typescript'
+import ts from 'typescript'
+import { ERRORS } from '../../src/http/errors.ts'
+import { createPlantStore, memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
+import { openapi } from '../../src/openapi/openapi.ts'
+import { readSettings, type Settings } from '../../src/standalone/settings.ts'
+import { createHttpServer } from '../../src/standalone/http-server.ts'
+import { createPages } from '../../src/standalone/probes.ts'
+import { CONTRACT_CASES } from './cases.ts'
+import { assertDescribed } from './openapi-validator.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { close, listen, portOf, post, send } from '../support/service.ts'
+
+/** Serves all that the standalone program serves. Each token is an owner of its own, but for "refused". */
+async function serveAll(
+  t: TestContext,
+  options: Partial<PlantStoreOptions> = {},
+  limits: Partial<Settings> = {},
+): Promise<Server> {
+  const { store = memoryStore() } = options
+  const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
+  const plants = createPlantStore({ authenticate, store, ...options } as PlantStoreOptions)
+  const pages = createPages({ store, storeTimeout: 100, isDraining: () => false }, plants)
+  const { server } = createHttpServer(
+    (request, response) => plants(request, response, () => pages(request, response)),
+    { ...readSettings({}), ...limits },
+  )
+  await listen(server)
+  t.after(() => close(server))
+  return server
+}
+
+/** Sends a request as it stands, sees that its answer is described, and gives the code of the error. */
+async function exchange(server: Server, request: string): Promise<number> {
+  const connection = await RawConnection.open(portOf(server))
+  const [head, body] = (await connection.send(request).closed).split('\r\n\r\n') as [string, string]
+  const [statusLine, ...fields] = head.split('\r\n')
+  const headers = fields.map((field) => [
+    field.slice(0, field.indexOf(':')).toLowerCase(),
+    field.slice(field.indexOf(':') + 2),
+  ])
+  const [method, path] = request.split(' ') as [string, string]
+  const status = Number(statusLine!.split(' ')[1])
+  assertDescribed({
+    method,
+    path,
+    status,
+    headers: Object.fromEntries(headers) as Record<string, string>,
+    body,
+  })
+  return (JSON.parse(body) as { error: number }).error
+}
+
+test('passes the rules that Redocly recommends', async () => {
+  const config = await createConfig({ extends: ['recommended-strict'] })
+  const problems = await lintFromString({ source: JSON.stringify(openapi), config })
+  assert.deepEqual(
+    problems.map(({ ruleId, message }) => `${ruleId}: ${message}`),
+    [],
+  )
+})
+
+test('has an example of every error, and of no other', () => {
+  const examples = JSON.stringify(openapi).matchAll(/"value":({"error":\d+,"message":"(?:[^"\\]|\\.)*"})/g)
+  const errors = Object.values(ERRORS).map(({ error, message }) => JSON.stringify({ error, message }))
+  assert.deepEqual(new Set(Array.from(examples, ([, example]) => example)), new Set(errors))
+})
+
+suite('describes the answer where', () => {
+  for (const row of Object.values(CONTRACT_CASES).flat()) {
+    test(row.name, async (t) => {
+      const server = await serveAll(t)
+      for (const body of row.given) await send(server, post('owner', body))
+      const request = row.request('owner')
+      assertDescribed({ ...request, ...(await send(server, request)) })
+    })
+  }
+
+  for (const path of ['/livez', '/readyz', '/openapi.json']) {
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
+      test(`${method} ${path} is asked for`, async (t) => {
+        const request = { method, path, fields: [] }
+        assertDescribed({ ...request, ...(await send(await serveAll(t), request)) })
+      })
+    }
+  }
+})
+
+suite('describes the error', () => {
+  const list = 'GET /plants HTTP/1.1\r\nHost: plants\r\nAuthorization: Bearer ada\r\nConnection: close\r\n'
+  const broken = (list: () => never | Promise<never>): Partial<PlantStoreOptions> => ({
+    store: { ...memoryStore(), list },
+    storeTimeoutMs: 20,
+  })
+  const fail = (error: Error) => () => {
+    throw error
+  }
+  const rows: readonly [error: number, request: string, options?: Partial<PlantStoreOptions>][] = [
+    [40000, `${list}nonsense\r\n\r\n`],
+    [40800, list],
+    [41700, `${list}Expect: rain\r\n\r\n`],
+    [43100, `${list}X: ${'x'.repeat(20_000)}\r\n\r\n`],
+    [50000, `${list}\r\n`, broken(fail(new Error('a fault')))],
+    [50100, `${list}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    [50300, `${list}\r\n`, broken(fail(new StoreUnavailableError('away')))],
+    [50301, `${list}\r\n`, broken(() => new Promise(() => undefined))],
+  ]
+  for (const [error, request, options] of rows) {
+    test(String(error), async (t) => {
+      assert.equal(
+        await exchange(await serveAll(t, options, { headersTimeout: 100, checkInterval: 20 }), request),
+        error,
+      )
+    })
+  }
+
+  test('every other of which is one of the contract', () => {
+    const codes = rows.map(([error]) => error)
+    for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
+    for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test has ${error}`)
+  })
+})
+
+const CLIENT = `
+import createClient from 'openapi-fetch'
+import type { paths } from './paths.ts'
+
+export async function usePlants(baseUrl: string): Promise<unknown[]> {
+  const headers = { Authorization: 'Bearer ada', Connection: 'close' }
+  const client = createClient<paths>({ baseUrl, headers })
+  const created = await client.POST('/plants', { body: { id: 1, name: 'Fern', tag: 'green' } })
+  const name: string | undefined = created.data?.name
+  const again = await client.POST('/plants', { body: { id: 1, name: 'Fern' } })
+  const error: number | undefined = again.error?.error
+  const list = await client.GET('/plants', { params: { query: { limit: 10 } } })
+  const tags: (string | undefined)[] | undefined = list.data?.map((plant) => plant.tag)
+  const { response } = await client.DELETE('/plants/{id}', { params: { path: { id: 1 } } })
+  const live = await client.GET('/livez')
+  return [name, error, tags, response.status, live.response.status]
+}
+
+export function doesNotCompile(client: ReturnType<typeof createClient<paths>>): void {
+  // @ts-expect-error a plant needs an id
+  void client.POST('/plants', { body: { name: 'Fern' } })
+  // @ts-expect-error a name is text
+  void client.POST('/plants', { body: { id: 1, name: 1 } })
+  // @ts-expect-error a limit is a number
+  void client.GET('/plants', { params: { query: { limit: 'ten' } } })
+  // @ts-expect-error plants cannot be fetched one by one
+  void client.GET('/plants/{id}', { params: { path: { id: 1 } } })
+}
+`
+
+test('makes a client that compiles and works', async (t) => {
+  const directory = mkdtempSync(fileURLToPath(new URL('client-', import.meta.url)))
+  t.after(() => rmSync(directory, { recursive: true }))
+  writeFileSync(`${directory}/paths.ts`, astToString(await openapiTypescript(JSON.stringify(openapi))))
+  writeFileSync(`${directory}/client.ts`, CLIENT)
+
+  const program = ts.createProgram([`${directory}/client.ts`], {
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    target: ts.ScriptTarget.ES2023,
+    module: ts.ModuleKind.NodeNext,
+    types: ['node'],
+  })
+  const diagnostics = ts.getPreEmitDiagnostics(program)
+  assert.deepEqual(
+    diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' ')),
+    [],
+  )
+
+  const server = await serveAll(t)
+  const { usePlants } = (await import(`${directory}/client.ts`)) as {
+    usePlants: (url: string) => Promise<unknown[]>
+  }
+  assert.deepEqual(await usePlants(`http://127.0.0.1:${portOf(server)}`), ['Fern', 40900, ['green'], 204, 200])
+})

@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, IncomingMessage } from 'node:http'
+import type { Writable } from 'node:stream'
+import { suite, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import fastify from 'fastify'
+import { createPlantStore, memoryStore } from '../../src/index.ts'
+import type { NewPlant, PlantStore, PlantStoreOptions, Store } from '../../src/index.ts'
+import { serveIn } from '../contract/clients.ts'
+import { until } from '../support/raw-socket.ts'
+import { close, get, listen, post, send } from '../support/service.ts'
+
+const FERN = '{"id":1,"name":"Fern"}'
+const CREATE = post('ada', FERN)
+
+/** A call that is answered when the test says so. */
+class Held<T> {
+  readonly called: Promise<void>
+  readonly answered: Promise<T>
+  answer!: (value: T) => void
+  #call!: () => void
+
+  constructor() {
+    this.called = new Promise((resolve) => (this.#call = resolve))
+    this.answered = new Promise((resolve) => (this.answer = resolve))
+  }
+
+  call(): Promise<T> {
+    this.#call()
+    return this.answered
+  }
+}
+
+function plantsOf(options: Partial<PlantStoreOptions> = {}): PlantStore {
+  return createPlantStore({ authenticate: (token: string) => token, ...options } as PlantStoreOptions)
+}
+
+/** A page of plants after a cursor; there is always a next one. */
+function endlessPage(after = 0n): readonly NewPlant[] {
+  return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name: 'a'.repeat(100) }))
+}
+
+/** Waits for the first bytes of an answer's body. */
+async function firstData(request: Writable): Promise<void> {
+  const [response] = (await once(request, 'response')) as [unknown]
+  await once(response instanceof IncomingMessage ? response : request, 'data')
+}
+
+for (const protocol of ['http', 'h2c'] as const) {
+  suite(`answers once, in ${protocol}`, { timeout: 20_000 }, () => {
+    test('a host answers while the store works', async (t) => {
+      const held = new Held<boolean>()
+      const plantStore = plantsOf({ store: { ...memoryStore(), create: () => held.call() } })
+      let ended: Promise<unknown> | undefined
+      const client = await serveIn(t, protocol, (request, response) => {
+        plantStore(request, response)
+        ended = once(response, 'close')
+        void held.called.then(() => response.writeHead(504).end('too slow'))
+      })
+
+      const { status, body } = await client.send(CREATE)
+      held.answer(true)
+      await ended
+
+      assert.deepEqual([status, body], [504, 'too slow'])
+    })
+
+    test('a host destroys the response while the store works', async (t) => {
+      const held = new Held<boolean>()
+      const plantStore = plantsOf({ store: { ...memoryStore(), create: () => held.call() } })
+      const client = await serveIn(t, protocol, (request, response) => {
+        plantStore(request, response)
+        if (request.method === 'POST') void held.called.then(() => response.destroy())
+      })
+
+      await assert.rejects(client.send(CREATE))
+      held.answer(true)
+      await setImmediate()
+
+      assert.equal((await client.send(get('ada'))).status, 200)
+    })
+
+    test('a host ends a list that is being sent', async (t) => {
+      let end: (() => void) | undefined
+      const store: Store = {
+        ...memoryStore(),
+        list: (_, { after }) => {
+          if (after !== undefined) end?.()
+          return Promise.resolve(endlessPage(after))
+        },
+      }
+      const plantStore = plantsOf({ store })
+      const client = await serveIn(t, protocol, (request, response) => {
+        end = () => response.end()
+        plantStore(request, response)
+      })
+
+      const { status, body } = await client.send(get('ada'))
+
+      assert.equal(status, 200)
+      assert.match(body, /^\[(?:{"name":"a+"},?){1000}$/)
+    })
+
+    test('a client that leaves a list stops it', async (t) => {
+      let pages = 0
+      let isClosed = false
+      const plantStore = plantsOf({
+        store: { ...memoryStore(), list: (_, { after }) => (pages++, Promise.resolve(endlessPage(after))) },
+      })
+      const client = await serveIn(t, protocol, (request, response) => {
+        response.on('close', () => (isClosed = true))
+        plantStore(request, response)
+      })
+
+      const request = client.open(get('ada'))
+      const data = firstData(request)
+      request.end()
+      await data
+      request.on('error', () => undefined).destroy()
+      await until(() => isClosed)
+      await setImmediate()
+      const pagesAtClose = pages
+      for (let turn = 0; turn < 10; turn++) await setImmediate()
+
+      assert.equal(pages, pagesAtClose)
+    })
+
+    test('a list that fails does not look whole', async (t) => {
+      const told: unknown[] = []
+      const fault = new Error('disk')
+      const store: Store = {
+        ...memoryStore(),
+        list(_, { after }) {
+          if (after !== undefined) throw fault
+          return endlessPage()
+        },
+      }
+      const client = await serveIn(t, protocol, plantsOf({ store, onError: (error) => told.push(error) }))
+
+      const code = protocol === 'http' ? 'ECONNRESET' : 'ERR_HTTP2_STREAM_ERROR'
+      await assert.rejects(client.send(get('ada')), { code })
+      assert.deepEqual(told, [fault])
+    })
+
+    test('a client that leaves within its body, while its token is looked up, leaves no trace', async (t) => {
+      const held = new Held<string>()
+      const told: unknown[] = []
+      const calls: unknown[] = []
+      const plantStore = plantsOf({
+        authenticate: () => held.call(),
+        store: { ...memoryStore(), create: (_, plant) => calls.push(plant) > 0 },
+        onError: (error) => told.push(error),
+      })
+      let isClosed = false
+      const client = await serveIn(t, protocol, (request, response) => {
+        response.on('close', () => (isClosed = true))
+        plantStore(request, response)
+      })
+
+      const request = client.open(CREATE).on('error', () => undefined)
+      request.write(FERN.slice(0, -1))
+      await held.called
+      request.destroy()
+      await until(() => isClosed)
+      held.answer('ada')
+      for (let turn = 0; turn < 3; turn++) await setImmediate()
+
+      assert.deepEqual({ told, calls }, { told: [], calls: [] })
+    })
+
+    test('a client that leaves after its body does not stop the write', async (t) => {
+      const held = new Held<unknown>()
+      const memory = memoryStore()
+      const store: Store = {
+        ...memory,
+        create: (owner, plant) => held.call().then(() => memory.create(owner, plant)),
+      }
+      const plantStore = plantsOf({ store })
+      let isClosed = false
+      const client = await serveIn(t, protocol, (request, response) => {
+        response.on('close', () => (isClosed = true))
+        plantStore(request, response)
+      })
+
+      const request = client.open(CREATE).on('error', () => undefined)
+      request.end(FERN)
+      await held.called
+      request.destroy()
+      await until(() => isClosed)
+      held.answer(undefined)
+
+      assert.equal((await client.send(get('ada'))).body, '[{"name":"Fern"}]')
+    })
+
+    test('a response whose methods throw ends, and the next one is answered', async (t) => {
+      const told: unknown[] = []
+      const fault = new Error('wrapped')
+      const plantStore = plantsOf({ onError: (error) => told.push(error) })
+      const client = await serveIn(t, protocol, (request, response) => {
+        if (request.method === 'POST') {
+          response.writeHead = () => {
+            throw fault
+          }
+        }
+        plantStore(request, response)
+      })
+
+      await assert.rejects(client.send(CREATE))
+
+      assert.deepEqual(told, [fault])
+      assert.equal((await client.send(get('ada'))).body, '[{"name":"Fern"}]')
+    })
+
+    test('what the host set before gives way', async (t) => {
+      const plantStore = plantsOf()
+      const client = await serveIn(t, protocol, (request, response) => {
+        response.statusCode = 404
+        response.setHeader('content-type', 'text/html')
+        response.setHeader('Content-Length', '1000')
+        response.setHeader('X-Host', 'kept')
+        plantStore(request, response)
+      })
+
+      const { status, headers } = await client.send(CREATE)
+
+      assert.equal(status, 200)
+      const expected = { 'content-type': 'application/json', 'content-length': '15', 'x-host': 'kept' }
+      assert.deepEqual(headers, expected)
+    })
+
+    test('nothing changes on the request, nor on who listens to the process', async (t) => {
+      const plantStore = plantsOf()
+      const snapshots: unknown[] = []
+      const client = await serveIn(t, protocol, (request, response) => {
+        const snapshot = (): unknown => ({
+          keys: Object.keys(request).filter((key) => !key.startsWith('_')),
+          url: request.url,
+          method: request.method,
+          rawHeaders: [...request.rawHeaders],
+          listening: process.eventNames().map((name) => [name, process.listenerCount(name)]),
+        })
+        snapshots.push(snapshot())
+        response.on('close', () => snapshots.push(snapshot()))
+        plantStore(request, response)
+      })
+
+      await client.send(CREATE)
+      await until(() => snapshots.length === 2)
+
+      assert.deepEqual(snapshots[1], snapshots[0])
+    })
+  })
+}
+
+test('a client that leaves after its body, before its token is known, does not stop the write', async (t) => {
+  const held = new Held<string>()
+  const created: unknown[] = []
+  const store: Store = { ...memoryStore(), create: (_, plant) => created.push(plant) > 0 }
+  const plantStore = plantsOf({ authenticate: () => held.call(), store })
+  let request: IncomingMessage | undefined
+  const client = await serveIn(t, 'http', (received, response) => {
+    request = received
+    plantStore(received, response)
+  })
+
+  const fields = [...CREATE.fields, 'Transfer-Encoding', 'chunked']
+  const sent = client.open({ ...CREATE, fields, body: undefined })
+  sent.on('error', () => undefined).write(FERN.slice(0, 5))
+  sent.end(FERN.slice(5))
+  await until(() => request?.complete === true)
+  sent.destroy()
+  await until(() => request?.closed === true)
+  held.answer('ada')
+
+  for (let turn = 0; turn < 5; turn++) await setImmediate()
+  assert.deepEqual(created, [{ id: 1n, name: 'Fern' }])
+})
+
+test('the listener has the three parameters of a middleware', () => {
+  assert.equal(plantsOf().length, 3)
+})
+
+test('a server that refuses a body where there must be none takes each answer', async (t) => {
+  const server = createServer({ rejectNonStandardBodyWrites: true }, plantsOf())
+  await listen(server)
+  t.after(() => close(server))
+
+  assert.equal((await send(server, { ...get('ada'), method: 'HEAD' })).status, 200)
+  assert.equal((await send(server, { ...get('ada'), method: 'OPTIONS' })).status, 204)
+})
+
+test('a request that a host makes up is answered', async () => {
+  const plantStore = plantsOf()
+  const app = fastify()
+  app.addHook('onRequest', (request, reply, done) => plantStore(request.raw, reply.raw, done))
+
+  const headers = { authorization: 'Bearer ada', 'content-type': 'application/json' }
+  const created = await app.inject({ method: 'POST', url: '/plants', headers, payload: FERN })
+  const refused = await app.inject({ method: 'POST', url: '/plants', payload: FERN })
+
+  assert.deepEqual([created.statusCode, refused.statusCode], [200, 401])
+})

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import type { Server } from 'node:http'
+import { suite, test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
+import { readSettings } from '../../src/standalone/settings.ts'
+import { createHttpServer } from '../../src/standalone/http-server.ts'
+import { openSocket, receive } from '../support/raw-socket.ts'
+import { close, keptIds, listen } from '../support/service.ts'
+
+const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\nTransfer-Encoding: chunked\r\n'
+const DELETE = `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\n`
+const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
+const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n\r\n`
+const BROKEN = 'no length\r\n'
+const MALFORMED = '{"error":40000,"message":"The request is malformed."}'
+
+/** A store that has plants from 1 on, and deletes them a little later. */
+async function filledStore(count: number): Promise<Store> {
+  const memory = memoryStore()
+  for (let id = 1n; id <= count; id++) await memory.create('ada', { id, name: 'x'.repeat(2000) })
+  return { ...memory, delete: (owner, id) => setImmediate().then(() => memory.delete(owner, id)) }
+}
+
+/** Serves as the program does, with tokens that are looked at a little later. */
+async function serve(t: TestContext, store: Store): Promise<Server> {
+  const plants = createPlantStore({ authenticate: (token) => setImmediate(token), store })
+  const { server } = createHttpServer(plants, readSettings({}))
+  await listen(server)
+  t.after(() => close(server))
+  return server
+}
+
+suite(
+  'a request that needs no body is answered as usual if its body is malformed, and then closes the connection',
+  () => {
+    test('in the same packet', async (t) => {
+      const store = await filledStore(2)
+      const socket = await openSocket(await serve(t, store))
+      const answers = receive(socket)
+      socket.write(DELETE + BROKEN)
+      assert.deepEqual(
+        (await answers).map(({ status }) => status),
+        [204],
+      )
+      assert.deepEqual(await keptIds(store), [2n])
+    })
+
+    test('in the same packet, behind another request', async (t) => {
+      const store = await filledStore(2)
+      const socket = await openSocket(await serve(t, store))
+      const answers = receive(socket)
+      socket.write(LIST + '0\r\n\r\n' + DELETE + BROKEN)
+      assert.deepEqual(
+        (await answers).map(({ status }) => status),
+        [200, 204],
+      )
+      assert.deepEqual(await keptIds(store), [2n])
+    })
+
+    test('after it was answered', async (t) => {
+      const store = await filledStore(2)
+      const socket = await openSocket(await serve(t, store))
+      const first = receive(socket, 1)
+      const answers = receive(socket)
+      socket.write(DELETE)
+      await first
+      socket.write(BROKEN)
+      assert.deepEqual(
+        (await answers).map(({ status }) => status),
+        [204],
+      )
+      assert.deepEqual(await keptIds(store), [2n])
+    })
+
+    test('while a list is on its way, which comes whole', async (t) => {
+      const socket = await openSocket(await serve(t, await filledStore(3000)))
+      const answers = receive(socket)
+      socket.write(LIST)
+      socket.once('data', () => socket.write(BROKEN))
+      const [answer] = await answers
+      assert.equal((JSON.parse(answer!.body) as unknown[]).length, 3000)
+    })
+  },
+)
+
+test('a POST whose body turns out to be malformed while its token is looked at is refused', async (t) => {
+  const store = await filledStore(0)
+  const socket = await openSocket(await serve(t, store))
+  const answers = receive(socket)
+  socket.write(`${POST}5\r\n{"id"\r\n${BROKEN}`)
+  const seen = (await answers).map(({ status, headers, body }) => [status, headers.get('connection'), body])
+  assert.deepEqual(seen, [[400, 'close', MALFORMED]])
+  assert.deepEqual(await keptIds(store), [])
+})

@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type Store } from '../../src/index.ts'
+import { del, get, post, send, servePlants, type Answer, type Request } from '../support/service.ts'
+
+const UNEXPECTED = [50000, 'Something went wrong in the service.'] as const
+const UNAVAILABLE = [50300, 'The plants are out of reach at the moment; try again.'] as const
+const TIMED_OUT = [50301, 'The store did not answer in time; whether the request was carried out is unknown.'] as const
+
+const REJECTED_WITH_NULL: PromiseLike<never> = {
+  then: (_, onRejected) => Promise.resolve(onRejected?.(null) as never),
+}
+const never = new Promise<never>(() => undefined)
+const fault = new Error('SELECT * FROM plants')
+const away = new StoreUnavailableError('db.internal:5432 is away')
+
+function assertError(answer: Answer, [error, message]: readonly [number, string]): void {
+  const body = JSON.stringify({ error, message })
+  const retry = answer.status === 503 ? { 'retry-after': '1' } : {}
+  assert.deepEqual(
+    { status: answer.status, headers: answer.headers, body: answer.body },
+    {
+      status: Math.trunc(error / 100),
+      headers: { 'content-type': 'application/json', 'content-length': String(body.length), ...retry },
+      body,
+    },
+  )
+}
+
+const requests: Readonly<Record<'create' | 'list' | 'delete', Request>> = {
+  create: post('ada', '{"id":7,"name":"Fern"}'),
+  list: get('ada'),
+  delete: del('ada', '7'),
+}
+
+type Fault = readonly [name: string, answer: () => unknown, expected: readonly [number, string], told: unknown]
+
+const FAULTS: readonly Fault[] = [
+  [
+    'throws',
+    () => {
+      throw fault
+    },
+    UNEXPECTED,
+    fault,
+  ],
+  ['rejects', () => Promise.reject(fault), UNEXPECTED, fault],
+  ['rejects with null', () => REJECTED_WITH_NULL, UNEXPECTED, null],
+  [
+    'throws an error with a status of its own',
+    () => {
+      throw Object.assign(fault, { status: 418, statusCode: 418 })
+    },
+    UNEXPECTED,
+    fault,
+  ],
+  ['is unavailable', () => Promise.reject(away), UNAVAILABLE, away],
+  [
+    'is unavailable at once',
+    () => {
+      throw away
+    },
+    UNAVAILABLE,
+    away,
+  ],
+  ['never settles', () => never, TIMED_OUT, new Error(TIMED_OUT[1])],
+]
+
+for (const method of ['create', 'list', 'delete'] as const) {
+  suite(`a store whose ${method}`, () => {
+    for (const [name, answer, expected, told] of FAULTS) {
+      test(name, async (t) => {
+        const errors: unknown[] = []
+        const store = memoryStore()
+        const faulty = { ...store, [method]: answer }
+        const server = await servePlants(t, {
+          store: faulty,
+          storeTimeoutMs: 20,
+          onError: (error) => errors.push(error),
+        })
+
+        assertError(await send(server, requests[method]), expected)
+
+        assert.equal(errors.length, 1)
+        if (told instanceof Error) assert.equal((errors[0] as Error).message, told.message)
+        else assert.equal(errors[0], told)
+      })
+    }
+  })
+}
+
+const NONSENSE: readonly (readonly [method: 'create' | 'list' | 'delete', name: string, answer: unknown])[] = [
+  ['create', 'undefined', undefined],
+  ['create', 'null', null],
+  ['delete', 'a number', 1],
+  ['list', 'no array', {}],
+  ['list', 'undefined', undefined],
+  ['list', 'more plants than asked for', Array.from({ length: 1001 }, (_, i) => ({ id: BigInt(i), name: '' }))],
+  ['list', 'a plant without an id', [{ name: 'Fern' }]],
+  ['list', 'a plant without a name', [{ id: 1n }]],
+  ['list', 'a plant whose tag is null', [{ id: 1n, name: 'Fern', tag: null }]],
+]
+
+for (const [method, name, answer] of NONSENSE) {
+  test(`a store whose ${method} answers ${name}`, async (t) => {
+    const faulty = { ...memoryStore(), [method]: () => answer }
+    const server = await servePlants(t, { store: faulty })
+    assertError(await send(server, requests[method]), UNEXPECTED)
+  })
+}
+
+test('a store that answers a page before the cursor does not loop', async (t) => {
+  const page = Array.from({ length: 1000 }, (_, i) => ({ id: BigInt(i), name: '' }))
+  const server = await servePlants(t, { store: { ...memoryStore(), list: () => page } })
+  await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
+})
+
+test('what a store says after its time is over is ignored', async (t) => {
+  let settle: ((error: Error) => void) | undefined
+  const store: Store = {
+    ...memoryStore(),
+    create: () =>
+      new Promise((_, reject) => {
+        settle = reject
+      }),
+  }
+  const server = await servePlants(t, { store, storeTimeoutMs: 20 })
+
+  assertError(await send(server, requests.create), TIMED_OUT)
+  settle?.(fault)
+
+  assert.equal((await send(server, get('ada'))).body, '[]')
+})
+
+test('a store whose thenable answers another that never settles is timed out', async (t) => {
+  const thenable = {
+    then: (resolve: (value: unknown) => void) => {
+      resolve(never)
+    },
+  }
+  const store: Store = { ...memoryStore(), create: () => thenable as unknown as Promise<boolean> }
+  const server = await servePlants(t, { store, storeTimeoutMs: 20 })
+  assertError(await send(server, requests.create), TIMED_OUT)
+})
+
+test('a store may answer with promises', async (t) => {
+  const memory = memoryStore()
+  const store: Store = {
+    create: async (owner, plant) => Promise.resolve(memory.create(owner, plant)),
+    list: async (owner, page) => Promise.resolve(memory.list(owner, page)),
+    delete: async (owner, id) => Promise.resolve(memory.delete(owner, id)),
+  }
+  const server = await servePlants(t, { store })
+
+  const statuses = [requests.create, requests.create, requests.list, requests.delete, requests.delete]
+  const answers: number[] = []
+  for (const request of statuses) answers.push((await send(server, request)).status)
+  assert.deepEqual(answers, [200, 409, 200, 204, 404])
+})
+
+const AUTHENTICATE: readonly Fault[] = [
+  ...FAULTS.slice(0, 6),
+  ['never settles', () => never, UNAVAILABLE, new Error('authenticate did not answer within 20 ms')],
+  ...['', 7, {}, 'a\0b', '\ud800'].map((owner): Fault => [
+    `answers ${JSON.stringify(owner)}`,
+    () => owner,
+    UNEXPECTED,
+    new Error('authenticate must answer an owner: a non-empty string of well-formed Unicode without U+0000'),
+  ]),
+]
+
+suite('an authenticate that', () => {
+  for (const [name, answer, expected, told] of AUTHENTICATE) {
+    test(name, async (t) => {
+      const errors: unknown[] = []
+      const server = await servePlants(t, {
+        authenticate: answer as () => string,
+        storeTimeoutMs: 20,
+        onError: (error) => errors.push(error),
+      })
+
+      assertError(await send(server, requests.list), expected)
+
+      assert.equal(errors.length, 1)
+      if (told instanceof Error) assert.equal((errors[0] as Error).message, told.message)
+      else assert.equal(errors[0], told)
+    })
+  }
+
+  for (const [name, refusal] of [
+    ['null', null],
+    ['undefined', undefined],
+    ['a promise of null', Promise.resolve(null)],
+  ] as const) {
+    test(`refuses with ${name}`, async (t) => {
+      const server = await servePlants(t, { authenticate: () => refusal })
+      assert.equal((await send(server, requests.list)).status, 401)
+    })
+  }
+
+  test('is given the token and the request', async (t) => {
+    const server = await servePlants(t, {
+      authenticate: (token, request) => (token === 'a+/==' && request.url === '/plants' ? 'ada' : null),
+    })
+    assert.equal((await send(server, get('a+/=='))).status, 200)
+  })
+})
+
+suite('a validate that', () => {
+  const answers: readonly (readonly [name: string, answer: unknown, status: number, message?: string])[] = [
+    ['returns a message', 'name must not be Fern', 400, 'name must not be Fern'],
+    ['returns a message beyond ASCII', 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
+    ['returns undefined', undefined, 200],
+    ['returns null', null, 200],
+    ['returns an empty message', '', 200],
+    ['returns a promise', Promise.resolve('late'), 500, UNEXPECTED[1]],
+    ['returns false', false, 500, UNEXPECTED[1]],
+  ]
+  for (const [name, answer, status, message] of answers) {
+    test(name, async (t) => {
+      const server = await servePlants(t, { validate: (() => answer) as PlantStoreOptions['validate'] & object })
+      const received = await send(server, requests.create)
+      assert.equal(received.status, status)
+      assert.equal((JSON.parse(received.body) as { message?: string }).message, message)
+    })
+  }
+
+  test('throws', async (t) => {
+    const server = await servePlants(t, {
+      validate: () => {
+        throw fault
+      },
+    })
+    assertError(await send(server, requests.create), UNEXPECTED)
+    assert.equal((await send(server, requests.list)).body, '[]')
+  })
+
+  test('is given the plant', async (t) => {
+    const server = await servePlants(t, { validate: ({ id, name, tag }) => `${id} ${name} ${tag}` })
+    const { body } = await send(server, requests.create)
+    assert.deepEqual(JSON.parse(body), { error: 40002, message: '7 Fern undefined' })
+  })
+})
+
+suite('an onError that', () => {
+  for (const [name, onError] of [
+    [
+      'throws',
+      () => {
+        throw fault
+      },
+    ],
+    ['rejects', () => Promise.reject(fault)],
+    ['never settles', () => never],
+  ] as const) {
+    test(`${name} changes nothing`, async (t) => {
+      const server = await servePlants(t, {
+        authenticate: () => {
+          throw fault
+        },
+        onError,
+      })
+      assertError(await send(server, requests.list), UNEXPECTED)
+    })
+  }
+
+  test('is given the request', async (t) => {
+    const urls: unknown[] = []
+    const server = await servePlants(t, {
+      authenticate: () => {
+        throw fault
+      },
+      onError: (_, request) => urls.push(request.url),
+    })
+    await send(server, get('ada', '/plants?limit=1'))
+    assert.deepEqual(urls, ['/plants?limit=1'])
+  })
+
+  test('is not told of what the client did wrong', async (t) => {
+    const errors: unknown[] = []
+    const server = await servePlants(t, { onError: (error) => errors.push(error) })
+    for (const request of [del('ada', 'x'), post('ada', '{'), del('ada', '1'), { ...get('ada'), fields: [] }]) {
+      await send(server, request)
+    }
+    assert.deepEqual(errors, [])
+  })
+})
+
+suite('onResponse', () => {
+  test('is told of each answer', async (t) => {
+    const events: unknown[] = []
+    const server = await servePlants(t, {
+      onResponse: ({ request, durationMs, ...event }) =>
+        events.push({ ...event, method: request.method, took: durationMs >= 0 }),
+    })
+    const { body } = await send(server, requests.create)
+    assert.deepEqual(events, [
+      {
+        method: 'POST',
+        resource: '/plants',
+        owner: 'ada',
+        status: 200,
+        error: undefined,
+        bytes: body.length,
+        took: true,
+      },
+    ])
+  })
+
+  test('is told of a refusal', async (t) => {
+    const events: unknown[] = []
+    const server = await servePlants(t, {
+      onResponse: ({ resource, owner, status, error }) => events.push({ resource, owner, status, error }),
+    })
+    await send(server, { ...get('ada'), fields: [] })
+    await send(server, get('ada', '/nothing'))
+    assert.deepEqual(events, [
+      { resource: '/plants', owner: undefined, status: 401, error: 40100 },
+      { resource: undefined, owner: undefined, status: 404, error: 40400 },
+    ])
+  })
+
+  test('changes nothing where it throws', async (t) => {
+    const server = await servePlants(t, {
+      onResponse: () => {
+        throw fault
+      },
+    })
+    assert.equal((await send(server, requests.list)).body, '[]')
+  })
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
+import { ERRORS } from '../../../src/http/errors.ts'
+import { openapi } from '../../../src/openapi/openapi.ts'
+import { assertAnswer } from '../../support/assert-answer.ts'
+import type { Outcome } from './conversation.ts'
+import type { FuzzedServer } from './service.ts'
+import type { WireAnswer } from '../../support/wire.ts'
+
+/** What the program answers beside the service. */
+const PAGES: ReadonlySet<string> = new Set(['{"status":"live"}', '{"status":"ready"}', JSON.stringify(openapi)])
+
+const MALFORMED = JSON.stringify({ error: ERRORS.malformedRequest.error, message: ERRORS.malformedRequest.message })
+
+/**
+ * Checks what can be said of one outcome alone: the answers are the contract's, and each write was answered, in order.
+ * @throws AssertionError where it is not so
+ */
+export function assertSound(outcome: Outcome, kind: FuzzedServer): void {
+  const { rest, writes } = outcome
+  for (const answer of outcome.answers) if (!PAGES.has(answer.body)) assertAnswer(answer, kind === 'plain')
+  const told = outcome.answers.map(toldWrite).filter((write) => write !== undefined)
+  const results = writes.map((write) => write.replace(/ .*:/, ':'))
+  if (kind === 'plain' && isCut(outcome)) {
+    assert.match(rest.slice(0, 9), /^(?:HTTP\/1\.1 |)$/)
+    // The last may have been on its way.
+    if (results.length === told.length + 1) results.pop()
+  } else {
+    assert.equal(rest, '', 'an answer is not whole')
+  }
+  assert.deepEqual(results, told, 'what was written is not what was answered')
+}
+
+/** What an answer says of a write. */
+function toldWrite({ status, headers, body }: WireAnswer): string | undefined {
+  if (status === 200 && body.startsWith('{"name":')) return 'create: true'
+  if (status === 409) return 'create: false'
+  if (status === 204 && !headers.has('allow')) return 'delete: true'
+  return status === 404 && body.startsWith('{"error":40401,') ? 'delete: false' : undefined
+}
+
+/**
+ * Whether `node:http` itself cut the connection. It does at the first byte that is no request, and before it has sent what
+ * it was asked for earlier, unless the host has a listener for that as the program has.
+ */
+function isCut({ answers, isClosed }: Outcome): boolean {
+  const last = answers.at(-1)
+  return last === undefined ? isClosed : isNodesOwn(last) || (isClosed && last.headers.get('connection') !== 'close')
+}
+
+/** Whether it is the answer that `node:http` writes before it cuts a connection. */
+function isNodesOwn({ status, headers }: WireAnswer): boolean {
+  return status >= 400 && !headers.has('date')
+}
+
+/**
+ * Whether `node:http` itself may have dropped the rest of the packet. It does behind a request that asks for another
+ * protocol, and the service closes the connection for that; not so the 417 of Node, which the program sends itself.
+ */
+function isDropped({ answers }: Outcome, bytes: Buffer): boolean {
+  const last = answers.at(-1)
+  const isKept = last?.status === 417 && last.headers.get('connection') !== 'close'
+  return isKept && /\nupgrade:/i.test(bytes.toString('latin1'))
+}
+
+/** Says in what two outcomes of the same bytes differ, if they do. */
+export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServer, bytes: Buffer): string | undefined {
+  const [a, b] = [comparable(whole), comparable(split)]
+  let i = 0
+  while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++
+  const isEarly = isAnsweredEarly(a, b, i)
+  // When a refusal closes one of the connections, or Node cuts it or drops what it read, it depends on the packets how
+  // far it has come.
+  const isShort = isEarly || (kind === 'plain' && (isCut(whole) || isCut(split) || isDropped(whole, bytes)))
+  const isSame = i === (isShort ? Math.min(a.length, b.length) : Math.max(a.length, b.length))
+  if (!isSame && !isEarly && !isRefusedEither(a, b, i)) return `the answers differ from number ${i} on`
+  const length = isShort ? Math.min(whole.writes.length, split.writes.length) : Infinity
+  const [writesA, writesB] = [whole.writes.slice(0, length), split.writes.slice(0, length)]
+  if (!isDeepStrictEqual(writesA, writesB)) return 'what was carried out differs'
+  return isShort || isDeepStrictEqual(whole.kept, split.kept) ? undefined : 'what was kept differs'
+}
+
+interface Comparable {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** What two outcomes must have in common, whenever they came and whatever Node wrote itself before it cut. */
+function comparable({ answers }: Outcome): readonly Comparable[] {
+  return answers
+    .filter((answer) => !isNodesOwn(answer))
+    .map(({ status, headers, body }) => {
+      return { status, headers: Object.fromEntries([...headers].filter(([name]) => name !== 'date')), body }
+    })
+}
+
+/**
+ * Whether the difference is that one request was refused before its body had come, so that the connection was closed. In
+ * one packet with its body the same refusal keeps the connection, and what follows is answered.
+ */
+function isAnsweredEarly(a: readonly Comparable[], b: readonly Comparable[], i: number): boolean {
+  const [inA, inB] = [a[i], b[i]]
+  if (inA === undefined || inB === undefined || inA.status < 400 || isClosing(inA) === isClosing(inB)) return false
+  const isLast = (isClosing(inA) ? a : b).length === i + 1
+  return isLast && isDeepStrictEqual(withoutConnection(inA), withoutConnection(inB))
+}
+
+/**
+ * Whether the difference is in why a request was refused whose body is too large, and malformed further on. What comes
+ * in one packet is parsed before the first is seen. Either refusal is the last.
+ */
+function isRefusedEither(a: readonly Comparable[], b: readonly Comparable[], i: number): boolean {
+  const last = [a[i], b[i]]
+  return (
+    a.length === i + 1 &&
+    b.length === i + 1 &&
+    last.every((answer) => answer !== undefined && isClosing(answer)) &&
+    last.some((answer) => answer?.status === 413) &&
+    last.some((answer) => answer?.body === MALFORMED)
+  )
+}
+
+function isClosing({ headers }: Comparable): boolean {
+  return headers['connection'] === 'close'
+}
+
+function withoutConnection({ status, headers, body }: Comparable): Comparable {
+  const fields = Object.entries(headers).filter(([name]) => name !== 'connection' && name !== 'keep-alive')
+  return { status, headers: Object.fromEntries(fields), body }
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { serveFuzzed, type FuzzedServer, type FuzzedService } from './service.ts'
+import { attempt, describeFinding, describeTrial, makeTrial, shrink, type Trial } from './trial.ts'
+import { heapUsed } from '../../support/heap.ts'
+import { createRandom } from './mutation.ts'
+import { close, del, get, post, send } from '../../support/service.ts'
+
+/** What a run has done. */
+export interface FuzzReport {
+  /** How many sequences of requests were sent, each of them twice. */
+  readonly sequences: number
+  /** How many answers had each status. */
+  readonly answers: ReadonlyMap<number, number>
+  /** How much more of the heap is held after the run, in bytes. */
+  readonly heapGrowth: number
+}
+
+/** How many sequences are on their way at once. */
+const CONCURRENCY = 32
+
+/** So many come before the heap is measured first: until then code is compiled and caches are filled. */
+const WARM_UP = 500
+
+/** After the last client has gone, connections must close within this time. */
+const CLOSING_MS = 10_000
+
+const MAX_HEAP_GROWTH = 8 * 2 ** 20
+
+/**
+ * Sends sequences of requests to a service, sound and mutated ones, each sequence twice on connections of its own: in one
+ * packet, and cut into packets at seeded places. Holds every answer against the contract, and both outcomes against each
+ * other: packets must not change what is answered and kept.
+ * @throws Error that shows the requests that broke it, and no more of them than it takes
+ */
+export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): Promise<FuzzReport> {
+  const service = await serveFuzzed(kind)
+  const answers = new Map<number, number>()
+  const running = new Map<number, Trial>()
+  let sequences = 0
+  let isBroken = false
+
+  async function tryOnce(): Promise<void> {
+    const index = sequences++
+    const trial = makeTrial(createRandom(Math.imul(seed, 0x9e3779b1) + index))
+    running.set(index, trial)
+    const { problem, outcomes } = await attempt(service, kind, trial)
+    for (const { status } of outcomes.flatMap((outcome) => outcome.answers)) {
+      answers.set(status, (answers.get(status) ?? 0) + 1)
+    }
+    if (problem !== undefined) {
+      isBroken = true
+      const finding = await shrink(service, kind, { ...trial, problem, outcomes })
+      throw new Error(`seed ${seed}, sequence ${index}: ${describeFinding(finding)}`)
+    }
+    running.delete(index)
+  }
+
+  async function tryMany(goesOn: () => boolean): Promise<number> {
+    await Promise.all(
+      Array.from({ length: CONCURRENCY }, async (_, i) => {
+        while (goesOn() && !isBroken) {
+          await tryOnce()
+          if (i === 0) await assertServes(service)
+        }
+      }),
+    )
+    await assertServes(service)
+    await assertNoneOpen(service)
+    return heapUsed()
+  }
+
+  /** A crash leaves no time to find out which of the sequences it was. */
+  function showRunning(): void {
+    for (const [index, trial] of running) console.error(`seed ${seed}, sequence ${index}: ${describeTrial(trial)}`)
+  }
+
+  process.on('uncaughtExceptionMonitor', showRunning)
+  try {
+    const heapBefore = await tryMany(() => sequences < WARM_UP)
+    const endsAt = performance.now() + seconds * 1000
+    const heapGrowth = (await tryMany(() => performance.now() < endsAt)) - heapBefore
+    assert.ok(heapGrowth < MAX_HEAP_GROWTH, `${heapGrowth} bytes more are held than before`)
+    return { sequences, answers, heapGrowth }
+  } finally {
+    process.off('uncaughtExceptionMonitor', showRunning)
+    await close(service.server)
+  }
+}
+
+/** The service creates, lists and deletes for whoever asks as it should. */
+async function assertServes(service: FuzzedService): Promise<void> {
+  const visit = service.enter(0)
+  const token = `fuzz-${visit.tag}`
+  const answers = []
+  for (const request of [post(token, '{"id":1,"name":"Fern"}'), get(token), del(token, '1'), get(token)]) {
+    const { status, body } = await send(service.server, request)
+    answers.push([status, body])
+  }
+  assert.deepEqual(answers, [
+    [200, '{"name":"Fern"}'],
+    [200, '[{"name":"Fern"}]'],
+    [204, ''],
+    [200, '[]'],
+  ])
+  assert.deepEqual(await service.leave(visit), [])
+}
+
+async function assertNoneOpen({ server }: FuzzedService): Promise<void> {
+  const countOpen = promisify(server.getConnections.bind(server))
+  const endsAt = performance.now() + CLOSING_MS
+  while ((await countOpen()) > 0) {
+    assert.ok(performance.now() < endsAt, 'connections are open still')
+    await setImmediate()
+  }
+}

@@ -1,0 +1,143 @@
+import { createServer, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import { createPlantStore, MAX_PAGE, memoryStore, type PlantStore, type Store } from '../../../src/index.ts'
+import { readSettings } from '../../../src/standalone/settings.ts'
+import { createHttpServer } from '../../../src/standalone/http-server.ts'
+import { createPages } from '../../../src/standalone/probes.ts'
+import { listen } from '../../support/service.ts'
+
+/** The server that the service is in: one of `node:http` as it is, or that of the standalone program. */
+export type FuzzedServer = 'plain' | 'standalone'
+
+/** What one client did to the plants. */
+export interface Visit {
+  /** Five characters that make its tokens, and so its plants, its own. */
+  readonly tag: string
+  /** The creates and deletes that the store was asked for, each with what the store said, in order. */
+  readonly writes: string[]
+  /** The calls that the service waits for. */
+  pending: number
+}
+
+/** A service that takes visitors, each an owner for as long as it stays. */
+export interface FuzzedService {
+  readonly server: Server
+  /** What the host was told of. */
+  readonly errors: unknown[]
+  /** @param pace two visits of the same pace that ask for the same get it equally fast */
+  enter(pace: number): Visit
+  /** Forgets a visitor and its plants, and returns these as they are listed. */
+  leave(visit: Visit): Promise<readonly string[]>
+  /** The server's end of a connection, once it has accepted it. */
+  accepted(port: number): Promise<Socket>
+}
+
+/** Of five characters, the first a letter: no number that is answered looks like it. */
+const FIRST_TAG = parseInt('h0000', 36)
+
+/** Starts a service. Its store and its tokens answer some calls at once and some a few turns of the event loop later. */
+export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
+  const many = memoryStore()
+  for (let id = 0n; id < 2500n; id++) await many.create('many', { id, name: `plant ${id}` })
+  const memory = memoryStore()
+  const visits = new Map<string, Visit & { readonly pace: number }>()
+  const errors: unknown[] = []
+  let entered = FIRST_TAG
+
+  /** Calls for a visitor, as fast as its pace and the call say, and not as what happened before. */
+  function answer<T>(owner: string, call: string, act: () => T): T | Promise<T> {
+    const visit = visits.get(tagOf(owner))!
+    const turns = turnsOf(visit.pace, call)
+    if (turns === 0) return act()
+    visit.pending++
+    return later(turns).then(() => {
+      visit.pending--
+      return act()
+    })
+  }
+
+  const store: Store = {
+    create: (owner, plant) =>
+      answer(owner, `create ${plant.id}`, () => {
+        const isCreated = isReader(owner) ? false : (memory.create(owner, plant) as boolean)
+        visits.get(tagOf(owner))!.writes.push(`create ${plant.id}: ${isCreated}`)
+        return isCreated
+      }),
+    list: (owner, page) =>
+      answer(owner, `list ${page.limit} ${page.after}`, () =>
+        isReader(owner) ? many.list('many', page) : memory.list(owner, page),
+      ) as [],
+    delete: (owner, id) =>
+      answer(owner, `delete ${id}`, () => {
+        const isDeleted = isReader(owner) ? false : (memory.delete(owner, id) as boolean)
+        visits.get(tagOf(owner))!.writes.push(`delete ${id}: ${isDeleted}`)
+        return isDeleted
+      }),
+    ping: () => later(2),
+  }
+  const service = createPlantStore({
+    authenticate: (token) =>
+      /^(?:fuzz|many)-/.test(token) && visits.has(tagOf(token)) ? answer(token, 'token', () => token) : null,
+    store,
+    maxBodyBytes: 10_000,
+    onError: (error) => errors.push(error),
+  })
+
+  const server = kind === 'plain' ? createServer(service) : createStandalone(service, store)
+  const sockets = new Map<number, Socket>()
+  server.on('connection', (socket: Socket) => {
+    const port = socket.remotePort!
+    sockets.set(port, socket)
+    socket.on('close', () => sockets.delete(port))
+  })
+  await listen(server)
+
+  return {
+    server,
+    errors,
+    enter(pace) {
+      const visit = { tag: (entered++).toString(36), pace, writes: [], pending: 0 }
+      visits.set(visit.tag, visit)
+      return visit
+    },
+    async leave({ tag }) {
+      visits.delete(tag)
+      const plants = await memory.list(`fuzz-${tag}`, { limit: MAX_PAGE, maxBytes: Infinity })
+      for (const { id } of plants) await memory.delete(`fuzz-${tag}`, id)
+      return plants.map(({ id, name, tag: kind }) => JSON.stringify([String(id), name, kind]))
+    },
+    async accepted(port) {
+      while (!sockets.has(port)) await setImmediate()
+      return sockets.get(port)!
+    },
+  }
+}
+
+/** The server of the program, put together as the program does it. */
+function createStandalone(service: PlantStore, store: Store): Server {
+  const pages = createPages({ store, storeTimeout: 10_000, isDraining: () => false }, service)
+  return createHttpServer((request, response) => {
+    service(request, response, () => pages(request, response))
+  }, readSettings({})).server
+}
+
+function tagOf(owner: string): string {
+  return owner.slice(-5)
+}
+
+/** Whether it is one that has many plants, which all of its kind share and none can change. */
+function isReader(owner: string): boolean {
+  return owner.startsWith('many-')
+}
+
+/** From 0, for at once, to 3; the same for the same call at the same pace. */
+function turnsOf(pace: number, call: string): number {
+  let hash = pace
+  for (let i = 0; i < call.length; i++) hash = Math.imul(hash ^ call.charCodeAt(i), 0x01000193)
+  return Math.max(0, ((hash >>> 16) % 8) - 4)
+}
+
+async function later(turns: number): Promise<void> {
+  for (let i = 1; i < turns; i++) await setImmediate()
+}

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
+import { heapUsed } from '../support/heap.ts'
+import { openSocket, receive, until } from '../support/raw-socket.ts'
+import { del, get, send, serve, servePlants } from '../support/service.ts'
+
+const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\n'
+
+function postBytes(id: number, fields = FIELDS): string {
+  const body = `{"id":${id},"name":"plant ${id}"}`
+  const content = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+  return `POST /plants HTTP/1.1\r\n${fields}${content}\r\n${body}`
+}
+
+function deleteBytes(id: number): string {
+  return `DELETE /plants/${id} HTTP/1.1\r\n${FIELDS}\r\n`
+}
+
+/** A store whose calls wait until they are let go, one by one. */
+function heldStore(): { store: Store; calls: string[]; release: () => void } {
+  const calls: string[] = []
+  const held: (() => void)[] = []
+  async function hold<T>(call: string, answer: () => T | Promise<T>): Promise<T> {
+    calls.push(call)
+    await new Promise<void>((resolve) => held.push(resolve))
+    return answer()
+  }
+  const memory = memoryStore()
+  const store: Store = {
+    create: (owner, plant) => hold(`create ${plant.id}`, () => memory.create(owner, plant)),
+    list: (owner, page) => hold('list', () => memory.list(owner, page)),
+    delete: (owner, id) => hold(`delete ${id}`, () => memory.delete(owner, id)),
+  }
+  return { store, calls, release: () => held.shift()!() }
+}
+
+const ada = (token: string): string => token
+
+test('10,000 pipelined requests are answered in order, one at a time, in little memory', async (t) => {
+  const count = 10_000
+  let running = 0
+  let most = 0
+  let heap = 0
+  const memory = memoryStore()
+  const store: Store = {
+    ...memory,
+    async create(owner, plant) {
+      most = Math.max(most, ++running)
+      await setImmediate()
+      if (plant.id % 1000n === 0n) heap = Math.max(heap, heapUsed())
+      running--
+      return memory.create(owner, plant)
+    },
+  }
+  const server = await servePlants(t, { store })
+  const socket = await openSocket(server)
+  const requests = Array.from({ length: count }, (_, id) => postBytes(id))
+  requests.push(postBytes(0, `${FIELDS}Connection: close\r\n`))
+  const before = heapUsed()
+
+  socket.write(requests.join(''))
+  const answers = [...(await receive(socket))]
+
+  assert.equal(answers.pop()!.status, 409)
+  assert.deepEqual(
+    answers.map(({ body }) => body),
+    Array.from({ length: count }, (_, id) => `{"name":"plant ${id}"}`),
+  )
+  assert.equal(most, 1)
+  assert.ok(heap - before < 32 * 2 ** 20, `the heap grew by ${heap - before} bytes`)
+})
+
+test('no more is read of a connection while its requests wait', async (t) => {
+  const { store, calls } = heldStore()
+  const service = createPlantStore({ authenticate: ada, store })
+  let announced = 0
+  let bytesRead = (): number => 0
+  const server = await serve(t, (request, response) => {
+    if (request.method === 'DELETE') {
+      announced++
+      bytesRead = () => request.socket.bytesRead
+    }
+    service(request, response)
+  })
+  const socket = await openSocket(server)
+
+  socket.write(deleteBytes(1).repeat(200_000))
+  // Each of these is more turns of the event loop, in which the connection could be read.
+  for (let i = 0; i < 50; i++) await send(server, get('bob', '/nothing'))
+
+  assert.deepEqual(calls, ['delete 1'])
+  assert.ok(bytesRead() <= 2 * 65_536, `${bytesRead()} bytes were read`)
+  assert.ok(announced <= 2 * 1000, `${announced} requests were taken in`)
+  socket.destroy()
+})
+
+test('a connection is read on once no request waits', async (t) => {
+  const server = await servePlants(t)
+  const socket = await openSocket(server)
+  for (const round of [1, 2, 3]) {
+    const answers = receive(socket, 3)
+    socket.write(postBytes(round) + postBytes(round) + deleteBytes(round))
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [200, 409, 204],
+    )
+  }
+  socket.destroy()
+})
+
+test('a request whose turn comes before the rest of its body is carried out', async (t) => {
+  const { store, calls, release } = heldStore()
+  const server = await servePlants(t, { store })
+  const socket = await openSocket(server)
+  const last = postBytes(2)
+  const answers = receive(socket, 2)
+
+  socket.write(postBytes(1) + last.slice(0, -5))
+  await until(() => calls.length === 1)
+  socket.write(last.slice(-5))
+  release()
+  await until(() => calls.length === 2)
+  release()
+
+  assert.deepEqual(
+    (await answers).map(({ body }) => body),
+    ['{"name":"plant 1"}', '{"name":"plant 2"}'],
+  )
+  socket.destroy()
+})
+
+test('no request is carried out after an answer that closes the connection', async (t) => {
+  const memory = memoryStore()
+  const service = createPlantStore({ authenticate: ada, store: memory })
+  const server = await serve(t, (request, response) => {
+    if (request.url === '/plants/2') response.setHeader('Connection', 'close')
+    service(request, response)
+  })
+  for (const id of [1n, 2n, 3n]) await memory.create('ada', { id, name: '' })
+  const socket = await openSocket(server)
+
+  socket.write(deleteBytes(1) + deleteBytes(2) + deleteBytes(3))
+  const answers = await receive(socket)
+
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [204, 204],
+  )
+  assert.equal((await send(server, del('ada', '3'))).status, 204)
+})
+
+test('no request is carried out whose client went before its turn', async (t) => {
+  const { store, calls, release } = heldStore()
+  let isGone = false
+  const server = await servePlants(t, { store })
+  server.once('connection', (connection: Socket) =>
+    connection.on('close', () => {
+      isGone = true
+    }),
+  )
+  const socket = await openSocket(server)
+
+  socket.write(deleteBytes(1) + deleteBytes(2))
+  await until(() => calls.length === 1)
+  socket.resetAndDestroy()
+  release()
+  await until(() => isGone)
+
+  const next = send(server, get('ada'))
+  await until(() => calls.length === 2)
+  release()
+  assert.equal((await next).status, 200)
+  assert.deepEqual(calls, ['delete 1', 'list'])
+})
+
+test('a request waits for those before it that the host answers', async (t) => {
+  let answerHost: (() => void) | undefined
+  const { store, calls, release } = heldStore()
+  const service = createPlantStore({ authenticate: ada, store })
+  const server = await serve(t, (request, response) => {
+    if (request.url !== '/slow') return service(request, response)
+    answerHost = () => response.end('slow')
+  })
+  const socket = await openSocket(server)
+  const answers = receive(socket, 2)
+
+  socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n' + postBytes(1))
+  await until(() => answerHost !== undefined)
+  assert.deepEqual(calls, [])
+  answerHost?.()
+  await until(() => calls.length === 1)
+  release()
+
+  assert.deepEqual(
+    (await answers).map(({ body }) => body),
+    ['slow', '{"name":"plant 1"}'],
+  )
+  socket.destroy()
+})
+
+test('a response that the host has ended holds nothing up', async (t) => {
+  const service = createPlantStore({ authenticate: ada })
+  const server = await serve(t, (request, response) => {
+    if (request.url !== '/plants/1') return service(request, response)
+    response.on('finish', () => service(request, response)).end('the host')
+  })
+  const socket = await openSocket(server)
+  const first = receive(socket, 1)
+  socket.write(deleteBytes(1))
+  assert.deepEqual(
+    (await first).map(({ body }) => body),
+    ['the host'],
+  )
+  const second = receive(socket, 1)
+  socket.write(deleteBytes(2))
+  assert.deepEqual(
+    (await second).map(({ status }) => status),
+    [404],
+  )
+  socket.destroy()
+})
+
+test('requests in the packet that ends a refused body do not break Node', async (t) => {
+  const server = await servePlants(t)
+  const socket = await openSocket(server)
+  const refused = receive(socket, 1)
+  socket.write('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel')
+  await refused
+  const rest = receive(socket)
+  const anonymous = 'PUT /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello'
+  socket.write(`lo${anonymous.repeat(2)}GET /plants HTTP/1.1\r\nHost: a\r\n\r\n`)
+  assert.deepEqual(
+    (await refused).map(({ status }) => status),
+    [401],
+  )
+  assert.deepEqual(await rest, [])
+  assert.equal((await send(server, get('ada'))).status, 200)
+})
+
+for (const [version, line] of [
+  ['0.9', 'GET /plants'],
+  ['2.0', 'GET /plants HTTP/2.0'],
+]) {
+  test(`a request of HTTP/${version} behind a response that closes the connection does not break Node`, async (t) => {
+    const server = await servePlants(t)
+    const socket = await openSocket(server)
+    const answers = receive(socket)
+    const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
+    // Node refuses the first itself, as it has no Host, and has closed the connection when the second's body is read.
+    socket.write(`GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}${line}\r\n${content}GET`)
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [400],
+    )
+    assert.equal((await send(server, get('ada'))).status, 200)
+  })
+}
+
+test('a request that begins in the packet of a body over the limit is read to its end', async (t) => {
+  const server = await servePlants(t, { maxBodyBytes: 10_000 })
+  const socket = await openSocket(server)
+  const content = (length: number): string => `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
+  const answers = receive(socket, 2)
+  const [first, second] = [`POST /plants HTTP/1.1\r\n${FIELDS}${content(56_000)}${' '.repeat(56_000)}`, postBytes(1)]
+  const arrived = once(server, 'request').then(() => once(server, 'request'))
+  socket.write(first + second.slice(0, -10))
+  await arrived
+  socket.write(second.slice(-10))
+  assert.deepEqual(
+    (await answers).map(({ status }) => status),
+    [413, 200],
+  )
+  socket.destroy()
+})
+
+test('the response to a request that asks for another protocol closes the connection', async (t) => {
+  // Node drops what came in the same read, so a body that comes in the next would be taken for requests.
+  const store = memoryStore()
+  const server = await servePlants(t, { store })
+  const socket = await openSocket(server)
+  const answers = receive(socket)
+  socket.write(`GET /plants HTTP/1.1\r\n${FIELDS}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n` + postBytes(1))
+  const seen = (await answers).map(({ status, headers }) => [status, headers.get('connection')])
+  assert.deepEqual(seen, [[200, 'close']])
+  assert.deepEqual(store.list('ada', { limit: 10, maxBytes: Infinity }), [])
+})

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** An empty project in which the packed package is installed, as a user gets it. */
+suite('the package', () => {
+  let project: string
+  let packed: { filename: string; files: { path: string }[] }
+
+  before(async () => {
+    project = await mkdtemp(join(tmpdir(), 'plant-store-'))
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', project], { cwd: root })
+    packed = (JSON.parse(stdout) as (typeof packed)[])[0]!
+    await writeFile(join(project, 'package.json'), '{"private":true}')
+    await run('npm', ['install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`], { cwd: project })
+  })
+
+  after(() => rm(project, { recursive: true }))
+
+  async function runInProject(file: string, text: string): Promise<string> {
+    await writeFile(join(project, file), text)
+    return (await run(process.execPath, [file], { cwd: project })).stdout
+  }
+
+  test('holds nothing but dist, src and what describes them', () => {
+    const folders = new Set(packed.files.map(({ path }) => path.split('/')[0]))
+    assert.deepEqual([...folders].sort(), ['LICENSE', 'README.md', 'dist', 'package.json', 'src'])
+  })
+
+  test('brings no other package along', async () => {
+    const installed = await readdir(join(project, 'node_modules'))
+    assert.deepEqual(
+      installed.filter((name) => !name.startsWith('.')),
+      ['plant-store'],
+    )
+    const manifest = await readFile(join(root, 'package.json'), 'utf8')
+    assert.equal((JSON.parse(manifest) as { dependencies?: object }).dependencies, undefined)
+  })
+
+  test('works from import', async () => {
+    const stdout = await runInProject(
+      'esm.mjs',
+      `import { createPlantStore } from 'plant-store'
+       console.log(createPlantStore({ tokens: { secret: 'ada' } }).length)`,
+    )
+    assert.equal(stdout, '3\n')
+  })
+
+  test('works from require()', async () => {
+    const stdout = await runInProject(
+      'cjs.cjs',
+      `const { createPlantStore } = require('plant-store')
+       console.log(createPlantStore({ tokens: { secret: 'ada' } }).length)`,
+    )
+    assert.equal(stdout, '3\n')
+  })
+
+  test('exports each of its modules', async () => {
+    const stdout = await runInProject(
+      'all.mjs',
+      `for (const name of ['plant-store', 'plant-store/sqlite', 'plant-store/postgres', 'plant-store/conformance']) {
+         console.log(Object.keys(await import(name)).sort().join())
+       }`,
+    )
+    assert.deepEqual(stdout.trim().split('\n'), [
+      'MAX_PAGE,MAX_PAGE_BYTES,StoreUnavailableError,createPlantStore,memoryStore,openapi',
+      'sqliteStore',
+      'postgresStore,schema',
+      'storeConformance',
+    ])
+  })
+
+  test('compiles in a strict project that checks its declarations', async () => {
+    await mkdir(join(project, 'node_modules/@types'), { recursive: true })
+    for (const name of ['@types/node', 'undici-types']) {
+      await cp(join(root, 'node_modules', name), join(project, 'node_modules', name), { recursive: true })
+    }
+    await writeFile(
+      join(project, 'main.mts'),
+      `import { createServer } from 'node:http'
+       import { createPlantStore, type Store } from 'plant-store'
+       import { sqliteStore } from 'plant-store/sqlite'
+       import { postgresStore } from 'plant-store/postgres'
+       import { storeConformance } from 'plant-store/conformance'
+       export const stores: Store[] = [sqliteStore(':memory:')]
+       export { postgresStore, storeConformance }
+       createServer(createPlantStore({ tokens: { secret: 'ada' } }))`,
+    )
+    const options = [
+      '--strict',
+      '--exactOptionalPropertyTypes',
+      '--skipLibCheck',
+      'false',
+      '--noEmit',
+      '--types',
+      'node',
+    ]
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const target = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023']
+    await run(process.execPath, [tsc, ...options, ...target, 'main.mts'], { cwd: project })
+  })
+})

@@ -1,0 +1,66 @@
+/** What must compile and what must not. This file is never run: the compiler is the test. */
+import { createServer } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import { createServer as createTlsServer } from 'node:https'
+import {
+  createPlantStore,
+  memoryStore,
+  type NewPlant,
+  type Plant,
+  type PlantStoreOptions,
+  type Store,
+} from '../../src/index.ts'
+
+const tokens = { secret: 'ada' }
+const authenticate = (token: string): string | null => (token === 'secret' ? 'ada' : null)
+
+createPlantStore({ tokens })
+createPlantStore({ tokens: new Map([['secret', 'ada']]) })
+createPlantStore({ authenticate })
+createPlantStore({
+  authenticate: async (token, request) => Promise.resolve(request.headers.host === token ? token : undefined),
+})
+createPlantStore({ tokens, validate: ({ name }) => (name === '' ? 'name must not be empty' : undefined) })
+createPlantStore({ tokens, onError: (error, request) => console.error(request.url, error) })
+
+// @ts-expect-error who may ask?
+createPlantStore({})
+// @ts-expect-error one of them, not both
+createPlantStore({ tokens, authenticate })
+// @ts-expect-error an owner is a string
+createPlantStore({ tokens: { secret: 7 } })
+// @ts-expect-error an owner is a string
+createPlantStore({ authenticate: () => 7 })
+// @ts-expect-error there is no such option
+createPlantStore({ tokens, maxBodybytes: 1 })
+// @ts-expect-error a number of milliseconds
+createPlantStore({ tokens, storeTimeoutMs: '10s' })
+// @ts-expect-error a message, or nothing
+createPlantStore({ tokens, validate: () => false })
+// @ts-expect-error a store has list, too
+createPlantStore({ tokens, store: { create: () => true, delete: () => true } })
+
+const listener = createPlantStore({ tokens })
+createServer(listener)
+createTlsServer(listener)
+createSecureServer(listener)
+createServer((request, response) => listener(request, response, () => response.end()))
+
+const store: Store = memoryStore()
+void store.create('ada', { id: 1n, name: 'Fern' })
+// @ts-expect-error an id is a bigint
+void store.create('ada', { id: 1, name: 'Fern' })
+void store.list('ada', { limit: 1, maxBytes: 1 })
+// @ts-expect-error a page has a limit
+void store.list('ada', { maxBytes: 1 })
+// @ts-expect-error a page has a bound in bytes, too
+void store.list('ada', { limit: 1 })
+
+export const plant: NewPlant = { id: 1n, name: 'Fern', tag: undefined }
+// @ts-expect-error a plant does not change
+plant.name = 'Monstera'
+// @ts-expect-error what is answered has no id
+export const answered: Plant = { id: 1n, name: 'Fern' }
+// @ts-expect-error null is no tag
+export const tagged: Plant = { name: 'Fern', tag: null }
+export const options: PlantStoreOptions = { tokens }

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { suite, test } from 'node:test'
+import { memoryStore, type NewPlant, type Store } from '../../src/index.ts'
+import { follow as followLinks } from '../support/follow.ts'
+import { heapUsed } from '../support/heap.ts'
+import { bearer, get, open, portOf, send, servePlants } from '../support/service.ts'
+
+/** A store with plants of these ids, each named by its id. */
+function storeOf(ids: Iterable<number>): Store {
+  const store = memoryStore()
+  for (const id of ids) void store.create('ada', { id: BigInt(id), name: String(id) })
+  return store
+}
+
+function* upTo(count: number): Generator<number> {
+  for (let id = 1; id <= count; id++) yield id
+}
+
+function idsOf(body: string): readonly number[] {
+  return (JSON.parse(body) as { name: string }[]).map(({ name }) => Number(name))
+}
+
+/** The ids of the lists from a path on, as the links lead from one to the next. */
+async function follow(...path: Parameters<typeof followLinks>): Promise<readonly (readonly number[])[]> {
+  return (await followLinks(...path)).map(idsOf)
+}
+
+suite('a list without a limit', () => {
+  for (const count of [0, 1, 999, 1000, 1001, 2000, 2500]) {
+    test(`holds all of ${count} plants`, async (t) => {
+      const server = await servePlants(t, { store: storeOf(upTo(count)) })
+      const { status, headers, body } = await send(server, get('ada'))
+      assert.equal(status, 200)
+      assert.equal(headers['content-type'], 'application/json')
+      assert.equal(headers['content-length'], count < 1000 ? String(body.length) : undefined)
+      assert.equal(headers['link'], undefined)
+      assert.deepEqual(idsOf(body), [...upTo(count)])
+    })
+  }
+
+  test('has no body for HEAD, however long', async (t) => {
+    const server = await servePlants(t, { store: storeOf(upTo(2500)) })
+    const { status, headers, body } = await send(server, { method: 'HEAD', path: '/plants', fields: bearer('ada') })
+    assert.deepEqual(
+      { status, headers, body },
+      { status: 200, headers: { 'content-type': 'application/json' }, body: '' },
+    )
+  })
+})
+
+suite('following the links', () => {
+  for (const [limit, sizes] of [
+    [1000, [1000, 1000, 500]],
+    [999, [999, 999, 502]],
+    [1001, [1001, 1001, 498]],
+    [1500, [1500, 1000]],
+    [2499, [2499, 1]],
+    [2500, [2500]],
+    [2501, [2500]],
+  ] as const) {
+    test(`gives each of 2500 plants once, ${limit} at a time`, async (t) => {
+      const server = await servePlants(t, { store: storeOf(upTo(2500)) })
+      const lists = await follow(server, `/plants?limit=${limit}`)
+      assert.deepEqual(
+        lists.map((list) => list.length),
+        sizes,
+      )
+      assert.deepEqual(lists.flat(), [...upTo(2500)])
+    })
+  }
+
+  test('ends with a page that is full to the last plant', async (t) => {
+    const server = await servePlants(t, { store: storeOf(upTo(1000)) })
+    assert.deepEqual(await follow(server, '/plants?limit=1000'), [[...upTo(1000)]])
+  })
+
+  test('gives each plant once under a mount point', async (t) => {
+    const server = await servePlants(t, { store: storeOf(upTo(3)), basePath: '/api' })
+    const { headers } = await send(server, get('ada', '/api/plants?limit=2'))
+    assert.equal(headers['link'], '<?limit=2&after=2>; rel="next"')
+  })
+
+  test('skips and repeats nothing while plants come and go', async (t) => {
+    const store = storeOf([10, 20, 30, 40, 50])
+    const server = await servePlants(t, { store })
+    const changes = [
+      () => [
+        store.delete('ada', 20n),
+        store.create('ada', { id: 5n, name: '5' }),
+        store.create('ada', { id: 25n, name: '25' }),
+      ],
+      () => [store.delete('ada', 30n), store.delete('ada', 40n)],
+    ]
+    const lists = await follow(server, '/plants?limit=2', () => changes.shift()?.())
+    assert.deepEqual(lists, [[10, 20], [25, 30], [50]])
+  })
+
+  test('goes by maxLimit where the client set a higher limit, or none', async (t) => {
+    const server = await servePlants(t, { store: storeOf(upTo(5)), maxLimit: 2 })
+    assert.deepEqual(await follow(server, '/plants'), [[1, 2], [3, 4], [5]])
+    assert.deepEqual(await follow(server, '/plants?limit=4'), [[1, 2], [3, 4], [5]])
+    assert.deepEqual(await follow(server, '/plants?limit=1'), [[1], [2], [3], [4], [5]])
+  })
+})
+
+/** A store whose pages after the first `intact` ones go through `change` first. */
+function changingAfter(store: Store, intact: number, change: (page: readonly NewPlant[]) => void): Store {
+  let pages = 0
+  return {
+    ...store,
+    list(owner, page) {
+      if (pages++ === intact) change([])
+      return store.list(owner, page)
+    },
+  }
+}
+
+suite('a long list with a limit', () => {
+  const even = [...upTo(2500)].map((id) => 2 * id)
+
+  test('leaves out what was created while it was read, and the next list does not', async (t) => {
+    const store = storeOf(even)
+    // The survey reads three pages; then plants appear in the midst of what it saw.
+    const changing = changingAfter(store, 3, () => {
+      for (let id = 1001; id < 1401; id += 2) void store.create('ada', { id: BigInt(id), name: String(id) })
+    })
+    const server = await servePlants(t, { store: changing })
+    const lists = await follow(server, '/plants?limit=2200')
+    assert.deepEqual(lists, [even.slice(0, 2200), even.slice(2200)])
+  })
+
+  test('leaves out what was deleted while it was read', async (t) => {
+    const store = storeOf(even)
+    const changing = changingAfter(store, 3, () => {
+      for (let id = 2; id <= 3000; id += 2) void store.delete('ada', BigInt(id))
+    })
+    const server = await servePlants(t, { store: changing })
+    const lists = await follow(server, '/plants?limit=2200')
+    assert.deepEqual(lists, [even.slice(1500, 2200), even.slice(2200)])
+  })
+
+  test('is empty where all of it was deleted while it was read', async (t) => {
+    const store = storeOf(even)
+    const changing = changingAfter(store, 3, () => {
+      for (const id of even) void store.delete('ada', BigInt(id))
+    })
+    const server = await servePlants(t, { store: changing })
+    assert.deepEqual(await follow(server, '/plants?limit=2200'), [[], []])
+  })
+})
+
+suite('a list that is streamed', () => {
+  test('holds text of every plane', async (t) => {
+    const store = storeOf(upTo(1500))
+    void store.create('ada', { id: 0n, name: 'é楓🌵' })
+    const server = await servePlants(t, { store })
+    const names = (JSON.parse((await send(server, get('ada'))).body) as { name: string }[]).map(({ name }) => name)
+    assert.deepEqual(names, ['é楓🌵', ...Array.from(upTo(1500), String)])
+  })
+
+  test('ends the connection where the store fails in its midst', async (t) => {
+    const errors: unknown[] = []
+    const fault = new Error('disk on fire')
+    const store = changingAfter(storeOf(upTo(50_000)), 30, () => {
+      throw fault
+    })
+    const server = await servePlants(t, { store, onError: (error) => errors.push(error) })
+
+    const response = await open(server, get('ada'))
+    assert.equal(response.statusCode, 200)
+    await assert.rejects(
+      async () => {
+        await response.toArray()
+      },
+      { code: 'ECONNRESET' },
+    )
+    assert.equal(response.complete, false)
+    assert.deepEqual(errors, [fault])
+    assert.equal((await send(server, get('ada', '/plants?limit=1'))).body, '[{"name":"1"}]')
+  })
+
+  // Node takes all of these on a connection of HTTP/1.
+  const lines = { '0.9': 'GET /plants', '1.0': 'GET /plants HTTP/1.0', '2.0': 'GET /plants HTTP/2.0' }
+  for (const [version, line] of Object.entries(lines)) {
+    test(`does not look whole to a client of HTTP/${version} if the store fails in its midst`, async (t) => {
+      const store = changingAfter(storeOf(upTo(50_000)), 30, () => {
+        throw new Error('disk on fire')
+      })
+      const port = portOf(await servePlants(t, { store }))
+      // A read that takes less than it has room for may hide a reset from Node, and look like the end.
+      const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(1), callback: () => true } })
+      let failure: unknown
+      socket.on('error', (error) => {
+        failure = error
+      })
+      socket.write(`${line}\r\nAuthorization: Bearer ada\r\n\r\n`)
+      await new Promise((resolve) => {
+        socket.on('close', resolve)
+      })
+      assert.equal((failure as NodeJS.ErrnoException | undefined)?.code, 'ECONNRESET')
+    })
+  }
+
+  test('stops being read where the client goes away', { timeout: 10_000 }, async (t) => {
+    const store: Store = { ...memoryStore(), list: (_, { after = 0n }) => pageAfter(after) }
+    let handedOver: (status: number) => void
+    const done = new Promise<number>((resolve) => {
+      handedOver = resolve
+    })
+    const server = await servePlants(t, { store, onResponse: ({ status }) => handedOver(status) })
+
+    const response = await open(server, get('ada'))
+    response.destroy()
+
+    assert.equal(await done, 200)
+  })
+
+  test('keeps the heap flat, at the pace of a client that reads slowly', async (t) => {
+    let read = 0
+    const store: Store = {
+      ...memoryStore(),
+      list: (_, { after = 0n }) => (after >= 200_000n ? [] : ((read += 1000), pageAfter(after))),
+    }
+    const server = await servePlants(t, { store })
+    const plantBytes = Buffer.byteLength(`${JSON.stringify({ name: NAME })},`)
+
+    const response = await open(server, get('ada'))
+    const before = heapUsed()
+    let bytes = 0
+    let sampled = 0
+    for await (const chunk of response) {
+      bytes += (chunk as Buffer).length
+      if (bytes - sampled < 2_000_000) continue
+      sampled = bytes
+      // What was read of the store and has not arrived is in the buffers of the sockets, or a page or two of ours.
+      assert.ok(read * plantBytes - bytes < 16 * 2 ** 20, `${read} plants read after ${bytes} bytes`)
+      assert.ok(heapUsed() - before < 16 * 2 ** 20)
+    }
+    assert.equal(bytes, 200_000 * plantBytes + 1)
+  })
+})
+
+const NAME = 'a'.repeat(200)
+
+/** A page of plants without end. */
+function pageAfter(after: bigint): readonly NewPlant[] {
+  return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name: NAME }))
+}

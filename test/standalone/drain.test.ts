@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { createPlantStore } from '../../src/index.ts'
+import { readSettings, type Settings } from '../../src/standalone/settings.ts'
+import { createHttpServer, type HttpServer } from '../../src/standalone/http-server.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { until } from '../support/raw-socket.ts'
+
+const FIELDS = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
+const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
+const UNFINISHED = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
+const CREATED = /^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*{"name":"Fern"}$/
+const LAST_LIST = /HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/
+
+/** What a client sees if its request has not come by the end of the drain. */
+const LATE = new RegExp(
+  'HTTP/1\\.1 408 Request Timeout\\r\\n[^]*Connection: close\\r\\n\\r\\n' +
+    '{"error":40800,"message":"The request did not arrive in time."}$',
+)
+
+interface TestServer extends HttpServer {
+  connect(): Promise<RawConnection>
+  /** Opens a connection, and settles with both its ends once the server has accepted it. */
+  accept(): Promise<{ connection: RawConnection; socket: Socket }>
+}
+
+/** Serves plants with the token of ada. Clients have a minute for everything, unless the limits say otherwise. */
+async function serve(t: TestContext, limits: Partial<Settings> = {}): Promise<TestServer> {
+  const patience = { headersTimeout: 60_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 }
+  const plants = createPlantStore({ tokens: { YWRh: 'ada' } })
+  const http = createHttpServer(plants, { ...readSettings({}), ...patience, ...limits })
+  await once(http.server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = http.server.address() as AddressInfo
+  t.after(() => {
+    http.server.close()
+    http.server.closeAllConnections()
+  })
+  const connect = (): Promise<RawConnection> => RawConnection.open(port)
+  async function accept(): Promise<{ connection: RawConnection; socket: Socket }> {
+    const accepted = once(http.server, 'connection') as Promise<[Socket]>
+    const connection = await connect()
+    const [socket] = await accepted
+    return { connection, socket }
+  }
+  return { ...http, connect, accept }
+}
+
+/** Keeps the event loop from turning, as a machine does that is busy with something else. */
+function block(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
+}
+
+suite('a drain goes on listening', { timeout: 10_000 }, () => {
+  test('for a moment after the last connection has closed', async (t) => {
+    const http = await serve(t)
+    const { connection, socket } = await http.accept()
+    const drained = http.drain()
+    connection.socket.end()
+    await once(socket, 'close')
+    const late = await http.connect()
+    assert.match(await late.send(LIST).closed, LAST_LIST)
+    await drained
+    assert.equal(http.server.listening, false)
+  })
+
+  test('until it has accepted what came while the process was busy', async (t) => {
+    const http = await serve(t)
+    const drained = http.drain()
+    // The timers come next, and find that the quiet has lasted for long enough.
+    await setImmediate()
+    const connecting = http.connect()
+    // After the tick in which the connection is begun.
+    process.nextTick(block, 200)
+    const late = await connecting
+    assert.match(await late.send(LIST).closed, LAST_LIST)
+    await drained
+  })
+
+  test('for 80 % of its time if a connection stays open', async (t) => {
+    const http = await serve(t, { drainTimeout: 500 })
+    const { connection } = await http.accept()
+    connection.send(UNFINISHED)
+    const startedAt = performance.now()
+    const drained = http.drain()
+    await until(() => !http.server.listening)
+    const elapsed = performance.now() - startedAt
+    assert.ok(elapsed > 390, `${elapsed} ms`)
+    connection.send('"id":1,"name":"Fern"}'.padEnd(99))
+    assert.match(await connection.closed, CREATED)
+    await drained
+  })
+
+  test('until every client that comes again and again has a connection, and resets none', async (t) => {
+    const http = await serve(t, { drainTimeout: 2000 })
+    const { connection } = await http.accept()
+    connection.send(UNFINISHED)
+    const drained = http.drain()
+    async function comeAgain(): Promise<void> {
+      for (;;) assert.match(await (await http.connect()).send(LIST).closed, LAST_LIST)
+    }
+    await Promise.all(Array.from({ length: 8 }, () => assert.rejects(comeAgain(), { code: 'ECONNREFUSED' })))
+    connection.send('"id":1,"name":"Fern"}'.padEnd(99))
+    assert.match(await connection.closed, CREATED)
+    await drained
+  })
+})
+
+suite('at the end of its time a drain closes a connection', { timeout: 10_000 }, () => {
+  const rows: readonly [name: string, sent: string, received: RegExp][] = [
+    // Node 26 takes it for one that waits between two requests.
+    ['that has sent nothing', '', new RegExp(`^$|^${LATE.source}`)],
+    ['that has sent half a header', 'GET /plants HTTP/1.1\r\nHost: pl', LATE],
+    ['that waits after an answer', LIST, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\[\]$/],
+    ['that has sent half a header after an answer', `${LIST}GET /pl`, LATE],
+  ]
+  for (const [name, sent, received] of rows) {
+    test(name, async (t) => {
+      const http = await serve(t, { drainTimeout: 500 })
+      const { connection } = await http.accept()
+      if (sent.startsWith(LIST)) await connection.send(sent).receive(/\[\]$/)
+      else connection.send(sent)
+      await http.drain()
+      assert.match(await connection.closed, received)
+    })
+  }
+
+  test('that a client keeps open after it was refused', async (t) => {
+    const http = await serve(t, { drainTimeout: 500 })
+    const connection = await RawConnection.open((http.server.address() as AddressInfo).port, true)
+    const drained = http.drain()
+    const refused = once(http.server, 'clientError')
+    connection.send('nonsense\r\n\r\n')
+    await refused
+    const startedAt = performance.now()
+    await drained
+    // Else it would have a second.
+    assert.ok(performance.now() - startedAt < 900)
+    connection.socket.end()
+    assert.match(await connection.closed, /^HTTP\/1\.1 400 /)
+  })
+
+  test('but not if its request is being answered', async (t) => {
+    const http = await serve(t, { drainTimeout: 500 })
+    const { connection: silent } = await http.accept()
+    const { connection } = await http.accept()
+    const drained = http.drain()
+    connection.send(UNFINISHED)
+    await silent.closed
+    connection.send('"id":1,"name":"Fern"}'.padEnd(99))
+    assert.match(await connection.closed, CREATED)
+    await drained
+  })
+})
+
+test('a request that is late is refused in time when the server no longer listens', { timeout: 10_000 }, async (t) => {
+  const http = await serve(t, { drainTimeout: 1000, requestTimeout: 900, checkInterval: 20 })
+  const { connection } = await http.accept()
+  const drained = http.drain()
+  connection.send(UNFINISHED)
+  assert.match(await connection.closed, LATE)
+  await drained
+})

@@ -1,0 +1,402 @@
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { createPlantStore, memoryStore, type NewPlant, type Page, type Store } from '../../src/index.ts'
+import { readSettings, type Settings } from '../../src/standalone/settings.ts'
+import { createHttpServer, type HttpServer } from '../../src/standalone/http-server.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+
+const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
+const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
+const POST = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
+const PLANT = '{"id":1,"name":"Fern"}'
+
+interface TestServer extends HttpServer {
+  connect(allowHalfOpen?: boolean): Promise<RawConnection>
+}
+
+/** Serves plants with the token of ada. */
+async function serve(
+  t: TestContext,
+  limits: Partial<Settings> = {},
+  store: Store = memoryStore(),
+): Promise<TestServer> {
+  const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
+  const http = createHttpServer(plants, { ...readSettings({}), ...limits })
+  await once(http.server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    http.server.close()
+    http.server.closeAllConnections()
+  })
+  return {
+    ...http,
+    connect: (allowHalfOpen) => RawConnection.open((http.server.address() as AddressInfo).port, allowHalfOpen),
+  }
+}
+
+/** A store whose lists wait until it emits `go`; it emits `asked` when one begins. */
+class GatedStore extends EventEmitter implements Store {
+  readonly #plants = memoryStore()
+  readonly create = this.#plants.create.bind(this.#plants)
+  readonly delete = this.#plants.delete.bind(this.#plants)
+
+  async list(owner: string, page: Page): Promise<readonly NewPlant[]> {
+    this.emit('asked')
+    await once(this, 'go')
+    return this.#plants.list(owner, page)
+  }
+}
+
+/** Asserts that the connection brought an error as its only answer, and that it was closed and not reset. */
+async function assertRefused({ closed }: RawConnection, error: number, message: string): Promise<void> {
+  const body = JSON.stringify({ error, message })
+  const [head, received] = (await closed).split('\r\n\r\n') as [string, string]
+  const [statusLine, ...fields] = head.split('\r\n')
+  assert.equal(received, body)
+  assert.match(statusLine!, new RegExp(`^HTTP/1\\.1 ${Math.trunc(error / 100)} [A-Z]`))
+  assert.match(head, /^Date: \w{3}, [^\r]+ GMT$/m)
+  assert.deepEqual(fields.filter((field) => !field.startsWith('Date: ')).sort(), [
+    'Connection: close',
+    `Content-Length: ${body.length}`,
+    'Content-Type: application/json',
+  ])
+}
+
+suite('what node:http refuses is answered with an error', () => {
+  const malformed = 'The request is malformed.'
+  const tooMany = 'The request has too many header fields, or too large ones.'
+  const rows: readonly [name: string, request: string, error: number, message: string][] = [
+    ['no HTTP', 'plants, please\r\n\r\n', 40000, malformed],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 40000, malformed],
+    ['TLS', '\x16\x03\x01\x02\x00\x01', 40000, malformed],
+    ['another version of HTTP', 'GET /plants HTTP/3.0\r\n\r\n', 40000, malformed],
+    ['an unknown method', `WATER /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`, 40000, malformed],
+    ['a field without a colon', `GET /plants HTTP/1.1\r\n${AUTHORIZED}X\r\n\r\n`, 40000, malformed],
+    [
+      'a length and a transfer coding',
+      `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      40000,
+      malformed,
+    ],
+    ['a length that is no number', `${POST}Content-Length: five\r\n\r\n`, 40000, malformed],
+    ['a malformed chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`, 40000, malformed],
+    [
+      'a header over the limit',
+      `GET /plants HTTP/1.1\r\n${AUTHORIZED}X: ${'x'.repeat(20_000)}\r\n\r\n`,
+      43100,
+      tooMany,
+    ],
+    ['no Host', 'GET /plants HTTP/1.1\r\nAuthorization: Bearer YWRh\r\n\r\n', 40000, 'The request has no Host field.'],
+    [
+      'an unknown expectation',
+      `GET /plants HTTP/1.1\r\n${AUTHORIZED}Expect: rain\r\n\r\n`,
+      41700,
+      'The only expectation that is met here is 100-continue.',
+    ],
+    ['a Host that is none', LIST.replace('Host: plants', 'Host: a b'), 40000, 'The Host field is not a host.'],
+    ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 40000, 'This service is no proxy.'],
+  ]
+  for (const [name, request, error, message] of rows) {
+    test(name, async (t) => {
+      const connection = await (await serve(t)).connect()
+      await assertRefused(connection.send(request), error, message)
+    })
+  }
+
+  for (const count of [1000, 1001, 3000]) {
+    test(`${count} fields, none of which is dropped`, async (t) => {
+      const connection = await (await serve(t)).connect()
+      connection.send(`GET /plants HTTP/1.1\r\n${'X:\r\n'.repeat(count - 2)}${AUTHORIZED}\r\n`)
+      await connection.receive(/^HTTP\/1.1 431 [^]*"error":43100/)
+    })
+  }
+
+  test('HTTP/1.0 needs no Host', async (t) => {
+    const connection = await (await serve(t)).connect()
+    assert.match(
+      await connection.send('GET /plants HTTP/1.0\r\nAuthorization: Bearer YWRh\r\n\r\n').closed,
+      /^HTTP\/1.1 200 /,
+    )
+  })
+
+  test('a client that goes on sending sees the error, not a reset', async (t) => {
+    const connection = await (await serve(t)).connect()
+    await connection.send('plants, please\r\n\r\n').receive(/}$/)
+    for (let i = 0; i < 10; i++) connection.send('x'.repeat(100_000))
+    connection.socket.end()
+    await assertRefused(connection, 40000, malformed)
+  })
+
+  test('a client that never stops sending is cut after a second', async (t) => {
+    const connection = await (await serve(t)).connect(true)
+    connection.send('plants, please\r\n\r\n')
+    const sending = setInterval(() => connection.send('x'), 50)
+    t.after(() => clearInterval(sending))
+    const startedAt = performance.now()
+    assert.match(await connection.closed, /"error":40000/)
+    assert.ok(performance.now() - startedAt < 3000)
+  })
+
+  test('what follows an answered request is refused', async (t) => {
+    const connection = await (await serve(t)).connect()
+    await connection.send(LIST).receive(/\[\]$/)
+    assert.match(await connection.send('nonsense\r\n\r\n').closed, /\[\]HTTP\/1.1 400 [^]*"error":40000[^}]*}$/)
+  })
+
+  test('what follows a request that is still being answered is refused after its answer', async (t) => {
+    const store = new GatedStore()
+    const connection = await (await serve(t, {}, store)).connect()
+    connection.send(`${LIST}nonsense\r\n\r\n`)
+    await once(store, 'asked')
+    connection.send('more nonsense\r\n\r\n')
+    store.emit('go')
+    assert.match(
+      await connection.closed,
+      /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]HTTP\/1.1 400 Bad Request\r\n[^]*"error":40000/,
+    )
+  })
+
+  test('however many pieces of it come, nonsense is dealt with once', async (t) => {
+    const warnings: Error[] = []
+    const onWarning = (warning: Error): unknown => warnings.push(warning)
+    process.on('warning', onWarning)
+    t.after(() => process.off('warning', onWarning))
+    const store = new GatedStore()
+    const http = await serve(t, {}, store)
+    const connection = await http.connect()
+    connection.send(`${LIST}nonsense\r\n\r\n`)
+    await once(store, 'asked')
+    for (let piece = 0; piece < 20; piece++) {
+      const failed = once(http.server, 'clientError')
+      connection.send('nonsense\r\n\r\n')
+      await failed
+    }
+    store.emit('go')
+    assert.equal((await connection.closed).match(/HTTP\/1.1 400 /g)?.length, 1)
+    assert.deepEqual(warnings, [])
+  })
+
+  test('what follows a request that closes the connection is not answered', async (t) => {
+    const store = new GatedStore()
+    const connection = await (await serve(t, {}, store)).connect()
+    connection.send(`GET /plants HTTP/1.1\r\n${AUTHORIZED}Connection: close\r\n\r\nnonsense\r\n\r\n`)
+    await once(store, 'asked')
+    store.emit('go')
+    assert.match(await connection.closed, /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]$/)
+  })
+
+  test('a malformed body is refused after the answers to the requests before it', async (t) => {
+    const store = new GatedStore()
+    const connection = await (await serve(t, {}, store)).connect()
+    connection.send(`${LIST}${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`)
+    await once(store, 'asked')
+    store.emit('go')
+    assert.match(
+      await connection.closed,
+      /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]HTTP\/1.1 400 Bad Request\r\n[^]*"error":40000/,
+    )
+  })
+
+  test('a malformed body after its request was refused adds nothing to that answer', async (t) => {
+    const connection = await (await serve(t)).connect()
+    connection.send('POST /plants HTTP/1.1\r\nHost: plants\r\nTransfer-Encoding: chunked\r\n\r\n')
+    const [answer] = await connection.receive(/^HTTP\/1.1 401 [^]*{"error":40100,[^}]*}$/)
+    assert.equal(await connection.send('five\r\n').closed, answer)
+  })
+
+  for (const method of ['GET', 'HEAD', 'OPTIONS']) {
+    test(`a ${method} that is answered before its body ends with that when its client half-closes`, async (t) => {
+      const http = await serve(t, { keepAliveTimeout: 60_000 })
+      const accepting = once(http.server, 'connection') as Promise<[Socket]>
+      const connection = await http.connect(true)
+      const [accepted] = await accepting
+      const dropped = once(accepted, 'close', { signal: AbortSignal.timeout(5000) })
+      connection.send(`${method} /plants HTTP/1.1\r\n${AUTHORIZED}Content-Length: 100\r\n\r\n[`)
+      await once(connection.socket, 'data')
+      const answer = connection.received
+      connection.socket.end()
+      await dropped
+      assert.match(answer, /^HTTP\/1.1 20[04] /)
+      assert.equal(await connection.closed, answer)
+    })
+  }
+
+  test('nothing is said to a client that resets its connection', async (t) => {
+    const http = await serve(t)
+    const accepted = once(http.server, 'connection')
+    const connection = await http.connect()
+    const [socket] = (await accepted) as [Socket]
+    const failed = once(http.server, 'clientError')
+    connection.socket.resetAndDestroy()
+    await failed
+    assert.equal(socket.bytesWritten, 0)
+  })
+})
+
+for (const state of ['while it serves', 'while it drains']) {
+  suite(`a slow client is dropped in time ${state}`, () => {
+    const limits = {
+      headersTimeout: 100,
+      requestTimeout: 200,
+      keepAliveTimeout: 100,
+      stallTimeout: 200,
+      checkInterval: 20,
+    }
+
+    async function serveSlow(
+      t: TestContext,
+      store?: Store,
+    ): Promise<{ connection: RawConnection; dropped: Promise<unknown> }> {
+      const http = await serve(t, limits, store)
+      const accepted = once(http.server, 'connection')
+      const connection = await http.connect()
+      const [socket] = (await accepted) as [Socket]
+      if (state === 'while it drains') void http.drain()
+      return { connection, dropped: once(socket, 'close', { signal: AbortSignal.timeout(10_000) }) }
+    }
+
+    test('that sends nothing', async (t) => {
+      const { connection, dropped } = await serveSlow(t)
+      await assertRefused(connection, 40800, 'The request did not arrive in time.')
+      await dropped
+    })
+
+    test('that sends its header byte by byte', async (t) => {
+      const { connection, dropped } = await serveSlow(t)
+      connection.send('GET /plants HTTP/1.1\r\nX: ')
+      const drip = setInterval(() => connection.send('x'), 20)
+      t.after(() => clearInterval(drip))
+      await assertRefused(connection, 40800, 'The request did not arrive in time.')
+      await dropped
+    })
+
+    test('that sends its body byte by byte', async (t) => {
+      const { connection, dropped } = await serveSlow(t)
+      connection.send(`${POST}Content-Length: 1000\r\n\r\n`)
+      const drip = setInterval(() => connection.send(' '), 20)
+      t.after(() => clearInterval(drip))
+      await assertRefused(connection, 40800, 'The request did not arrive in time.')
+      await dropped
+    })
+
+    test('that is answered and sends its body byte by byte', async (t) => {
+      const { connection, dropped } = await serveSlow(t)
+      connection.send(`GET /plants HTTP/1.1\r\n${AUTHORIZED}Content-Length: 1000\r\n\r\n`)
+      const drip = setInterval(() => connection.send(' '), 20)
+      t.after(() => clearInterval(drip))
+      assert.match(await connection.closed, /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/)
+      await dropped
+    })
+
+    test('that is refused and sends its body all the same', async (t) => {
+      const { connection, dropped } = await serveSlow(t)
+      connection.send('POST /plants HTTP/1.1\r\nHost: plants\r\nContent-Length: 1000\r\n\r\n')
+      const drip = setInterval(() => connection.send(' '), 20)
+      t.after(() => clearInterval(drip))
+      assert.match(await connection.closed, /^HTTP\/1.1 401 [^]*"error":40100[^}]*}$/)
+      await dropped
+    })
+
+    test('that reads nothing of its answer', async (t) => {
+      const store = memoryStore()
+      const name = 'x'.repeat(10_000)
+      for (let id = 1n; id <= 2000n; id++) await store.create('ada', { id, name })
+      const { connection, dropped } = await serveSlow(t, store)
+      connection.socket.pause()
+      connection.send(LIST)
+      await dropped
+    })
+
+    test('that asks no more', async (t) => {
+      const { connection, dropped } = await serveSlow(t)
+      await connection.send(LIST).receive(/\[\]$/)
+      await dropped
+    })
+  })
+}
+
+test('a connection beyond the most that may be is closed at once', async (t) => {
+  const http = await serve(t, { maxConnections: 1 })
+  const first = await http.connect()
+  assert.match(await (await http.connect()).closed, /^(<ECONNRESET>)?$/)
+  await first.send(LIST).receive(/^HTTP\/1.1 200 /)
+})
+
+suite('Expect: 100-continue', () => {
+  const expecting = `${POST}Expect: 100-continue\r\n`
+
+  test('is met once token and header are checked', async (t) => {
+    const connection = await (await serve(t)).connect()
+    connection.send(`${expecting}Content-Length: ${PLANT.length}\r\n\r\n`)
+    await connection.receive(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
+    await connection.send(PLANT).receive(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n[^]*{"name":"Fern"}$/)
+  })
+
+  const rows: readonly [name: string, request: string, error: number][] = [
+    ['no token', 'POST /plants HTTP/1.1\r\nHost: plants\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n', 40100],
+    [
+      'a wrong Content-Type',
+      `POST /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n`,
+      41500,
+    ],
+    ['a Content-Length over the limit', `${expecting}Content-Length: 65537\r\n\r\n`, 41300],
+  ]
+  for (const [name, request, error] of rows) {
+    test(`is not met with ${name}`, async (t) => {
+      const connection = await (await serve(t)).connect()
+      await connection.send(request).receive(new RegExp(`^HTTP/1.1 ${Math.trunc(error / 100)} [^]*"error":${error}`))
+    })
+  }
+
+  test('asks for nothing where there is no body', async (t) => {
+    const connection = await (await serve(t)).connect()
+    connection.send(`GET /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\n\r\n`)
+    await connection.receive(/^HTTP\/1.1 200 OK\r\n[^]*\[\]$/)
+  })
+})
+
+suite('a drain', () => {
+  test('answers what is in flight, and says that the connection closes', async (t) => {
+    const store = new GatedStore()
+    const http = await serve(t, {}, store)
+    const connection = await http.connect()
+    connection.send(LIST)
+    await once(store, 'asked')
+    const drained = http.drain()
+    store.emit('go')
+    assert.match(await connection.closed, /^HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
+    await drained
+  })
+
+  test('answers what still arrives on an open connection, and on a new one', async (t) => {
+    const http = await serve(t)
+    const idle = await http.connect()
+    await idle.send(LIST).receive(/^HTTP\/1.1 200 OK\r\n[^]*Connection: keep-alive\r\n[^]*\[\]$/)
+    const drained = http.drain()
+    const late = await http.connect()
+    assert.match(await late.send(LIST).closed, /^HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
+    assert.match(await idle.send(LIST).closed, /\[\]HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
+    await drained
+    assert.equal(http.server.listening, false)
+  })
+
+  test('lets an answer that has begun go on to its end', async (t) => {
+    const store = memoryStore()
+    for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(5000) })
+    const http = await serve(t, { keepAliveTimeout: 1 }, store)
+    const connection = await http.connect()
+    await connection.send(LIST).receive(/^HTTP\/1.1 200 OK\r\n/)
+    connection.socket.pause()
+    const drained = http.drain()
+    connection.socket.resume()
+    assert.match(await connection.closed, /\]\r\n0\r\n\r\n$/)
+    await drained
+  })
+
+  test('ends at once where there is no connection', async (t) => {
+    const http = await serve(t)
+    await http.drain()
+    assert.equal(http.server.listening, false)
+  })
+})

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { DrainLoad } from '../support/drain-load.ts'
+import { startProgram, TOKEN, type Program } from '../support/program.ts'
+
+const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
+const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
+const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
+const UNFINISHED = `${POST}Content-Length: 100\r\n\r\n{`
+
+/** Asks on a connection of its own. */
+async function ask(program: Program, path: string): Promise<string> {
+  const connection = await program.connect()
+  return connection.send(`GET ${path} HTTP/1.1\r\n${FIELDS}Connection: close\r\n\r\n`).closed
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} ends a program without connections at once, with status 0`, async (t) => {
+    const program = await startProgram(t)
+    program.child.kill(signal)
+    assert.equal(await program.ended, 0)
+    const { connections } = await program.logged('drain')
+    const { status } = await program.logged('stop')
+    assert.deepEqual({ connections, status }, { connections: 0, status: 0 })
+  })
+}
+
+suite('while a request is in flight', () => {
+  test('the program is alive but not ready, and each answer closes its connection', async (t) => {
+    const program = await startProgram(t)
+    const inFlight = await program.connect()
+    inFlight.send(UNFINISHED)
+    assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 200 [^]*{"status":"ready"}$/)
+
+    program.child.kill('SIGTERM')
+    await program.logged('drain')
+    assert.match(
+      await ask(program, '/readyz'),
+      /^HTTP\/1.1 503 [^]*Retry-After: 1\r\n[^]*{"error":50300,"message":"The service is shutting down."}$/,
+    )
+    assert.match(await ask(program, '/livez'), /^HTTP\/1.1 200 [^]*{"status":"live"}$/)
+
+    inFlight.send('"id":1,"name":"Fern"}'.padEnd(99))
+    assert.match(await inFlight.closed, /^HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*{"name":"Fern"}$/)
+    assert.equal(await program.ended, 0)
+  })
+
+  test('a second signal cuts it and ends the program at once, with status 1', async (t) => {
+    const program = await startProgram(t)
+    const inFlight = await program.connect()
+    inFlight.send(UNFINISHED)
+    assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 200 [^]*{"status":"ready"}$/)
+    program.child.kill('SIGTERM')
+    await program.logged('drain')
+    program.child.kill('SIGTERM')
+    assert.equal(await program.ended, 1)
+    const { reason } = await program.logged('stop')
+    assert.equal(reason, 'a second signal, SIGTERM')
+  })
+
+  test('the deadline cuts it and ends the program with status 1', async (t) => {
+    const program = await startProgram(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '300' })
+    const inFlight = await program.connect()
+    inFlight.send(UNFINISHED)
+    assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 200 [^]*{"status":"ready"}$/)
+    program.child.kill('SIGTERM')
+    assert.equal(await program.ended, 1)
+    const { reason, connections } = await program.logged('stop')
+    assert.deepEqual([reason, connections], ['300 ms were not enough', 1])
+  })
+})
+
+test('connections that wait for a request do not keep the program from ending with status 0', async (t) => {
+  const program = await startProgram(t, {
+    PLANT_STORE_DRAIN_TIMEOUT_MS: '1000',
+    PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000',
+  })
+  const idle = await program.connect()
+  await idle.send(LIST).receive(/\[\]$/)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+})
+
+suite('with a delay before the drain', () => {
+  test('the program is not ready, and serves as before until the drain begins', async (t) => {
+    const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
+    const kept = await program.connect()
+    await kept.send(LIST).receive(/\[\]$/)
+    program.child.kill('SIGTERM')
+    const { signal, ms } = await program.logged('drain-delay')
+    assert.deepEqual({ signal, ms }, { signal: 'SIGTERM', ms: 1000 })
+    assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 503 [^]*"The service is shutting down."}$/)
+    await kept.send(LIST).receive(/(HTTP\/1.1 200 OK\r\n[^]*Connection: keep-alive\r\n[^]*\[\]){2}$/)
+
+    const { connections } = await program.logged('drain')
+    assert.equal(connections, 1)
+    assert.match(await kept.send(LIST).closed, /\[\]HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
+    assert.equal(await program.ended, 0)
+  })
+
+  test('a second signal ends the program at once, with status 1', async (t) => {
+    const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '600000' })
+    program.child.kill('SIGINT')
+    await program.logged('drain-delay')
+    program.child.kill('SIGTERM')
+    assert.equal(await program.ended, 1)
+    const { reason, connections } = await program.logged('stop')
+    assert.deepEqual({ reason, connections }, { reason: 'a second signal, SIGTERM', connections: 0 })
+  })
+})
+
+test('a drain loses no request, and ends with status 0, if clients keep coming', async (t) => {
+  // With the default timeout: in a shorter one not all of the clients come to a stop.
+  const program = await startProgram(t)
+  const load = new DrainLoad(program.port, 24)
+  await load.progress(24 * 5)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+  await load.ended
+  assert.deepEqual(load.failures, [])
+})
+
+test('SIGUSR1 does not open the inspector', async (t) => {
+  const program = await startProgram(t)
+  program.child.kill('SIGUSR1')
+  assert.equal((await program.fetch('/plants')).status, 200)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+  assert.doesNotMatch(program.stderr.all.join('\n'), /Debugger/)
+})

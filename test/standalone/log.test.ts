@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { suite, test } from 'node:test'
+import { startProgram, TOKEN, type Program } from '../support/program.ts'
+
+/** An owner that makes each line of the access log long, so that few fill what may wait. */
+const OWNER = 'a'.repeat(20_000)
+const REQUESTS = 200
+
+/** Starts a program and has it log more than may wait, while nobody reads. */
+async function startUnread(t: Parameters<typeof startProgram>[0]): Promise<Program> {
+  const program = await startProgram(t, {
+    PLANT_STORE_ACCESS_LOG: '1',
+    PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}`,
+    PLANT_STORE_DRAIN_TIMEOUT_MS: '2000',
+  })
+  program.child.stderr.pause()
+  for (let i = 0; i < REQUESTS; i++) assert.equal((await program.fetch('/plants')).status, 200)
+  return program
+}
+
+suite('while nobody reads the log', () => {
+  test('lines beyond a bound are dropped, and counted once it is read again', async (t) => {
+    const program = await startUnread(t)
+    program.child.stderr.resume()
+    const { lines } = await program.logged('dropped')
+    assert.equal((await program.fetch('/plants')).status, 200)
+    program.child.kill('SIGTERM')
+    assert.equal(await program.ended, 0)
+    const written = program.stderr.all.filter((line) => line.includes('"event":"response"'))
+    assert.equal(written.length + Number(lines), REQUESTS + 1)
+    // A line has 20 KB. A MiB waits in the program, and some more in the pipe and in this process.
+    assert.ok(Number(lines) > 100, `${String(lines)} lines were dropped`)
+    assert.match(program.stderr.all.at(-1)!, /"event":"stop","status":0}$/)
+  })
+
+  test('the program ends in time all the same, with status 0', async (t) => {
+    const program = await startUnread(t)
+    // The connections that fetch keeps go shortly before the deadline, which comes while the log is waited for.
+    const exited = once(program.child, 'exit', { signal: AbortSignal.timeout(5000) })
+    program.child.kill('SIGTERM')
+    assert.deepEqual(await exited, [0, null])
+    program.child.stderr.resume()
+    await program.ended
+  })
+})

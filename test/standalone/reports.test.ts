@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { memoryStore, StoreUnavailableError } from '../../src/index.ts'
+import { describeError } from '../../src/standalone/log.ts'
+import { createReports } from '../../src/standalone/reports.ts'
+import { captureLog } from '../support/captured-log.ts'
+import { get, post, send, servePlants } from '../support/service.ts'
+
+const SECRET = 'c2VjcmV0'
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const broken = {
+  ...memoryStore(),
+  list: () => {
+    throw new StoreUnavailableError('the database is away', { cause: new Error('ECONNREFUSED') })
+  },
+}
+
+/** An event but for when it was and how long it took, which are seen to be sound. */
+function withoutTimes(event: Readonly<Record<string, unknown>>): object {
+  const { time, durationMs, ...rest } = event
+  assert.ok(Date.parse(String(time)) <= Date.now())
+  assert.ok(Number(durationMs) > 0)
+  return rest
+}
+
+test('a failure is logged with its reason, and the answer with the same request id', async (t) => {
+  const events = captureLog(t)
+  const server = await servePlants(t, { ...createReports(false), store: broken, tokens: { [SECRET]: 'ada' } })
+  const { body } = await send(server, get(SECRET, '/plants?limit=1234567'))
+
+  const [failure, response] = events
+  assert.equal(events.length, 2)
+  assert.equal(failure!['event'], 'failure')
+  assert.match(String(failure!['request']), UUID)
+  assert.match(
+    String(failure!['reason']),
+    /^StoreUnavailableError: the database is away\n[^]*caused by Error: ECONNREFUSED\n/,
+  )
+  const { request } = failure!
+  const expected = {
+    event: 'response',
+    request,
+    method: 'GET',
+    resource: '/plants',
+    owner: 'ada',
+    status: 503,
+    error: 50300,
+  }
+  assert.deepEqual(withoutTimes(response!), { ...expected, bytes: body.length })
+  assert.doesNotMatch(JSON.stringify(events), new RegExp(`${SECRET}|1234567`))
+})
+
+suite('an answer that is no failure', () => {
+  test('is not logged where nobody wants an access log', async (t) => {
+    const events = captureLog(t)
+    const server = await servePlants(t, createReports(false))
+    await send(server, get('ada'))
+    assert.deepEqual(events, [])
+  })
+
+  test('is not logged either if it is a 501, which takes no token', async (t) => {
+    const events = captureLog(t)
+    const server = await servePlants(t, createReports(false))
+    const fields = ['Transfer-Encoding', 'gzip, chunked']
+    assert.equal((await send(server, { method: 'POST', path: '/plants', fields })).status, 501)
+    assert.deepEqual(events, [])
+  })
+
+  test('is a line of the access log', async (t) => {
+    const events = captureLog(t)
+    const server = await servePlants(t, { ...createReports(true), tokens: { [SECRET]: 'ada' } })
+    await send(server, post(SECRET, '{"id":1,"name":"Fern"}'))
+    const { body } = await send(server, get('guess', '/plants/1?token=guess'))
+
+    assert.deepEqual(events.map(withoutTimes), [
+      { event: 'response', method: 'POST', resource: '/plants', owner: 'ada', status: 200, bytes: 15 },
+      {
+        event: 'response',
+        method: 'GET',
+        resource: '/plants/{id}',
+        status: 401,
+        error: 40101,
+        bytes: body.length,
+      },
+    ])
+  })
+})
+
+suite('of what was thrown, the log has', () => {
+  test('the stack of an error, and none of its other members', () => {
+    const described = describeError(Object.assign(new Error('duplicate key'), { detail: 'Key (id)=(1)' }))
+    assert.match(described, /^Error: duplicate key\n {4}at /)
+    assert.doesNotMatch(described, /Key/)
+  })
+
+  test('the message of an error without a stack', () => {
+    assert.equal(describeError(Object.assign(new Error('no stack'), { stack: undefined })), 'no stack')
+  })
+
+  test('anything else as it is', () => {
+    assert.equal(describeError(null), 'null')
+    assert.equal(describeError(Object.create(null)), '[Object: null prototype] {}')
+  })
+})

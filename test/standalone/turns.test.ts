@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage, Server } from 'node:http'
+import { suite, test, type TestContext } from 'node:test'
+import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
+import { readSettings, type Settings } from '../../src/standalone/settings.ts'
+import { createHttpServer } from '../../src/standalone/http-server.ts'
+import { createPages } from '../../src/standalone/probes.ts'
+import { heapUsed } from '../support/heap.ts'
+import { openSocket, receive } from '../support/raw-socket.ts'
+import { close, get, keptIds, listen, send, servePlants } from '../support/service.ts'
+
+const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
+const CONTENT = 'Content-Type: application/json\r\nContent-Length:'
+
+function post(id: number): string {
+  const body = `{"id":${id},"name":"Fern"}`
+  return `POST /plants HTTP/1.1\r\n${FIELDS}${CONTENT} ${body.length}\r\n\r\n${body}`
+}
+
+const THREE_POSTS = post(1) + post(2) + post(3)
+
+/** Serves all that the program does. */
+async function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Settings> = {}): Promise<Server> {
+  const plants = createPlantStore({ authenticate: (token) => (token === 'ada' ? token : null), store })
+  const pages = createPages({ store, storeTimeout: 1000, isDraining: () => false }, plants)
+  const { server } = createHttpServer(
+    (request, response) => plants(request, response, () => pages(request, response)),
+    { ...readSettings({}), ...limits },
+  )
+  await listen(server)
+  t.after(() => close(server))
+  return server
+}
+
+suite('of pipelined requests at most 100 wait, and beyond that nothing more is read', () => {
+  const rows: readonly [name: string, request: string, status: number][] = [
+    ['of the service', 'GET /plants HTTP/1.1\r\nHost:\r\n\r\n', 401],
+    ['of the program', 'GET /openapi.json HTTP/1.1\r\nHost:\r\n\r\n', 200],
+    ['for nothing', 'GET / HTTP/1.1\r\nHost:\r\n\r\n', 404],
+  ]
+  for (const [name, request, status] of rows) {
+    test(`requests ${name}`, async (t) => {
+      let release: () => void
+      const gate = new Promise<boolean>((resolve) => (release = () => resolve(false)))
+      const server = await serve(t, { ...memoryStore(), delete: () => gate })
+      let announced = 0
+      server.on('request', () => announced++)
+      const count = Math.floor(65_000 / request.length)
+      const socket = await openSocket(server)
+      const answers = receive(socket)
+
+      const last = 'OPTIONS /plants HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n'
+      socket.write(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\n${request.repeat(count)}${last}`)
+      for (let i = 0; i < 50; i++) await send(server, get('ada', '/livez'))
+      const waiting = announced - 50 - 1
+      release!()
+
+      assert.ok(waiting > 0 && waiting <= 100, `${waiting} requests waited`)
+      assert.deepEqual(
+        (await answers).map((answer) => answer.status),
+        [404, ...Array<number>(count).fill(status), 204],
+      )
+    })
+  }
+
+  test('so clients that read nothing cost little memory', async (t) => {
+    const server = await serve(t)
+    const request = 'GET /openapi.json HTTP/1.1\r\nHost:\r\n\r\n'
+    await send(server, get('ada', '/openapi.json'))
+    const before = heapUsed()
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => openSocket(server)))
+    for (const socket of sockets) socket.pause().write(request.repeat(Math.floor(65_536 / request.length)))
+    for (let i = 0; i < 50; i++) await send(server, get('ada', '/livez'))
+    const growth = heapUsed() - before
+    assert.ok(growth < 20 * 2 ** 20, `the heap grew by ${growth} bytes`)
+    for (const socket of sockets) socket.destroy()
+  })
+})
+
+suite('none is carried out after a response that closes the connection', () => {
+  const rows: readonly [name: string, request: string, status: number][] = [
+    ['no Host', 'GET /plants HTTP/1.1\r\nAuthorization: Bearer ada\r\n\r\n', 400],
+    ['a Host that is none', 'GET /plants HTTP/1.1\r\nHost: <script>\r\nAuthorization: Bearer ada\r\n\r\n', 400],
+    ['an unknown expectation', `GET /plants HTTP/1.1\r\n${FIELDS}Expect: x\r\n\r\n`, 417],
+  ]
+  for (const [name, request, status] of rows) {
+    for (const [next, requests] of [
+      ['POSTs', THREE_POSTS],
+      ['a DELETE', `DELETE /plants/7 HTTP/1.1\r\n${FIELDS}\r\n`],
+    ]) {
+      test(`${name}, and ${next} in the same packet`, async (t) => {
+        const store = memoryStore()
+        await store.create('ada', { id: 7n, name: 'Fern' })
+        const socket = await openSocket(await serve(t, store))
+        const answers = receive(socket)
+        socket.write(request + requests!)
+        assert.deepEqual(
+          (await answers).map((answer) => answer.status),
+          [status],
+        )
+        assert.deepEqual(await keptIds(store), [7n])
+      })
+    }
+  }
+
+  const early: readonly [name: string, header: string, status: number][] = [
+    ['401', `POST /plants HTTP/1.1\r\nHost: a\r\n${CONTENT} 5\r\n\r\n`, 401],
+    ['404', `POST /nothing HTTP/1.1\r\nHost: a\r\n${CONTENT} 5\r\n\r\n`, 404],
+    ['405', `PUT /plants HTTP/1.1\r\n${FIELDS}${CONTENT} 5\r\n\r\n`, 405],
+    ['405 of the program', `PUT /livez HTTP/1.1\r\n${FIELDS}${CONTENT} 5\r\n\r\n`, 405],
+    ['413', `POST /plants HTTP/1.1\r\n${FIELDS}${CONTENT} 65537\r\n\r\n`, 413],
+    ['415', `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: text/plain\r\nContent-Length: 5\r\n\r\n`, 415],
+    ['501', `POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: gzip, chunked\r\n\r\n`, 501],
+  ]
+  for (const server of ['plain', 'standalone'] as const) {
+    for (const [name, header, status] of early) {
+      if (server === 'plain' && name.includes('program')) continue
+      test(`an early ${name}, and POSTs in the packet of its body, in a ${server} server`, async (t) => {
+        const store = memoryStore()
+        const socket = await openSocket(server === 'plain' ? await servePlants(t, { store }) : await serve(t, store))
+        const first = receive(socket, 1)
+        socket.write(header)
+        await first
+        const answers = receive(socket)
+        const length = Number(/Content-Length: (\d+)/.exec(header)?.[1] ?? 0)
+        socket.write((length === 0 ? '5\r\nxxxxx\r\n0\r\n\r\n' : 'x'.repeat(length)) + THREE_POSTS)
+        assert.equal((await first)[0]!.status, status)
+        assert.deepEqual(await answers, [])
+        assert.deepEqual(await keptIds(store), [])
+      })
+    }
+  }
+
+  test('an HTTP/1.0 request with a transfer coding, whose end is not certain', async (t) => {
+    const store = memoryStore()
+    const socket = await openSocket(await serve(t, store))
+    const answers = receive(socket)
+    const request =
+      'GET /livez HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+    socket.write(request + THREE_POSTS)
+    assert.deepEqual(
+      (await answers).map(({ status, headers }) => [status, headers.get('connection')]),
+      [[200, 'close']],
+    )
+    assert.deepEqual(await keptIds(store), [])
+  })
+})
+
+suite('CONNECT is refused after the requests before it are answered', () => {
+  const CONNECT = 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n'
+
+  test('a POST', async (t) => {
+    const store = memoryStore()
+    const socket = await openSocket(await serve(t, store))
+    const answers = receive(socket)
+    socket.write(post(1) + CONNECT + post(2))
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [200, 400],
+    )
+    assert.deepEqual(await keptIds(store), [1n])
+  })
+
+  test('a long list, and a request behind it', async (t) => {
+    const store = memoryStore()
+    for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(2000) })
+    const socket = await openSocket(await serve(t, store))
+    const answers = receive(socket)
+    socket.write(`GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n${CONNECT}`)
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [200, 204, 400],
+    )
+    assert.equal((JSON.parse((await answers)[0]!.body) as unknown[]).length, 3000)
+  })
+
+  test('but not after one that closes the connection', async (t) => {
+    const socket = await openSocket(await serve(t))
+    const answers = receive(socket)
+    socket.write(`GET /plants HTTP/1.1\r\n\r\n${CONNECT}`)
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [400],
+    )
+  })
+})
+
+test('a request that was not read in time because others waited gets its time again', async (t) => {
+  let answer: () => void
+  const gate = new Promise<boolean>((resolve) => (answer = () => resolve(false)))
+  const store = { ...memoryStore(), delete: () => gate }
+  const limits = { headersTimeout: 50, requestTimeout: 50, checkInterval: 10 }
+  const server = await serve(t, store, limits)
+  const socket = await openSocket(server)
+  const answers = receive(socket, 3)
+  // The first slice ends within the last request.
+  const list = `GET /plants?limit=1 HTTP/1.1\r\n${FIELDS}X: ${'x'.repeat(1750)}\r\n\r\n`
+  const late = once(server, 'clientError') as Promise<[NodeJS.ErrnoException]>
+  socket.write(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n${list}`)
+  assert.equal((await late)[0].code, 'ERR_HTTP_REQUEST_TIMEOUT')
+  answer!()
+  assert.deepEqual(
+    (await answers).map(({ status }) => status),
+    [404, 204, 200],
+  )
+  socket.destroy()
+})
+
+test('a request that stays unfinished after others waited is refused in the end', async (t) => {
+  let answer: () => void
+  const gate = new Promise<boolean>((resolve) => (answer = () => resolve(false)))
+  const store = { ...memoryStore(), delete: () => gate }
+  const server = await serve(t, store, { headersTimeout: 50, requestTimeout: 50, checkInterval: 10 })
+  const socket = await openSocket(server)
+  const answers = receive(socket)
+  const late = once(server, 'clientError')
+  socket.write(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\nGET /pla`)
+  await late
+  answer!()
+  assert.deepEqual(
+    (await answers).map(({ status }) => status),
+    [404, 204, 408],
+  )
+})
+
+test('no more is read of a body than the service has asked for', async (t) => {
+  let letIn: (owner: string) => void
+  const plants = createPlantStore({
+    authenticate: () => new Promise((resolve) => (letIn = resolve)),
+    maxBodyBytes: 4_000_000,
+  })
+  const { server } = createHttpServer(plants, readSettings({}))
+  await listen(server)
+  t.after(() => close(server))
+  const arrived = once(server, 'request') as Promise<[IncomingMessage]>
+  const socket = await openSocket(server)
+  const answers = receive(socket, 1)
+  const body = `{"id":1,"name":"Fern"}${' '.repeat(3_999_970)}`
+  socket.write(`POST /plants HTTP/1.1\r\n${FIELDS}${CONTENT} ${body.length}\r\n\r\n${body}`)
+  const [request] = await arrived
+  for (let i = 0; i < 50; i++) await send(server, { method: 'OPTIONS', path: '/plants', fields: [] })
+  const { bytesRead } = request.socket
+  letIn!('ada')
+  assert.ok(bytesRead < 300_000, `${bytesRead} bytes were read`)
+  assert.deepEqual(
+    (await answers).map(({ status }) => status),
+    [200],
+  )
+  socket.destroy()
+})

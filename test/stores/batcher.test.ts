@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Batcher } from '../../src/stores/batcher.ts'
+
+const fulfilled = <T>(value: T): PromiseFulfilledResult<T> => ({ status: 'fulfilled', value })
+
+/** A batcher whose runs end when the test says so, and the groups that it was given. */
+function heldBatcher(options: ConstructorParameters<typeof Batcher>[1]): {
+  batcher: Batcher<string, string>
+  groups: (readonly string[])[]
+  release: () => void
+} {
+  const groups: (readonly string[])[] = []
+  const held: (() => void)[] = []
+  const batcher = new Batcher<string, string>(async (operations) => {
+    groups.push(operations)
+    await new Promise<void>((resolve) => held.push(resolve))
+    return operations.map((operation) => fulfilled(operation.toUpperCase()))
+  }, options)
+  return { batcher, groups, release: () => held.shift()?.() }
+}
+
+test('runs the first operation of an idle batcher at once, alone', async () => {
+  const { batcher, groups, release } = heldBatcher({})
+  const a = batcher.add('a')
+  assert.deepEqual(groups, [['a']])
+  release()
+  assert.equal(await a, 'A')
+})
+
+test('collects operations while the maximum number of runs is under way, and keeps their order', async () => {
+  const { batcher, groups, release } = heldBatcher({ maxRuns: 2 })
+  const results = ['a', 'b', 'c', 'd', 'e'].map((operation) => batcher.add(operation))
+  assert.deepEqual(groups, [['a'], ['b']])
+  release()
+  assert.equal(await results[0], 'A')
+  assert.deepEqual(groups, [['a'], ['b'], ['c', 'd']])
+  release()
+  assert.equal(await results[1], 'B')
+  assert.deepEqual(groups, [['a'], ['b'], ['c', 'd'], ['e']])
+  release()
+  release()
+  assert.deepEqual(await Promise.all(results), ['A', 'B', 'C', 'D', 'E'])
+})
+
+test('puts no more than the maximum number of operations into a group', async () => {
+  const { batcher, groups, release } = heldBatcher({ maxOperations: 2 })
+  const results = ['a', 'b', 'c', 'd'].map((operation) => batcher.add(operation))
+  for (const result of results) {
+    release()
+    await result
+  }
+  assert.deepEqual(groups, [['a'], ['b', 'c'], ['d']])
+})
+
+test('leaves callers of their own to a group where more wait than have been answered', async () => {
+  const { batcher, groups, release } = heldBatcher({})
+  const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((operation) => batcher.add(operation))
+  release()
+  assert.equal(await results[0], 'A')
+  results.push(batcher.add('a again'))
+  release()
+  assert.equal(await results[1], 'B')
+  release()
+  assert.equal(await results[7], 'A AGAIN')
+  assert.deepEqual(groups, [['a'], ['b', 'c', 'd', 'e'], ['f', 'g', 'a again']])
+})
+
+test('takes along what arrives in the same turn of the event loop, where setImmediate schedules', async () => {
+  const groups: (readonly string[])[] = []
+  const batcher = new Batcher<string, string>(
+    (operations) => {
+      groups.push(operations)
+      return operations.map((operation) => fulfilled(operation))
+    },
+    { schedule: setImmediate },
+  )
+  const a = batcher.add('a')
+  const b = Promise.resolve().then(() => batcher.add('b'))
+  assert.deepEqual(await Promise.all([a, b]), ['a', 'b'])
+  assert.equal(await batcher.add('c'), 'c')
+  assert.deepEqual(groups, [['a', 'b'], ['c']])
+})
+
+test('rejects the operation that failed, and no other', async () => {
+  const batcher = new Batcher<number, number>(
+    (operations) =>
+      operations.map((n) => (n === 2 ? { status: 'rejected', reason: new Error('no 2') } : fulfilled(n * 10))),
+    { schedule: setImmediate },
+  )
+  assert.deepEqual(await Promise.allSettled([1, 2, 3].map((n) => batcher.add(n))), [
+    fulfilled(10),
+    { status: 'rejected', reason: new Error('no 2') },
+    fulfilled(30),
+  ])
+})
+
+test('rejects the whole group where the run throws or rejects, and carries out the next', async () => {
+  let runs = 0
+  const batcher = new Batcher<number, number>(
+    (operations) => {
+      runs++
+      if (runs === 1) throw new Error('thrown')
+      if (runs === 2) return Promise.reject(new Error('rejected'))
+      return operations.map((n) => fulfilled(n))
+    },
+    { schedule: setImmediate },
+  )
+  for (const message of ['thrown', 'rejected']) {
+    const outcomes = await Promise.allSettled([batcher.add(1), batcher.add(2)])
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.status === 'rejected' && (outcome.reason as Error).message),
+      [message, message],
+    )
+  }
+  assert.equal(await batcher.add(3), 3)
+})
+
+test('rejects an operation that the run says nothing about', async () => {
+  const batcher = new Batcher<number, number>(() => [])
+  await assert.rejects(batcher.add(1), /says nothing about this operation/)
+})
+
+test('is idle at once where nothing waits, and otherwise after the last group', async () => {
+  const { batcher, groups, release } = heldBatcher({})
+  await batcher.idle()
+  const settled: string[] = []
+  const all = Promise.all([
+    batcher.add('a').then((result) => settled.push(result)),
+    batcher.add('b').then((result) => settled.push(result)),
+    batcher.idle().then(() => settled.push('idle')),
+    batcher.idle().then(() => settled.push('idle')),
+  ])
+  release()
+  await new Promise(setImmediate)
+  assert.deepEqual(groups, [['a'], ['b']])
+  assert.deepEqual(settled, ['A'])
+  release()
+  await all
+  assert.deepEqual(settled, ['A', 'B', 'idle', 'idle'])
+})

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { openDatabase } from '../support/postgres-server.ts'
+import { Program, startProgram } from '../support/program.ts'
+import { openTcpProxy } from '../support/tcp-proxy.ts'
+
+async function refusal(url: string, nodeArgs: readonly string[] = []): Promise<string> {
+  const program = new Program({ PLANT_STORE_URL: url, PORT: '0' }, [], nodeArgs)
+  assert.deepEqual([await program.ended, program.stdout.all, program.stderr.all.length], [2, [], 1])
+  const [, reason] = /^plant-store: PLANT_STORE_URL names a store that cannot be opened: (.*)$/.exec(
+    program.stderr.all[0]!,
+  )!
+  return reason!
+}
+
+suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
+  test('keeps plants from one run to the next', async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
+    t.after(() => rmSync(directory, { recursive: true }))
+    const url = `sqlite:${join(directory, 'plants.db')}`
+
+    const first = await startProgram(t, { PLANT_STORE_URL: url })
+    assert.equal((await first.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
+    first.child.kill('SIGTERM')
+    assert.equal(await first.ended, 0)
+
+    const second = await startProgram(t, { PLANT_STORE_URL: url })
+    assert.equal(await (await second.fetch('/plants')).text(), '[{"name":"Fern"}]')
+    assert.equal((await second.logged('start'))['store'], 'sqlite')
+  })
+})
+
+test('PLANT_STORE_URL=sqlite:… ends the start where the file cannot be opened', async () => {
+  const message = await refusal('sqlite:/nowhere/plants.db')
+  assert.match(message, /^SQLite database \/nowhere\/plants\.db: /)
+})
+
+suite('PLANT_STORE_URL=postgres:…', () => {
+  test('keeps plants in Postgres, and is not ready while it is away', async (t) => {
+    const database = await openDatabase()
+    const { host, port, user, password, database: name } = database.config
+    const proxy = await openTcpProxy({ host, port })
+    t.after(() => database.close())
+    const url = `postgres://${user}:${password}@127.0.0.1:${proxy.port}/${name}`
+    const program = await startProgram(t, { PLANT_STORE_URL: url })
+    assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
+    assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
+    assert.equal((await program.fetch('/readyz')).status, 200)
+
+    await proxy.close()
+    await program.logged('disconnected')
+    assert.equal((await program.fetch('/readyz')).status, 503)
+    const list = await program.fetch('/plants?limit=1234567')
+    assert.deepEqual([list.status, ((await list.json()) as { error: number }).error], [503, 50300])
+    const [failure, response] = [await program.logged('failure'), await program.logged('response')]
+    assert.match(String(failure['reason']), /^StoreUnavailableError: [^]*ECONNREFUSED/)
+    assert.deepEqual([response['request'], response['error']], [failure['request'], 50300])
+    assert.doesNotMatch(program.stderr.all.join('\n'), /1234567/)
+
+    program.child.kill('SIGTERM')
+    assert.equal(await program.ended, 0)
+  })
+
+  test('ends the start where there is no server', async () => {
+    assert.equal(
+      await refusal('postgres://ada:secret@127.0.0.1:1/plants'),
+      'The database cannot be used now. connect ECONNREFUSED 127.0.0.1:1',
+    )
+  })
+
+  test('ends the start where the driver is not installed', async () => {
+    const hideDriver = `
+      import Module from 'node:module'
+      const resolve = Module._resolveFilename
+      Module._resolveFilename = function (name, ...rest) {
+        if (name === 'pg') throw new Error('there is no pg')
+        return resolve.call(this, name, ...rest)
+      }`
+    assert.equal(
+      await refusal('postgres://ada@127.0.0.1/plants', [
+        '--import',
+        `data:text/javascript,${encodeURIComponent(hideDriver)}`,
+      ]),
+      'Its driver is not installed: npm install pg',
+    )
+  })
+})

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { test } from 'node:test'
+import { runCrashCycles } from '../../support/crash-cycles.ts'
+
+const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
+
+test('loses nothing that it acknowledged when it is killed under load, 20 times', { skip }, async (t) => {
+  const seed = Date.now() % 2 ** 32
+  const report = await runCrashCycles(20, seed)
+  t.diagnostic(`seed ${seed}: ${report.creates} creates and ${report.deletes} deletes acknowledged`)
+  assert.ok(report.creates > 20 && report.deletes > 0)
+  assert.deepEqual([report.lostCreates, report.undoneDeletes, report.unsent], [[], [], []])
+})
+
+// SIGKILL leaves what was written to the page cache. That it reaches the disk shows in the system calls.
+const canTrace = spawnSync('strace', ['true']).status === 0
+const skipTrace = skip !== false ? skip : canTrace ? false : 'strace is missing here, or not permitted'
+
+test('syncs the file before every acknowledgement', { skip: skipTrace }, (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  const trace = join(directory, 'trace')
+  const program = `
+    import { writeSync } from 'node:fs'
+    import { sqliteStore } from './src/stores/sqlite.ts'
+    const store = sqliteStore(process.argv[1])
+    for (let group = 0n; group < 10n; group++) {
+      const ids = [0n, 1n, 2n, 3n].map((offset) => group * 4n + offset)
+      await Promise.all(ids.map((id) => store.create('owner', { id, name: 'plant' })))
+      if (group > 5n) await Promise.all(ids.map((id) => store.delete('owner', id)))
+      writeSync(1, 'acknowledged')
+    }`
+  const strace = ['-f', '-o', trace, '-e', 'trace=fsync,fdatasync,write']
+  const node = [
+    process.execPath,
+    '--import=tsx',
+    '--input-type=module',
+    '--eval',
+    program,
+    join(directory, 'plants.db'),
+  ]
+  const { status, stderr } = spawnSync('strace', [...strace, ...node], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+
+  const calls = readFileSync(trace, 'utf8').matchAll(/f(?:data)?sync\(|"acknowledged"/g)
+  const syncs = Array.from(calls, ([call]) => (call === '"acknowledged"' ? ' ' : 's')).join('')
+  const syncsBefore = syncs
+    .split(' ')
+    .slice(0, -1)
+    .map((run) => run.length)
+  t.diagnostic(`syncs before each acknowledgement: ${syncsBefore.join(' ')}`)
+  assert.equal(syncsBefore.length, 10)
+  assert.ok(syncsBefore.every((count, group) => count >= (group > 5 ? 2 : 1)))
+})

@@ -1,0 +1,481 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import type { NewPlant } from '../../../src/plants/plant.ts'
+import { StoreUnavailableError, type Page, type Store } from '../../../src/plants/store.ts'
+import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import type { SqliteHandle, SqliteStatement, SqliteValue } from '../../../src/stores/sqlite/sqlite-store.ts'
+
+const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
+
+const MIN = -(2n ** 63n)
+const MAX = 2n ** 63n - 1n
+
+/** A path in a directory of its own, which goes away with the test. */
+function newPath(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  return join(directory, 'plants.db')
+}
+
+/** A `node:sqlite` database, closed with the test. */
+function open(t: TestContext, path: string, options = {}): SqliteHandle {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const handle = new DatabaseSync(path, options)
+  t.after(() => handle.close())
+  return handle
+}
+
+/** `node:sqlite` in the terms of better-sqlite3: how integers are asked for, and how an error names its code. */
+function inTermsOfBetterSqlite3(handle: SqliteHandle): SqliteHandle {
+  const names = new Map([[13, 'SQLITE_FULL']])
+  const renamed = <Result>(work: () => Result): Result => {
+    try {
+      return work()
+    } catch (error) {
+      const { errcode, message } = error as Error & { errcode: number }
+      throw Object.assign(new Error(message), { code: names.get(errcode) ?? 'SQLITE_ERROR' })
+    }
+  }
+  return {
+    exec: (sql) => renamed(() => handle.exec(sql)),
+    close: () => handle.close(),
+    prepare(sql): SqliteStatement {
+      const statement = handle.prepare(sql)
+      return {
+        run: (...values: SqliteValue[]) => renamed(() => statement.run(...values)),
+        all: (...values: SqliteValue[]) => renamed(() => statement.all(...values)),
+        iterate: (...values: SqliteValue[]) => renamed(() => statement.iterate!(...values)),
+        safeIntegers: (enabled) => statement.setReadBigInts?.(enabled),
+        raw: (enabled) => statement.setReturnArrays?.(enabled),
+      }
+    },
+  }
+}
+
+/** As a driver may be that has no more than what a store needs at the least. */
+function withoutIterate(handle: SqliteHandle): SqliteHandle {
+  return {
+    exec: (sql) => handle.exec(sql),
+    close: () => handle.close(),
+    prepare(sql): SqliteStatement {
+      const statement = handle.prepare(sql)
+      return {
+        run: (...values: SqliteValue[]) => statement.run(...values),
+        all: (...values: SqliteValue[]) => statement.all(...values),
+        setReadBigInts: (enabled) => statement.setReadBigInts?.(enabled),
+      }
+    },
+  }
+}
+
+/** Runs SQL on a file and leaves it closed. */
+function change(path: string, sql: string): void {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const handle = new DatabaseSync(path)
+  handle.exec(sql)
+  handle.close()
+}
+
+function plant(id: bigint, name = `plant ${id}`): NewPlant {
+  return { id, name }
+}
+
+async function listOf(store: Store, owner: string, page: Partial<Page> = {}): Promise<NewPlant[]> {
+  const plants = await store.list(owner, { limit: 1000, maxBytes: Number.MAX_SAFE_INTEGER, ...page })
+  return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
+}
+
+async function idsOf(store: Store, owner: string): Promise<bigint[]> {
+  const plants = await store.list(owner, { limit: 1000, maxBytes: Number.MAX_SAFE_INTEGER })
+  return plants.map(({ id }) => id)
+}
+
+/** Every character of the Basic Multilingual Plane but U+0000, and the first and last of those beyond. */
+function allKindsOfText(): string {
+  let text = '\u{10000}\u{10FFFF}'
+  for (let code = 1; code <= 0xffff; code++) if (code < 0xd800 || code > 0xdfff) text += String.fromCharCode(code)
+  return text
+}
+
+/** Counts the frames of the write-ahead log that end a transaction: they tell the size of the database after it. */
+function countCommits(path: string): number {
+  const log = readFileSync(`${path}-wal`)
+  const frameSize = 24 + log.readUInt32BE(8)
+  let commits = 0
+  for (let frame = 32; frame < log.length; frame += frameSize) if (log.readUInt32BE(frame + 4) > 0) commits++
+  return commits
+}
+
+/** Another process that has the write lock of a file until it is told to let go. */
+async function lockElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
+  const program = `
+    const database = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(process.argv[1])
+    database.exec('BEGIN IMMEDIATE')
+    process.stdout.write('locked')
+    process.stdin.once('data', () => { database.exec('COMMIT'); process.exit() })`
+  const child = spawn(process.execPath, ['-e', program, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.after(() => child.kill())
+  await once(child.stdout, 'data')
+  return async () => {
+    const exited = once(child, 'exit')
+    child.stdin.write('let go')
+    await exited
+  }
+}
+
+test('a path takes a Node.js that has node:sqlite, and says so', async () => {
+  const withoutSqlite = skip === false ? ['--no-experimental-sqlite'] : []
+  const program = `
+    import { sqliteStore } from './src/stores/sqlite.ts'
+    try { sqliteStore('plants.db') } catch (error) { console.log(error.message) }`
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...withoutSqlite,
+    '--import=tsx',
+    '--input-type=module',
+    '--eval',
+    program,
+  ])
+  assert.equal(
+    stdout,
+    'SQLite database plants.db: this Node.js has no node:sqlite; it takes Node.js 22.13 or later, or a better-sqlite3 handle\n',
+  )
+})
+
+test('refuses options that make no sense', async (t) => {
+  const rows: [string, () => unknown, RegExp][] = [
+    ['an empty path', () => sqliteStore(''), /not an empty string/],
+    ['a negative time-out', () => sqliteStore('x.db', { busyTimeoutMs: -1 }), /busyTimeoutMs .* at least 0, not -1$/],
+    ['a time-out without end', () => sqliteStore('x.db', { busyTimeoutMs: Infinity }), /busyTimeoutMs .*not Infinity$/],
+    ['an empty group', () => sqliteStore('x.db', { maxGroup: 0 }), /maxGroup .* at least 1, not 0$/],
+  ]
+  for (const [name, act, message] of rows) {
+    await t.test(name, () => assert.throws(act, { name: 'TypeError', message }))
+  }
+})
+
+test('keeps plants in the file, to the letter', { skip }, async (t) => {
+  const path = newPath(t)
+  const kept: NewPlant[] = [
+    { id: MIN, name: '' },
+    { id: -1n, name: '\uFEFF e\u0301 \u00e9', tag: '' },
+    { id: 0n, name: allKindsOfText() },
+    { id: 2n ** 53n + 1n, name: 'long '.repeat(12_000), tag: "'); DROP TABLE plants; --" },
+    { id: MAX, name: 'null', tag: 'undefined' },
+  ]
+  const before = sqliteStore(path)
+  for (const each of kept) assert.equal(await before.create('owner', each), true)
+  assert.equal(await before.create('owner', plant(0n, 'another')), false)
+  await before.close()
+
+  const after = sqliteStore(path)
+  t.after(() => after.close())
+  assert.deepEqual(await listOf(after, 'owner'), kept)
+  assert.deepEqual(await listOf(after, 'owner', { limit: 2, after: MIN }), kept.slice(1, 3))
+  assert.deepEqual(await listOf(after, 'Owner'), [])
+  assert.equal(await after.delete('owner', MAX), true)
+  assert.equal(await after.delete('owner', MAX), false)
+  assert.deepEqual(await listOf(after, 'owner'), kept.slice(0, -1))
+})
+
+test('asks the connection for a write-ahead log that is synced at every commit', { skip }, (t) => {
+  const handle = open(t, newPath(t))
+  sqliteStore(handle)
+  const ask = (pragma: string): unknown => Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]
+  assert.equal(ask('journal_mode'), 'wal')
+  assert.equal(ask('synchronous'), 2)
+  assert.equal(ask('fullfsync'), 1)
+})
+
+test('commits what arrives in one turn of the event loop together', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  await store.create('owner', plant(0n))
+  const before = countCommits(path)
+  const results = [1n, 2n, 3n, 2n].map((id) => store.create('owner', plant(id)))
+  const deleted = Promise.resolve().then(() => store.delete('owner', 1n))
+  assert.deepEqual(await Promise.all([...results, deleted]), [true, true, true, false, true])
+  assert.equal(countCommits(path) - before, 1)
+})
+
+test('commits one by one where a group may hold one operation', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path, { maxGroup: 1 })
+  t.after(() => store.close())
+  await store.create('owner', plant(0n))
+  const before = countCommits(path)
+  await Promise.all([1n, 2n, 3n].map(async (id) => store.create('owner', plant(id))))
+  assert.equal(countCommits(path) - before, 3)
+})
+
+test('settles once the operation is committed, and not before', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  const elsewhere = sqliteStore(open(t, path))
+  const created = store.create('owner', plant(1n))
+  assert.deepEqual(await idsOf(elsewhere, 'owner'), [])
+  assert.equal(await created, true)
+  assert.deepEqual(await idsOf(elsewhere, 'owner'), [1n])
+})
+
+test('rejects the operation of a group that failed, and carries out the others', { skip }, async (t) => {
+  const store = sqliteStore(newPath(t))
+  t.after(() => store.close())
+  const broken = { id: 2n, name: {} as string }
+  const outcomes = await Promise.allSettled([
+    store.create('owner', plant(1n)),
+    store.create('owner', broken),
+    store.create('owner', plant(3n)),
+    store.create('owner', plant(3n)),
+  ])
+  assert.deepEqual(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : outcome.status)),
+    [true, 'rejected', true, false],
+  )
+  assert.deepEqual(await idsOf(store, 'owner'), [1n, 3n])
+})
+
+test('while another process has the lock', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path, { busyTimeoutMs: 50 })
+  const patient = sqliteStore(open(t, path))
+  t.after(() => store.close())
+  await store.create('owner', plant(1n))
+  const letGo = await lockElsewhere(t, path)
+  const waiting = patient.create('owner', plant(2n))
+
+  await t.test('writes are refused after the time-out, as worth trying again', async () => {
+    const outcomes = await Promise.allSettled([store.create('owner', plant(3n)), store.delete('owner', 1n)])
+    for (const outcome of outcomes) {
+      assert.ok(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailableError)
+      assert.equal(outcome.reason.message, `SQLite database ${path}: database is locked`)
+      assert.ok(outcome.reason.cause instanceof Error)
+    }
+  })
+  await t.test('the store does not open, and says why', () => {
+    assert.throws(() => sqliteStore(path, { busyTimeoutMs: 20 }), {
+      name: 'StoreUnavailableError',
+      message: `SQLite database ${path}: database is locked`,
+    })
+  })
+  await t.test('plants are listed', async () => {
+    assert.deepEqual(await idsOf(store, 'owner'), [1n])
+    await store.ping()
+  })
+  await t.test('a write with time waits, and everything works again afterwards', async () => {
+    await letGo()
+    assert.equal(await waiting, true)
+    assert.equal(await store.create('owner', plant(3n)), true)
+    assert.equal(await store.delete('owner', 1n), true)
+    assert.deepEqual(await idsOf(store, 'owner'), [2n, 3n])
+  })
+})
+
+test('a full disk takes no plant, keeps those that it has and lets them be deleted', { skip }, async (t) => {
+  const handle = open(t, newPath(t))
+  const store = sqliteStore(handle)
+  handle.exec('PRAGMA max_page_count = 20')
+  const acknowledged: bigint[] = []
+  const large = 'x'.repeat(1500)
+  let refused = 0
+  for (let id = 0n; refused < 8; id += 8n) {
+    const ids = [0n, 1n, 2n, 3n, 4n, 5n, 6n, 7n].map((offset) => id + offset)
+    const outcomes = await Promise.allSettled(ids.map(async (each) => store.create('owner', plant(each, large))))
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') {
+        acknowledged.push(id + BigInt(index))
+      } else {
+        assert.ok(outcome.reason instanceof StoreUnavailableError)
+        assert.match(outcome.reason.message, /plants\.db: database or disk is full$/)
+        refused++
+      }
+    }
+  }
+  assert.ok(acknowledged.length > 8)
+  assert.deepEqual(await idsOf(store, 'owner'), acknowledged)
+
+  const [create, ...deletes] = await Promise.allSettled([
+    store.create('owner', plant(MAX, large.repeat(10))),
+    ...acknowledged.map(async (id) => store.delete('owner', id)),
+  ])
+  assert.equal(create.status, 'rejected')
+  assert.ok(deletes.every((outcome) => outcome.status === 'fulfilled' && outcome.value))
+  assert.equal(await store.create('owner', plant(MIN, large)), true)
+  assert.deepEqual(await idsOf(store, 'owner'), [MIN])
+})
+
+test('refuses what it cannot keep plants in, names it and leaves it as it was', { skip }, async (t) => {
+  const rows: [string, (path: string) => void, RegExp][] = [
+    ['a file that is no database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), /file is not a database$/],
+    ['a database of something else', (path) => change(path, 'CREATE TABLE t (x)'), /something else than plants/],
+    ['an empty database of something else', (path) => change(path, 'PRAGMA application_id = 1'), /something else/],
+    [
+      'plants of a newer version',
+      (path) => {
+        sqliteStore(open(t, path))
+        change(path, 'PRAGMA user_version = 2')
+      },
+      /its schema has version 2, and this plant-store knows version 1$/,
+    ],
+  ]
+  for (const [name, make, message] of rows) {
+    await t.test(name, (t) => {
+      const path = newPath(t)
+      make(path)
+      const before = readFileSync(path)
+      assert.throws(() => sqliteStore(path), { message })
+      assert.throws(
+        () => sqliteStore(path),
+        (error: Error) => error.message.includes(path),
+      )
+      assert.throws(
+        () => sqliteStore(open(t, path)),
+        (error: Error) => error.message.includes(path),
+      )
+      assert.deepEqual(readFileSync(path), before)
+    })
+  }
+})
+
+test('refuses a directory, and names it', { skip }, (t) => {
+  const path = newPath(t)
+  mkdirSync(path)
+  assert.throws(() => sqliteStore(path), { message: `SQLite database ${path}: unable to open database file` })
+})
+
+test('refuses a file that it may not write to, and names it', { skip }, (t) => {
+  const path = newPath(t)
+  sqliteStore(open(t, path))
+  const before = readFileSync(path)
+  assert.throws(() => sqliteStore(open(t, path, { readOnly: true })), {
+    message: `SQLite database ${path}: attempt to write a readonly database`,
+  })
+  assert.deepEqual(readFileSync(path), before)
+})
+
+test('rejects what a corrupt page stands in the way of, and leaves the file as it was', { skip }, async (t) => {
+  const path = newPath(t)
+  const sound = sqliteStore(path)
+  for (let id = 0n; id < 8n; id++) await sound.create('owner', plant(id, 'x'.repeat(3000)))
+  await sound.close()
+  const corrupt = readFileSync(path).fill(0xff, 4096, 8192)
+  writeFileSync(path, corrupt)
+
+  const store = sqliteStore(path)
+  const message = `SQLite database ${path}: database disk image is malformed`
+  await assert.rejects(async () => listOf(store, 'owner', { limit: 10 }), { name: 'Error', message })
+  await assert.rejects(async () => store.create('owner', plant(9n)), { name: 'Error', message })
+  await assert.rejects(async () => store.ping(), { name: 'Error', message })
+  await store.close()
+  assert.deepEqual(readFileSync(path), corrupt)
+})
+
+test('reads nothing of a plant behind the one with which a page comes to maxBytes', { skip }, async (t) => {
+  const path = newPath(t)
+  const sound = sqliteStore(path)
+  const plants = ['x', 'y', 'z'].map((letter, i) => plant(BigInt(i + 1), letter.repeat(50_000)))
+  for (const each of plants) await sound.create('owner', each)
+  await sound.close()
+  const file = readFileSync(path)
+  // A page of the file that has nothing but a piece of the third plant, behind the number of the page with the next one.
+  const piece = file.indexOf('z'.repeat(4092)) - 4
+  assert.equal(piece % 4096, 0)
+  file.fill(0xff, piece, piece + 4096)
+  writeFileSync(path, file)
+
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  assert.deepEqual(await listOf(store, 'owner', { maxBytes: 50_001 }), plants.slice(0, 2))
+  const message = `SQLite database ${path}: database disk image is malformed`
+  await assert.rejects(async () => listOf(store, 'owner', { maxBytes: 100_001 }), { name: 'Error', message })
+})
+
+test('leaves no read open where a page comes to maxBytes, so that the log can be emptied', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  await Promise.all([1n, 2n, 3n].map(async (id) => store.create('owner', plant(id))))
+  const elsewhere = open(t, path)
+  assert.deepEqual(await listOf(store, 'owner', { maxBytes: 1 }), [plant(1n)])
+  assert.deepEqual(await listOf(store, 'owner', { maxBytes: 1, after: 1n }), [plant(2n)])
+  await store.create('owner', plant(4n))
+  assert.deepEqual(
+    { ...(elsewhere.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()[0] as object) },
+    {
+      busy: 0,
+      log: 0,
+      checkpointed: 0,
+    },
+  )
+})
+
+test('takes a database whose rows come all at once', { skip }, async (t) => {
+  const store = sqliteStore(withoutIterate(open(t, newPath(t))))
+  const plants = [1n, 2n, 3n].map((id) => plant(id))
+  for (const each of plants) assert.equal(await store.create('owner', each), true)
+  assert.deepEqual(await listOf(store, 'owner', { maxBytes: 7 }), plants.slice(0, 1))
+  assert.deepEqual(await listOf(store, 'owner', { after: 1n }), plants.slice(1))
+})
+
+test(
+  'finishes what is under way, then closes the file that it opened, and may be closed twice',
+  { skip },
+  async (t) => {
+    const path = newPath(t)
+    const store = sqliteStore(path)
+    const created = store.create('owner', plant(1n))
+    await Promise.all([store.close(), store.close()])
+    assert.equal(await created, true)
+    await assert.rejects(async () => store.ping(), /^Error: SQLite database .*plants\.db: /)
+    assert.deepEqual(await idsOf(sqliteStore(open(t, path)), 'owner'), [1n])
+  },
+)
+
+test('leaves a database open that it was handed', { skip }, async (t) => {
+  const handle = open(t, newPath(t))
+  const store = sqliteStore(handle)
+  await store.create('owner', plant(1n))
+  await store.close()
+  await store.close()
+  assert.equal(handle.prepare('SELECT * FROM plants').all().length, 1)
+})
+
+test('is backed up by VACUUM INTO while it serves', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  await store.create('owner', plant(1n))
+  const later = store.create('owner', plant(2n))
+  change(path, `VACUUM INTO '${path}.backup'`)
+  assert.equal(await later, true)
+  assert.deepEqual(await idsOf(sqliteStore(open(t, `${path}.backup`)), 'owner'), [1n])
+})
+
+test('takes a database in memory, and says so where it fails', { skip }, async (t) => {
+  const handle = open(t, ':memory:')
+  const store = sqliteStore(handle)
+  assert.equal(await store.create('owner', plant(1n)), true)
+  handle.exec('DROP TABLE plants')
+  await assert.rejects(async () => store.ping(), { message: 'SQLite database :memory:: no such table: plants' })
+})
+
+test('takes a database of better-sqlite3', { skip }, async (t) => {
+  const handle = inTermsOfBetterSqlite3(open(t, newPath(t)))
+  const store = sqliteStore(handle)
+  assert.equal(await store.create('owner', plant(MAX)), true)
+  assert.deepEqual(await listOf(store, 'owner'), [plant(MAX)])
+  handle.exec('PRAGMA max_page_count = 1')
+  await assert.rejects(async () => store.create('owner', plant(1n, 'x'.repeat(9000))), StoreUnavailableError)
+  handle.exec('DROP TABLE plants')
+  await assert.rejects(async () => store.ping(), { name: 'Error', message: /no such table: plants$/ })
+})

@@ -1,0 +1,210 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request, type IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Plant } from '../../src/plants/plant.ts'
+
+/** What {@link runCrashCycles} found. */
+export interface CrashReport {
+  /** Creates and deletes that the service had acknowledged when it was killed. */
+  creates: number
+  deletes: number
+  /** Operations that the kill left without an answer: they may have been carried out or not. */
+  unanswered: number
+  /** Names of plants whose creation was acknowledged, and that are not listed. */
+  readonly lostCreates: string[]
+  /** Names of plants whose deletion was acknowledged, and that are listed. */
+  readonly undoneDeletes: string[]
+  /** Names that are listed and that nobody sent so, or that are listed twice or out of order. */
+  readonly unsent: string[]
+}
+
+interface SentPlant {
+  readonly id: bigint
+  readonly name: string
+  readonly tag: string
+  /** Unsure from when an operation is sent until it is answered, or shows in the list after the restart. */
+  state: 'present' | 'absent' | 'unsure'
+}
+
+/** Every plant that was ever sent, by its name. */
+type Ledger = Map<string, SentPlant>
+
+const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
+const TOKEN = 'crash-token'
+const CONNECTIONS = 16
+
+/**
+ * Kills the standalone service with SIGKILL again and again, on one SQLite file and under load, and compares
+ * what it lists after each restart with what it had acknowledged.
+ * @throws where the service does not start, ends by itself or answers an error
+ */
+export async function runCrashCycles(cycles: number, seed: number): Promise<CrashReport> {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-crash-'))
+  const random = mulberry32(seed)
+  const ledger: Ledger = new Map()
+  const report: CrashReport = {
+    creates: 0,
+    deletes: 0,
+    unanswered: 0,
+    lostCreates: [],
+    undoneDeletes: [],
+    unsent: [],
+  }
+  try {
+    for (let cycle = 0; cycle <= cycles; cycle++) {
+      const service = await startService(join(directory, 'plants.db'))
+      try {
+        compare(await listPlants(service.origin), ledger, report)
+        if (cycle < cycles) await loadUntilKilled(service, ledger, report, random)
+      } finally {
+        service.child.kill('SIGKILL')
+        await service.exited
+      }
+    }
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+  return report
+}
+
+interface Service {
+  readonly child: ChildProcess
+  readonly origin: string
+  readonly exited: Promise<unknown>
+}
+
+async function startService(path: string): Promise<Service> {
+  const loader = process.features.typescript ? [] : ['--import=tsx']
+  const settings = { PORT: '0', PLANT_STORE_URL: `sqlite:${path}`, PLANT_STORE_TOKENS: `owner:${TOKEN}` }
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...loader, SERVER], {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exited = once(child, 'exit')
+  const origin = await new Promise<string>((resolve, reject) => {
+    let printed = ''
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (printed += chunk))
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      printed += chunk
+      const [, found] = /^plant-store listening on (http:.*)$/m.exec(printed) ?? []
+      if (found !== undefined) resolve(found)
+    })
+    child.once('exit', () => reject(new Error(`The service did not start; it printed: ${printed}`)))
+  })
+  return { child, origin, exited }
+}
+
+/** Reports what is not listed as it was acknowledged, and settles what was unsure by the list. */
+function compare(plants: readonly Plant[], ledger: Ledger, report: CrashReport): void {
+  const listed = new Set<string>()
+  let previous = -(2n ** 63n) - 1n
+  for (const { name, tag } of plants) {
+    const sent = ledger.get(name)
+    if (sent !== undefined && sent.tag === tag && sent.id > previous) listed.add(name)
+    else report.unsent.push(name)
+    previous = sent?.id ?? previous
+  }
+  for (const plant of ledger.values()) {
+    const isListed = listed.has(plant.name)
+    if (plant.state === 'unsure') report.unanswered++
+    if (plant.state === 'present' && !isListed) report.lostCreates.push(plant.name)
+    if (plant.state === 'absent' && isListed) report.undoneDeletes.push(plant.name)
+    plant.state = isListed ? 'present' : 'absent'
+  }
+}
+
+/** Creates and deletes plants over several connections, and kills the service somewhere in between. */
+async function loadUntilKilled(
+  { child, origin }: Service,
+  ledger: Ledger,
+  report: CrashReport,
+  random: () => number,
+): Promise<void> {
+  const deletable = [...ledger.values()].filter(({ state }) => state === 'present')
+  let answersLeft = 1 + Math.floor(random() * 200)
+  let killed = false
+
+  async function kill(): Promise<void> {
+    // Off the beat of the answers: at any point of the work on the groups after the last one.
+    await sleep(random() * 5)
+    killed = true
+    child.kill('SIGKILL')
+  }
+
+  async function send(agent: Agent, method: string, path: string, body = ''): Promise<void> {
+    const { status, content } = await ask(agent, `${origin}${path}`, method, body)
+    if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${content}`)
+    if (--answersLeft === 0) void kill()
+  }
+
+  async function work(): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    try {
+      for (;;) {
+        const [doomed] = random() < 0.4 ? deletable.splice(Math.floor(random() * deletable.length), 1) : []
+        if (doomed === undefined) {
+          const plant = newPlant(ledger.size, random)
+          ledger.set(plant.name, plant)
+          await send(agent, 'POST', '/plants', `{"id":${plant.id},"name":"${plant.name}","tag":"${plant.tag}"}`)
+          plant.state = 'present'
+          report.creates++
+          deletable.push(plant)
+        } else {
+          doomed.state = 'unsure'
+          await send(agent, 'DELETE', `/plants/${doomed.id}`)
+          doomed.state = 'absent'
+          report.deletes++
+        }
+      }
+    } catch (error) {
+      if (!killed) throw error
+    } finally {
+      agent.destroy()
+    }
+  }
+
+  await Promise.all(Array.from({ length: CONNECTIONS }, work))
+}
+
+/** Ids all over int64, each once, and rows from a few bytes to several pages. */
+function newPlant(serial: number, random: () => number): SentPlant {
+  const id = BigInt.asIntN(64, BigInt(serial) * 0x9e3779b97f4a7c15n)
+  const length = random() < 0.02 ? 20_000 : Math.floor(random() * 500)
+  return { id, name: `plant ${serial}`, tag: 'x'.repeat(length), state: 'unsure' }
+}
+
+async function listPlants(origin: string): Promise<Plant[]> {
+  const { status, content } = await ask(new Agent(), `${origin}/plants`, 'GET', '')
+  if (status !== 200) throw new Error(`The list was answered ${status}: ${content}`)
+  return JSON.parse(content) as Plant[]
+}
+
+async function ask(
+  agent: Agent,
+  url: string,
+  method: string,
+  body: string,
+): Promise<{ status: number; content: string }> {
+  const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
+  const req = request(url, { agent, method, headers }).end(body)
+  const [res] = (await once(req, 'response')) as [IncomingMessage]
+  return { status: res.statusCode ?? 0, content: await text(res) }
+}
+
+/** Numbers from 0 to 1, the same for the same seed: Tommy Ettinger's mulberry32. */
+function mulberry32(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

@@ -1,0 +1,112 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { RawConnection } from './raw-connection.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+/** The token of the owner ada, where a test asks for no others. */
+export const TOKEN = 'YWRh'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The lines that a stream has brought so far. */
+class Lines {
+  readonly all: string[] = []
+  readonly #news = new EventEmitter()
+
+  constructor(stream: Readable) {
+    createInterface(stream)
+      .on('line', (line) => {
+        this.all.push(line)
+        this.#news.emit('news')
+      })
+      .on('close', () => this.#news.emit('news', true))
+  }
+
+  /** Settles with the first line that matches, come or to come; undefined where there is none. */
+  async find(matches: (line: string) => boolean): Promise<string | undefined> {
+    for (;;) {
+      const found = this.all.find(matches)
+      if (found !== undefined) return found
+      const [isEnd] = (await once(this.#news, 'news')) as [boolean?]
+      if (isEnd) return undefined
+    }
+  }
+}
+
+/** The standalone program as a process of its own. */
+export class Program {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>
+  readonly stdout: Lines
+  readonly stderr: Lines
+  /** Settles with the exit status, or the signal, once the process has ended and all its output is here. */
+  readonly ended: Promise<number | NodeJS.Signals>
+  url = ''
+
+  /**
+   * With an environment that holds nothing of the test's own.
+   * @param maxFiles how many files it may have open, where that is to be few
+   */
+  constructor(
+    environment: Environment,
+    args: readonly string[] = [],
+    nodeArgs: readonly string[] = [],
+    maxFiles?: number,
+  ) {
+    const { PATH = '', NODE_V8_COVERAGE = '' } = process.env
+    const node = [process.execPath, ...process.execArgv, ...nodeArgs, 'src/server.ts', ...args]
+    const limited = ['sh', '-c', 'ulimit -n "$0" && exec "$@"', String(maxFiles), ...node]
+    const [command, ...rest] = maxFiles === undefined ? node : limited
+    this.child = spawn(command!, rest, {
+      cwd: ROOT,
+      env: { PATH, NODE_V8_COVERAGE, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.stdout = new Lines(this.child.stdout)
+    this.stderr = new Lines(this.child.stderr)
+    this.ended = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
+  }
+
+  /** Ends the program where it has not ended yet, whatever it has still to do. */
+  async end(): Promise<void> {
+    // The second signal cuts what is left, and lets the process write down what a coverage report needs.
+    this.child.kill('SIGTERM')
+    this.child.kill('SIGINT')
+    await this.ended
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port)
+  }
+
+  /** Settles with the first event of that name that the program logs. */
+  async logged(event: string): Promise<Readonly<Record<string, unknown>>> {
+    const line = await this.stderr.find((line) => line.includes(`"event":"${event}"`))
+    if (line === undefined) throw new Error(`The program did not log ${event}: ${this.stderr.all.join('\n')}`)
+    return JSON.parse(line) as Record<string, unknown>
+  }
+
+  /** Sends a request with the token of ada. */
+  fetch(path: string, init: { method?: string; body?: string } = {}): Promise<Response> {
+    const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
+    return fetch(this.url + path, { ...init, headers })
+  }
+
+  connect(): Promise<RawConnection> {
+    return RawConnection.open(this.port)
+  }
+}
+
+/** Starts the program on a free port and waits until it serves. It ends with the test. */
+export async function startProgram(t: TestContext, environment: Environment = {}, maxFiles?: number): Promise<Program> {
+  const program = new Program({ PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, ...environment }, [], [], maxFiles)
+  t.after(() => program.end())
+  const line = await program.stdout.find((line) => line.startsWith('plant-store listening on '))
+  if (line === undefined) throw new Error(`The program did not start: ${program.stderr.all.join('\n')}`)
+  program.url = line.slice('plant-store listening on '.length)
+  return program
+}
