@@ -1,35 +1,37 @@
-/** What a call answers that may answer at once. */
-export type MaybePromise<T> = T | PromiseLike<T>
+/** A result that is there at once, or a promise of it. */
+export type MaybePromise<T> = T | Promise<T>
 
 /**
- * Gives a call at most so many milliseconds; what it says later is ignored. One that answers at once passes through
- * without a promise or a timer.
- * @throws what `createError` makes where the time is over
+ * Gives a call at most so many milliseconds; what it says later is ignored. A result that is there at once passes
+ * through without a promise or a timer.
+ * @param result what a host's code returned: any thenable counts as a promise
+ * @throws what `createError` makes if the time is over
  */
-export function withDeadline<T>(result: MaybePromise<T>, ms: number, createError: () => Error): T | Promise<T> {
+export function withDeadline<T>(
+  result: MaybePromise<T> | PromiseLike<T>,
+  ms: number,
+  createError: () => Error,
+): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
   // `Promise.race` and `finally` would make five promises more for each call of a store.
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(createError()), ms)
-    const inTime =
-      <V>(settle: (value: V) => void) =>
-      (value: V): void => {
+    function inTime<V>(settle: (value: V) => void): (value: V) => void {
+      return (value) => {
         clearTimeout(timer)
         settle(value)
       }
-    // Adopted first: what a thenable answers may be another that never settles.
+    }
+    // Adopted first: a thenable may settle with another one that never does.
     Promise.resolve(result).then(inTime(resolve), inTime(reject))
   })
 }
 
-/**
- * Goes on with a result, at once where it is there already: six promises a request are 1.2 µs, a tenth of what the
- * request costs.
- */
-export function andThen<T, U>(result: T | Promise<T>, goOn: (value: T) => U | Promise<U>): U | Promise<U> {
+/** Goes on with a result: at once if it is there, as promises are a tenth of what a request costs. */
+export function andThen<T, U>(result: MaybePromise<T>, goOn: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return result instanceof Promise ? result.then(goOn) : goOn(result)
 }
 
-function isPromiseLike<T>(value: MaybePromise<T>): value is PromiseLike<T> {
+function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function'
 }

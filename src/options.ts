@@ -62,7 +62,7 @@ export interface ResponseEvent {
 }
 
 /** The options with every default in place. */
-export interface Settings {
+export interface ResolvedOptions {
   readonly store: Store
   readonly authenticate: Authenticate
   readonly basePath: string
@@ -81,7 +81,7 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1
  * Checks the options once, so that no request meets a wrong one.
  * @throws TypeError that names the option and quotes what it got
  */
-export function resolveOptions(options: PlantStoreOptions): Settings {
+export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, storeTimeoutMs, ...rest } = options
   const { validate, onError, onResponse, ...unknown } = rest

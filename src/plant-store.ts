@@ -11,7 +11,7 @@ import { parseInt64 } from './plants/int64.ts'
 import { readJson } from './http/json/reader.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
-import { errorAnswer, respond, type Answer } from './http/respond.ts'
+import { errorResponse, respond, type HttpResponse } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { inTurn } from './http/turn.ts'
 import { listPlants } from './plants/listing.ts'
@@ -21,7 +21,7 @@ import { StoreUnavailableError } from './plants/store.ts'
 
 const NO_FIELDS: readonly string[] = []
 
-const DELETED: Answer = { status: 204, headers: NO_FIELDS, body: undefined }
+const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined }
 
 const ALLOW = { '/plants': 'GET, HEAD, POST, OPTIONS', '/plants/{id}': 'DELETE, OPTIONS' }
 
@@ -63,7 +63,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   async function serve(request: IncomingMessage, response: ServerResponse, resource?: Resource): Promise<void> {
     const startedAt = onResponse === undefined ? 0 : performance.now()
     let owner: string | undefined
-    let answer: Answer | undefined
+    let answer: HttpResponse | undefined
     let error: number | undefined
     let bytes: number
     try {
@@ -86,7 +86,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
         tell(() => onError(thrown, request))
       }
       error = failure.error
-      answer = errorAnswer(failure)
+      answer = errorResponse(failure)
       bytes = await respond(request, response, answer)
     }
     if (onResponse !== undefined) {
@@ -113,7 +113,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     resource: Resource,
     request: IncomingMessage,
     fields: HeaderFields,
-  ): Answer | Promise<Answer | undefined> {
+  ): HttpResponse | Promise<HttpResponse | undefined> {
     if (resource.id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
     const { method } = request
     if (resource.path === '/plants') {
@@ -125,7 +125,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     throw new HttpError('methodNotAllowed', undefined, { headers: ['Allow', ALLOW[resource.path]] })
   }
 
-  function list(owner: string, query: string): Answer | Promise<Answer> {
+  function list(owner: string, query: string): HttpResponse | Promise<HttpResponse> {
     const { limit, after } = parseListQuery(query)
     const cap = Math.min(limit, maxLimit)
     return andThen(
@@ -137,7 +137,11 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     )
   }
 
-  async function create(owner: string, request: IncomingMessage, fields: HeaderFields): Promise<Answer | undefined> {
+  async function create(
+    owner: string,
+    request: IncomingMessage,
+    fields: HeaderFields,
+  ): Promise<HttpResponse | undefined> {
     checkContent(fields.contentType, fields.contentEncoding)
     const body = takeParsedBody(request, maxBodyBytes) ?? (await readBody(request, fields.contentLength, maxBodyBytes))
     if (body === undefined) return undefined
@@ -149,7 +153,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     })
   }
 
-  function remove(owner: string, text: string): Answer | Promise<Answer> {
+  function remove(owner: string, text: string): HttpResponse | Promise<HttpResponse> {
     const id = parseInt64(text)
     if (id === undefined) throw new HttpError('badId')
     return andThen(store.delete(owner, id), (isDeleted) => {

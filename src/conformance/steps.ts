@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { NewPlant } from '../plants/plant.ts'
-import { MAX_PAGE, type Page, type Store } from '../plants/store.ts'
+import { MAX_PAGE, type PageRequest, type Store } from '../plants/store.ts'
 
 /** More than the plants of any test. */
 export const MANY_BYTES: number = 2 ** 30
@@ -9,7 +9,7 @@ export async function assertList(
   store: Store,
   owner: string,
   expected: readonly NewPlant[],
-  { limit = MAX_PAGE, maxBytes = MANY_BYTES, after }: Partial<Page> = {},
+  { limit = MAX_PAGE, maxBytes = MANY_BYTES, after }: Partial<PageRequest> = {},
   message?: string,
 ): Promise<void> {
   const plants = await store.list(owner, { limit, maxBytes, after })
@@ -22,7 +22,7 @@ export async function assertPages(
   store: Store,
   owner: string,
   expected: readonly NewPlant[],
-  page: Pick<Page, 'limit' | 'maxBytes'>,
+  page: Pick<PageRequest, 'limit' | 'maxBytes'>,
 ): Promise<void> {
   for (let left = expected, after: bigint | undefined; left.length > 0;) {
     const plants = await store.list(owner, { ...page, after })

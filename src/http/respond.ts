@@ -6,7 +6,7 @@ import type { HttpError } from './errors.ts'
 import { reset } from './reset.ts'
 
 /** What a request is answered. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number
   /** Name, value, name, value… */
   readonly headers: readonly string[]
@@ -21,30 +21,39 @@ const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
 /** An answer whose body is the JSON text of a value. */
-export function jsonAnswer(
+export function jsonResponse(
   status: number,
   headers: readonly string[],
   value: object,
-): Answer & { readonly body: string } {
+): HttpResponse & { readonly body: string } {
   return { status, headers, body: encodeUtf8(JSON.stringify(value)) }
 }
 
 /** What an error of the service is answered. */
-export function errorAnswer({ status, headers, error, message }: HttpError): Answer & { readonly body: string } {
-  return jsonAnswer(status, headers, { error, message })
+export function errorResponse({
+  status,
+  headers,
+  error,
+  message,
+}: HttpError): HttpResponse & { readonly body: string } {
+  return jsonResponse(status, headers, { error, message })
 }
 
 /**
  * Sends an answer. Does nothing where the host has answered already or the client has gone.
  * @returns the bytes of the body that were sent, once all are handed over or the client has gone
  */
-export function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): number | Promise<number> {
+export function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: HttpResponse,
+): number | Promise<number> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
   // Node announces a request before it has parsed the body that came in the same packet. Such a body is not awaited.
   return setImmediate().then(() => send(request, response, answer))
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: Answer): number | Promise<number> {
+function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): number | Promise<number> {
   if (response.headersSent || isClosed(response)) return 0
   // A stream that its client resets without an error is kept by some versions of Node, with all that it has to send.
   const stream = streamOf(response)

@@ -1,12 +1,12 @@
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { HttpError } from '../http/errors.ts'
 import type { NewPlant } from './plant.ts'
-import type { Page, Store } from './store.ts'
+import type { PageRequest, Store } from './store.ts'
 
 /** A store whose answers can be relied on. */
 export interface CheckedStore {
   create(owner: string, plant: NewPlant): boolean | Promise<boolean>
-  list(owner: string, page: Page): readonly NewPlant[] | Promise<readonly NewPlant[]>
+  list(owner: string, page: PageRequest): readonly NewPlant[] | Promise<readonly NewPlant[]>
   delete(owner: string, id: bigint): boolean | Promise<boolean>
 }
 
@@ -32,7 +32,7 @@ function requireBoolean(answer: unknown): boolean {
 }
 
 /** A page that does not lead on from its cursor would be read for ever. */
-function requirePage(answer: unknown, { limit, after }: Page): readonly NewPlant[] {
+function requirePage(answer: unknown, { limit, after }: PageRequest): readonly NewPlant[] {
   if (Array.isArray(answer) && answer.length <= limit) {
     const plants = answer as NewPlant[]
     const last = plants.at(-1)

@@ -1,10 +1,10 @@
 import { andThen } from '../maybe-promise.ts'
 import type { ListQuery } from '../http/list-query.ts'
 import { encodePlant, type NewPlant } from './plant.ts'
-import { MAX_PAGE, MAX_PAGE_BYTES, type Page } from './store.ts'
+import { MAX_PAGE, MAX_PAGE_BYTES, type PageRequest } from './store.ts'
 
 /** Reads one page of an owner's plants. */
-export type ReadPage = (page: Page) => Plants | Promise<Plants>
+export type ReadPage = (page: PageRequest) => Plants | Promise<Plants>
 
 type Plants = readonly NewPlant[]
 

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from './plant.ts'
 
 /**
@@ -14,7 +15,7 @@ export interface Store {
    * Keeps a plant. Settles once it is durable.
    * @returns false where the owner has a plant with this id already, which then stays as it was
    */
-  create(owner: string, plant: NewPlant): boolean | Promise<boolean>
+  create(owner: string, plant: NewPlant): MaybePromise<boolean>
 
   /**
    * Plants of the owner with an id greater than `after`, ascending by id, at most `limit`. May stop earlier once their
@@ -22,23 +23,26 @@ export interface Store {
    *
    * A page that is shorter than `limit`, and whose JSON text is shorter than `maxBytes`, is taken for the last one.
    */
-  list(owner: string, page: Page): readonly NewPlant[] | Promise<readonly NewPlant[]>
+  list(owner: string, request: PageRequest): MaybePromise<Page>
 
   /**
    * Forgets a plant. Settles once that is durable.
    * @returns false where the owner has no plant with this id
    */
-  delete(owner: string, id: bigint): boolean | Promise<boolean>
+  delete(owner: string, id: bigint): MaybePromise<boolean>
 
   /** Settles where the store can serve, rejects where it cannot serve now. */
-  ping?(): void | Promise<void>
+  ping?(): MaybePromise<void>
 
   /** Releases what the store itself opened. Safe to call twice. */
-  close?(): void | Promise<void>
+  close?(): MaybePromise<void>
 }
 
+/** Plants of one owner, ascending by id. */
+export type Page = readonly NewPlant[]
+
 /** Which plants of an owner {@link Store.list} is asked for. */
-export interface Page {
+export interface PageRequest {
   /** At most this many plants: 1 to {@link MAX_PAGE}. */
   readonly limit: number
   /**

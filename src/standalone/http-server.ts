@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
-import { errorAnswer, respond } from '../http/respond.ts'
+import { errorResponse, respond } from '../http/respond.ts'
 import { inTurn, isHeldBack } from '../http/turn.ts'
 import type { Settings } from './settings.ts'
 import { closeServer } from './drain.ts'
@@ -151,7 +151,7 @@ function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessag
 
 function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
   response.setHeader('Connection', 'close')
-  void respond(request, response, errorAnswer(error))
+  void respond(request, response, errorResponse(error))
 }
 
 /** Refuses what follows a request, once that is answered, and unless its response closes the connection. */

@@ -2,13 +2,13 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import { withDeadline } from '../maybe-promise.ts'
 import { HttpError } from '../http/errors.ts'
 import { readHeaderFields } from '../http/header-fields.ts'
-import { errorAnswer, jsonAnswer, respond, type Answer } from '../http/respond.ts'
+import { errorResponse, jsonResponse, respond, type HttpResponse } from '../http/respond.ts'
 import { readSegments } from '../http/route.ts'
 import { openapi } from '../openapi/openapi.ts'
 import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { describeError, log } from './log.ts'
 
-type Page = () => Answer | Promise<Answer>
+type Page = () => HttpResponse | Promise<HttpResponse>
 
 interface PageOptions {
   readonly store: Store
@@ -26,15 +26,15 @@ const ALLOW = 'GET, HEAD, OPTIONS'
 export function createPages(options: PageOptions, notFound: RequestListener): RequestListener {
   const isReady = shareCalls(() => askStore(options))
 
-  async function readiness(): Promise<Answer> {
+  async function readiness(): Promise<HttpResponse> {
     if (options.isDraining()) return unavailable('The service is shutting down.')
-    return (await isReady()) ? jsonAnswer(200, [], { status: 'ready' }) : unavailable()
+    return (await isReady()) ? jsonResponse(200, [], { status: 'ready' }) : unavailable()
   }
 
   const pages = new Map<string | undefined, Page>([
-    ['livez', () => jsonAnswer(200, [], { status: 'live' })],
+    ['livez', () => jsonResponse(200, [], { status: 'live' })],
     ['readyz', readiness],
-    ['openapi.json', () => jsonAnswer(200, [], openapi)],
+    ['openapi.json', () => jsonResponse(200, [], openapi)],
   ])
 
   return function answerPage(request, response) {
@@ -45,7 +45,7 @@ export function createPages(options: PageOptions, notFound: RequestListener): Re
   }
 }
 
-async function callPage(page: Page, { rawHeaders, method }: IncomingMessage): Promise<Answer> {
+async function callPage(page: Page, { rawHeaders, method }: IncomingMessage): Promise<HttpResponse> {
   try {
     readHeaderFields(rawHeaders)
     switch (method) {
@@ -59,7 +59,7 @@ async function callPage(page: Page, { rawHeaders, method }: IncomingMessage): Pr
     }
   } catch (error) {
     // No page throws anything else.
-    return errorAnswer(error as HttpError)
+    return errorResponse(error as HttpError)
   }
 }
 
@@ -81,6 +81,6 @@ function shareCalls<T>(call: () => Promise<T>): () => Promise<T> {
   return () => (pending ??= call().finally(() => (pending = undefined)))
 }
 
-function unavailable(message?: string): Answer {
-  return errorAnswer(new HttpError('storeUnavailable', message))
+function unavailable(message?: string): HttpResponse {
+  return errorResponse(new HttpError('storeUnavailable', message))
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
-import { errorAnswer } from '../http/respond.ts'
+import { errorResponse } from '../http/respond.ts'
 
 /** How long a client may go on sending after it was refused, so that it sees the answer before a reset. */
 const LINGER_MS = 1000
@@ -21,7 +21,7 @@ export function toHttpError(error: Error): HttpError {
 /** Answers on a bare connection and closes it, where the client is still there. */
 export function refuse(socket: Duplex, error: HttpError): void {
   if (!socket.writable) return
-  const { body } = errorAnswer(error)
+  const { body } = errorResponse(error)
   const head = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     'Content-Type: application/json',

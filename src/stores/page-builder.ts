@@ -1,5 +1,5 @@
 import { countTextBytes, EncodedPlant } from '../plants/plant.ts'
-import type { Page } from '../plants/store.ts'
+import type { PageRequest } from '../plants/store.ts'
 
 /** Collects the plants of a page, until they are as many as were asked for or their names and tags come to `maxBytes`. */
 export class PageBuilder {
@@ -11,7 +11,7 @@ export class PageBuilder {
   /** How many plants were counted, from the first on. */
   #counted = 0
 
-  constructor({ limit, maxBytes }: Page) {
+  constructor({ limit, maxBytes }: PageRequest) {
     this.#limit = limit
     this.#maxBytes = maxBytes
   }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import type { Page, Store } from '../../src/plants/store.ts'
+import type { PageRequest, Store } from '../../src/plants/store.ts'
 
 /** The simplest store that keeps the contract, for others to break. */
 export class SortingStore implements Store {
@@ -17,7 +17,7 @@ export class SortingStore implements Store {
     return true
   }
 
-  list(owner: string, { limit, after }: Page): readonly NewPlant[] {
+  list(owner: string, { limit, after }: PageRequest): readonly NewPlant[] {
     return [...this.plants.values()]
       .filter((plant) => plant.owner === owner && (after === undefined || plant.id > after))
       .sort((a, b) => (a.id < b.id ? -1 : 1))
@@ -52,9 +52,11 @@ function keepingText(change: (text: string) => string): new () => Store {
 }
 
 /** Changes what is listed. */
-function listing(change: (list: (page: Page) => readonly NewPlant[], page: Page) => unknown): new () => Store {
+function listing(
+  change: (list: (page: PageRequest) => readonly NewPlant[], page: PageRequest) => unknown,
+): new () => Store {
   return class extends SortingStore {
-    override list(owner: string, page: Page): readonly NewPlant[] {
+    override list(owner: string, page: PageRequest): readonly NewPlant[] {
       return change((inner) => super.list(owner, inner), page) as readonly NewPlant[]
     }
   }
@@ -164,7 +166,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     Store: class extends SortingStore {
       #listed = 0
 
-      override list(owner: string, { limit, after }: Page): readonly NewPlant[] {
+      override list(owner: string, { limit, after }: PageRequest): readonly NewPlant[] {
         this.#listed = after === undefined || after < 0n ? 0 : this.#listed
         const page = super
           .list(owner, { limit: Infinity, maxBytes: Infinity })
@@ -178,7 +180,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
   {
     breaks: "lists everyone's plants",
     Store: class extends SortingStore {
-      override list(_owner: string, { limit }: Page): readonly NewPlant[] {
+      override list(_owner: string, { limit }: PageRequest): readonly NewPlant[] {
         return [...this.plants.values()].slice(0, limit)
       }
     },
@@ -309,7 +311,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     Store: class extends SortingStore {
       #operations = 0
 
-      override list(owner: string, page: Page): readonly NewPlant[] {
+      override list(owner: string, page: PageRequest): readonly NewPlant[] {
         if (++this.#operations > 500) this.plants.clear()
         return super.list(owner, page)
       }

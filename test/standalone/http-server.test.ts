@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
-import { createPlantStore, memoryStore, type NewPlant, type Page, type Store } from '../../src/index.ts'
+import { createPlantStore, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createHttpServer, type HttpServer } from '../../src/standalone/http-server.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -41,7 +41,7 @@ class GatedStore extends EventEmitter implements Store {
   readonly create = this.#plants.create.bind(this.#plants)
   readonly delete = this.#plants.delete.bind(this.#plants)
 
-  async list(owner: string, page: Page): Promise<readonly NewPlant[]> {
+  async list(owner: string, page: PageRequest): Promise<readonly NewPlant[]> {
     this.emit('asked')
     await once(this, 'go')
     return this.#plants.list(owner, page)

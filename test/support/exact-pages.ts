@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { test as registerTest } from 'node:test'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import type { Page, Store } from '../../src/plants/store.ts'
+import type { PageRequest, Store } from '../../src/plants/store.ts'
 import { AWKWARD_TEXTS } from '../../src/conformance/awkward-values.ts'
 
 /** Texts of many lengths, large ones among small ones, in characters of which JSON makes something else. */
@@ -44,7 +44,7 @@ export function exactPages(test: typeof registerTest, create: () => Store | Prom
 }
 
 /** Reads from the first plant on, and from after many others. */
-async function assertPages(store: Store, page: Page): Promise<void> {
+async function assertPages(store: Store, page: PageRequest): Promise<void> {
   for (let start = 0; start <= PLANTS.length; start += 11) {
     const after = PLANTS[start - 1]?.id
     const expected = exactPage(PLANTS.slice(start), page)
@@ -57,7 +57,7 @@ async function assertPages(store: Store, page: Page): Promise<void> {
   }
 }
 
-function exactPage(plants: readonly NewPlant[], { limit, maxBytes }: Page): readonly NewPlant[] {
+function exactPage(plants: readonly NewPlant[], { limit, maxBytes }: PageRequest): readonly NewPlant[] {
   let bytes = 0
   const end = plants.findIndex(({ name, tag = '' }) => (bytes += Buffer.byteLength(name + tag)) >= maxBytes)
   return plants.slice(0, end === -1 ? limit : Math.min(limit, end + 1))

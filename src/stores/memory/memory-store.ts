@@ -1,5 +1,5 @@
 import { encodePlant, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
-import type { Page, Store } from '../../plants/store.ts'
+import type { PageRequest, Store } from '../../plants/store.ts'
 import { PlantTree } from './plant-tree.ts'
 
 /**
@@ -25,8 +25,8 @@ export function memoryStore(): Store {
       return plants.add(plant.id, text)
     },
 
-    list(owner: string, page: Page): readonly EncodedPlant[] {
-      return owners.get(owner)?.list(page) ?? []
+    list(owner: string, request: PageRequest): readonly EncodedPlant[] {
+      return owners.get(owner)?.list(request) ?? []
     },
 
     delete(owner: string, id: bigint): boolean {

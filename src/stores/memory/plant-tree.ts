@@ -1,5 +1,5 @@
 import type { EncodedPlant } from '../../plants/plant.ts'
-import type { Page } from '../../plants/store.ts'
+import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 
 /**
@@ -40,9 +40,9 @@ export class PlantTree {
     return true
   }
 
-  list(page: Page): EncodedPlant[] {
-    const builder = new PageBuilder(page)
-    this.#root.collect(builder, page.after)
+  list(request: PageRequest): EncodedPlant[] {
+    const builder = new PageBuilder(request)
+    this.#root.collect(builder, request.after)
     return builder.plants
   }
 }

@@ -1,5 +1,5 @@
 import { encodePlant, type NewPlant } from '../../plants/plant.ts'
-import type { Page } from '../../plants/store.ts'
+import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 import { LARGE_BYTES, LIST_AFTER, LIST_FIRST, LIST_LARGE_AFTER, LIST_LARGE_FIRST } from './statements.ts'
 import type { Statement } from './statements.ts'
@@ -14,22 +14,22 @@ type Send = (statement: Statement, values: unknown[]) => Promise<{ readonly rows
  * Reads pages. Most are of small plants and take a statement that counts no bytes. If a plant is large, another one has
  * the server cut the page, so that nothing is sent of the plants behind it.
  */
-export function createPageReader(send: Send): (owner: string, page: Page) => Promise<readonly NewPlant[]> {
+export function createPageReader(send: Send): (owner: string, request: PageRequest) => Promise<readonly NewPlant[]> {
   // After a page with large plants there mostly comes another.
   let isLarge = false
 
-  return async (owner, page) => {
-    const { limit, maxBytes, after } = page
+  return async (owner, request) => {
+    const { limit, maxBytes, after } = request
     const cursor = after === undefined ? [] : [String(after)]
     let builder: PageBuilder | undefined
     if (!isLarge) {
       const { rows } = await send(after === undefined ? LIST_FIRST : LIST_AFTER, [owner, limit, ...cursor])
-      builder = buildPage(page, rows as readonly PlantRow[])
+      builder = buildPage(request, rows as readonly PlantRow[])
     }
     if (builder === undefined) {
       const statement = after === undefined ? LIST_LARGE_FIRST : LIST_LARGE_AFTER
       const { rows } = await send(statement, [owner, limit, maxBytes, ...cursor])
-      builder = buildPage(page, rows as readonly PlantRow[])!
+      builder = buildPage(request, rows as readonly PlantRow[])!
     }
     isLarge = builder.isHeavy || builder.plants.some(({ json }) => json.length >= LARGE_BYTES)
     return builder.plants
@@ -37,8 +37,8 @@ export function createPageReader(send: Send): (owner: string, page: Page) => Pro
 }
 
 /** @returns undefined if a plant of the page was held back */
-function buildPage(page: Page, rows: readonly PlantRow[]): PageBuilder | undefined {
-  const builder = new PageBuilder(page)
+function buildPage(request: PageRequest, rows: readonly PlantRow[]): PageBuilder | undefined {
+  const builder = new PageBuilder(request)
   for (const [text, name, tag] of rows) {
     if (name === null) return undefined
     const id = BigInt(text)

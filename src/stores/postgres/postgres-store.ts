@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withDeadline } from '../../maybe-promise.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
-import type { Page, Store } from '../../plants/store.ts'
+import type { PageRequest, Store } from '../../plants/store.ts'
 import { Batcher } from '../batcher.ts'
 import type { Run } from '../batcher.ts'
 import { isConflict, isNameTaken, isRefusedValue, isTransient } from './failure.ts'
@@ -63,7 +63,7 @@ export interface PostgresStoreOptions {
 /** A store of plants in Postgres. */
 export interface PostgresStore extends Store {
   create(owner: string, plant: NewPlant): Promise<boolean>
-  list(owner: string, page: Page): Promise<readonly NewPlant[]>
+  list(owner: string, request: PageRequest): Promise<readonly NewPlant[]>
   delete(owner: string, id: bigint): Promise<boolean>
   ping(): Promise<void>
   /** Makes the table of {@link schema} where there is none; any number of processes may do so at once. */
@@ -160,8 +160,10 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       return creates.add({ owner, id: plant.id, plant, expiry: performance.now() + timeoutMs })
     },
 
-    list(owner, page) {
-      return lists.read(`${page.limit} ${page.maxBytes} ${page.after} ${owner}`, () => readPage(owner, page))
+    list(owner, request) {
+      return lists.read(`${request.limit} ${request.maxBytes} ${request.after} ${owner}`, () =>
+        readPage(owner, request),
+      )
     },
 
     delete(owner, id) {

@@ -1,5 +1,5 @@
 import type { NewPlant } from '../../plants/plant.ts'
-import type { Page, Store } from '../../plants/store.ts'
+import type { PageRequest, Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
 import { Batcher } from '../batcher.ts'
 import { PageBuilder } from '../page-builder.ts'
@@ -61,10 +61,10 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
       return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0)
     },
 
-    list(owner: string, page: Page): Promise<NewPlant[]> {
+    list(owner: string, request: PageRequest): Promise<NewPlant[]> {
       return connection.whenFree(() => {
-        const { limit, after } = page
-        const builder = new PageBuilder(page)
+        const { limit, after } = request
+        const builder = new PageBuilder(request)
         for (const row of after === undefined ? readFirst(owner, limit) : readNext(owner, after, limit)) {
           const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
           if (!builder.add(id, encodeUtf8(json))) break

@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { NewPlant } from '../../../src/plants/plant.ts'
-import { StoreUnavailableError, type Page, type Store } from '../../../src/plants/store.ts'
+import { StoreUnavailableError, type PageRequest, type Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle, SqliteStatement, SqliteValue } from '../../../src/stores/sqlite/sqlite-store.ts'
 
@@ -89,7 +89,7 @@ function plant(id: bigint, name = `plant ${id}`): NewPlant {
   return { id, name }
 }
 
-async function listOf(store: Store, owner: string, page: Partial<Page> = {}): Promise<NewPlant[]> {
+async function listOf(store: Store, owner: string, page: Partial<PageRequest> = {}): Promise<NewPlant[]> {
   const plants = await store.list(owner, { limit: 1000, maxBytes: Number.MAX_SAFE_INTEGER, ...page })
   return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
 }
