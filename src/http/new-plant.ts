@@ -1,6 +1,8 @@
+import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
 import type { NewPlant } from '../plants/plant.ts'
+import { isText, TEXT } from '../plants/text.ts'
 import { HttpError } from './errors.ts'
-import { JsonObject, type JsonValue } from './json/reader.ts'
+import { JsonObject, type JsonValue } from './json/value.ts'
 
 /**
  * Makes a plant of a JSON value.
@@ -33,16 +35,9 @@ export function parseNewPlant(value: JsonValue): NewPlant {
   }
 
   const wrong: string[] = []
-  if (typeof id !== 'bigint') wrong.push('id must be a whole number from -9223372036854775808 to 9223372036854775807')
-  if (!isText(name)) wrong.push('name must be a string of well-formed Unicode without U+0000')
-  if (tag !== undefined && !isText(tag)) {
-    wrong.push('tag must be absent, or a string of well-formed Unicode without U+0000')
-  }
+  if (typeof id !== 'bigint') wrong.push(`id must be a whole number from ${MIN_INT64} to ${MAX_INT64}`)
+  if (!isText(name)) wrong.push(`name must be a string of ${TEXT}`)
+  if (tag !== undefined && !isText(tag)) wrong.push(`tag must be absent, or a string of ${TEXT}`)
   for (const member of repeated) wrong.push(`${member} must be given only once`)
   throw new HttpError('notPlant', `The body is not a plant: ${wrong.join('; ')}.`)
-}
-
-/** Whether a value is text that every store keeps unchanged. */
-function isText(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 }

@@ -1,10 +1,7 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { HttpError } from '../errors.ts'
 
-/**
- * The error that a body is no JSON text, since something else was expected at `offset`. Where the body is not
- * UTF-8, that is the error.
- */
+/** The error of a body that is no JSON text: what was expected at `offset`. If the body is not UTF-8, it says that. */
 export function jsonError(
   body: Buffer,
   offset: number,

@@ -1,16 +1,18 @@
+import { isInt64 } from '../../plants/int64.ts'
+
 const ZERO = 0x30
 
-/** The value of an integer literal of JSON, where it is in the int64 range. */
+/** The value of an integer literal of JSON; undefined if it is beyond int64. */
 export function int64(literal: string): bigint | undefined {
   // A minus and 19 digits are the longest. A bigint of a million digits takes time quadratic in them.
   if (literal.length > 20) return undefined
   const value = BigInt(literal)
-  return BigInt.asIntN(64, value) === value ? value : undefined
+  return isInt64(value) ? value : undefined
 }
 
 /**
- * The value of a decimal literal, where it is a whole number in the int64 range. Takes time linear in the
- * length of the digits, whatever the scale.
+ * The value of a decimal literal; undefined if it is no whole number or beyond int64. Takes time linear in the length of
+ * the digits, whatever the scale.
  * @param digits an optional minus, and the digits before and after the point
  * @param scale the power of 10 by which they are multiplied
  */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import { test } from 'node:test'
 import { HttpError } from '../../../src/http/errors.ts'
-import { JsonObject, readJson, type JsonValue } from '../../../src/http/json/reader.ts'
+import { readJson } from '../../../src/http/json/reader.ts'
+import { JsonObject, type JsonValue } from '../../../src/http/json/value.ts'
 
 /** JSON_FUZZ_SEED repeats a run. */
 const SEED = Number(process.env['JSON_FUZZ_SEED'] ?? Date.now() % 2 ** 32)

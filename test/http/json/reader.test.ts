@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { HttpError } from '../../../src/http/errors.ts'
-import { JsonObject, readJson, type JsonValue } from '../../../src/http/json/reader.ts'
+import { readJson } from '../../../src/http/json/reader.ts'
+import { JsonObject, type JsonValue } from '../../../src/http/json/value.ts'
 
 function read(text: string): JsonValue {
   return readJson(Buffer.from(text))
