@@ -32,6 +32,16 @@ export function andThen<T, U>(result: MaybePromise<T>, goOn: (value: T) => Maybe
   return result instanceof Promise ? result.then(goOn) : goOn(result)
 }
 
+/** Does something, at once or later. The one place where what it throws or rejects with is caught. */
+export function attempt(call: () => unknown, onError: (thrown: unknown) => void): void {
+  try {
+    const result = call()
+    if (isPromiseLike(result)) result.then(undefined, onError)
+  } catch (thrown) {
+    onError(thrown)
+  }
+}
+
 function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function'
 }

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
-import type { MaybePromise } from './maybe-promise.ts'
 import { createTokenTable } from './http/bearer.ts'
+import { decodePercent } from './http/percent.ts'
+import type { MaybePromise } from './maybe-promise.ts'
+import type { ResourcePath } from './operations.ts'
+import { findWrongMethod } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory/memory-store.ts'
@@ -20,13 +23,11 @@ interface AuthenticateOptions {
   readonly tokens?: never
 }
 
-/**
- * Finds the owner of a bearer token; `null` or `undefined` where it is refused. Has as long as a call of the store.
- */
+/** Finds the owner of a bearer token; `null` or `undefined` if it is refused. Has as long as a call of the store. */
 export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<string | null | undefined>
 
 interface CommonOptions {
-  /** Where the plants are kept; by default {@link memoryStore}. */
+  /** What keeps the plants; by default {@link memoryStore}. */
   readonly store?: Store
   /** What comes before `/plants` in `req.url`, such as `/api/v1`; by default nothing. */
   readonly basePath?: string
@@ -38,24 +39,23 @@ interface CommonOptions {
   readonly storeTimeoutMs?: number
   /** The host's own rules for a plant: returns what is wrong with it, in words for people, or nothing. */
   readonly validate?: (plant: NewPlant) => string | null | undefined
-  /**
-   * Is told of each failure that is answered 500 or 503, with what was thrown. What it throws itself is ignored.
-   */
+  /** Is told of each failure with status 500 or 503, with what was thrown. What it throws itself is ignored. */
   readonly onError?: (error: unknown, request: IncomingMessage) => unknown
-  /** Is told of each answer once it is handed over, or the client has gone. What it throws is ignored. */
+  /** Is told of each response once it is handed over, or the client has gone. What it throws is ignored. */
   readonly onResponse?: (event: ResponseEvent) => unknown
 }
 
 /** What {@link CommonOptions.onResponse} is told. */
 export interface ResponseEvent {
   readonly request: IncomingMessage
-  readonly resource: '/plants' | '/plants/{id}' | undefined
-  /** Who asked; undefined where the token was not accepted. */
+  /** The path of the resource, as the interface description writes it; undefined if there is none. */
+  readonly resource: ResourcePath | undefined
+  /** Who asked; undefined if the token was not accepted. */
   readonly owner: string | undefined
   readonly status: number
-  /** The code of the answer's `error` member, where it has one. */
+  /** The `error` member of the response's body; undefined if it is no error. */
   readonly error: number | undefined
-  /** Bytes of the answer's body. */
+  /** Bytes of the response's body. */
   readonly bytes: number
   /** From the arrival of the request's header, in milliseconds. */
   readonly durationMs: number
@@ -85,7 +85,7 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, storeTimeoutMs, ...rest } = options
   const { validate, onError, onResponse, ...unknown } = rest
-  for (const name of Object.keys(unknown)) throw new TypeError(`options.${name} is none of the options`)
+  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option "${name}"`)
 
   return {
     authenticate: resolveAuthenticate(tokens, authenticate),
@@ -119,27 +119,17 @@ function resolveAuthenticate(
 
 function checkMethods(store: Store): Store {
   if (!isObject(store)) throw wrong('options.store', 'a store', store)
-  for (const method of ['create', 'list', 'delete'] as const) {
-    const value: unknown = Reflect.get(store, method)
-    if (typeof value !== 'function') throw wrong(`options.store.${method}`, 'a function', value)
-  }
+  const method = findWrongMethod(store)
+  if (method !== undefined) throw wrong(`options.store.${method.name}`, 'a function', method.value)
   return store
 }
 
 /** Segments of a path as they stand in a URL. */
 function checkBasePath(basePath: string): string {
-  const isPath = typeof basePath === 'string' && /^(?:\/[^/?#\s]+)*$/.test(basePath) && isDecodable(basePath)
+  const isPath =
+    typeof basePath === 'string' && /^(?:\/[^/?#\s]+)*$/.test(basePath) && decodePercent(basePath) !== undefined
   if (!isPath) throw wrong('options.basePath', 'a path such as "/api/v1", without a slash at its end', basePath)
   return basePath
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function checkWholeNumber(name: string, value: number | undefined, max: number): number | undefined {

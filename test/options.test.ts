@@ -8,7 +8,7 @@ const store = memoryStore()
 const WRONG: readonly (readonly [name: string, options: unknown, message: string])[] = [
   ['no options', undefined, 'options must be an object, not undefined'],
   ['options that are no object', 'secret', "options must be an object, not 'secret'"],
-  ['an option that does not exist', { tokens, maxBodybytes: 1 }, 'options.maxBodybytes is none of the options'],
+  ['an option that does not exist', { tokens, maxBodybytes: 1 }, 'unknown option "maxBodybytes"'],
   ['neither tokens nor authenticate', {}, 'options must have tokens or authenticate: who may ask?'],
   [
     'both tokens and authenticate',

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE, type PageRequest, type Store } from '../plants/store.ts'
 
@@ -52,7 +53,7 @@ export async function createAll(store: Store, owner: string, plants: readonly Ne
 }
 
 /** Starts every operation before it waits for any. */
-export function atOnce(operations: readonly (() => boolean | Promise<boolean>)[]): Promise<boolean[]> {
+export function atOnce(operations: readonly (() => MaybePromise<boolean>)[]): Promise<boolean[]> {
   return Promise.all(operations.map(async (operation) => operation()))
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE, type Store } from '../plants/store.ts'
 import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS } from './awkward-values.ts'
@@ -10,7 +11,7 @@ export interface ConformanceOptions {
   /** Registers a test: the `test` of node:test, Vitest or Jest, the `it` of Mocha. */
   readonly test: (name: string, run: () => Promise<void>) => unknown
   /** Makes a store without plants. Called for each test, which closes the store at its end. */
-  readonly create: () => Store | Promise<Store>
+  readonly create: () => MaybePromise<Store>
   /** Chooses the random operations: the same number, the same operations. Default 1. */
   readonly seed?: number
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { inspect } from 'node:util'
+import { isText, TEXT } from '../plants/text.ts'
 import { HttpError } from './errors.ts'
 
 /** RFC 6750 section 2.1, `b64token`. */
@@ -11,8 +12,8 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
 /**
  * Reads the token of a Bearer credential (RFC 6750 section 2.1).
  * @param authorization the value of each Authorization field
- * @throws HttpError 40100 where there is no credential or one of another scheme; 40101 where it is malformed, or
- * given twice: of two credentials an intermediary may have checked the other one
+ * @throws HttpError 40100 if there is no credential, or one of another scheme; 40101 if it is malformed or given twice:
+ * of two credentials an intermediary may have checked the other one
  */
 export function readBearerToken(authorization: readonly string[]): string {
   const [credential = '', second] = authorization
@@ -23,14 +24,14 @@ export function readBearerToken(authorization: readonly string[]): string {
 }
 
 /**
- * Makes the function that finds the owner of a token. It keeps digests alone, so that neither a heap dump shows the
- * tokens nor the time of a look-up depends on how much of a guess is right.
- * @throws TypeError where a token is none that a header could carry, or an owner is not one; the token is not quoted
+ * Makes the function that finds the owner of a token. It keeps digests alone: a heap dump does not show the tokens, and
+ * the time of a look-up does not depend on how much of a guess is right.
+ * @throws TypeError if no header could carry a token, or an owner is not one; the token is not quoted
  */
 export function createTokenTable(tokens: Iterable<readonly [string, string]>): (token: string) => string | undefined {
   const owners = new Map<string, string>()
   for (const [token, owner] of tokens) {
-    if (!isOwner(owner)) throw new TypeError(`options.tokens: an owner must be ${OWNER}`)
+    requireOwner(owner, 'options.tokens: an owner must be')
     if (!TOKEN.test(token)) {
       throw new TypeError(
         `options.tokens: the token of ${inspect(owner)} must be letters, digits and -._~+/, then any "="`,
@@ -41,12 +42,14 @@ export function createTokenTable(tokens: Iterable<readonly [string, string]>): (
   return (token) => owners.get(digest(token))
 }
 
-/** What an owner is, in words for people. */
-export const OWNER = 'a non-empty string of well-formed Unicode without U+0000'
-
-/** Whether a value can own plants. */
-export function isOwner(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0')
+/**
+ * Checks that a value can own plants.
+ * @param complaint how the message begins
+ * @throws TypeError if it cannot
+ */
+export function requireOwner(value: unknown, complaint: string): string {
+  if (isText(value) && value !== '') return value
+  throw new TypeError(`${complaint} a non-empty string of ${TEXT}`)
 }
 
 function digest(token: string): string {

@@ -1,14 +1,14 @@
 /** One row of the service's table of errors. */
 interface ErrorRow {
-  /** The code of the answer's `error` member. Its first three digits are the status. */
+  /** The `error` member of the body. Its first three digits are the status. */
   readonly error: number
-  /** What the answer says where the place that throws has nothing more exact to say. */
+  /** The message, if the place that throws has nothing more exact to say. */
   readonly message: string
-  /** What the answer carries beside its body: name, value, name, value… */
+  /** Header fields of the response: name, value, name, value… */
   readonly headers: readonly string[]
 }
 
-/** Every error that the service answers. */
+/** Every error of the service. */
 export const ERRORS = {
   malformedRequest: { error: 40000, message: 'The request is malformed.', headers: [] },
   notJson: { error: 40001, message: 'The body is not JSON.', headers: [] },
@@ -58,7 +58,7 @@ export const ERRORS = {
     message: 'The plants are out of reach at the moment; try again.',
     headers: ['Retry-After', '1'],
   },
-  storeTimeout: {
+  outcomeUnknown: {
     error: 50301,
     message: 'The store did not answer in time; whether the request was carried out is unknown.',
     headers: ['Retry-After', '1'],
@@ -69,8 +69,8 @@ export const ERRORS = {
 export type ErrorName = keyof typeof ERRORS
 
 /**
- * An error that the client is answered. The only class whose instances choose a status; whatever else is
- * thrown is answered as `unexpected`.
+ * An error that the client gets. The only class whose instances choose a status: whatever else is thrown is
+ * `unexpected`.
  */
 export class HttpError extends Error {
   static {
@@ -80,7 +80,7 @@ export class HttpError extends Error {
   /** The code: the status times 100, and a number of its own. */
   readonly error: number
   readonly status: number
-  /** What the answer carries beside its body: name, value, name, value… */
+  /** Header fields of the response: name, value, name, value… */
   readonly headers: readonly string[]
 
   /**
@@ -89,7 +89,7 @@ export class HttpError extends Error {
    */
   constructor(name: ErrorName, message?: string, options: ErrorOptions & { headers?: readonly string[] } = {}) {
     const row: ErrorRow = ERRORS[name]
-    // Nobody sees the stack of an answer, and taking it is half of what a refusal costs: 8 µs of 15.
+    // Nobody sees the stack, and taking it would be half of what a refusal costs.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message ?? row.message, options)

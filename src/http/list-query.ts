@@ -1,13 +1,7 @@
-import { HttpError } from './errors.ts'
 import { parseInt64 } from '../plants/int64.ts'
-
-/** Which plants a list is asked for. */
-export interface ListQuery {
-  /** At most this many; Infinity where the client set no limit. */
-  readonly limit: number
-  /** Only plants whose id is greater. */
-  readonly after: bigint | undefined
-}
+import type { ListQuery } from '../plants/listing.ts'
+import { HttpError } from './errors.ts'
+import { decodePercent } from './percent.ts'
 
 const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined }
 
@@ -22,15 +16,15 @@ export function parseListQuery(query: string): ListQuery {
 
   let limitText: string | undefined
   let afterText: string | undefined
-  // Splitting the query takes 0.3 µs, a fifth of all that a list of ten takes here.
+  // A loop: split() would make a fifth of what a list of ten takes here.
   for (let start = 0, end; start <= query.length; start = end + 1) {
     end = query.indexOf('&', start)
     if (end === -1) end = query.length
     const parameter = query.slice(start, end)
     const equalsAt = parameter.indexOf('=')
-    const name = decode(equalsAt === -1 ? parameter : parameter.slice(0, equalsAt))
+    const name = decodePercent(equalsAt === -1 ? parameter : parameter.slice(0, equalsAt))
     if (name !== 'limit' && name !== 'after') continue
-    const value = equalsAt === -1 ? '' : decode(parameter.slice(equalsAt + 1))
+    const value = (equalsAt === -1 ? '' : decodePercent(parameter.slice(equalsAt + 1))) ?? ''
     // Two values joined are no number, just as one that is wrong.
     if (name === 'limit') limitText = limitText === undefined ? value : `${limitText}&${value}`
     else afterText = afterText === undefined ? value : `${afterText}&${value}`
@@ -51,13 +45,4 @@ function parseLimit(text: string): number | undefined {
   if (!/^(?:0|[1-9][0-9]{0,9})$/.test(text)) return undefined
   const limit = Number(text)
   return limit <= MAX_INT32 ? limit : undefined
-}
-
-/**
- * Decodes the escapes of ASCII in a name or value. Any other stays as it is, and with it the text is neither our name nor a
- * number. A query may hold thousands of malformed ones, and for each `decodeURIComponent` would make an error.
- */
-function decode(text: string): string {
-  if (!text.includes('%')) return text
-  return text.replace(/%([0-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }

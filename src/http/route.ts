@@ -1,65 +1,66 @@
+import { decodePercent } from './percent.ts'
+
 /** What a request target names. */
-export interface Resource {
-  readonly path: '/plants' | '/plants/{id}'
-  /** The segment of the id, decoded; empty for `/plants`, undefined where an escape in it is malformed. */
+export interface Resource<Path extends string> {
+  /** One of the paths that the router was made for. */
+  readonly path: Path
+  /** The segment in the place of `{id}`, decoded; empty if the path has none, undefined if an escape in it is malformed. */
   readonly id: string | undefined
   /** What follows the `?`, as it was sent. */
   readonly query: string
 }
 
+/** Says which resource a request target names. */
+export type Router<Path extends string> = (target: string) => Resource<Path> | undefined
+
 /**
- * Makes the function that says which resource a request target names.
- * @param basePath where the resources begin: empty, or segments such as `/api/v1`
+ * Makes a router.
+ * @param basePath what comes before each path: empty, or segments such as `/api/v1`
+ * @param paths such as `/plants` and `/plants/{id}`; `{id}` is one segment that is not empty
  */
-export function createRouter(basePath: string): (target: string) => Resource | undefined {
-  const exact = `${basePath}/plants`
-  const below = `${exact}/`
-  const collection = exact.split('/').map(decodeSegment)
+export function createRouter<Path extends string>(basePath: string, paths: readonly Path[]): Router<Path> {
+  const base = basePath.split('/').map(decodePercent)
+  const templates = paths.map((path) => {
+    const segments = [...base, ...path.split('/').slice(1)]
+    const text = basePath + path
+    return {
+      path,
+      text,
+      segments,
+      idAt: segments.indexOf('{id}', base.length),
+      start: text.endsWith('/{id}') ? text.slice(0, -4) : undefined,
+    }
+  })
 
   return function route(target) {
     const queryAt = target.indexOf('?')
-    const path = queryAt === -1 ? target : target.slice(0, queryAt)
+    const written = queryAt === -1 ? target : target.slice(0, queryAt)
     const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
-    // Nearly every target is written as it is here, which costs less to see than its segments do.
-    if (path === exact) return { path: '/plants', id: '', query }
-    if (path.startsWith(below) && !path.includes('/', below.length)) {
-      return plantAt(decodeSegment(path.slice(below.length)), query)
+
+    // Nearly every target is written like its template, which costs less to see than its segments do.
+    for (const { path, text, idAt, start } of templates) {
+      if (idAt === -1 && written === text) return { path, id: '', query }
+      if (start === undefined || !written.startsWith(start) || written.length === start.length) continue
+      if (!written.includes('/', start.length)) return { path, id: decodePercent(written.slice(start.length)), query }
     }
 
-    const segments = readSegments(path)
-    if (collection.some((segment, i) => segment !== segments[i])) return undefined
-    switch (segments.length - collection.length) {
-      case 0:
-        return { path: '/plants', id: '', query }
-      case 1:
-        return plantAt(segments.at(-1), query)
-      default:
-        return undefined
+    const segments = readSegments(written)
+    for (const { path, segments: wanted, idAt } of templates) {
+      if (segments.length !== wanted.length) continue
+      const isNamed = wanted.every((segment, i) => (i === idAt ? segments[i] !== '' : segments[i] === segment))
+      if (isNamed) return { path, id: idAt === -1 ? '' : segments[idAt], query }
     }
+    return undefined
   }
-}
-
-function plantAt(id: string | undefined, query: string): Resource | undefined {
-  return id === '' ? undefined : { path: '/plants/{id}', id, query }
 }
 
 /** The segments of a target's path, the first of which is empty; undefined for one with a malformed escape. */
 export function readSegments(target: string): readonly (string | undefined)[] {
   const [path = ''] = target.split('?', 1)
-  return (path.startsWith('/') ? path : withoutAuthority(path)).split('/').map(decodeSegment)
+  return (path.startsWith('/') ? path : withoutAuthority(path)).split('/').map(decodePercent)
 }
 
 /** RFC 9112 section 3.2.2: a server accepts the absolute form, `GET http://host/plants`, in any request. */
 function withoutAuthority(target: string): string {
   return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '')
-}
-
-/** Decodes a segment once, so that `%2F` never becomes a separator nor `%2531` a digit. */
-function decodeSegment(segment: string): string | undefined {
-  if (!segment.includes('%')) return segment
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return undefined
-  }
 }

@@ -26,7 +26,7 @@ const COMMON: readonly ErrorName[] = ['malformedRequest', 'requestTimeout', 'exp
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
-const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'storeTimeout']
+const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'outcomeUnknown']
 
 /** What any operation on the plants may be answered beside its success. */
 const PLANTS: readonly ErrorName[] = [...COMMON, ...TOKEN, 'unknownTransferCoding', ...STORE]

@@ -1,43 +1,57 @@
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { HttpError } from '../http/errors.ts'
-import type { NewPlant } from './plant.ts'
-import type { PageRequest, Store } from './store.ts'
+import { StoreUnavailableError, type Page, type PageRequest, type Store } from './store.ts'
 
-/** A store whose answers can be relied on. */
-export interface CheckedStore {
-  create(owner: string, plant: NewPlant): boolean | Promise<boolean>
-  list(owner: string, page: PageRequest): readonly NewPlant[] | Promise<readonly NewPlant[]>
-  delete(owner: string, id: bigint): boolean | Promise<boolean>
+/** Which methods a store must have; the others it may have. */
+const METHODS: { readonly [Name in keyof Required<Store>]: undefined extends Store[Name] ? 'optional' : 'required' } = {
+  create: 'required',
+  list: 'required',
+  delete: 'required',
+  ping: 'optional',
+  close: 'optional',
 }
 
+/** What is wrong with the methods of a store: the name of the first that is missing or no function, and what is there. */
+export function findWrongMethod(store: object): { readonly name: string; readonly value: unknown } | undefined {
+  for (const [name, need] of Object.entries(METHODS)) {
+    const value: unknown = Reflect.get(store, name)
+    if (typeof value !== 'function' && (need === 'required' || value !== undefined)) return { name, value }
+  }
+  return undefined
+}
+
+/** A store whose results can be relied on. It has what the operations call; what is optional in a store has a default. */
+export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'>
+
 /**
- * Calls a store and believes nothing: a call has its time, and an answer of the wrong kind is a fault. Otherwise a
- * client would be told that a plant is kept because a store answered `undefined`.
+ * Calls a store and believes nothing: a call has its time, and a result of the wrong kind is a fault. Otherwise a client
+ * would be told that a plant is kept because a store returned `undefined`.
  * @param timeoutMs how long a call may take
  */
 export function checkStore(store: Store, timeoutMs: number): CheckedStore {
-  function inTime(result: MaybePromise<unknown>): unknown {
-    return withDeadline(result, timeoutMs, () => new HttpError('storeTimeout'))
+  function inTime(result: MaybePromise<unknown>): MaybePromise<unknown> {
+    return withDeadline(result, timeoutMs, () => {
+      return new StoreUnavailableError(`The store did not answer within ${timeoutMs} ms.`, { isOutcomeUnknown: true })
+    })
   }
   return {
     create: (owner, plant) => andThen(inTime(store.create(owner, plant)), requireBoolean),
-    list: (owner, page) => andThen(inTime(store.list(owner, page)), (plants) => requirePage(plants, page)),
+    list: (owner, request) => andThen(inTime(store.list(owner, request)), (page) => requirePage(page, request)),
     delete: (owner, id) => andThen(inTime(store.delete(owner, id)), requireBoolean),
   }
 }
 
-function requireBoolean(answer: unknown): boolean {
-  if (typeof answer !== 'boolean') throw new TypeError('create and delete of a store must answer true or false')
-  return answer
+function requireBoolean(result: unknown): boolean {
+  if (typeof result !== 'boolean') throw new TypeError('create and delete of a store must return true or false')
+  return result
 }
 
 /** A page that does not lead on from its cursor would be read for ever. */
-function requirePage(answer: unknown, { limit, after }: PageRequest): readonly NewPlant[] {
-  if (Array.isArray(answer) && answer.length <= limit) {
-    const plants = answer as NewPlant[]
-    const last = plants.at(-1)
-    if (last === undefined) return plants
-    if (typeof last.id === 'bigint' && (after === undefined || last.id > after)) return plants
+function requirePage(result: unknown, { limit, after }: PageRequest): Page {
+  if (Array.isArray(result) && result.length <= limit) {
+    const page = result as Page
+    const last = page.at(-1)
+    if (last === undefined) return page
+    if (typeof last.id === 'bigint' && (after === undefined || last.id > after)) return page
   }
-  throw new TypeError('list of a store must answer an array of at most limit plants, ascending and beyond after')
+  throw new TypeError('list of a store must return an array of at most limit plants, ascending and beyond after')
 }

@@ -1,18 +1,23 @@
-import { andThen } from '../maybe-promise.ts'
-import type { ListQuery } from '../http/list-query.ts'
-import { encodePlant, type NewPlant } from './plant.ts'
-import { MAX_PAGE, MAX_PAGE_BYTES, type PageRequest } from './store.ts'
+import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import { encodePlant } from './plant.ts'
+import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 
 /** Reads one page of an owner's plants. */
-export type ReadPage = (page: PageRequest) => Plants | Promise<Plants>
+export type ReadPage = (request: PageRequest) => MaybePromise<Page>
 
-type Plants = readonly NewPlant[]
+/** Which plants a list is asked for. */
+export interface ListQuery {
+  /** At most this many; Infinity if there is no limit. */
+  readonly limit: number
+  /** Only plants whose id is greater. */
+  readonly after: bigint | undefined
+}
 
-/** A list of plants as it is answered. */
+/** A list of plants. */
 export interface Listing {
-  /** The JSON array: whole where it fits a page, else piece by piece. */
+  /** The JSON array in UTF-8, one character for each byte: whole if it fits a page, else piece by piece. */
   readonly body: string | AsyncIterable<string>
-  /** The id of the last plant of the list, where more plants follow it. */
+  /** The id of the last plant of the list; undefined if no plants follow it. */
   readonly cursor: bigint | undefined
 }
 
@@ -23,7 +28,7 @@ const PIECE_BYTES = 65_536
  * Lists plants. A page or two and a piece of text are in memory at once, however long the list is and however large its
  * plants are.
  */
-export function listPlants(readPage: ReadPage, query: ListQuery): Listing | Promise<Listing> {
+export function listPlants(readPage: ReadPage, query: ListQuery): MaybePromise<Listing> {
   const { limit, after } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
 
@@ -44,7 +49,7 @@ export function listPlants(readPage: ReadPage, query: ListQuery): Listing | Prom
 }
 
 /** A page that is not the last, and all that follow. */
-async function* allPages(readPage: ReadPage, page: Plants): AsyncGenerator<Plants> {
+async function* allPages(readPage: ReadPage, page: Page): AsyncGenerator<Page> {
   yield page
   do {
     page = await readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after: page.at(-1)!.id })
@@ -52,7 +57,7 @@ async function* allPages(readPage: ReadPage, page: Plants): AsyncGenerator<Plant
   } while (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined)
 }
 
-async function listSurveyed(readPage: ReadPage, first: Plants, query: ListQuery): Promise<Listing> {
+async function listSurveyed(readPage: ReadPage, first: Page, query: ListQuery): Promise<Listing> {
   const { ids, cursor } = await surveyPlants(allPages(readPage, first), query.limit)
   return { body: encodePages(surveyedPages(readPage, ids, query.after)), cursor }
 }
@@ -64,10 +69,10 @@ interface Survey {
 }
 
 /**
- * Finds which plants a long list with a limit holds. The header of the answer says where the next list begins, so that
- * must be known before the first plant is sent; 8 bytes a plant are what it takes to know it without keeping the plants.
+ * Finds which plants a long list with a limit holds. The header of the response says where the next list begins, so that
+ * must be known before the first plant is sent. Their ids, 8 bytes each, are enough to know it.
  */
-async function surveyPlants(pages: AsyncIterable<Plants>, limit: number): Promise<Survey> {
+async function surveyPlants(pages: AsyncIterable<Page>, limit: number): Promise<Survey> {
   const ids: BigInt64Array[] = []
   let count = 0
   let cursor: bigint | undefined
@@ -84,14 +89,14 @@ async function surveyPlants(pages: AsyncIterable<Plants>, limit: number): Promis
 }
 
 /**
- * Reads the surveyed plants. One that was deleted since is left out; one that was created since is not added, for it
- * would make the list longer than its limit or push out a plant that no other list holds.
+ * Reads the surveyed plants. One that was deleted since is left out. One that was created since is not added: it would
+ * make the list longer than its limit, or push out a plant that no other list holds.
  */
 async function* surveyedPages(
   readPage: ReadPage,
   ids: readonly BigInt64Array[],
   from: bigint | undefined,
-): AsyncGenerator<Plants> {
+): AsyncGenerator<Page> {
   let after = from
   for (const surveyed of ids) {
     const wanted = new Set(surveyed)
@@ -106,7 +111,7 @@ async function* surveyedPages(
   }
 }
 
-async function* encodePages(pages: AsyncIterable<Plants> | Iterable<Plants>): AsyncGenerator<string> {
+async function* encodePages(pages: AsyncIterable<Page> | Iterable<Page>): AsyncGenerator<string> {
   let opening = '['
   for await (const page of pages) {
     for (let at = 0; at < page.length;) {
@@ -120,22 +125,21 @@ async function* encodePages(pages: AsyncIterable<Plants> | Iterable<Plants>): As
 }
 
 /** The list of a page's first plants, piece by piece if it is long: a store may make a page of any size. */
-function encodeCut(page: Plants, count: number): Listing['body'] {
+function encodeCut(page: Page, count: number): Listing['body'] {
   return encodeWhole(page, count) ?? encodePages([page.slice(0, count)])
 }
 
 /** The list of a page's first plants, or undefined if their text is `MAX_PAGE_BYTES` long or longer. */
-function encodeWhole(page: Plants, count: number): string | undefined {
+function encodeWhole(page: Page, count: number): string | undefined {
   const { text } = encodePlants(page, 0, count, MAX_PAGE_BYTES)
   return text.length < MAX_PAGE_BYTES ? `[${text}]` : undefined
 }
 
 /**
- * The text of plants of a page, up to the one that makes it so many bytes long, and the index after that.
- *
- * A loop: on a page of ten, `map` and `join` cost half as much again.
+ * The text of plants of a page, up to the one that makes it so many bytes long, and the index after that. A loop: `map`
+ * and `join` take longer.
  */
-function encodePlants(page: Plants, start: number, stop: number, maxBytes: number): { text: string; end: number } {
+function encodePlants(page: Page, start: number, stop: number, maxBytes: number): { text: string; end: number } {
   let text = ''
   let end = start
   for (; end < stop && text.length < maxBytes; end++) {

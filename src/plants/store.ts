@@ -2,18 +2,18 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from './plant.ts'
 
 /**
- * Where the plants are kept. Every method may answer at once or with a promise.
+ * Where the plants are kept. Every method may return its result at once or as a promise.
  *
- * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag`
- * to the letter, and `id` exactly over the whole of int64.
+ * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag` to the letter,
+ * and `id` exactly over the whole of int64.
  *
- * A method throws, or rejects with, {@link StoreUnavailableError} where trying again may help; any other
- * error is a fault. `plant-store/conformance` is the suite that says whether a store keeps this contract.
+ * A method throws {@link StoreUnavailableError}, or rejects with it, if trying again may help; any other error is a fault.
+ * `plant-store/conformance` is the suite that says whether a store keeps this contract.
  */
 export interface Store {
   /**
    * Keeps a plant. Settles once it is durable.
-   * @returns false where the owner has a plant with this id already, which then stays as it was
+   * @returns false if the owner has a plant with this id already, which then stays as it was
    */
   create(owner: string, plant: NewPlant): MaybePromise<boolean>
 
@@ -27,11 +27,11 @@ export interface Store {
 
   /**
    * Forgets a plant. Settles once that is durable.
-   * @returns false where the owner has no plant with this id
+   * @returns false if the owner has no plant with this id
    */
   delete(owner: string, id: bigint): MaybePromise<boolean>
 
-  /** Settles where the store can serve, rejects where it cannot serve now. */
+  /** Settles if the store can create and delete now, and else rejects. */
   ping?(): MaybePromise<void>
 
   /** Releases what the store itself opened. Safe to call twice. */
@@ -50,7 +50,7 @@ export interface PageRequest {
    * whole number of at least 1. A store that ignores it still works, but its lists may take more memory.
    */
   readonly maxBytes: number
-  /** Only plants whose id is greater; all from the lowest on where absent. */
+  /** Only plants whose id is greater; from the lowest on if absent. */
   readonly after?: bigint | undefined
 }
 
@@ -63,12 +63,25 @@ export const MAX_PAGE = 1000
  */
 export const MAX_PAGE_BYTES = 131_072
 
+/** Options of {@link StoreUnavailableError}. */
+export interface StoreUnavailableErrorOptions extends ErrorOptions {
+  /** Whether the operation may have been carried out, or may still be; default false. */
+  readonly isOutcomeUnknown?: boolean
+}
+
 /**
- * Thrown by a store that cannot serve now, where trying again may help. The client is answered 503 with
- * `Retry-After`; the `cause` goes to the host's `onError` and never to the client.
+ * Thrown by a store that cannot serve now, if trying again may help. The client gets 503 with `Retry-After`: error 50300,
+ * or 50301 if it is unknown what became of its request. The `cause` goes to the host's `onError`, never to the client.
  */
 export class StoreUnavailableError extends Error {
   static {
     this.prototype.name = 'StoreUnavailableError'
+  }
+
+  readonly isOutcomeUnknown: boolean
+
+  constructor(message?: string, options: StoreUnavailableErrorOptions = {}) {
+    super(message, options)
+    this.isOutcomeUnknown = options.isOutcomeUnknown ?? false
   }
 }

@@ -63,7 +63,7 @@ const FAULTS: readonly Fault[] = [
     UNAVAILABLE,
     away,
   ],
-  ['never settles', () => never, TIMED_OUT, new Error(TIMED_OUT[1])],
+  ['never settles', () => never, TIMED_OUT, new Error('The store did not answer within 20 ms.')],
 ]
 
 for (const method of ['create', 'list', 'delete'] as const) {

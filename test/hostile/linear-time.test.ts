@@ -35,7 +35,7 @@ interface Step {
   readonly inputs: readonly ((length: number) => string)[]
 }
 
-const route = createRouter('/api/v1')
+const route = createRouter('/api/v1', ['/plants', '/plants/{id}'])
 
 const port = wholeNumber('PORT', 0, 0, 1, '')
 

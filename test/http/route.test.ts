@@ -36,6 +36,13 @@ const ROUTES: readonly (readonly [basePath: string, target: string, resource: ob
 
 for (const [basePath, target, resource] of ROUTES) {
   test(`routes "${target}" under "${basePath}"`, () => {
-    assert.deepEqual(createRouter(basePath)(target), resource)
+    assert.deepEqual(createRouter(basePath, ['/plants', '/plants/{id}'])(target), resource)
   })
 }
+
+test('routes a path with more behind the id', () => {
+  const route = createRouter('/{id}', ['/plants/{id}/leaves'])
+  assert.deepEqual(route('/{id}/plants/1/leaves'), { path: '/plants/{id}/leaves', id: '1', query: '' })
+  assert.equal(route('/{id}/plants//leaves'), undefined)
+  assert.equal(route('/1/plants/1/leaves'), undefined)
+})

@@ -1,0 +1,113 @@
+import type { IncomingMessage } from 'node:http'
+import { readBody, takeParsedBody } from './http/body.ts'
+import { checkContent } from './http/content.ts'
+import { HttpError } from './http/errors.ts'
+import type { HeaderFields } from './http/header-fields.ts'
+import { readJson } from './http/json/reader.ts'
+import { parseListQuery } from './http/list-query.ts'
+import { parseNewPlant } from './http/new-plant.ts'
+import type { HttpResponse } from './http/respond.ts'
+import type { Resource } from './http/route.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
+import type { CheckedStore } from './plants/checked-store.ts'
+import { parseInt64 } from './plants/int64.ts'
+import { listPlants } from './plants/listing.ts'
+import { encodePlant, type NewPlant } from './plants/plant.ts'
+
+/** What the operations work with, the same for all requests. */
+export interface Service {
+  readonly store: CheckedStore
+  readonly maxBodyBytes: number
+  readonly maxLimit: number
+  /** The host's own rules: says what is wrong with a plant. */
+  readonly validate: ((plant: NewPlant) => unknown) | undefined
+}
+
+/** A request to carry out, for an owner who may make it. */
+export interface Call {
+  readonly owner: string
+  /** The `{id}` of the path, decoded. */
+  readonly id: string
+  readonly query: string
+  readonly fields: HeaderFields
+  readonly request: IncomingMessage
+}
+
+/** Carries out a call. The result is undefined if the client went away before its request was complete. */
+export type Operation = (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
+
+/** The path of a resource, as the interface description writes it. */
+export type ResourcePath = '/plants' | '/plants/{id}'
+
+type Methods = Readonly<Partial<Record<string, Operation>>>
+
+/** All that the service does: path, method, operation. The router, `Allow` and 405 follow from this table. */
+export const OPERATIONS: Readonly<Record<ResourcePath, Methods>> = {
+  '/plants': { GET: list, HEAD: list, POST: create },
+  '/plants/{id}': { DELETE: remove },
+}
+
+export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) as ResourcePath[]
+
+const NO_FIELDS: readonly string[] = []
+
+/** The response to OPTIONS. */
+export function describeMethods(path: ResourcePath): HttpResponse {
+  return { status: 204, headers: allowField(path), body: undefined }
+}
+
+/** @throws HttpError 40500 if the resource does not have the method; 40000 if its path holds a malformed escape */
+export function findOperation({ path, id }: Resource<ResourcePath>, method: string): Operation {
+  if (id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
+  const methods = OPERATIONS[path]
+  const operation = Object.hasOwn(methods, method) ? methods[method] : undefined
+  if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, { headers: allowField(path) })
+  return operation
+}
+
+function allowField(path: ResourcePath): readonly string[] {
+  return ['Allow', [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', ')]
+}
+
+function list({ store, maxLimit }: Service, { owner, query }: Call): MaybePromise<HttpResponse> {
+  const { limit, after } = parseListQuery(query)
+  const cap = Math.min(limit, maxLimit)
+  const listing = listPlants((request) => store.list(owner, request), { limit: cap, after })
+  return andThen(listing, ({ body, cursor }) => {
+    const headers = cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
+    return { status: 200, headers, body }
+  })
+}
+
+function create(service: Service, { owner, fields, request }: Call): MaybePromise<HttpResponse | undefined> {
+  const { store, maxBodyBytes } = service
+  checkContent(fields.contentType, fields.contentEncoding)
+  const body = takeParsedBody(request, maxBodyBytes) ?? readBody(request, fields.contentLength, maxBodyBytes)
+  return andThen(body, (bytes) => {
+    if (bytes === undefined) return undefined
+    const plant = parseNewPlant(readJson(bytes))
+    checkRules(service, plant)
+    return andThen(store.create(owner, plant), (isCreated) => {
+      if (!isCreated) throw new HttpError('idTaken')
+      return { status: 200, headers: NO_FIELDS, body: encodePlant(plant) }
+    })
+  })
+}
+
+function checkRules({ validate }: Service, plant: NewPlant): void {
+  const message = validate?.(plant)
+  if (message === undefined || message === null || message === '') return
+  if (typeof message !== 'string') throw new TypeError('validate must return a message or nothing')
+  throw new HttpError('notPlant', message)
+}
+
+const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined }
+
+function remove({ store }: Service, call: Call): MaybePromise<HttpResponse> {
+  const id = parseInt64(call.id)
+  if (id === undefined) throw new HttpError('badId')
+  return andThen(store.delete(call.owner, id), (isDeleted) => {
+    if (!isDeleted) throw new HttpError('noPlant')
+    return DELETED
+  })
+}
