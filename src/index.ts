@@ -1,5 +1,6 @@
+export type { Access, Authenticate, TokenHolder } from './http/caller.ts'
 export { openapi } from './openapi/openapi.ts'
-export type { Authenticate, PlantStoreOptions, ResponseEvent } from './options.ts'
+export type { PlantStoreOptions, ResponseEvent } from './options.ts'
 export type { NewPlant, Plant } from './plants/plant.ts'
 export { createPlantStore, type PlantStore } from './plant-store.ts'
 export {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { readBody, takeParsedBody } from './http/body.ts'
 import { checkContent } from './http/content.ts'
+import type { Access, Caller } from './http/caller.ts'
 import { HttpError } from './http/errors.ts'
 import type { HeaderFields } from './http/header-fields.ts'
 import { readJson } from './http/json/reader.ts'
@@ -23,7 +24,7 @@ export interface Service {
   readonly validate: ((plant: NewPlant) => unknown) | undefined
 }
 
-/** A request to carry out, for an owner who may make it. */
+/** A request to carry out, for a caller who may make it. */
 export interface Call {
   readonly owner: string
   /** The `{id}` of the path, decoded. */
@@ -33,18 +34,24 @@ export interface Call {
   readonly request: IncomingMessage
 }
 
-/** Carries out a call. The result is undefined if the client went away before its request was complete. */
-export type Operation = (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
+export interface Operation {
+  /** The access that its caller needs. */
+  readonly access: Access
+  /** Carries out a call. The result is undefined if the client went away before its request was complete. */
+  readonly carryOut: (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
+}
 
 /** The path of a resource, as the interface description writes it. */
 export type ResourcePath = '/plants' | '/plants/{id}'
 
 type Methods = Readonly<Partial<Record<string, Operation>>>
 
-/** All that the service does: path, method, operation. The router, `Allow` and 405 follow from this table. */
+const LIST: Operation = { access: 'read', carryOut: list }
+
+/** All that the service does: path, method, operation. The router, `Allow`, 405 and 403 follow from this table. */
 export const OPERATIONS: Readonly<Record<ResourcePath, Methods>> = {
-  '/plants': { GET: list, HEAD: list, POST: create },
-  '/plants/{id}': { DELETE: remove },
+  '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', carryOut: create } },
+  '/plants/{id}': { DELETE: { access: 'write', carryOut: remove } },
 }
 
 export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) as ResourcePath[]
@@ -56,12 +63,17 @@ export function describeMethods(path: ResourcePath): HttpResponse {
   return { status: 204, headers: allowField(path), body: undefined }
 }
 
-/** @throws HttpError 40500 if the resource does not have the method; 40000 if its path holds a malformed escape */
-export function findOperation({ path, id }: Resource<ResourcePath>, method: string): Operation {
+/**
+ * Finds what a caller asks for.
+ * @throws HttpError 40000 if the path holds a malformed escape; 40500 if the resource does not have the method; 40300 if
+ * the caller may not do that
+ */
+export function findOperation({ path, id }: Resource<ResourcePath>, method: string, { access }: Caller): Operation {
   if (id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
   const methods = OPERATIONS[path]
   const operation = Object.hasOwn(methods, method) ? methods[method] : undefined
   if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, { headers: allowField(path) })
+  if (access === 'read' && operation.access === 'write') throw new HttpError('readOnlyToken')
   return operation
 }
 

@@ -1,8 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
-import { createTokenTable } from './http/bearer.ts'
+import {
+  checkAuthenticate,
+  createTokenTable,
+  type Authenticate,
+  type FindCaller,
+  type TokenHolder,
+} from './http/caller.ts'
 import { decodePercent } from './http/percent.ts'
-import type { MaybePromise } from './maybe-promise.ts'
 import type { ResourcePath } from './operations.ts'
 import { findWrongMethod } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
@@ -13,8 +18,11 @@ import { memoryStore } from './stores/memory/memory-store.ts'
 export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)
 
 interface TokenOptions {
-  /** The owner of each bearer token: `{ [token]: owner }`, or a Map. Only digests of the tokens are kept. */
-  readonly tokens: Readonly<Record<string, string>> | ReadonlyMap<string, string>
+  /**
+   * Whom each bearer token stands for: `{ [token]: owner }`, or `{ [token]: { owner, access: 'read' } }` for one that may
+   * only list; or a Map. Only digests of the tokens are kept.
+   */
+  readonly tokens: Readonly<Record<string, TokenHolder>> | ReadonlyMap<string, TokenHolder>
   readonly authenticate?: never
 }
 
@@ -22,9 +30,6 @@ interface AuthenticateOptions {
   readonly authenticate: Authenticate
   readonly tokens?: never
 }
-
-/** Finds the owner of a bearer token; `null` or `undefined` if it is refused. Has as long as a call of the store. */
-export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<string | null | undefined>
 
 interface CommonOptions {
   /** What keeps the plants; by default {@link memoryStore}. */
@@ -64,7 +69,7 @@ export interface ResponseEvent {
 /** The options with every default in place. */
 export interface ResolvedOptions {
   readonly store: Store
-  readonly authenticate: Authenticate
+  readonly findCaller: FindCaller
   readonly basePath: string
   readonly maxBodyBytes: number
   readonly maxLimit: number
@@ -86,31 +91,33 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, storeTimeoutMs, ...rest } = options
   const { validate, onError, onResponse, ...unknown } = rest
   for (const name of Object.keys(unknown)) throw new TypeError(`unknown option "${name}"`)
+  const checkedTimeoutMs = checkWholeNumber('storeTimeoutMs', storeTimeoutMs, MAX_TIMEOUT_MS) ?? 10_000
 
   return {
-    authenticate: resolveAuthenticate(tokens, authenticate),
+    findCaller: resolveFindCaller(tokens, authenticate, checkedTimeoutMs),
     store: store === undefined ? memoryStore() : checkMethods(store),
     basePath: basePath === undefined ? '' : checkBasePath(basePath),
     maxBodyBytes: checkWholeNumber('maxBodyBytes', maxBodyBytes, Number.MAX_SAFE_INTEGER) ?? 65_536,
     maxLimit: checkWholeNumber('maxLimit', maxLimit, Number.MAX_SAFE_INTEGER) ?? Infinity,
-    storeTimeoutMs: checkWholeNumber('storeTimeoutMs', storeTimeoutMs, MAX_TIMEOUT_MS) ?? 10_000,
+    storeTimeoutMs: checkedTimeoutMs,
     validate: checkFunction('validate', validate),
     onError: checkFunction('onError', onError),
     onResponse: checkFunction('onResponse', onResponse),
   }
 }
 
-function resolveAuthenticate(
+function resolveFindCaller(
   tokens: PlantStoreOptions['tokens'],
   authenticate: PlantStoreOptions['authenticate'],
-): Authenticate {
+  timeoutMs: number,
+): FindCaller {
   if (tokens !== undefined && authenticate !== undefined) {
     throw new TypeError('options must have either tokens or authenticate, not both')
   }
   if (tokens === undefined) {
     const checked = checkFunction('authenticate', authenticate)
     if (checked === undefined) throw new TypeError('options must have tokens or authenticate: who may ask?')
-    return checked
+    return checkAuthenticate(checked, timeoutMs)
   }
   // What was given in place of a table may be a token, so only its type is said.
   if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not of type ${typeof tokens}`)

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-import { readBearerToken, requireOwner } from './http/bearer.ts'
+import { readBearerToken } from './http/bearer.ts'
 import { HttpError } from './http/errors.ts'
 import { readHeaderFields } from './http/header-fields.ts'
 import { errorResponse, respond, type HttpResponse } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { inTurn } from './http/turn.ts'
-import { andThen, attempt, withDeadline, type MaybePromise } from './maybe-promise.ts'
+import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS, type ResourcePath, type Service } from './operations.ts'
 import { resolveOptions, type PlantStoreOptions } from './options.ts'
 import { checkStore } from './plants/checked-store.ts'
@@ -37,7 +37,7 @@ interface Exchange {
  * @throws TypeError if an option is wrong; it names the option and quotes what it got
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
-  const { basePath, authenticate, storeTimeoutMs, onError, onResponse, ...settings } = resolveOptions(options)
+  const { basePath, findCaller, storeTimeoutMs, onError, onResponse, ...settings } = resolveOptions(options)
   const route = createRouter(basePath, RESOURCE_PATHS)
   const service: Service = { ...settings, store: checkStore(settings.store, storeTimeoutMs) }
 
@@ -70,20 +70,12 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     const fields = readHeaderFields(request.rawHeaders)
     const { path, id, query } = resource
     if (request.method === 'OPTIONS' && id !== undefined) return describeMethods(path)
-    return andThen(findOwner(readBearerToken(fields.authorization), request), (owner) => {
+    return andThen(findCaller(readBearerToken(fields.authorization), request), (caller) => {
+      if (caller === undefined) throw new HttpError('tokenRefused')
+      const { owner } = caller
       exchange.owner = owner
-      const operation = findOperation(resource, request.method!)
-      return operation(service, { owner, id: id!, query, fields, request })
-    })
-  }
-
-  function findOwner(token: string, request: IncomingMessage): MaybePromise<string> {
-    const found = withDeadline(authenticate(token, request), storeTimeoutMs, () => {
-      return new StoreUnavailableError(`authenticate did not answer within ${storeTimeoutMs} ms`)
-    })
-    return andThen(found, (owner) => {
-      if (owner === null || owner === undefined) throw new HttpError('tokenRefused')
-      return requireOwner(owner, 'authenticate must answer an owner:')
+      const operation = findOperation(resource, request.method!, caller)
+      return operation.carryOut(service, { owner, id: id!, query, fields, request })
     })
   }
 

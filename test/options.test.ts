@@ -31,6 +31,19 @@ const WRONG: readonly (readonly [name: string, options: unknown, message: string
     { tokens: { 'se cret': 'ada' } },
     `options.tokens: the token of 'ada' must be letters, digits and -._~+/, then any "="`,
   ],
+  ...['undefined', 'null'].map(
+    (token) =>
+      [
+        `the token "${token}"`,
+        { tokens: { [token]: 'ada' } },
+        `options.tokens: the token of 'ada' must not be "${token}"`,
+      ] as const,
+  ),
+  [
+    'an unknown access',
+    { tokens: { secret: { owner: 'ada', access: 'admin' } } },
+    `options.tokens: a token must have an access of "read" or "write", not 'admin'`,
+  ],
   [
     'an empty token',
     { tokens: { '': 'ada' } },
@@ -41,7 +54,7 @@ const WRONG: readonly (readonly [name: string, options: unknown, message: string
       [
         `the owner ${JSON.stringify(owner)}`,
         { tokens: { secret: owner } },
-        `options.tokens: an owner must be a non-empty string of well-formed Unicode without U+0000`,
+        'options.tokens: a token must have an owner: a non-empty string of well-formed Unicode without U+0000',
       ] as const,
   ),
   ['a store that is none', { tokens, store: null }, 'options.store must be a store, not null'],

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { CONTRACT_CASES } from './contract/cases.ts'
+import { authenticate, CONTRACT_CASES } from './contract/cases.ts'
 import { post, send, servePlants } from './support/service.ts'
 
 for (const [name, cases] of Object.entries(CONTRACT_CASES)) {
   suite(name, () => {
     for (const row of cases) {
       test(row.name, async (t) => {
-        const server = await servePlants(t, { authenticate: (token) => (token === 'refused' ? null : token) })
+        const server = await servePlants(t, { authenticate })
         for (const body of row.given) assert.equal((await send(server, post('owner', body))).status, 200)
 
         const { status, headers, body } = await send(server, row.request('owner'))

@@ -25,6 +25,11 @@ export const ERRORS = {
     message: 'The bearer token is malformed or not known here.',
     headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="invalid_token"'],
   },
+  readOnlyToken: {
+    error: 40300,
+    message: 'This bearer token may only read.',
+    headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="insufficient_scope", scope="write"'],
+  },
   noResource: { error: 40400, message: 'There is nothing at this path. The plants are at /plants.', headers: [] },
   noPlant: { error: 40401, message: 'You have no plant with this id.', headers: [] },
   methodNotAllowed: {

@@ -25,6 +25,7 @@ interface Reference {
 const COMMON: readonly ErrorName[] = ['malformedRequest', 'requestTimeout', 'expectationFailed', 'tooManyFields']
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
+const WRITE: readonly ErrorName[] = ['readOnlyToken']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
 const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'outcomeUnknown']
 
@@ -81,7 +82,7 @@ export const openapi: Readonly<Record<string, unknown>> = {
         requestBody: { required: true, ...json('A plant.', ref('schemas/NewPlant'), { id: 1, ...MONSTERA }) },
         responses: {
           200: json('The plant, without its id.', ref('schemas/Plant'), MONSTERA),
-          ...errors(...BODY, 'notPlant', 'idTaken', ...PLANTS),
+          ...errors(...BODY, 'notPlant', 'idTaken', ...WRITE, ...PLANTS),
         },
       },
       options: options('plants', 'getPlantsOptions'),
@@ -92,7 +93,7 @@ export const openapi: Readonly<Record<string, unknown>> = {
         tags: ['plants'],
         operationId: 'deletePlant',
         summary: 'Delete plant',
-        responses: { 204: { description: 'It is deleted.' }, ...errors('badId', 'noPlant', ...PLANTS) },
+        responses: { 204: { description: 'It is deleted.' }, ...errors('badId', 'noPlant', ...WRITE, ...PLANTS) },
       },
       options: options('plants', 'getPlantOptions', ...TOKEN),
     },

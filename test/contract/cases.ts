@@ -1,3 +1,4 @@
+import type { TokenHolder } from '../../src/index.ts'
 import { bearer, del, get, post, type Request } from '../support/service.ts'
 
 /** What a request is answered, whichever host the service is mounted in. */
@@ -18,6 +19,9 @@ export interface ContractCase {
 const JSON_FIELDS = { 'content-type': 'application/json' }
 const NO_TOKEN = { 'www-authenticate': 'Bearer realm="plant-store"' }
 const BAD_TOKEN = { 'www-authenticate': 'Bearer realm="plant-store", error="invalid_token"' }
+const READ_ONLY = {
+  'www-authenticate': 'Bearer realm="plant-store", error="insufficient_scope", scope="write"',
+}
 const ALLOW_PLANTS = { allow: 'GET, HEAD, POST, OPTIONS' }
 const ALLOW_PLANT = { allow: 'DELETE, OPTIONS' }
 
@@ -26,6 +30,7 @@ const THREE = [3, -1, 2].map((id) => `{"id":${id},"name":"plant ${id}"}`)
 
 const NEEDS_TOKEN = 'A bearer token is needed: send "Authorization: Bearer <token>".'
 const UNKNOWN_TOKEN = 'The bearer token is malformed or not known here.'
+const MAY_ONLY_READ = 'This bearer token may only read.'
 const NO_RESOURCE = 'There is nothing at this path. The plants are at /plants.'
 const NO_METHOD = 'This resource does not have that method; Allow lists those that it has.'
 const BAD_ESCAPE = 'The path holds a malformed percent-escape.'
@@ -63,6 +68,12 @@ function row(
   options: Options = {},
 ): ContractCase {
   return { name, request, ...expected, given: options.given ?? [], isHttp1Only: options.isHttp1Only ?? false }
+}
+
+/** Whom the tokens of the rows stand for: each for an owner of its own. */
+export function authenticate(token: string): TokenHolder | null {
+  if (token === 'refused') return null
+  return token === 'reader' ? { owner: token, access: 'read' } : token
 }
 
 /** A POST with these fields after Authorization. */
@@ -118,6 +129,10 @@ const METHODS: readonly ContractCase[] = [
   row('/plants/{id} has no GET', request('GET', '/plants/1'), refused(40500, NO_METHOD, ALLOW_PLANT)),
   row('/plants/{id} has no PATCH', request('PATCH', '/plants/1'), refused(40500, NO_METHOD, ALLOW_PLANT)),
   row('the method is refused before the id', request('GET', '/plants/one'), refused(40500, NO_METHOD, ALLOW_PLANT)),
+  row('a token that may only read lists', anonymous('GET', '/plants', bearer('reader')), ok('[]')),
+  row('a token that may only read does not create', anonymous('POST', '/plants', bearer('reader')), refused(40300, MAY_ONLY_READ, READ_ONLY)),
+  row('a token that may only read does not delete', anonymous('DELETE', '/plants/one', bearer('reader')), refused(40300, MAY_ONLY_READ, READ_ONLY)),
+  row('the method is refused before the access', anonymous('PUT', '/plants', bearer('reader')), refused(40500, NO_METHOD, ALLOW_PLANTS)),
   row('the token is asked for before the method is refused', anonymous('PUT', '/plants'), refused(40100, NEEDS_TOKEN, NO_TOKEN)),
 ]
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { createPlantStore } from '../../src/index.ts'
-import { CONTRACT_CASES, type ContractCase } from './cases.ts'
+import { authenticate, CONTRACT_CASES, type ContractCase } from './cases.ts'
 import { post } from '../support/service.ts'
 import { connectTo, type Client } from './clients.ts'
 import { HOST_BODY, HOSTS, type Host, type Mounted } from './hosts.ts'
@@ -21,7 +21,6 @@ for (const host of HOSTS) {
     let server: Mounted
     let client: Client
     before(async () => {
-      const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
       server = await host.mount(createPlantStore({ authenticate, basePath: host.basePath }))
       client = connectTo(host, server.port)
     })

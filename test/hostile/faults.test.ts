@@ -161,12 +161,18 @@ test('a store may answer with promises', async (t) => {
 const AUTHENTICATE: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
   ['never settles', () => never, UNAVAILABLE, new Error('authenticate did not answer within 20 ms')],
-  ...['', 7, {}, 'a\0b', '\ud800'].map((owner): Fault => [
+  ...['', 7, {}, { owner: 7 }, 'a\0b', '\ud800'].map((owner): Fault => [
     `answers ${JSON.stringify(owner)}`,
     () => owner,
     UNEXPECTED,
-    new Error('authenticate must answer an owner: a non-empty string of well-formed Unicode without U+0000'),
+    new Error('authenticate must return an owner: a non-empty string of well-formed Unicode without U+0000'),
   ]),
+  [
+    'answers an unknown access',
+    () => ({ owner: 'ada', access: 'admin' }),
+    UNEXPECTED,
+    new Error('authenticate must return an access of "read" or "write", not \'admin\''),
+  ],
 ]
 
 suite('an authenticate that', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { createTokenTable, readBearerToken } from '../../src/http/bearer.ts'
+import { readBearerToken } from '../../src/http/bearer.ts'
 
 const CREDENTIALS: readonly (readonly [authorization: readonly string[], outcome: string | number])[] = [
   [['Bearer abc'], 'abc'],
@@ -31,20 +31,5 @@ suite('reads the credentials', () => {
       if (typeof outcome === 'string') assert.equal(readBearerToken(authorization), outcome)
       else assert.throws(() => readBearerToken(authorization), { error: outcome })
     })
-  }
-})
-
-suite('a table of tokens', () => {
-  const find = createTokenTable([
-    ['secret', 'ada'],
-    ['other', 'grace'],
-  ])
-
-  test('finds the owner of each token', () => {
-    assert.deepEqual([find('secret'), find('other')], ['ada', 'grace'])
-  })
-
-  for (const token of ['', 'secre', 'secrets', 'Secret', '__proto__', 'constructor']) {
-    test(`refuses "${token}"`, () => assert.equal(find(token), undefined))
   }
 })

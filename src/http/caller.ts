@@ -1,0 +1,89 @@
+import { hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { inspect } from 'node:util'
+import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
+import { StoreUnavailableError } from '../plants/store.ts'
+import { isText, TEXT } from '../plants/text.ts'
+import { isToken } from './bearer.ts'
+
+/** What a caller may do with the plants of its owner: `read` lists them, `write` also creates and deletes. */
+export type Access = 'read' | 'write'
+
+/** Who a token stands for. A plain owner may write. */
+export type TokenHolder = string | { readonly owner: string; readonly access?: Access | undefined }
+
+/** Who asks, and what for it may. */
+export interface Caller {
+  /** Whose plants it has access to. */
+  readonly owner: string
+  readonly access: Access
+}
+
+/** Finds the caller of a token; undefined if the token is refused. */
+export type FindCaller = (token: string, request: IncomingMessage) => MaybePromise<Caller | undefined>
+
+/**
+ * A host's own function that says whom a bearer token stands for: an owner, or `{ owner, access }`; `null` or `undefined`
+ * if the token is refused. Has as long as a call of the store.
+ */
+export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<TokenHolder | null | undefined>
+
+/** Calls a host's function and believes nothing: a call has its time, and a holder of the wrong kind is a fault. */
+export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number): FindCaller {
+  return (token, request) => {
+    const found = withDeadline(authenticate(token, request), timeoutMs, () => {
+      return new StoreUnavailableError(`authenticate did not answer within ${timeoutMs} ms`)
+    })
+    return andThen(found, (holder) => {
+      return holder === null || holder === undefined ? undefined : toCaller(holder, 'authenticate must return')
+    })
+  }
+}
+
+/**
+ * Says who a token stands for.
+ * @param complaint how the message begins
+ * @throws TypeError if the holder is none
+ */
+function toCaller(holder: unknown, complaint: string): Caller {
+  const { owner, access = 'write' } = (isObject(holder) ? holder : { owner: holder }) as {
+    owner?: unknown
+    access?: unknown
+  }
+  if (!isText(owner) || owner === '') {
+    throw new TypeError(`${complaint} an owner: a non-empty string of ${TEXT}`)
+  }
+  if (access !== 'read' && access !== 'write') {
+    throw new TypeError(`${complaint} an access of "read" or "write", not ${inspect(access)}`)
+  }
+  return { owner, access }
+}
+
+/**
+ * Makes the function that finds the caller of a token. It keeps digests alone: a heap dump does not show the tokens, and
+ * the time of a look-up does not depend on how much of a guess is right.
+ * @throws TypeError if no header could carry a token, or its holder is none; the token is not quoted
+ */
+export function createTokenTable(
+  tokens: Iterable<readonly [string, TokenHolder]>,
+): (token: string) => Caller | undefined {
+  const callers = new Map<string, Caller>()
+  for (const [token, holder] of tokens) {
+    const caller = toCaller(holder, 'options.tokens: a token must have')
+    const whose = `options.tokens: the token of ${inspect(caller.owner)} must`
+    if (!isToken(token)) throw new TypeError(`${whose} be letters, digits and -._~+/, then any "="`)
+    // What an unset variable becomes as the key of an object.
+    if (token === 'undefined' || token === 'null') throw new TypeError(`${whose} not be "${token}"`)
+    callers.set(digest(token), caller)
+  }
+  return (token) => callers.get(digest(token))
+}
+
+function digest(token: string): string {
+  // The shortest form, as each look-up goes through all of it once more.
+  return hash('sha256', token, 'binary')
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
