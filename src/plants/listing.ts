@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import { encodePlant } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
+import { SurveyedIds } from './surveyed-ids.ts'
 
 /** Reads one page of an owner's plants. */
 export type ReadPage = (request: PageRequest) => MaybePromise<Page>
@@ -52,62 +54,54 @@ export function listPlants(readPage: ReadPage, query: ListQuery): MaybePromise<L
 async function* allPages(readPage: ReadPage, page: Page): AsyncGenerator<Page> {
   yield page
   do {
-    page = await readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after: page.at(-1)!.id })
+    page = await readNext(readPage, page.at(-1)!.id)
     yield page
   } while (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined)
 }
 
-async function listSurveyed(readPage: ReadPage, first: Page, query: ListQuery): Promise<Listing> {
-  const { ids, cursor } = await surveyPlants(allPages(readPage, first), query.limit)
-  return { body: encodePages(surveyedPages(readPage, ids, query.after)), cursor }
-}
-
-interface Survey {
-  /** The ids of the list, a page each. */
-  readonly ids: readonly BigInt64Array[]
-  readonly cursor: bigint | undefined
+/** Reads a page of a long list in another turn of the event loop, so that a list does not hold up other requests. */
+async function readNext(readPage: ReadPage, after: bigint | undefined): Promise<Page> {
+  await setImmediate()
+  return readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
 }
 
 /**
- * Finds which plants a long list with a limit holds. The header of the response says where the next list begins, so that
- * must be known before the first plant is sent. Their ids, 8 bytes each, are enough to know it.
+ * Lists in two passes: the header of the response says where the next list begins, so that must be known before the first
+ * plant is sent. If the ids are too many to keep, the list is cut short, as by a lower limit.
  */
-async function surveyPlants(pages: AsyncIterable<Page>, limit: number): Promise<Survey> {
-  const ids: BigInt64Array[] = []
+async function listSurveyed(readPage: ReadPage, first: Page, { limit, after }: ListQuery): Promise<Listing> {
+  const ids = new SurveyedIds()
   let count = 0
-  let cursor: bigint | undefined
-  for await (const page of pages) {
-    const shown = page.slice(0, limit - count)
-    if (shown.length > 0) {
-      ids.push(BigInt64Array.from(shown, ({ id }) => id))
-      count += shown.length
-      cursor = shown.at(-1)!.id
+  let isCut = false
+  for await (const page of allPages(readPage, first)) {
+    for (const { id } of page) {
+      isCut = count === limit || ids.isFull
+      if (isCut) break
+      ids.add(id)
+      count++
     }
-    if (shown.length < page.length) return { ids, cursor }
+    if (isCut) break
   }
-  return { ids, cursor: undefined }
+  return { body: encodePages(surveyedPages(readPage, ids, after)), cursor: isCut ? ids.last : undefined }
 }
 
 /**
  * Reads the surveyed plants. One that was deleted since is left out. One that was created since is not added: it would
  * make the list longer than its limit, or push out a plant that no other list holds.
  */
-async function* surveyedPages(
-  readPage: ReadPage,
-  ids: readonly BigInt64Array[],
-  from: bigint | undefined,
-): AsyncGenerator<Page> {
-  let after = from
-  for (const surveyed of ids) {
-    const wanted = new Set(surveyed)
-    const last = surveyed.at(-1)!
-    do {
-      const page = await readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
-      if (page.length === 0) return
-      yield page.filter(({ id }) => wanted.has(id))
-      after = page.at(-1)!.id
-    } while (after < last)
-    after = last
+async function* surveyedPages(readPage: ReadPage, ids: SurveyedIds, from: bigint | undefined): AsyncGenerator<Page> {
+  const surveyed = ids[Symbol.iterator]()
+  let wanted = surveyed.next()
+  for (let after = from; wanted.done !== true;) {
+    const page = await readNext(readPage, after)
+    if (page.length === 0) return
+    yield page.filter(({ id }) => {
+      while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()
+      const isWanted = wanted.value === id
+      if (isWanted) wanted = surveyed.next()
+      return isWanted
+    })
+    after = page.at(-1)!.id
   }
 }
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { suite, test } from 'node:test'
-import { memoryStore, type NewPlant, type Store } from '../../src/index.ts'
+import { memoryStore, type NewPlant, type Page, type PageRequest, type Store } from '../../src/index.ts'
+import type { MaybePromise } from '../../src/maybe-promise.ts'
+import { MIN_INT64 } from '../../src/plants/int64.ts'
+import { listPlants } from '../../src/plants/listing.ts'
 import { follow as followLinks } from '../support/follow.ts'
 import { heapUsed } from '../support/heap.ts'
 import { bearer, get, open, portOf, send, servePlants } from '../support/service.ts'
@@ -149,6 +152,49 @@ suite('a long list with a limit', () => {
     assert.deepEqual(await follow(server, '/plants?limit=2200'), [[], []])
   })
 })
+
+test('a list with a limit that is too long to survey is cut short, and Link leads on', async (t) => {
+  const count = 200_000
+  const idOf = (n: number): bigint => MIN_INT64 + BigInt(n) * 2n ** 46n
+  const store: Store = {
+    ...memoryStore(),
+    list(_, { limit, after }) {
+      const start = after === undefined ? 0 : Number((after - MIN_INT64) / 2n ** 46n) + 1
+      const length = Math.min(limit, count - start)
+      return Array.from({ length }, (_, i) => ({ id: idOf(start + i), name: String(start + i) }))
+    },
+  }
+  const server = await servePlants(t, { store })
+  const lists = await follow(server, `/plants?limit=${count}`)
+  assert.equal(lists.length, 2)
+  assert.ok(lists[0]!.length >= 131_072)
+  assert.deepEqual(
+    lists.flat(),
+    Array.from({ length: count }, (_, n) => n),
+  )
+})
+
+for (const limit of [Infinity, 4500]) {
+  test(`reads each page of a list with the limit ${limit} in another turn of the event loop`, async () => {
+    let turn = 0
+    const count = (): void => {
+      turn++
+      ticking = setImmediate(count)
+    }
+    let ticking = setImmediate(count)
+    const turns: number[] = []
+    const store = storeOf(upTo(5000))
+    const readPage = (request: PageRequest): MaybePromise<Page> => {
+      turns.push(turn)
+      return store.list('ada', request)
+    }
+    const { body } = await listPlants(readPage, { limit, after: undefined })
+    for await (const piece of body as AsyncIterable<string>) assert.ok(piece !== '')
+    clearImmediate(ticking)
+    assert.ok(turns.length > 5)
+    assert.equal(new Set(turns).size, turns.length)
+  })
+}
 
 suite('a list that is streamed', () => {
   test('holds text of every plane', async (t) => {
