@@ -32,7 +32,7 @@ suite('the package', () => {
 
   test('holds nothing but dist, src and what describes them', () => {
     const folders = new Set(packed.files.map(({ path }) => path.split('/')[0]))
-    assert.deepEqual([...folders].sort(), ['LICENSE', 'README.md', 'dist', 'package.json', 'src'])
+    assert.deepEqual([...folders].sort(), ['LICENSE', 'README.md', 'dist', 'docs', 'package.json', 'src'])
   })
 
   test('brings no other package along', async () => {

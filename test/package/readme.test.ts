@@ -1,30 +1,27 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { ERRORS } from '../../src/http/errors.ts'
+import { helpText } from '../../src/standalone/settings.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
-import { bearer, portOf, sendTo, servePlants } from '../support/service.ts'
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { connectTo } from '../contract/clients.ts'
+import { blocksOf, DOCUMENTS, readDocument, README } from '../support/documents.ts'
+import { bearer, portOf, servePlants } from '../support/service.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 const POSTGRES_URL = process.env['PLANT_STORE_TEST_POSTGRES_URL']
+const hasSqlite = isBuiltin('node:sqlite')
 const hasCurl = await run('curl', ['--version']).then(
   () => true,
   () => false,
 )
-
-/** The blocks of the README that are fenced as this language. */
-function blocks(language: string): readonly string[] {
-  return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
-    .filter(([, name]) => name === language)
-    .map(([, , code]) => code!)
-}
 
 const PRELOAD = ['--import', 'tsx', '--input-type=module']
 
@@ -41,8 +38,13 @@ function fromSources(code: string): string {
 }
 
 function skipped(code: string): string | false {
-  if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node has no node:sqlite'
+  if (code.includes('sqliteStore(') && !hasSqlite) return 'this Node has no node:sqlite'
   return code.includes('postgres://') && POSTGRES_URL === undefined && 'PLANT_STORE_TEST_POSTGRES_URL is not set'
+}
+
+function protocolOf(code: string): 'http' | 'https' | 'h2' {
+  if (code.includes("'node:http2'")) return 'h2'
+  return code.includes("'node:https'") ? 'https' : 'http'
 }
 
 /** Runs an example until it listens. */
@@ -51,65 +53,103 @@ async function startExample(t: TestContext, code: string): Promise<number> {
     .replace('3000', '0')
     .replace('plants.db', ':memory:')
     .replace('postgres://user:password@host/database', POSTGRES_URL ?? '')
+    .replaceAll("'localhost.", "'test/support/localhost.")
   const child = spawn(
     process.execPath,
     [...PRELOAD, '--import', './test/support/report-listening.ts', '--eval', program],
     {
       cwd: root,
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     },
   )
+  const ended = once(child, 'exit')
   t.after(async () => {
     child.kill()
-    await once(child, 'exit')
+    await ended
   })
-  return (await once(child, 'message'))[0] as number
+  const [port] = (await Promise.race([once(child, 'message'), ended.then(() => [])])) as [number?]
+  assert.ok(port !== undefined, 'the example ends without listening')
+  return port
 }
 
-suite('the README', () => {
-  for (const code of blocks('js').filter((code) => code.includes('listen('))) {
-    const imports = [...code.matchAll(/from '(?!node:|plant-store')(.+?)'/g)].map(([, name]) => name)
-    test(
-      `has an example of ${imports.join(' and ') || 'node:http'} that answers`,
-      { skip: skipped(code) },
-      async (t) => {
-        const port = await startExample(t, code)
-        const path = code.includes("'/api'") ? '/api/plants' : '/plants'
-        const request = { method: 'GET', path, fields: bearer('a-long-random-token') }
-        assert.deepEqual((await sendTo(port, request)).body, '[]')
-        assert.equal((await sendTo(port, { ...request, fields: [] })).status, 401)
-      },
-    )
-  }
-
-  test('has a store that conforms', async () => {
-    const [code] = blocks('js').filter((code) => code.includes('storeConformance('))
-    const environment = { ...process.env, NODE_TEST_CONTEXT: undefined }
-    await run(process.execPath, [...PRELOAD, '--eval', fromSources(code!)], { cwd: root, env: environment })
-  })
-
-  test('shows the schema of Postgres', () => {
-    assert.deepEqual(blocks('sql'), [`${schema}\n`])
-  })
-
-  test('has a curl session with its real output', { skip: !hasCurl && 'curl is not installed' }, async (t) => {
-    const server = await servePlants(t)
-    const environment = { ...process.env, URL: `http://127.0.0.1:${portOf(server)}`, TOKEN: 'secret' }
-    const [session] = blocks('console')
-    for (const step of session!.split(/^\$ /m).slice(1)) {
-      const [command, ...expected] = step.split('\n')
-      const { stdout } = await run('sh', ['-c', command!], { env: environment })
-      assert.equal(stdout.trimEnd(), expected.join('\n').trimEnd(), command)
+for (const document of DOCUMENTS) {
+  suite(document.path, () => {
+    for (const { code, line } of blocksOf(document, 'js')) {
+      if (code.includes('storeConformance(')) {
+        test(`the store at line ${line} conforms`, async () => {
+          const environment = { ...process.env, NODE_TEST_CONTEXT: undefined }
+          await run(process.execPath, [...PRELOAD, '--eval', fromSources(code)], { cwd: root, env: environment })
+        })
+      } else {
+        test(`the example at line ${line} serves plants`, { skip: skipped(code) }, async (t) => {
+          const port = await startExample(t, code)
+          const client = connectTo({ protocol: protocolOf(code) }, port)
+          t.after(() => client.close())
+          const prefix = /'(\/api[^']*)'/.exec(code)?.[1] ?? ''
+          const request = { method: 'GET', path: `${prefix}/plants`, fields: bearer('a-long-random-token') }
+          const { status, body } = await client.send(request)
+          assert.deepEqual([status, body], [200, '[]'])
+          assert.equal((await client.send({ ...request, fields: [] })).status, 401)
+        })
+      }
     }
   })
+}
 
-  test('lists every error', () => {
-    const listed = [...readme.matchAll(/^\| (\d{5}) \|/gm)].map(([, error]) => Number(error))
-    assert.deepEqual(
-      listed,
-      Object.values(ERRORS)
-        .map(({ error }) => error)
-        .sort(),
-    )
-  })
+test('the README has a curl session with its real output', { skip: !hasCurl && 'curl is not installed' }, async (t) => {
+  const server = await servePlants(t)
+  const environment = { ...process.env, URL: `http://127.0.0.1:${portOf(server)}`, TOKEN: 'secret' }
+  const [session] = blocksOf(README, 'console')
+  for (const step of session!.code.split(/^\$ /m).slice(1)) {
+    const [command, ...expected] = step.split('\n')
+    const { stdout } = await run('sh', ['-c', command!], { env: environment })
+    assert.equal(stdout.trimEnd(), expected.join('\n').trimEnd(), command)
+  }
+})
+
+test('the README lists every error', () => {
+  const listed = [...README.text.matchAll(/^\| (\d{5}) \|/gm)].map(([, error]) => Number(error))
+  assert.deepEqual(
+    listed,
+    Object.values(ERRORS)
+      .map(({ error }) => error)
+      .sort(),
+  )
+})
+
+test('the README lists every setting with its default, as --help does', () => {
+  const listed = [...README.text.matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)]
+  const told = [...helpText().matchAll(/^ {2}([A-Z_]+)(?:=(.*))?$/gm)]
+  assert.deepEqual(
+    listed.map(([, name, preset]) => [name, preset]),
+    told.map(([, name, preset]) => [name, preset]),
+  )
+})
+
+test('docs/running.md lists every event of the log', () => {
+  const { text } = readDocument('docs/running.md')
+  const listed = [...text.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, event]) => event)
+  const logged = (readdirSync(`${root}/src`, { recursive: true }) as string[])
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => [...readFileSync(`${root}/src/${path}`, 'utf8').matchAll(/\blog\('([a-z-]+)'/g)])
+    .map(([, event]) => event)
+  assert.deepEqual(listed.sort(), [...new Set(logged)].sort())
+})
+
+test('docs/postgres.md shows the schema', () => {
+  const [sql] = blocksOf(readDocument('docs/postgres.md'), 'sql')
+  assert.equal(sql!.code, `${schema}\n`)
+})
+
+test('docs/sqlite.md shows the schema', { skip: !hasSqlite && 'this Node has no node:sqlite' }, () => {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const database = new DatabaseSync(':memory:')
+  sqliteStore(database)
+  const made = database.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all()
+  const [sql] = blocksOf(readDocument('docs/sqlite.md'), 'sql')
+  const onOneLine = (text: unknown): string => String(text).replace(/\s+/g, ' ').trim()
+  assert.deepEqual(
+    made.map((row) => onOneLine(row['sql'])),
+    [onOneLine(sql!.code)],
+  )
 })

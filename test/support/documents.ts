@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+const root = new URL('../..', import.meta.url)
+
+/** A document of the package. */
+export interface Document {
+  /** Seen from the root of the package. */
+  readonly path: string
+  readonly text: string
+}
+
+/** A piece of code that a document shows. */
+export interface Block {
+  readonly language: string
+  readonly code: string
+  /** The line of the document on which it begins. */
+  readonly line: number
+}
+
+export function readDocument(path: string): Document {
+  return { path, text: readFileSync(new URL(path, root), 'utf8') }
+}
+
+export const README: Document = readDocument('README.md')
+
+/** What a user gets to read: the README and the pages of docs/. */
+export const DOCUMENTS: readonly Document[] = [
+  README,
+  ...readdirSync(new URL('docs/', root))
+    .sort()
+    .map((name) => readDocument(`docs/${name}`)),
+]
+
+const BLOCK = /^```(\w+)\n(.*?)^```$/gms
+
+/** The code that a document shows in a language. */
+export function blocksOf({ text }: Document, language: string): Block[] {
+  const blocks = [...text.matchAll(BLOCK)].map(({ index, 1: name, 2: code }) => {
+    return { language: name!, code: code!, line: text.slice(0, index).split('\n').length }
+  })
+  return blocks.filter((block) => block.language === language)
+}
+
+/** The text of a document without the code that it shows. */
+export function proseOf({ text }: Document): string {
+  return text.replace(BLOCK, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ''))
+}
