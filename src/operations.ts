@@ -12,7 +12,8 @@ import type { Resource } from './http/route.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
-import { listPlants } from './plants/listing.ts'
+import type { ListTurns } from './plants/list-turns.ts'
+import { listPlants, type PlantSource } from './plants/listing.ts'
 import { encodePlant, type NewPlant } from './plants/plant.ts'
 
 /** What the operations work with, the same for all requests. */
@@ -20,6 +21,7 @@ export interface Service {
   readonly store: CheckedStore
   readonly maxBodyBytes: number
   readonly maxLimit: number
+  readonly listTurns: ListTurns
   /** The host's own rules: says what is wrong with a plant. */
   readonly validate: ((plant: NewPlant) => unknown) | undefined
 }
@@ -81,11 +83,11 @@ function allowField(path: ResourcePath): readonly string[] {
   return ['Allow', [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', ')]
 }
 
-function list({ store, maxLimit }: Service, { owner, query }: Call): MaybePromise<HttpResponse> {
+function list({ store, maxLimit, listTurns: turns }: Service, { owner, query }: Call): MaybePromise<HttpResponse> {
   const { limit, after } = parseListQuery(query)
   const cap = Math.min(limit, maxLimit)
-  const listing = listPlants((request) => store.list(owner, request), { limit: cap, after })
-  return andThen(listing, ({ body, cursor }) => {
+  const source: PlantSource = { owner, turns, readPage: (request) => store.list(owner, request) }
+  return andThen(listPlants(source, { limit: cap, after }), ({ body, cursor }) => {
     const headers = cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
     return { status: 200, headers, body }
   })

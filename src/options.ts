@@ -40,6 +40,11 @@ interface CommonOptions {
   readonly maxBodyBytes?: number
   /** The most plants that one list may hold, at least 1; by default there is no limit. */
   readonly maxLimit?: number
+  /**
+   * The most long lists of one owner that are read at once, at least 1; by default 32. The others wait. A list is long if it
+   * does not fit a page of the store (`MAX_PAGE`, `MAX_PAGE_BYTES`).
+   */
+  readonly maxListsPerOwner?: number
   /** How long a call of the store may take, in milliseconds, at least 1; by default 10,000. */
   readonly storeTimeoutMs?: number
   /** The host's own rules for a plant: returns what is wrong with it, in words for people, or nothing. */
@@ -73,6 +78,7 @@ export interface ResolvedOptions {
   readonly basePath: string
   readonly maxBodyBytes: number
   readonly maxLimit: number
+  readonly maxListsPerOwner: number
   readonly storeTimeoutMs: number
   readonly validate: ((plant: NewPlant) => unknown) | undefined
   readonly onError: ((error: unknown, request: IncomingMessage) => unknown) | undefined
@@ -88,8 +94,8 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1
  */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, storeTimeoutMs, ...rest } = options
-  const { validate, onError, onResponse, ...unknown } = rest
+  const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, maxListsPerOwner, ...rest } = options
+  const { storeTimeoutMs, validate, onError, onResponse, ...unknown } = rest
   for (const name of Object.keys(unknown)) throw new TypeError(`unknown option "${name}"`)
   const checkedTimeoutMs = checkWholeNumber('storeTimeoutMs', storeTimeoutMs, MAX_TIMEOUT_MS) ?? 10_000
 
@@ -99,6 +105,7 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
     basePath: basePath === undefined ? '' : checkBasePath(basePath),
     maxBodyBytes: checkWholeNumber('maxBodyBytes', maxBodyBytes, Number.MAX_SAFE_INTEGER) ?? 65_536,
     maxLimit: checkWholeNumber('maxLimit', maxLimit, Number.MAX_SAFE_INTEGER) ?? Infinity,
+    maxListsPerOwner: checkWholeNumber('maxListsPerOwner', maxListsPerOwner, Number.MAX_SAFE_INTEGER) ?? 32,
     storeTimeoutMs: checkedTimeoutMs,
     validate: checkFunction('validate', validate),
     onError: checkFunction('onError', onError),

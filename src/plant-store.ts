@@ -10,6 +10,7 @@ import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS, type ResourcePath, type Service } from './operations.ts'
 import { resolveOptions, type PlantStoreOptions } from './options.ts'
 import { checkStore } from './plants/checked-store.ts'
+import { ListTurns } from './plants/list-turns.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 
 /**
@@ -39,7 +40,11 @@ interface Exchange {
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
   const { basePath, findCaller, storeTimeoutMs, onError, onResponse, ...settings } = resolveOptions(options)
   const route = createRouter(basePath, RESOURCE_PATHS)
-  const service: Service = { ...settings, store: checkStore(settings.store, storeTimeoutMs) }
+  const service: Service = {
+    ...settings,
+    store: checkStore(settings.store, storeTimeoutMs),
+    listTurns: new ListTurns(settings.maxListsPerOwner),
+  }
 
   function plantStore(
     request: IncomingMessage | Http2ServerRequest,

@@ -67,7 +67,7 @@ const WRONG: readonly (readonly [name: string, options: unknown, message: string
         `options.basePath must be a path such as "/api/v1", without a slash at its end, not ${typeof basePath === 'string' ? `'${basePath}'` : basePath}`,
       ] as const,
   ),
-  ...(['maxBodyBytes', 'maxLimit'] as const).flatMap((name) =>
+  ...(['maxBodyBytes', 'maxLimit', 'maxListsPerOwner'] as const).flatMap((name) =>
     [0, -1, 1.5, NaN, '10'].map(
       (value) =>
         [

@@ -1,11 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import type { ListTurns } from './list-turns.ts'
 import { encodePlant } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
 
-/** Reads one page of an owner's plants. */
-export type ReadPage = (request: PageRequest) => MaybePromise<Page>
+/** The plants of an owner. */
+export interface PlantSource {
+  readonly owner: string
+  /** When a long list of the owner may be read. */
+  readonly turns: ListTurns
+  /** Reads one page. */
+  readPage(request: PageRequest): MaybePromise<Page>
+}
 
 /** Which plants a list is asked for. */
 export interface ListQuery {
@@ -30,50 +37,69 @@ const PIECE_BYTES = 65_536
  * Lists plants. A page or two and a piece of text are in memory at once, however long the list is and however large its
  * plants are.
  */
-export function listPlants(readPage: ReadPage, query: ListQuery): MaybePromise<Listing> {
+export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<Listing> {
   const { limit, after } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
 
   // One plant more than wanted shows whether the limit cuts the list short.
   const asked = Math.min(limit + 1, MAX_PAGE)
-  return andThen(readPage({ limit: asked, maxBytes: MAX_PAGE_BYTES, after }), (page) => {
+  return andThen(source.readPage({ limit: asked, maxBytes: MAX_PAGE_BYTES, after }), (page) => {
     if (page.length > limit) return { body: encodeCut(page, limit), cursor: page[limit - 1]!.id }
     const body = page.length < asked ? encodeWhole(page, page.length) : undefined
     if (body !== undefined) return { body, cursor: undefined }
 
-    if (limit === Infinity) return { body: encodePages(allPages(readPage, page)), cursor: undefined }
-    if (page.length < limit) return listSurveyed(readPage, page, query)
+    if (limit === Infinity) return { body: encodePages(allPages(source, page, after)), cursor: undefined }
+    if (page.length < limit) return listSurveyed(source, page, query)
     const last = page.at(-1)!.id
-    return andThen(readPage({ limit: 1, maxBytes: MAX_PAGE_BYTES, after: last }), (following) => {
+    return andThen(source.readPage({ limit: 1, maxBytes: MAX_PAGE_BYTES, after: last }), (following) => {
       return { body: encodeCut(page, limit), cursor: following.length === 0 ? undefined : last }
     })
   })
 }
 
-/** A page that is not the last, and all that follow. */
-async function* allPages(readPage: ReadPage, page: Page): AsyncGenerator<Page> {
-  yield page
-  do {
-    page = await readNext(readPage, page.at(-1)!.id)
+/**
+ * The pages of a long list, in turn with the others of its owner.
+ * @param first the first page, which is read again if the list has to wait: nothing is kept meanwhile
+ */
+async function* allPages(
+  source: PlantSource,
+  first: Page | undefined,
+  after: bigint | undefined,
+): AsyncGenerator<Page> {
+  const { owner, turns } = source
+  const turn = turns.enter(owner)
+  if (turn !== undefined) {
+    first = undefined
+    await turn
+  }
+  try {
+    let page = first ?? (await readNext(source, after))
+    first = undefined
     yield page
-  } while (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined)
+    while (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined) {
+      page = await readNext(source, page.at(-1)!.id)
+      yield page
+    }
+  } finally {
+    turns.leave(owner)
+  }
 }
 
 /** Reads a page of a long list in another turn of the event loop, so that a list does not hold up other requests. */
-async function readNext(readPage: ReadPage, after: bigint | undefined): Promise<Page> {
+async function readNext(source: PlantSource, after: bigint | undefined): Promise<Page> {
   await setImmediate()
-  return readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
+  return source.readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
 }
 
 /**
  * Lists in two passes: the header of the response says where the next list begins, so that must be known before the first
  * plant is sent. If the ids are too many to keep, the list is cut short, as by a lower limit.
  */
-async function listSurveyed(readPage: ReadPage, first: Page, { limit, after }: ListQuery): Promise<Listing> {
+async function listSurveyed(source: PlantSource, first: Page, { limit, after }: ListQuery): Promise<Listing> {
   const ids = new SurveyedIds()
   let count = 0
   let isCut = false
-  for await (const page of allPages(readPage, first)) {
+  for await (const page of allPages(source, first, after)) {
     for (const { id } of page) {
       isCut = count === limit || ids.isFull
       if (isCut) break
@@ -82,26 +108,32 @@ async function listSurveyed(readPage: ReadPage, first: Page, { limit, after }: L
     }
     if (isCut) break
   }
-  return { body: encodePages(surveyedPages(readPage, ids, after)), cursor: isCut ? ids.last : undefined }
+  return { body: encodePages(surveyedPages(source, ids, after)), cursor: isCut ? ids.last : undefined }
 }
 
 /**
  * Reads the surveyed plants. One that was deleted since is left out. One that was created since is not added: it would
  * make the list longer than its limit, or push out a plant that no other list holds.
  */
-async function* surveyedPages(readPage: ReadPage, ids: SurveyedIds, from: bigint | undefined): AsyncGenerator<Page> {
-  const surveyed = ids[Symbol.iterator]()
-  let wanted = surveyed.next()
-  for (let after = from; wanted.done !== true;) {
-    const page = await readNext(readPage, after)
-    if (page.length === 0) return
-    yield page.filter(({ id }) => {
-      while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()
-      const isWanted = wanted.value === id
-      if (isWanted) wanted = surveyed.next()
-      return isWanted
-    })
-    after = page.at(-1)!.id
+async function* surveyedPages(source: PlantSource, ids: SurveyedIds, from: bigint | undefined): AsyncGenerator<Page> {
+  const { owner, turns } = source
+  await turns.enter(owner)
+  try {
+    const surveyed = ids[Symbol.iterator]()
+    let wanted = surveyed.next()
+    for (let after = from; wanted.done !== true;) {
+      const page = await readNext(source, after)
+      if (page.length === 0) return
+      yield page.filter(({ id }) => {
+        while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()
+        const isWanted = wanted.value === id
+        if (isWanted) wanted = surveyed.next()
+        return isWanted
+      })
+      after = page.at(-1)!.id
+    }
+  } finally {
+    turns.leave(owner)
   }
 }
 

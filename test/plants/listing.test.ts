@@ -4,6 +4,7 @@ import { suite, test } from 'node:test'
 import { memoryStore, type NewPlant, type Page, type PageRequest, type Store } from '../../src/index.ts'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
+import { ListTurns } from '../../src/plants/list-turns.ts'
 import { listPlants } from '../../src/plants/listing.ts'
 import { follow as followLinks } from '../support/follow.ts'
 import { heapUsed } from '../support/heap.ts'
@@ -188,7 +189,8 @@ for (const limit of [Infinity, 4500]) {
       turns.push(turn)
       return store.list('ada', request)
     }
-    const { body } = await listPlants(readPage, { limit, after: undefined })
+    const source = { owner: 'ada', turns: new ListTurns(1), readPage }
+    const { body } = await listPlants(source, { limit, after: undefined })
     for await (const piece of body as AsyncIterable<string>) assert.ok(piece !== '')
     clearImmediate(ticking)
     assert.ok(turns.length > 5)

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { memoryStore, type PageRequest } from '../../src/index.ts'
+import { ListTurns } from '../../src/plants/list-turns.ts'
+import { listPlants, type ListQuery, type PlantSource } from '../../src/plants/listing.ts'
+
+/** An owner with 2,500 plants, who may read one long list at once. */
+function sourceOf(owner = 'ada', turns = new ListTurns(1)): PlantSource & { readonly requests: PageRequest[] } {
+  const store = memoryStore()
+  for (let id = 1n; id <= 2500n; id++) void store.create(owner, { id, name: 'Fern' })
+  const requests: PageRequest[] = []
+  return {
+    owner,
+    turns,
+    requests,
+    readPage(request) {
+      requests.push(request)
+      return store.list(owner, request)
+    },
+  }
+}
+
+async function pieces(source: PlantSource, query: Partial<ListQuery> = {}): Promise<AsyncIterator<string>> {
+  const { body } = await listPlants(source, { limit: Infinity, after: undefined, ...query })
+  return (body as AsyncIterable<string>)[Symbol.asyncIterator]()
+}
+
+async function rest(list: AsyncIterator<string>): Promise<string> {
+  let text = ''
+  for (let piece = await list.next(); piece.done !== true; piece = await list.next()) text += piece.value
+  return text
+}
+
+/** Whether a promise is still pending when everything that can go on without it has. */
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol('pending')
+  const timeout = new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve, pending))))
+  return (await Promise.race([promise, timeout])) === pending
+}
+
+suite('of more long lists than an owner may read at once', () => {
+  for (const [name, query] of [
+    ['without a limit', {}],
+    ['with one', { limit: 2400 }],
+  ] as const) {
+    test(`one ${name} waits until another is read to its end, and is whole`, async () => {
+      const source = sourceOf()
+      const first = await pieces(source)
+      await first.next()
+      const second = pieces(source, query).then(rest)
+      assert.equal(await isPending(second), true)
+      await rest(first)
+      assert.equal((JSON.parse(await second) as unknown[]).length, query.limit ?? 2500)
+    })
+  }
+
+  test('one goes on when the client of another has gone', async () => {
+    const source = sourceOf()
+    const first = await pieces(source)
+    await first.next()
+    const second = (await pieces(source)).next()
+    assert.equal(await isPending(second), true)
+    await first.return?.()
+    assert.equal((await second).done, false)
+  })
+
+  test('those that wait go on in the order in which they came', async () => {
+    const source = sourceOf()
+    const first = await pieces(source)
+    await first.next()
+    const order: number[] = []
+    const waiting = [1, 2, 3].map(async (n) => {
+      await rest(await pieces(source))
+      order.push(n)
+    })
+    await rest(first)
+    await Promise.all(waiting)
+    assert.deepEqual(order, [1, 2, 3])
+  })
+
+  test('one that waited reads its first page again, as it kept none', async () => {
+    const source = sourceOf()
+    const first = await pieces(source)
+    await first.next()
+    const second = await pieces(source, { after: 5n })
+    const next = second.next()
+    source.requests.length = 0
+    await first.return?.()
+    await next
+    assert.deepEqual(
+      source.requests.map(({ after }) => after),
+      [5n],
+    )
+  })
+
+  test('one of another owner does not wait', async () => {
+    const turns = new ListTurns(1)
+    await (await pieces(sourceOf('ada', turns))).next()
+    assert.equal((await (await pieces(sourceOf('grace', turns))).next()).done, false)
+  })
+
+  test('one that fits a page does not wait', async () => {
+    const source = sourceOf()
+    await (await pieces(source)).next()
+    const { body } = await listPlants(source, { limit: 10, after: undefined })
+    assert.equal((JSON.parse(body as string) as unknown[]).length, 10)
+  })
+})
