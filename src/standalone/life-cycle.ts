@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
+import { openStore, schemeOf } from '../stores/open-store.ts'
 import type { Settings } from './settings.ts'
 import { createHttpServer, type HttpServer } from './http-server.ts'
-import { flushLog, log } from './log.ts'
+import { describeError, flushLog, log } from './log.ts'
 import { createPages } from './probes.ts'
 import { createReports } from './reports.ts'
-import { openStore } from '../stores/open-store.ts'
 import { reportTurnedAway } from './turned-away.ts'
 import { SettingError } from './variables.ts'
 
@@ -22,7 +22,7 @@ export async function start(settings: Settings): Promise<void> {
   const { storeUrl, storeTimeout, maxBodyBytes, maxLimit, accessLog } = settings
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile
-  const store = await openStore(storeUrl)
+  const store = await open(storeUrl)
   const plants = createPlantStore({
     tokens: tokens ?? { [demoToken]: 'demo' },
     store,
@@ -42,9 +42,23 @@ export async function start(settings: Settings): Promise<void> {
   const url = await listen(http, settings)
   reportTurnedAway(http.server)
   stopAtSignal(stopping, http, store, settings)
-  log('start', { url, store: storeUrl.slice(0, storeUrl.indexOf(':')) })
+  log('start', { url, store: schemeOf(storeUrl) })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (tokens === undefined) process.stdout.write(invitation(url, demoToken))
+}
+
+async function open(storeUrl: string): Promise<Store> {
+  try {
+    return await openStore(storeUrl, (error) => log('disconnected', { reason: describeError(error) }))
+  } catch (cause) {
+    const problem = `names a store that cannot be opened: ${explain(cause as Error)}`
+    throw new SettingError('PLANT_STORE_URL', problem, { cause })
+  }
+}
+
+/** The message of a store's error. The message of the driver's error behind it follows, if it says more. */
+function explain({ message, cause }: Error): string {
+  return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }
 
 async function listen({ server }: HttpServer, { host, port }: Settings): Promise<string> {

@@ -1,3 +1,4 @@
+import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { tokenFile, tokenList, type Tokens } from './tokens.ts'
 import { flag, milliseconds, SettingError, text, wholeNumber, type Variable } from './variables.ts'
 
@@ -23,18 +24,20 @@ export interface Settings {
   readonly maxConnections: number | undefined
 }
 
+const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => example)
+
 const MAX_INT32 = 2 ** 31 - 1
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
-  host: text('HOST', '127.0.0.1', 'the host name or address to listen on', /./),
+  host: text('HOST', '127.0.0.1', 'the host name or address to listen on', (name) => name !== ''),
   port: wholeNumber('PORT', 3000, 0, 65_535, 'the port to listen on; 0 takes a free one'),
   tokens: tokenList('PLANT_STORE_TOKENS'),
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
   storeUrl: text(
     'PLANT_STORE_URL',
     'memory:',
-    'memory:, sqlite:plants.db or postgres://user:password@host/database: where the plants are kept',
-    /^(?:memory:$|sqlite:.|postgres(?:ql)?:\/\/.)/,
+    `one of ${STORE_URLS.join(', ')}: where the plants are kept`,
+    isStoreUrl,
   ),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),

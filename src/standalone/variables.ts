@@ -25,10 +25,15 @@ export interface Variable<T> {
   readonly parse: (value: string) => T
 }
 
-/** A variable that takes text of a certain form. */
-export function text(name: string, preset: string, takes: string, form: RegExp): Variable<string> {
+/** A variable that takes text. */
+export function text(
+  name: string,
+  preset: string,
+  takes: string,
+  isValid: (value: string) => boolean,
+): Variable<string> {
   function parse(value: string): string {
-    if (!form.test(value)) throw new SettingError(name, `takes ${takes}`)
+    if (!isValid(value)) throw new SettingError(name, `takes ${takes}`)
     return value
   }
   return { name, preset, shown: preset, takes, parse }

@@ -1,49 +1,54 @@
-import { createRequire } from 'node:module'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { memoryStore } from './memory/memory-store.ts'
-import { postgresStore } from './postgres/postgres-store.ts'
+import { openPostgres } from './postgres/open-postgres.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
-import { describeError, log } from '../standalone/log.ts'
-import { SettingError } from '../standalone/variables.ts'
 
-/** How long a connection to Postgres may take. Less than the service waits for the store, in milliseconds. */
-const CONNECT_TIMEOUT = 5000
+/** The stores that a URL of one scheme can name. */
+export interface StoreScheme {
+  /** Such a URL, for people. */
+  readonly example: string
+  /** Every such URL. */
+  readonly form: RegExp
+  /** @throws if the store cannot be opened */
+  readonly open: (url: string, onDisconnect: OnDisconnect) => MaybePromise<Store>
+}
+
+/** Is told of a connection to a database that broke while it was idle. The store replaces it by itself. */
+export type OnDisconnect = (error: Error) => void
+
+const POSTGRES: StoreScheme = {
+  example: 'postgres://user:password@host/database',
+  form: /^postgres(?:ql)?:\/\/./,
+  open: openPostgres,
+}
+
+/** The stores that a URL can name, by the scheme of the URL. */
+export const STORE_SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, StoreScheme>([
+  ['memory', { example: 'memory:', form: /^memory:$/, open: memoryStore }],
+  [
+    'sqlite',
+    { example: 'sqlite:plants.db', form: /^sqlite:./, open: (url) => sqliteStore(url.slice('sqlite:'.length)) },
+  ],
+  ['postgres', POSTGRES],
+  ['postgresql', POSTGRES],
+])
+
+/** The scheme of a URL that names a store. */
+export function schemeOf(url: string): string {
+  return url.slice(0, url.indexOf(':'))
+}
+
+/** Whether a URL names a store. It is not opened. */
+export function isStoreUrl(url: string): boolean {
+  return STORE_SCHEMES.get(schemeOf(url))?.form.test(url) === true
+}
 
 /**
  * Opens the store that a URL names.
- * @throws SettingError where it cannot be opened
+ * @param url must be one, as {@link isStoreUrl} says
+ * @throws if the store cannot be opened
  */
-export async function openStore(url: string): Promise<Store> {
-  if (url === 'memory:') return memoryStore()
-  try {
-    return url.startsWith('sqlite:') ? sqliteStore(url.slice('sqlite:'.length)) : await openPostgres(url)
-  } catch (error) {
-    const problem = `names a store that cannot be opened: ${explain(error as Error)}`
-    throw new SettingError('PLANT_STORE_URL', problem, { cause: error })
-  }
-}
-
-/** The message of a store's error, with that of the driver's error behind it where it is another. */
-function explain({ message, cause }: Error): string {
-  return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
-}
-
-async function openPostgres(connectionString: string): Promise<Store> {
-  const { Pool } = loadDriver()
-  // Keep-alive shows that a server has gone without a word while nothing is asked of it.
-  const pool = new Pool({ connectionString, connectionTimeoutMillis: CONNECT_TIMEOUT, keepAlive: true })
-  // A connection that breaks while it is idle is replaced; without a listener it would end the process.
-  pool.on('error', (error) => log('disconnected', { reason: describeError(error) }))
-  const store = postgresStore(pool)
-  await store.migrate()
-  return { ...store, close: () => pool.end() }
-}
-
-/** Only whoever keeps plants in Postgres needs its driver, so it is not installed with this package. */
-function loadDriver(): typeof import('pg') {
-  try {
-    return createRequire(import.meta.url)('pg') as typeof import('pg')
-  } catch {
-    throw new Error('Its driver is not installed: npm install pg')
-  }
+export async function openStore(url: string, onDisconnect: OnDisconnect): Promise<Store> {
+  return STORE_SCHEMES.get(schemeOf(url))!.open(url, onDisconnect)
 }

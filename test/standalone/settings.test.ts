@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { helpText, readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { SettingError } from '../../src/standalone/variables.ts'
+import { STORE_SCHEMES } from '../../src/stores/open-store.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -85,7 +86,7 @@ suite('reads', () => {
 suite('refuses, and says what the variable takes', () => {
   const port = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
   const url =
-    'PLANT_STORE_URL takes memory:, sqlite:plants.db or postgres://user:password@host/database: ' +
+    'PLANT_STORE_URL takes one of memory:, sqlite:plants.db, postgres://user:password@host/database: ' +
     'where the plants are kept'
   const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each answer'
   const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
@@ -128,6 +129,27 @@ suite('refuses, and says what the variable takes', () => {
     test(`${name}=${JSON.stringify(value)}`, () => {
       assert.equal(messageOf({ [name]: value }), message)
     })
+  }
+})
+
+for (const [scheme, { example }] of STORE_SCHEMES) {
+  suite(`PLANT_STORE_URL=${scheme}:…`, () => {
+    test('takes the URL that the help shows', () => {
+      assert.ok(helpText().includes(example))
+      assert.equal(readSettings({ PLANT_STORE_URL: example }).storeUrl, example)
+    })
+
+    test('refuses what has another form', () => {
+      for (const url of [scheme, `${scheme.toUpperCase()}:plants`, ` ${example}`]) {
+        assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes one of /)
+      }
+    })
+  })
+}
+
+test('refuses a URL whose scheme is the name of a member of every object', () => {
+  for (const url of ['constructor:plants', '__proto__:plants', ':plants']) {
+    assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes one of /)
   }
 })
 
