@@ -10,10 +10,10 @@ import { refuse } from './refusal.ts'
 
 type Connections = ReadonlyMap<Duplex, Connection>
 
-/** How long no connection may have been open, or have come or gone, before the server stops listening, in ms. */
+/** How long no connection may have been open, or have come or gone, before the server stops listening. */
 const QUIET_MS = 50
 
-/** A turn of the event loop that takes less has hardly done anything, in milliseconds. */
+/** A turn of the event loop that takes less has hardly done anything. */
 const SHORT_TURN_MS = 0.1
 
 /** The parts of the time that a drain has for each step at most, together 80 %, and after which silent clients go. */
@@ -24,40 +24,40 @@ const CLOSE_SILENT = 0.9
 
 /**
  * Closes the listening socket once clients have stopped to come, and settles when every connection has closed. If
- * clients never stop, it closes in time for what they have sent to be answered within `timeout`.
+ * clients never stop, it closes in time for what they have sent to be answered within `timeoutMs`.
  */
 export async function closeServer(
   server: Server,
   connections: Connections,
   gate: Gate,
-  timeout: number,
+  timeoutMs: number,
 ): Promise<void> {
   const startedAt = performance.now()
   const closed = once(server, 'close')
-  await quiet(server, connections, WAIT_FOR_QUIET * timeout)
+  await quiet(server, connections, WAIT_FOR_QUIET * timeoutMs)
   // Most clients come again when they are answered. Those that wait do not come while the socket closes.
   gate.shut()
-  if (connections.size > 0) await quiet(server, connections, WAIT_FOR_PAUSE * timeout, true)
+  if (connections.size > 0) await quiet(server, connections, WAIT_FOR_PAUSE * timeoutMs, true)
   // What a process closes first takes much longer to close, as the code is compiled then; clients come meanwhile.
   new NetServer().close()
-  await emptyTurn(server, WAIT_FOR_EMPTY_TURN * timeout)
+  await emptyTurn(server, WAIT_FOR_EMPTY_TURN * timeoutMs)
   // The close() of an HTTP server also stops to look for late requests, and some may still be arriving.
   NetServer.prototype.close.call(server)
   gate.open()
-  const left = startedAt + CLOSE_SILENT * timeout - performance.now()
-  const timer = setTimeout(() => closeSilent(server, connections), left)
+  const leftMs = startedAt + CLOSE_SILENT * timeoutMs - performance.now()
+  const timer = setTimeout(() => closeSilent(server, connections), leftMs)
   await closed
   clearTimeout(timer)
 }
 
 /**
  * Settles once no connection has come or gone for a while and none is open, or `mayBeOpen`; at the latest after
- * `patience`, in milliseconds.
+ * `patienceMs`.
  */
-function quiet(server: Server, connections: Connections, patience: number, mayBeOpen = false): Promise<void> {
+function quiet(server: Server, connections: Connections, patienceMs: number, mayBeOpen = false): Promise<void> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined
-    const latest = setTimeout(settle, patience)
+    const latest = setTimeout(settle, patienceMs)
 
     function look(): void {
       clearTimeout(timer)
@@ -82,16 +82,16 @@ function quiet(server: Server, connections: Connections, patience: number, mayBe
 /**
  * Settles in a turn of the event loop that found nothing to accept, and did so little that hardly anything can have
  * come since: the system resets the connections that wait to be accepted when the listening socket closes. A turn
- * accepts one connection at most. Under a flood there is no such turn, so `patience`, in milliseconds, is a bound.
+ * accepts one connection at most. Under a flood there is no such turn, so `patienceMs` is a bound.
  */
-async function emptyTurn(server: Server, patience: number): Promise<void> {
+async function emptyTurn(server: Server, patienceMs: number): Promise<void> {
   let accepted = 0
   function onConnection(): void {
     accepted++
   }
   server.on('connection', onConnection)
-  const latest = performance.now() + patience
-  for (let isEmpty = false; !isEmpty && performance.now() < latest;) {
+  const deadline = performance.now() + patienceMs
+  for (let isEmpty = false; !isEmpty && performance.now() < deadline;) {
     const acceptedBefore = accepted
     const startedAt = performance.now()
     await setImmediate()

@@ -14,12 +14,12 @@ import { cutStalled } from './stall.ts'
 
 type Limits = Pick<
   Settings,
-  | 'headersTimeout'
-  | 'requestTimeout'
-  | 'keepAliveTimeout'
-  | 'stallTimeout'
-  | 'checkInterval'
-  | 'drainTimeout'
+  | 'headersTimeoutMs'
+  | 'requestTimeoutMs'
+  | 'keepAliveTimeoutMs'
+  | 'stallTimeoutMs'
+  | 'checkIntervalMs'
+  | 'drainTimeoutMs'
   | 'maxHeaderBytes'
   | 'maxConnections'
 >
@@ -50,10 +50,10 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
   let isDraining = false
 
   const server = createServer({
-    headersTimeout: Math.min(limits.headersTimeout, limits.requestTimeout),
-    requestTimeout: limits.requestTimeout,
-    keepAliveTimeout: limits.keepAliveTimeout,
-    connectionsCheckingInterval: limits.checkInterval,
+    headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: limits.checkIntervalMs,
     maxHeaderSize: limits.maxHeaderBytes,
     // Node answers a request without Host itself, with no body.
     requireHostHeader: false,
@@ -63,7 +63,7 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
   server.maxHeadersCount = 0
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
 
-  cutStalled(server, limits.stallTimeout)
+  cutStalled(server, limits.stallTimeoutMs)
   server.on('connection', (socket) => {
     const connection: Connection = {}
     connections.set(socket, connection)
@@ -107,7 +107,7 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     if (isHeldBack(socket) && isTimeout(error)) {
       // What is late is what was not read here, while requests waited: the client gets its time once more.
       const expire = (): unknown => connection.latest === latest && server.emit('clientError', error, socket)
-      const timer = setTimeout(expire, limits.requestTimeout)
+      const timer = setTimeout(expire, limits.requestTimeoutMs)
       socket.once('close', () => clearTimeout(timer))
       return
     }
@@ -138,7 +138,7 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
       for (const { latest } of connections.values()) {
         if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
-      await closeServer(server, connections, gate, limits.drainTimeout)
+      await closeServer(server, connections, gate, limits.drainTimeoutMs)
     },
   }
 }

@@ -19,20 +19,20 @@ import { SettingError } from './variables.ts'
 export async function start(settings: Settings): Promise<void> {
   // Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
-  const { storeUrl, storeTimeout, maxBodyBytes, maxLimit, accessLog } = settings
+  const { storeUrl, storeTimeoutMs, maxBodyBytes, maxLimit, accessLog } = settings
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile
   const store = await open(storeUrl)
   const plants = createPlantStore({
     tokens: tokens ?? { [demoToken]: 'demo' },
     store,
-    storeTimeoutMs: storeTimeout,
+    storeTimeoutMs,
     maxBodyBytes,
     ...(maxLimit === undefined ? {} : { maxLimit }),
     ...createReports(accessLog),
   })
   const stopping = new AbortController()
-  const pages = createPages({ store, storeTimeout, isDraining: () => stopping.signal.aborted }, plants)
+  const pages = createPages({ store, storeTimeoutMs, isDraining: () => stopping.signal.aborted }, plants)
   const http = createHttpServer((request, response) => {
     plants(request, response, () => pages(request, response))
   }, settings)
@@ -88,7 +88,7 @@ function invitation(url: string, token: string): string {
  * @param stopping is aborted at the first signal
  */
 function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store, settings: Settings): void {
-  const { drainDelay, drainTimeout } = settings
+  const { drainDelayMs, drainTimeoutMs } = settings
   let isEnding = false
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
@@ -97,14 +97,14 @@ function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store,
       cut(`a second signal, ${signal}`)
     } else {
       stopping.abort()
-      if (drainDelay > 0) log('drain-delay', { signal, ms: drainDelay })
-      setTimeout(() => void drain(signal), drainDelay)
+      if (drainDelayMs > 0) log('drain-delay', { signal, ms: drainDelayMs })
+      setTimeout(() => void drain(signal), drainDelayMs)
     }
   }
 
   async function drain(signal: NodeJS.Signals): Promise<void> {
     log('drain', { signal, connections: http.connectionCount() })
-    setTimeout(() => cut(`${drainTimeout} ms were not enough`), drainTimeout)
+    setTimeout(() => cut(`${drainTimeoutMs} ms were not enough`), drainTimeoutMs)
     await http.drain()
     await store.close?.()
     await end(0)

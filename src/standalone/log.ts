@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 /** How much of the log may wait for whoever reads it, in characters. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
 
-/** How long the lines that wait hold up the end of the process, in milliseconds. */
+/** How long the lines that wait hold up the end of the process. */
 const FLUSH_MS = 500
 
 /** Lines that were dropped since the last one was written. */
@@ -31,8 +31,8 @@ function reportDropped(): void {
 
 /** Settles once all lines are written, or have waited for long enough: whoever reads them may have stopped. */
 export async function flushLog(): Promise<void> {
-  const latest = performance.now() + FLUSH_MS
-  while (process.stderr.writableLength > 0 && performance.now() < latest) await setTimeout(10)
+  const deadline = performance.now() + FLUSH_MS
+  while (process.stderr.writableLength > 0 && performance.now() < deadline) await setTimeout(10)
 }
 
 /**

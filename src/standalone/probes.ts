@@ -12,7 +12,7 @@ type Page = () => HttpResponse | Promise<HttpResponse>
 
 interface PageOptions {
   readonly store: Store
-  readonly storeTimeout: number
+  readonly storeTimeoutMs: number
   readonly isDraining: () => boolean
 }
 
@@ -63,10 +63,10 @@ async function callPage(page: Page, { rawHeaders, method }: IncomingMessage): Pr
   }
 }
 
-async function askStore({ store, storeTimeout }: PageOptions): Promise<boolean> {
+async function askStore({ store, storeTimeoutMs }: PageOptions): Promise<boolean> {
   try {
-    await withDeadline(store.ping?.(), storeTimeout, () => {
-      return new StoreUnavailableError(`the store did not answer a ping within ${storeTimeout} ms`)
+    await withDeadline(store.ping?.(), storeTimeoutMs, () => {
+      return new StoreUnavailableError(`the store did not answer a ping within ${storeTimeoutMs} ms`)
     })
     return true
   } catch (error) {

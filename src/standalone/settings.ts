@@ -2,7 +2,7 @@ import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { tokenFile, tokenList, type Tokens } from './tokens.ts'
 import { flag, milliseconds, SettingError, text, wholeNumber, type Variable } from './variables.ts'
 
-/** What the environment says, checked, with every default in place. Time-outs are in milliseconds. */
+/** What the environment says, checked, with every default in place. */
 export interface Settings {
   readonly host: string
   readonly port: number
@@ -11,15 +11,15 @@ export interface Settings {
   readonly storeUrl: string
   readonly maxBodyBytes: number
   readonly maxLimit: number | undefined
-  readonly storeTimeout: number
+  readonly storeTimeoutMs: number
   readonly accessLog: boolean
-  readonly headersTimeout: number
-  readonly requestTimeout: number
-  readonly keepAliveTimeout: number
-  readonly stallTimeout: number
-  readonly checkInterval: number
-  readonly drainDelay: number
-  readonly drainTimeout: number
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  readonly stallTimeoutMs: number
+  readonly checkIntervalMs: number
+  readonly drainDelayMs: number
+  readonly drainTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxConnections: number | undefined
 }
@@ -41,21 +41,21 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   ),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
-  storeTimeout: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'for a call of the store'),
+  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'for a call of the store'),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', 'whether a line is logged for each answer'),
 
   // A client that means well sends its header at once; this leaves time for packets that are lost twice.
-  headersTimeout: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'for a header to arrive'),
+  headersTimeoutMs: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'for a header to arrive'),
   // Enough for a body of 64 KiB at 20 kbit/s.
-  requestTimeout: milliseconds('PLANT_STORE_REQUEST_TIMEOUT_MS', 30_000, 'for a whole request to arrive'),
+  requestTimeoutMs: milliseconds('PLANT_STORE_REQUEST_TIMEOUT_MS', 30_000, 'for a whole request to arrive'),
   // Shorter than a drain, so that idle connections go by themselves. Behind a proxy it must exceed the
   // proxy's own, or the proxy sends a request just as the connection closes.
-  keepAliveTimeout: milliseconds('PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 5000, 'for an idle connection to stay'),
-  stallTimeout: milliseconds('PLANT_STORE_STALL_TIMEOUT_MS', 30_000, 'for a client to take nothing'),
+  keepAliveTimeoutMs: milliseconds('PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 5000, 'for an idle connection to stay'),
+  stallTimeoutMs: milliseconds('PLANT_STORE_STALL_TIMEOUT_MS', 30_000, 'for a client to take nothing'),
   // Node's own 30 s would let a late request live far beyond its time-out.
-  checkInterval: milliseconds('PLANT_STORE_CHECK_INTERVAL_MS', 500, 'between two looks for what is late'),
+  checkIntervalMs: milliseconds('PLANT_STORE_CHECK_INTERVAL_MS', 500, 'between two looks for what is late'),
   // A balancer's health check needs time to see that the service is no longer ready.
-  drainDelay: wholeNumber(
+  drainDelayMs: wholeNumber(
     'PLANT_STORE_DRAIN_DELAY_MS',
     0,
     0,
@@ -63,7 +63,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'milliseconds in which a shutdown only lets /readyz answer 503, before it drains',
   ),
   // Well within the 30 s that Kubernetes waits before it kills.
-  drainTimeout: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'for a shutdown to take after that delay'),
+  drainTimeoutMs: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'for a shutdown to take after that delay'),
   maxHeaderBytes: wholeNumber('PLANT_STORE_MAX_HEADER_BYTES', 16_384, 1024, 2 ** 20, 'the most header bytes'),
   maxConnections: wholeNumber('PLANT_STORE_MAX_CONNECTIONS', undefined, 1, MAX_INT32, 'the most connections'),
 }

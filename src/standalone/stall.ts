@@ -26,15 +26,15 @@ const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6']
 const ROW = /^ *\d+: (\S+ \S+) \S+ ([0-9A-F]{8}):/gm
 
 /**
- * Resets the connections of a server whose clients take nothing of what is sent to them, after `stallTimeout`
- * milliseconds and at most half as long again.
+ * Resets the connections of a server whose clients take nothing of what is sent to them, after `stallTimeoutMs`
+ * and at most half as long again.
  *
  * What counts is what the client takes. That the process hands bytes over to the kernel says little: the kernel takes
  * megabytes for a client that reads nothing, and then none for a minute from one that reads slowly. What it holds it
  * tells on Linux only, in a table of all connections, which is read if some client seems to have stalled, and once for
  * all of them. Nothing that a client sends counts, or a byte now and then would keep its connection.
  */
-export function cutStalled(server: Server, stallTimeout: number, tables: readonly string[] = TABLES): void {
+export function cutStalled(server: Server, stallTimeoutMs: number, tables: readonly string[] = TABLES): void {
   const sights = new Map<Socket, Sight>()
   let isLooking = false
 
@@ -42,7 +42,7 @@ export function cutStalled(server: Server, stallTimeout: number, tables: readonl
     sights.set(socket, UNSEEN)
     socket.once('close', () => sights.delete(socket))
   })
-  const timer = setInterval(() => void look(), Math.ceil(stallTimeout / LOOKS)).unref()
+  const timer = setInterval(() => void look(), Math.ceil(stallTimeoutMs / LOOKS)).unref()
   server.once('close', () => clearInterval(timer))
 
   async function look(): Promise<void> {

@@ -3,7 +3,7 @@ import type { Server } from 'node:net'
 import { devNull } from 'node:os'
 import { log } from './log.ts'
 
-/** How often it is said that connections were turned away, in milliseconds. */
+/** How often it is said that connections were turned away. */
 const INTERVAL_MS = 1000
 
 /**

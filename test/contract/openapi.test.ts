@@ -26,7 +26,7 @@ async function serveAll(
   const { store = memoryStore() } = options
   const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
   const plants = createPlantStore({ authenticate, store, ...options } as PlantStoreOptions)
-  const pages = createPages({ store, storeTimeout: 100, isDraining: () => false }, plants)
+  const pages = createPages({ store, storeTimeoutMs: 100, isDraining: () => false }, plants)
   const { server } = createHttpServer(
     (request, response) => plants(request, response, () => pages(request, response)),
     { ...readSettings({}), ...limits },
@@ -114,7 +114,7 @@ suite('describes the error', () => {
   for (const [error, request, options] of rows) {
     test(String(error), async (t) => {
       assert.equal(
-        await exchange(await serveAll(t, options, { headersTimeout: 100, checkInterval: 20 }), request),
+        await exchange(await serveAll(t, options, { headersTimeoutMs: 100, checkIntervalMs: 20 }), request),
         error,
       )
     })

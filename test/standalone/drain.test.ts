@@ -29,7 +29,7 @@ interface TestServer extends HttpServer {
 
 /** Serves plants with the token of ada. Clients have a minute for everything, unless the limits say otherwise. */
 async function serve(t: TestContext, limits: Partial<Settings> = {}): Promise<TestServer> {
-  const patience = { headersTimeout: 60_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 }
+  const patience = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 }
   const plants = createPlantStore({ tokens: { YWRh: 'ada' } })
   const http = createHttpServer(plants, { ...readSettings({}), ...patience, ...limits })
   await once(http.server.listen(0, '127.0.0.1'), 'listening')
@@ -80,7 +80,7 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
   })
 
   test('for 80 % of its time if a connection stays open', async (t) => {
-    const http = await serve(t, { drainTimeout: 500 })
+    const http = await serve(t, { drainTimeoutMs: 500 })
     const { connection } = await http.accept()
     connection.send(UNFINISHED)
     const startedAt = performance.now()
@@ -94,7 +94,7 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
   })
 
   test('until every client that comes again and again has a connection, and resets none', async (t) => {
-    const http = await serve(t, { drainTimeout: 2000 })
+    const http = await serve(t, { drainTimeoutMs: 2000 })
     const { connection } = await http.accept()
     connection.send(UNFINISHED)
     const drained = http.drain()
@@ -118,7 +118,7 @@ suite('at the end of its time a drain closes a connection', { timeout: 10_000 },
   ]
   for (const [name, sent, received] of rows) {
     test(name, async (t) => {
-      const http = await serve(t, { drainTimeout: 500 })
+      const http = await serve(t, { drainTimeoutMs: 500 })
       const { connection } = await http.accept()
       if (sent.startsWith(LIST)) await connection.send(sent).receive(/\[\]$/)
       else connection.send(sent)
@@ -128,7 +128,7 @@ suite('at the end of its time a drain closes a connection', { timeout: 10_000 },
   }
 
   test('that a client keeps open after it was refused', async (t) => {
-    const http = await serve(t, { drainTimeout: 500 })
+    const http = await serve(t, { drainTimeoutMs: 500 })
     const connection = await RawConnection.open((http.server.address() as AddressInfo).port, true)
     const drained = http.drain()
     const refused = once(http.server, 'clientError')
@@ -143,7 +143,7 @@ suite('at the end of its time a drain closes a connection', { timeout: 10_000 },
   })
 
   test('but not if its request is being answered', async (t) => {
-    const http = await serve(t, { drainTimeout: 500 })
+    const http = await serve(t, { drainTimeoutMs: 500 })
     const { connection: silent } = await http.accept()
     const { connection } = await http.accept()
     const drained = http.drain()
@@ -156,7 +156,7 @@ suite('at the end of its time a drain closes a connection', { timeout: 10_000 },
 })
 
 test('a request that is late is refused in time when the server no longer listens', { timeout: 10_000 }, async (t) => {
-  const http = await serve(t, { drainTimeout: 1000, requestTimeout: 900, checkInterval: 20 })
+  const http = await serve(t, { drainTimeoutMs: 1000, requestTimeoutMs: 900, checkIntervalMs: 20 })
   const { connection } = await http.accept()
   const drained = http.drain()
   connection.send(UNFINISHED)

@@ -207,7 +207,7 @@ suite('what node:http refuses is answered with an error', () => {
 
   for (const method of ['GET', 'HEAD', 'OPTIONS']) {
     test(`a ${method} that is answered before its body ends with that when its client half-closes`, async (t) => {
-      const http = await serve(t, { keepAliveTimeout: 60_000 })
+      const http = await serve(t, { keepAliveTimeoutMs: 60_000 })
       const accepting = once(http.server, 'connection') as Promise<[Socket]>
       const connection = await http.connect(true)
       const [accepted] = await accepting
@@ -237,11 +237,11 @@ suite('what node:http refuses is answered with an error', () => {
 for (const state of ['while it serves', 'while it drains']) {
   suite(`a slow client is dropped in time ${state}`, () => {
     const limits = {
-      headersTimeout: 100,
-      requestTimeout: 200,
-      keepAliveTimeout: 100,
-      stallTimeout: 200,
-      checkInterval: 20,
+      headersTimeoutMs: 100,
+      requestTimeoutMs: 200,
+      keepAliveTimeoutMs: 100,
+      stallTimeoutMs: 200,
+      checkIntervalMs: 20,
     }
 
     async function serveSlow(
@@ -384,7 +384,7 @@ suite('a drain', () => {
   test('lets an answer that has begun go on to its end', async (t) => {
     const store = memoryStore()
     for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(5000) })
-    const http = await serve(t, { keepAliveTimeout: 1 }, store)
+    const http = await serve(t, { keepAliveTimeoutMs: 1 }, store)
     const connection = await http.connect()
     await connection.send(LIST).receive(/^HTTP\/1.1 200 OK\r\n/)
     connection.socket.pause()

@@ -13,7 +13,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 function servePages(t: TestContext, ping?: Store['ping'], isDraining = false): Promise<Server> {
   const store = { ...memoryStore(), ...(ping && { ping }) }
   const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
-  return serve(t, createPages({ store, storeTimeout: 50, isDraining: () => isDraining }, plants))
+  return serve(t, createPages({ store, storeTimeoutMs: 50, isDraining: () => isDraining }, plants))
 }
 
 function ask(server: Server, path: string, method = 'GET'): Promise<Answer> {

@@ -30,14 +30,14 @@ type Connect = (request: string) => Promise<{ client: Socket; accepted: Socket }
 /** Serves a long list of ada's plants. */
 async function serve(
   t: TestContext,
-  stallTimeout: number,
+  stallTimeoutMs: number,
   where: ListenOptions,
   toStore = (store: Store): Store => store,
 ): Promise<Connect> {
   const store = memoryStore()
   for (let id = 1; id <= PLANTS; id++) await store.create('ada', { id: BigInt(id), name: NAME })
   const plants = createPlantStore({ tokens: { YWRh: 'ada', Ym9i: 'bob' }, store: toStore(store) })
-  return listen(t, createHttpServer(plants, { ...readSettings({}), stallTimeout }).server, where)
+  return listen(t, createHttpServer(plants, { ...readSettings({}), stallTimeoutMs }).server, where)
 }
 
 /** Starts a server. Gives what opens connections to it, which send a request and read nothing. */

@@ -23,7 +23,7 @@ const THREE_POSTS = post(1) + post(2) + post(3)
 /** Serves all that the program does. */
 async function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Settings> = {}): Promise<Server> {
   const plants = createPlantStore({ authenticate: (token) => (token === 'ada' ? token : null), store })
-  const pages = createPages({ store, storeTimeout: 1000, isDraining: () => false }, plants)
+  const pages = createPages({ store, storeTimeoutMs: 1000, isDraining: () => false }, plants)
   const { server } = createHttpServer(
     (request, response) => plants(request, response, () => pages(request, response)),
     { ...readSettings({}), ...limits },
@@ -190,7 +190,7 @@ test('a request that was not read in time because others waited gets its time ag
   let answer: () => void
   const gate = new Promise<boolean>((resolve) => (answer = () => resolve(false)))
   const store = { ...memoryStore(), delete: () => gate }
-  const limits = { headersTimeout: 50, requestTimeout: 50, checkInterval: 10 }
+  const limits = { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 10 }
   const server = await serve(t, store, limits)
   const socket = await openSocket(server)
   const answers = receive(socket, 3)
@@ -211,7 +211,7 @@ test('a request that stays unfinished after others waited is refused in the end'
   let answer: () => void
   const gate = new Promise<boolean>((resolve) => (answer = () => resolve(false)))
   const store = { ...memoryStore(), delete: () => gate }
-  const server = await serve(t, store, { headersTimeout: 50, requestTimeout: 50, checkInterval: 10 })
+  const server = await serve(t, store, { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 10 })
   const socket = await openSocket(server)
   const answers = receive(socket)
   const late = once(server, 'clientError')

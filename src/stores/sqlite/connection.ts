@@ -54,7 +54,7 @@ const TRANSIENT = new Map([
   [14, 'SQLITE_CANTOPEN'],
 ])
 
-/** How often a locked file is tried, in milliseconds. */
+/** How often a locked file is tried. */
 const RETRY_MS = 5
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */

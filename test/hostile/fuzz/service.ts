@@ -116,7 +116,7 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
 
 /** The server of the program, put together as the program does it. */
 function createStandalone(service: PlantStore, store: Store): Server {
-  const pages = createPages({ store, storeTimeout: 10_000, isDraining: () => false }, service)
+  const pages = createPages({ store, storeTimeoutMs: 10_000, isDraining: () => false }, service)
   return createHttpServer((request, response) => {
     service(request, response, () => pages(request, response))
   }, readSettings({})).server
