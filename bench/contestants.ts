@@ -25,7 +25,7 @@ export const PEERS: readonly Contestant[] = [
 
 export const PLANT_STORE_MEMORY: Contestant = { ...PLANT_STORE, name: 'memory' }
 export const SQLITE_STORE: Contestant = { name: 'sqlite', file: 'contestants/plant-store-sqlite.js' }
-export const SQLITE_STORE_ONE_BY_ONE: Contestant = { ...SQLITE_STORE, name: 'one-by-one', options: { maxGroup: 1 } }
+export const SQLITE_STORE_ONE_BY_ONE: Contestant = { ...SQLITE_STORE, name: 'one-by-one', options: { maxBatch: 1 } }
 export const SQLITE_STORE_WRITING: Contestant = { ...SQLITE_STORE, name: 'sqlite, writing', writes: true }
 
 export const FASTIFY_PG: Contestant = { name: 'fastify-pg', file: 'peers/fastify-pg.js' }

@@ -16,7 +16,7 @@ export interface SqliteStoreOptions {
    */
   readonly busyTimeoutMs?: number
   /** Operations that may share a commit, and hold up the event loop together; default 1,000. */
-  readonly maxGroup?: number
+  readonly maxBatch?: number
 }
 
 /** Writes within a transaction; says whether there was something to change. */
@@ -37,11 +37,11 @@ const SELECT = `
  * @throws where the file cannot be opened or written, or holds something else than plants in this version's schema
  */
 export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): Required<Store> {
-  const { busyTimeoutMs = 4000, maxGroup = 1000 } = options
+  const { busyTimeoutMs = 4000, maxBatch = 1000 } = options
   // An empty path is SQLite's name for a file that is deleted at the end.
   if (source === '') throw new TypeError('sqliteStore takes a path or an open database, not an empty string')
   checkWhole('busyTimeoutMs', busyTimeoutMs, 0)
-  checkWhole('maxGroup', maxGroup, 1)
+  checkWhole('maxBatch', maxBatch, 1)
 
   const connection = new SqliteConnection(source, busyTimeoutMs)
   const insert = connection.prepare('INSERT INTO plants VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
@@ -51,7 +51,7 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
   const probe = connection.prepare('SELECT 1 FROM plants LIMIT 1')
 
   const writes = new Batcher<Write, boolean>((group) => commit(connection, group), {
-    maxOperations: maxGroup,
+    maxOperations: maxBatch,
     schedule: setImmediate,
   })
   let closed: Promise<void> | undefined

@@ -155,7 +155,7 @@ test('refuses options that make no sense', async (t) => {
     ['an empty path', () => sqliteStore(''), /not an empty string/],
     ['a negative time-out', () => sqliteStore('x.db', { busyTimeoutMs: -1 }), /busyTimeoutMs .* at least 0, not -1$/],
     ['a time-out without end', () => sqliteStore('x.db', { busyTimeoutMs: Infinity }), /busyTimeoutMs .*not Infinity$/],
-    ['an empty group', () => sqliteStore('x.db', { maxGroup: 0 }), /maxGroup .* at least 1, not 0$/],
+    ['an empty group', () => sqliteStore('x.db', { maxBatch: 0 }), /maxBatch .* at least 1, not 0$/],
   ]
   for (const [name, act, message] of rows) {
     await t.test(name, () => assert.throws(act, { name: 'TypeError', message }))
@@ -209,7 +209,7 @@ test('commits what arrives in one turn of the event loop together', { skip }, as
 
 test('commits one by one where a group may hold one operation', { skip }, async (t) => {
   const path = newPath(t)
-  const store = sqliteStore(path, { maxGroup: 1 })
+  const store = sqliteStore(path, { maxBatch: 1 })
   t.after(() => store.close())
   await store.create('owner', plant(0n))
   const before = countCommits(path)
