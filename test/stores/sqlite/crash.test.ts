@@ -28,7 +28,7 @@ test('syncs the file before every acknowledgement', { skip: skipTrace }, (t) => 
   const trace = join(directory, 'trace')
   const program = `
     import { writeSync } from 'node:fs'
-    import { sqliteStore } from './src/stores/sqlite.ts'
+    import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'
     const store = sqliteStore(process.argv[1])
     for (let group = 0n; group < 10n; group++) {
       const ids = [0n, 1n, 2n, 3n].map((offset) => group * 4n + offset)

@@ -135,7 +135,7 @@ async function lockElsewhere(t: TestContext, path: string): Promise<() => Promis
 test('a path takes a Node.js that has node:sqlite, and says so', async () => {
   const withoutSqlite = skip === false ? ['--no-experimental-sqlite'] : []
   const program = `
-    import { sqliteStore } from './src/stores/sqlite.ts'
+    import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'
     try { sqliteStore('plants.db') } catch (error) { console.log(error.message) }`
   const { stdout } = await promisify(execFile)(process.execPath, [
     ...withoutSqlite,
