@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { inspect } from 'node:util'
 import {
   checkAuthenticate,
   createTokenTable,
@@ -9,6 +8,7 @@ import {
 } from './http/caller.ts'
 import { decodePercent } from './http/percent.ts'
 import type { ResourcePath } from './operations.ts'
+import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from './option-checks.ts'
 import { findWrongMethod } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
@@ -85,9 +85,6 @@ export interface ResolvedOptions {
   readonly onResponse: ((event: ResponseEvent) => unknown) | undefined
 }
 
-/** The longest time that a timer of Node takes, in milliseconds. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1
-
 /**
  * Checks the options once, so that no request meets a wrong one.
  * @throws TypeError that names the option and quotes what it got
@@ -96,16 +93,16 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, maxListsPerOwner, ...rest } = options
   const { storeTimeoutMs, validate, onError, onResponse, ...unknown } = rest
-  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option "${name}"`)
-  const checkedTimeoutMs = checkWholeNumber('storeTimeoutMs', storeTimeoutMs, MAX_TIMEOUT_MS) ?? 10_000
+  refuseUnknown(unknown)
+  const checkedTimeoutMs = checkWholeNumber('storeTimeoutMs', storeTimeoutMs, 1, MAX_TIMER_MS) ?? 10_000
 
   return {
     findCaller: resolveFindCaller(tokens, authenticate, checkedTimeoutMs),
     store: store === undefined ? memoryStore() : checkMethods(store),
     basePath: basePath === undefined ? '' : checkBasePath(basePath),
-    maxBodyBytes: checkWholeNumber('maxBodyBytes', maxBodyBytes, Number.MAX_SAFE_INTEGER) ?? 65_536,
-    maxLimit: checkWholeNumber('maxLimit', maxLimit, Number.MAX_SAFE_INTEGER) ?? Infinity,
-    maxListsPerOwner: checkWholeNumber('maxListsPerOwner', maxListsPerOwner, Number.MAX_SAFE_INTEGER) ?? 32,
+    maxBodyBytes: checkWholeNumber('maxBodyBytes', maxBodyBytes, 1) ?? 65_536,
+    maxLimit: checkWholeNumber('maxLimit', maxLimit, 1) ?? Infinity,
+    maxListsPerOwner: checkWholeNumber('maxListsPerOwner', maxListsPerOwner, 1) ?? 32,
     storeTimeoutMs: checkedTimeoutMs,
     validate: checkFunction('validate', validate),
     onError: checkFunction('onError', onError),
@@ -146,20 +143,7 @@ function checkBasePath(basePath: string): string {
   return basePath
 }
 
-function checkWholeNumber(name: string, value: number | undefined, max: number): number | undefined {
-  if (value === undefined || (Number.isSafeInteger(value) && value >= 1 && value <= max)) return value
-  throw wrong(`options.${name}`, `a whole number from 1 to ${max}`, value)
-}
-
 function checkFunction<F>(name: string, value: F): F {
   if (value === undefined || typeof value === 'function') return value
   throw wrong(`options.${name}`, 'a function', value)
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
-}
-
-function wrong(name: string, expected: string, got: unknown): TypeError {
-  return new TypeError(`${name} must be ${expected}, not ${inspect(got)}`)
 }

@@ -67,6 +67,11 @@ const WRONG: readonly (readonly [name: string, options: unknown, message: string
         `options.basePath must be a path such as "/api/v1", without a slash at its end, not ${typeof basePath === 'string' ? `'${basePath}'` : basePath}`,
       ] as const,
   ),
+  [
+    'an object in place of a basePath, without quoting what it holds',
+    { tokens, basePath: tokens },
+    'options.basePath must be a path such as "/api/v1", without a slash at its end, not [Object]',
+  ],
   ...(['maxBodyBytes', 'maxLimit', 'maxListsPerOwner'] as const).flatMap((name) =>
     [0, -1, 1.5, NaN, '10'].map(
       (value) =>

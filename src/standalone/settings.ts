@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from '../option-checks.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { tokenFile, tokenList, type Tokens } from './tokens.ts'
 import { flag, milliseconds, SettingError, text, wholeNumber, type Variable } from './variables.ts'
@@ -59,7 +60,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'PLANT_STORE_DRAIN_DELAY_MS',
     0,
     0,
-    MAX_INT32,
+    MAX_TIMER_MS,
     'milliseconds in which a shutdown only lets /readyz answer 503, before it drains',
   ),
   // Well within the 30 s that Kubernetes waits before it kills.

@@ -1,3 +1,5 @@
+import { MAX_TIMER_MS } from '../option-checks.ts'
+
 /** A setting is wrong. The message names the variable and what it takes, and never quotes what it holds. */
 export class SettingError extends Error {
   static {
@@ -60,8 +62,8 @@ export function wholeNumber<P extends number | undefined>(
 
 /** A variable that takes a time in milliseconds. */
 export function milliseconds(name: string, preset: number, meaning: string): Variable<number> {
-  // The longest time that a timer of Node takes. Zero would switch a time-out off.
-  return wholeNumber(name, preset, 1, 2 ** 31 - 1, `milliseconds ${meaning}`)
+  // Zero would switch a time-out off.
+  return wholeNumber(name, preset, 1, MAX_TIMER_MS, `milliseconds ${meaning}`)
 }
 
 /** A variable that switches something on. */

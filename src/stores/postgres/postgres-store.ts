@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withDeadline } from '../../maybe-promise.ts'
+import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
@@ -104,8 +105,8 @@ const MAX_ATTEMPTS = 5
  * @throws TypeError where the pool or an option is none
  */
 export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
-  const { preparedStatements = true, maxBatch = 128, maxInFlight = 1, timeoutMs = 5000 } = options
-  checkOptions(pool, { maxBatch, maxInFlight, timeoutMs })
+  const { preparedStatements, maxBatch, maxInFlight, timeoutMs } = resolveOptions(options)
+  checkPool(pool)
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined)
 
   async function send(statement: Statement, values: unknown[]): Promise<QueryResult> {
@@ -195,14 +196,25 @@ function detach(result: QueryResult, values: unknown[]): Pick<QueryResult, 'rows
   return { rows, rowCount }
 }
 
-/** What was given as a pool may be a URL with a password, so only its type is said. */
-function checkOptions(pool: Queryable, numbers: Readonly<Record<string, number>>): void {
-  if (typeof pool.query !== 'function') throw new TypeError(`postgresStore takes a pool, not a ${typeof pool}`)
-  for (const [name, value] of Object.entries(numbers)) {
-    if (!Number.isSafeInteger(value) || value < 1) {
-      throw new TypeError(`postgresStore: ${name} is a whole number of at least 1, not ${value}`)
-    }
+function resolveOptions(options: PostgresStoreOptions): Required<PostgresStoreOptions> {
+  if (!isObject(options)) throw wrong('options', 'an object', options)
+  const { preparedStatements = true, maxBatch, maxInFlight, timeoutMs, ...unknown } = options
+  refuseUnknown(unknown)
+  if (typeof preparedStatements !== 'boolean') {
+    throw wrong('options.preparedStatements', 'true or false', preparedStatements)
   }
+  return {
+    preparedStatements,
+    maxBatch: checkWholeNumber('maxBatch', maxBatch, 1) ?? 128,
+    maxInFlight: checkWholeNumber('maxInFlight', maxInFlight, 1) ?? 1,
+    timeoutMs: checkWholeNumber('timeoutMs', timeoutMs, 1, MAX_TIMER_MS) ?? 5000,
+  }
+}
+
+/** What was given as a pool may be a URL with a password, so only its type is said. */
+function checkPool(pool: Partial<Queryable> | null | undefined): void {
+  if (typeof pool?.query === 'function') return
+  throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
 }
 
 /** The values of a group, column by column. */

@@ -1,3 +1,4 @@
+import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
@@ -37,11 +38,8 @@ const SELECT = `
  * @throws where the file cannot be opened or written, or holds something else than plants in this version's schema
  */
 export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): Required<Store> {
-  const { busyTimeoutMs = 4000, maxBatch = 1000 } = options
-  // An empty path is SQLite's name for a file that is deleted at the end.
-  if (source === '') throw new TypeError('sqliteStore takes a path or an open database, not an empty string')
-  checkWhole('busyTimeoutMs', busyTimeoutMs, 0)
-  checkWhole('maxBatch', maxBatch, 1)
+  const { busyTimeoutMs, maxBatch } = resolveOptions(options)
+  checkSource(source)
 
   const connection = new SqliteConnection(source, busyTimeoutMs)
   const insert = connection.prepare('INSERT INTO plants VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
@@ -99,8 +97,18 @@ async function commit(connection: SqliteConnection, group: readonly Write[]): Pr
   }
 }
 
-function checkWhole(option: string, value: number, least: number): void {
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new TypeError(`sqliteStore: ${option} is a whole number of at least ${least}, not ${value}`)
+function resolveOptions(options: SqliteStoreOptions): Required<SqliteStoreOptions> {
+  if (!isObject(options)) throw wrong('options', 'an object', options)
+  const { busyTimeoutMs, maxBatch, ...unknown } = options
+  refuseUnknown(unknown)
+  return {
+    busyTimeoutMs: checkWholeNumber('busyTimeoutMs', busyTimeoutMs, 0, MAX_TIMER_MS) ?? 4000,
+    maxBatch: checkWholeNumber('maxBatch', maxBatch, 1) ?? 1000,
   }
+}
+
+/** An empty path is SQLite's name for a file that it deletes when it is closed. */
+function checkSource(source: string | Partial<SqliteHandle> | null | undefined): void {
+  const isSource = typeof source === 'string' ? source !== '' : typeof source?.prepare === 'function'
+  if (!isSource) throw wrong('source', 'a path or an open database', source)
 }

@@ -330,15 +330,31 @@ test('deletes a group by the index, though its plan was made while the table was
 })
 
 suite('refuses at once', () => {
-  const cases: [string, () => unknown, RegExp][] = [
+  const aPool: Queryable = { query: () => Promise.reject(new Error('asked')) }
+  const whole = 'must be a whole number from 1 to'
+  const rows: [name: string, pool: unknown, options: unknown, message: string][] = [
+    ['a URL', 'postgres://ann:secret@host', {}, 'pool must be a pool of connections, not of type string'],
+    ['no pool', undefined, {}, 'pool must be a pool of connections, not of type undefined'],
+    ['null', null, {}, 'pool must be a pool of connections, not of type object'],
+    ['options that are none', aPool, 7, 'options must be an object, not 7'],
+    ['an option that does not exist', aPool, { maxGroup: 1 }, 'unknown option "maxGroup"'],
     [
-      'a URL in place of a pool',
-      () => postgresStore('postgres://ann:secret@host' as never),
-      /takes a pool, not a string$/,
+      'a text that says whether statements are prepared',
+      aPool,
+      { preparedStatements: 'false' },
+      "options.preparedStatements must be true or false, not 'false'",
     ],
-    ['a group of no plants', () => postgresStore(pool, { maxBatch: 0 }), /maxBatch .* not 0/],
-    ['no statement under way', () => postgresStore(pool, { maxInFlight: 0 }), /maxInFlight .* not 0/],
-    ['a time-out that is no number', () => postgresStore(pool, { timeoutMs: NaN }), /timeoutMs .* not NaN/],
+    ['a group of no plants', aPool, { maxBatch: 0 }, `options.maxBatch ${whole} 9007199254740991, not 0`],
+    ['no statement under way', aPool, { maxInFlight: 0 }, `options.maxInFlight ${whole} 9007199254740991, not 0`],
+    ['a time-out that is no number', aPool, { timeoutMs: NaN }, `options.timeoutMs ${whole} 2147483647, not NaN`],
+    [
+      'a time-out that no timer takes',
+      aPool,
+      { timeoutMs: 2 ** 31 },
+      `options.timeoutMs ${whole} 2147483647, not 2147483648`,
+    ],
   ]
-  for (const [name, make, message] of cases) test(name, () => assert.throws(make, { name: 'TypeError', message }))
+  for (const [name, given, options, message] of rows) {
+    test(name, () => assert.throws(() => postgresStore(given as Queryable, options as object), new TypeError(message)))
+  }
 })

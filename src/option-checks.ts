@@ -1,0 +1,29 @@
+import { inspect } from 'node:util'
+
+/** The longest time that a timer of Node takes. */
+export const MAX_TIMER_MS: number = 2 ** 31 - 1
+
+/** @throws TypeError if there is an option that does not exist */
+export function refuseUnknown(unknown: object): void {
+  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option "${name}"`)
+}
+
+/** @throws TypeError if an option is neither absent nor a whole number from `min` to `max` */
+export function checkWholeNumber(
+  name: string,
+  value: number | undefined,
+  min: number,
+  max: number = Number.MAX_SAFE_INTEGER,
+): number | undefined {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= min && value <= max)) return value
+  throw wrong(`options.${name}`, `a whole number from ${min} to ${max}`, value)
+}
+
+export function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** The error for what a host gave: names it and quotes it, but for what an object holds. */
+export function wrong(name: string, expected: string, got: unknown): TypeError {
+  return new TypeError(`${name} must be ${expected}, not ${inspect(got, { depth: -1 })}`)
+}
