@@ -8,7 +8,7 @@ const [argument, ...rest] = process.argv.slice(2)
 
 try {
   if (argument === '--help' && rest.length === 0) process.stdout.write(helpText())
-  else if (argument !== undefined) throw new SettingError('The command', 'takes no argument but --help')
+  else if (argument !== undefined) throw new SettingError('The command', 'takes no argument except --help')
   else await start(readSettings(process.env))
 } catch (error) {
   const isSetting = error instanceof SettingError

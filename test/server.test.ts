@@ -57,7 +57,7 @@ suite('the start', () => {
       assert.deepEqual(await runToEnd({}, args), {
         status: 2,
         stdout: '',
-        stderr: 'plant-store: The command takes no argument but --help',
+        stderr: 'plant-store: The command takes no argument except --help',
       })
     })
   }
@@ -86,7 +86,7 @@ suite('the start', () => {
     assert.deepEqual(await runToEnd({ HOST: '192.0.2.1' }), {
       status: 2,
       stdout: '',
-      stderr: 'plant-store: HOST takes an address of this machine; this is none (EADDRNOTAVAIL)',
+      stderr: 'plant-store: HOST takes an address of this machine, and this is not one (EADDRNOTAVAIL)',
     })
   })
 

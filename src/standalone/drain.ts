@@ -10,21 +10,23 @@ import { refuse } from './refusal.ts'
 
 type Connections = ReadonlyMap<Duplex, Connection>
 
-/** How long no connection may have been open, or have come or gone, before the server stops listening. */
+/** The server stops listening once no connection has been open, and none has come or gone, for this long. */
 const QUIET_MS = 50
 
 /** A turn of the event loop that takes less has hardly done anything. */
 const SHORT_TURN_MS = 0.1
 
-/** The parts of the time that a drain has for each step at most, together 80 %, and after which silent clients go. */
+/**
+ * Which part of its time a drain may spend on each step, 80 % together; and after which it closes silent connections.
+ */
 const WAIT_FOR_QUIET = 0.74
 const WAIT_FOR_PAUSE = 0.05
 const WAIT_FOR_EMPTY_TURN = 0.01
 const CLOSE_SILENT = 0.9
 
 /**
- * Closes the listening socket once clients have stopped to come, and settles when every connection has closed. If
- * clients never stop, it closes in time for what they have sent to be answered within `timeoutMs`.
+ * Closes the listening socket once no more clients come, and settles when every connection has closed. If clients never
+ * stop coming, it closes the socket early enough to answer within `timeoutMs` what they have sent.
  */
 export async function closeServer(
   server: Server,
@@ -35,13 +37,14 @@ export async function closeServer(
   const startedAt = performance.now()
   const closed = once(server, 'close')
   await quiet(server, connections, WAIT_FOR_QUIET * timeoutMs)
-  // Most clients come again when they are answered. Those that wait do not come while the socket closes.
+  // Most clients connect again once they have a response. A client that waits for one does not come while the socket
+  // closes.
   gate.shut()
   if (connections.size > 0) await quiet(server, connections, WAIT_FOR_PAUSE * timeoutMs, true)
-  // What a process closes first takes much longer to close, as the code is compiled then; clients come meanwhile.
+  // The first close in a process takes much longer, as its code is compiled then, and clients would come meanwhile.
   new NetServer().close()
   await emptyTurn(server, WAIT_FOR_EMPTY_TURN * timeoutMs)
-  // The close() of an HTTP server also stops to look for late requests, and some may still be arriving.
+  // The close() of an HTTP server also stops looking for late requests, and some may still be arriving.
   NetServer.prototype.close.call(server)
   gate.open()
   const leftMs = startedAt + CLOSE_SILENT * timeoutMs - performance.now()
@@ -51,8 +54,8 @@ export async function closeServer(
 }
 
 /**
- * Settles once no connection has come or gone for a while and none is open, or `mayBeOpen`; at the latest after
- * `patienceMs`.
+ * Settles once no connection has come or gone for a while. None may be open either, unless `mayBeOpen`. Settles after
+ * `patienceMs` at the latest.
  */
 function quiet(server: Server, connections: Connections, patienceMs: number, mayBeOpen = false): Promise<void> {
   return new Promise((resolve) => {
@@ -80,9 +83,10 @@ function quiet(server: Server, connections: Connections, patienceMs: number, may
 }
 
 /**
- * Settles in a turn of the event loop that found nothing to accept, and did so little that hardly anything can have
- * come since: the system resets the connections that wait to be accepted when the listening socket closes. A turn
- * accepts one connection at most. Under a flood there is no such turn, so `patienceMs` is a bound.
+ * Settles after a turn of the event loop that accepted no connection, and that was so short that hardly any can have
+ * come since: when the listening socket closes, the system resets the connections that wait to be accepted. A turn
+ * accepts one connection at most. Under a flood there is no such turn, so this settles after `patienceMs` at the
+ * latest.
  */
 async function emptyTurn(server: Server, patienceMs: number): Promise<void> {
   let accepted = 0
@@ -101,7 +105,7 @@ async function emptyTurn(server: Server, patienceMs: number): Promise<void> {
 }
 
 /**
- * Closes the connections that wait for a request, or for the rest of its header: no request is lost with them, and a
+ * Closes the connections that wait for a request, or for the rest of a header. No request is lost with them, and a
  * client that sends nothing must not decide how the drain ends.
  */
 function closeSilent(server: Server, connections: Connections): void {
@@ -109,7 +113,7 @@ function closeSilent(server: Server, connections: Connections): void {
   for (const [socket, { latest }] of connections) {
     if (latest?.writableFinished === false) continue
     refuse(socket, new HttpError('requestTimeout'))
-    // Without the time that a refused client has else to stop sending: the deadline is near.
+    // A refused client otherwise has some time to stop sending. Here the deadline is near.
     if (socket.writableFinished) socket.destroy()
     else socket.once('finish', () => socket.destroy())
   }

@@ -1,15 +1,15 @@
 import type { RequestListener } from 'node:http'
 
-/** A listener that can let requests wait before they are dealt with. */
+/** A listener that can make requests wait. */
 export interface Gate {
   readonly listener: RequestListener
-  /** Lets the requests that come from now on wait. */
+  /** Makes the requests wait that come from now on. */
   shut(): void
-  /** Hands on what has waited, in the order in which it came, and from now on lets nothing wait. */
+  /** Hands on the requests that have waited, in the order in which they came. From now on none waits. */
   open(): void
 }
 
-/** Puts a gate, which is open, before a listener. */
+/** Puts an open gate before a listener. */
 export function createGate(listener: RequestListener): Gate {
   let isOpen = true
   let waiting: (() => void)[] = []

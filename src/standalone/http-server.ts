@@ -27,19 +27,19 @@ type Limits = Pick<
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface HttpServer {
   readonly server: Server
-  /** Lets every connection end after its next answer, and settles once the server and all of them are closed. */
+  /** Ends every connection after its next response, and settles once the server and all connections are closed. */
   drain(): Promise<void>
   /** How many connections are open. */
   connectionCount(): number
 }
 
-/** An open connection, with the responses to its requests. */
+/** An open connection. */
 export interface Connection {
-  /** To the request that came last. */
+  /** The response to the request that came last. */
   latest?: ServerResponse
-  /** To the request that was carried out last. */
+  /** The response to the request that was carried out last. */
   current?: ServerResponse
-  /** Its input cannot be read on. */
+  /** Nothing more can be read from it. */
   isBroken?: true
 }
 
@@ -55,11 +55,11 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
     maxHeaderSize: limits.maxHeaderBytes,
-    // Node answers a request without Host itself, with no body.
+    // Otherwise Node itself answers a request without Host, and without a body.
     requireHostHeader: false,
   })
-  // Node drops fields beyond this number without a word, a second Authorization among them; 0 drops none.
-  // There are as many as fit maxHeaderSize, and the service refuses 1,000 or more.
+  // Node drops the fields beyond this number silently, and a second Authorization with them; 0 drops none. Their number
+  // is bounded by maxHeaderSize, and the service refuses 1,000 or more.
   server.maxHeadersCount = 0
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
 
@@ -75,8 +75,8 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     receive(request, response, gate.listener),
   )
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // The service begins to read a body once it has checked all that can be checked before. After a refusal
-    // it reads too, to throw away what a client sends that did not wait.
+    // The service starts to read a body once it has checked all that it can check before. It also reads after a
+    // refusal, to throw away what a client sends that does not wait.
     request.once('resume', () => {
       if (!response.headersSent) response.writeContinue()
     })
@@ -86,26 +86,26 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     receive(request, response, () => refuseRequest(request, response, new HttpError('expectationFailed')))
   })
 
-  function receive(request: IncomingMessage, response: ServerResponse, answer: RequestListener): void {
+  function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
     const connection = connections.get(request.socket)!
     connection.latest = response
     inTurn(request, response, () => {
       connection.current = response
-      // Requests that wait behind this one are answered too.
+      // If requests wait behind this one, the connection closes after the last of them.
       if (isDraining && connection.latest === response) response.setHeader('Connection', 'close')
       const problem = findHostProblem(request)
-      if (problem === undefined) answer(request, response)
+      if (problem === undefined) listener(request, response)
       else refuseRequest(request, response, new HttpError('malformedRequest', problem))
     })
   }
 
   server.on('clientError', (error: Error, socket) => {
     const connection = connections.get(socket)
-    // Every further piece of the same input is an error again.
+    // Each further piece of a broken input is another error.
     if (connection === undefined || connection.isBroken) return
     const { latest } = connection
     if (isHeldBack(socket) && isTimeout(error)) {
-      // What is late is what was not read here, while requests waited: the client gets its time once more.
+      // The request is late because nothing was read while others waited. The client gets its time once more.
       const expire = (): unknown => connection.latest === latest && server.emit('clientError', error, socket)
       const timer = setTimeout(expire, limits.requestTimeoutMs)
       socket.once('close', () => clearTimeout(timer))
@@ -118,14 +118,14 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     else refuseInstead(latest, socket, refusal)
   })
 
-  // A proxy's method. Without a listener Node cuts the connection without an answer.
+  // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
   server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy())
     const connection = connections.get(socket)!
     connection.isBroken = true
     const refusal = new HttpError('malformedRequest', 'This service is no proxy.')
     if (connection.latest === undefined) return refuse(socket, refusal)
-    // Node has taken its own listener away, and a list that is on its way waits for this.
+    // Node has removed its own listener, and a list that is being sent waits for this event.
     socket.on('drain', () => connection.current!.emit('drain'))
     refuseAfter(connection.latest, socket, refusal)
   })
@@ -143,7 +143,7 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
   }
 }
 
-/** What is wrong with the Host of a request; a second Host is found with the other fields. */
+/** Says what is wrong with the Host of a request. A second Host is refused with the other fields. */
 function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessage): string | undefined {
   if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
   return isHost(host) ? undefined : 'The Host field is not a host.'
@@ -154,15 +154,16 @@ function refuseRequest(request: IncomingMessage, response: ServerResponse, error
   void respond(request, response, errorResponse(error))
 }
 
-/** Refuses what follows a request, once that is answered, and unless its response closes the connection. */
+/** Refuses what follows a request once its response is sent, unless that response closes the connection. */
 function refuseAfter(response: ServerResponse, socket: Duplex, error: HttpError): void {
   if (response.closed) refuse(socket, error)
   else response.once('close', () => refuse(socket, error))
 }
 
 /**
- * Refuses a request whose body cannot be read on, unless its answer has begun. One that needs no body is carried out and
- * answered all the same, as if the body had come after the answer: whoever is refused must be able to try again.
+ * Refuses a request if the rest of its body cannot be read, unless its response has begun. A request that needs no body
+ * is carried out and answered all the same, as if the body had come after the response: a client that is refused must
+ * be able to try again.
  */
 function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError): void {
   const { req } = response
@@ -170,7 +171,7 @@ function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpErro
     if (response.headersSent) closeGently(socket)
     else refuse(socket, error)
   }
-  // The service begins to read a body in the request's turn, and Node reads what is left of it after the answer.
+  // The service starts to read a body in the request's turn, and Node reads the rest of it after the response.
   if (req.readableFlowing === null) req.once('resume', refuseNow)
   else refuseNow()
 }

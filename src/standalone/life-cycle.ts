@@ -14,10 +14,10 @@ import { SettingError } from './variables.ts'
 
 /**
  * Starts the service, which from then on stops at SIGTERM or SIGINT.
- * @throws SettingError where the store cannot be opened, or the service cannot listen
+ * @throws SettingError if the store cannot be opened, or the service cannot listen
  */
 export async function start(settings: Settings): Promise<void> {
-  // Node would open its inspector to every user of the machine; `node --inspect` still does.
+  // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
   const { storeUrl, storeTimeoutMs, maxBodyBytes, maxLimit, accessLog } = settings
   const demoToken = randomBytes(24).toString('base64url')
@@ -37,7 +37,7 @@ export async function start(settings: Settings): Promise<void> {
     plants(request, response, () => pages(request, response))
   }, settings)
 
-  // Whoever reads the output may go: that must not end the service.
+  // Whoever reads the output may stop. That must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   const url = await listen(http, settings)
   reportTurnedAway(http.server)
@@ -69,7 +69,7 @@ async function listen({ server }: HttpServer, { host, port }: Settings): Promise
     const isPort = code === 'EADDRINUSE' || code === 'EACCES'
     throw isPort
       ? new SettingError('PORT', `takes a port that is free on HOST; ${port} is not (${code})`, { cause })
-      : new SettingError('HOST', `takes an address of this machine; this is none (${code})`, { cause })
+      : new SettingError('HOST', `takes an address of this machine, and this is not one (${code})`, { cause })
   }
   const shownHost = host.includes(':') ? `[${host}]` : host
   return `http://${shownHost}:${(server.address() as AddressInfo).port}`
@@ -82,9 +82,9 @@ function invitation(url: string, token: string): string {
 }
 
 /**
- * At the first signal says that the service is not ready; after the delay answers what is in flight or still arrives,
- * closes the store, and ends the process with status 0. At a second signal, or when the time for the drain is over,
- * cuts what is left and ends it with status 1.
+ * At the first signal, `/readyz` begins to say that the service is not ready. After the delay the service answers the
+ * requests that are in flight or still arrive, closes the store, and ends the process with status 0. At a second
+ * signal, or when the time for the drain is over, it cuts what is left and ends the process with status 1.
  * @param stopping is aborted at the first signal
  */
 function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store, settings: Settings): void {
@@ -117,7 +117,7 @@ function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store,
   async function end(status: number, fields: object = {}): Promise<void> {
     if (isEnding) return
     isEnding = true
-    // The last line is not to be one of those that are dropped.
+    // Otherwise the last line could be dropped.
     await flushLog()
     log('stop', { status, ...fields })
     await flushLog()

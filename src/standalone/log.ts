@@ -1,18 +1,18 @@
 import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 
-/** How much of the log may wait for whoever reads it, in characters. Node keeps what a pipe does not take. */
+/** How many characters of the log may wait for whoever reads it. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
 
-/** How long the lines that wait hold up the end of the process. */
+/** How long lines that wait may hold up the end of the process. */
 const FLUSH_MS = 500
 
 /** Lines that were dropped since the last one was written. */
 let dropped = 0
 
 /**
- * Writes one event to stderr as a line of JSON. Whoever calls it gives no token, no query and no body. If the lines are
- * not read as fast as they are written, some are dropped, and the log says how many.
+ * Writes one event to stderr as a line of JSON. No field may hold a token, a query or a body. If the lines are not read
+ * as fast as they are written, some are dropped, and the log says how many.
  */
 export function log(event: string, fields: object): void {
   const { stderr } = process
@@ -29,15 +29,15 @@ function reportDropped(): void {
   log('dropped', { lines })
 }
 
-/** Settles once all lines are written, or have waited for long enough: whoever reads them may have stopped. */
+/** Settles once all lines are written, or have waited too long: whoever reads them may have stopped. */
 export async function flushLog(): Promise<void> {
   const deadline = performance.now() + FLUSH_MS
   while (process.stderr.writableLength > 0 && performance.now() < deadline) await setTimeout(10)
 }
 
 /**
- * What a log may show of a thrown value: the stacks of an error and of its causes. Its other members stay
- * out, since those of a database driver's errors hold pieces of the plants.
+ * What a log may show of a thrown value: the stacks of an error and of its causes. The other members stay out, since
+ * those of a database driver's errors hold pieces of plants.
  */
 export function describeError(thrown: unknown): string {
   if (!(thrown instanceof Error)) return inspect(thrown)

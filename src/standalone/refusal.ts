@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { errorResponse } from '../http/respond.ts'
 
-/** How long a client may go on sending after it was refused, so that it sees the answer before a reset. */
+/** How long a client may go on sending after it was refused, so that it sees the response before a reset. */
 const LINGER_MS = 1000
 
 /** Whether a request did not arrive in time. */
@@ -18,7 +18,7 @@ export function toHttpError(error: Error): HttpError {
   return new HttpError(isTooLarge ? 'tooManyFields' : 'malformedRequest')
 }
 
-/** Answers on a bare connection and closes it, where the client is still there. */
+/** Responds on a bare connection and closes it, if the client is still there. */
 export function refuse(socket: Duplex, error: HttpError): void {
   if (!socket.writable) return
   const { body } = errorResponse(error)
@@ -33,7 +33,7 @@ export function refuse(socket: Duplex, error: HttpError): void {
   closeGently(socket)
 }
 
-/** Closes a connection after what was written to it. What still arrives is read: else it is reset. */
+/** Closes a connection after what was written to it. What still arrives is read, or the system would reset it. */
 export function closeGently(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   socket.once('close', () => clearTimeout(timer))

@@ -4,9 +4,9 @@ import { describeError, log } from './log.ts'
 
 type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>
 
-/** Makes what the service reports to: failures are logged, and with `accessLog` every answer is. */
+/** Makes the listeners of the service that log failures, and with `accessLog` every response. */
 export function createReports(accessLog: boolean): Reports {
-  /** What the lines about one request have in common. Only those that fail get one. */
+  /** An id that the lines about one request share. Only a request that fails gets one. */
   const ids = new WeakMap<WeakKey, string>()
 
   function idOf(request: WeakKey): string {
@@ -20,7 +20,7 @@ export function createReports(accessLog: boolean): Reports {
       log('failure', { request: idOf(request), reason: describeError(error) })
     },
     onResponse({ request, resource, owner, status, error, bytes, durationMs }) {
-      // A 501 is what the client did, before anyone asked who it is.
+      // A 501 is no failure: any client can cause one, without a token.
       const isFailure = status === 500 || status === 503
       if (!isFailure && !accessLog) return
       const id = isFailure ? idOf(request) : undefined

@@ -37,24 +37,32 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   storeUrl: text(
     'PLANT_STORE_URL',
     'memory:',
-    `one of ${STORE_URLS.join(', ')}: where the plants are kept`,
+    `a URL like ${STORE_URLS.join(' or ')}: where the plants are kept`,
     isStoreUrl,
   ),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
-  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'for a call of the store'),
-  accessLog: flag('PLANT_STORE_ACCESS_LOG', 'whether a line is logged for each answer'),
+  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
+  accessLog: flag('PLANT_STORE_ACCESS_LOG', 'whether a line is logged for each response'),
 
-  // A client that means well sends its header at once; this leaves time for packets that are lost twice.
-  headersTimeoutMs: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'for a header to arrive'),
+  // A client that means well sends its header at once. This leaves time for packets that are lost twice.
+  headersTimeoutMs: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'in which a header must arrive'),
   // Enough for a body of 64 KiB at 20 kbit/s.
-  requestTimeoutMs: milliseconds('PLANT_STORE_REQUEST_TIMEOUT_MS', 30_000, 'for a whole request to arrive'),
-  // Shorter than a drain, so that idle connections go by themselves. Behind a proxy it must exceed the
-  // proxy's own, or the proxy sends a request just as the connection closes.
-  keepAliveTimeoutMs: milliseconds('PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 5000, 'for an idle connection to stay'),
-  stallTimeoutMs: milliseconds('PLANT_STORE_STALL_TIMEOUT_MS', 30_000, 'for a client to take nothing'),
-  // Node's own 30 s would let a late request live far beyond its time-out.
-  checkIntervalMs: milliseconds('PLANT_STORE_CHECK_INTERVAL_MS', 500, 'between two looks for what is late'),
+  requestTimeoutMs: milliseconds('PLANT_STORE_REQUEST_TIMEOUT_MS', 30_000, 'in which a whole request must arrive'),
+  // Shorter than a drain, so that idle connections close by themselves. Behind a proxy it must exceed the time-out of
+  // the proxy, or the proxy may send a request just as the connection closes.
+  keepAliveTimeoutMs: milliseconds(
+    'PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS',
+    5000,
+    'after which an idle connection is closed',
+  ),
+  stallTimeoutMs: milliseconds(
+    'PLANT_STORE_STALL_TIMEOUT_MS',
+    30_000,
+    'after which a client that takes nothing is cut',
+  ),
+  // With Node's default of 30 s a late request would live far beyond its time-out.
+  checkIntervalMs: milliseconds('PLANT_STORE_CHECK_INTERVAL_MS', 500, 'between two checks for late requests'),
   // A balancer's health check needs time to see that the service is no longer ready.
   drainDelayMs: wholeNumber(
     'PLANT_STORE_DRAIN_DELAY_MS',
@@ -63,15 +71,15 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     MAX_TIMER_MS,
     'milliseconds in which a shutdown only lets /readyz answer 503, before it drains',
   ),
-  // Well within the 30 s that Kubernetes waits before it kills.
-  drainTimeoutMs: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'for a shutdown to take after that delay'),
+  // Well within the 30 s that Kubernetes waits before it kills a process.
+  drainTimeoutMs: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'that a shutdown may take after that delay'),
   maxHeaderBytes: wholeNumber('PLANT_STORE_MAX_HEADER_BYTES', 16_384, 1024, 2 ** 20, 'the most header bytes'),
   maxConnections: wholeNumber('PLANT_STORE_MAX_CONNECTIONS', undefined, 1, MAX_INT32, 'the most connections'),
 }
 
 /**
  * Reads the settings of the program.
- * @throws SettingError where a variable is wrong
+ * @throws SettingError if a variable is wrong
  */
 export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
   const values = Object.entries(VARIABLES).map(([key, variable]: [string, Variable<unknown>]) => {
@@ -80,7 +88,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   })
   const settings = Object.fromEntries(values) as Settings
   if (settings.tokens !== undefined && settings.tokensFile !== undefined) {
-    throw new SettingError('PLANT_STORE_TOKENS_FILE', 'and PLANT_STORE_TOKENS take the same: set one of them')
+    throw new SettingError('PLANT_STORE_TOKENS_FILE', 'and PLANT_STORE_TOKENS are both set: set only one of them')
   }
   return settings
 }
@@ -90,6 +98,7 @@ export function helpText(): string {
   const rows = Object.values(VARIABLES).map(
     ({ name, shown, takes }) => `  ${shown === undefined ? name : `${name}=${shown}`}\n      ${takes}\n`,
   )
-  const usage = 'Usage: plant-store [--help]\n\nThe environment has the settings; their defaults are:\n\n'
+  const usage =
+    'Usage: plant-store [--help]\n\nThe settings are environment variables. With their defaults, they are:\n\n'
   return usage + rows.join('')
 }

@@ -2,20 +2,20 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { isHeldBack } from '../http/turn.ts'
 
-/** The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes: so at most 100 requests are in a slice. */
+/** The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes, so a slice has at most 100 requests. */
 const SLICE_BYTES = 1800
 
 /**
- * Hands what comes on a new connection to Node's parser in slices, and nothing while a request waits for its turn. So
- * at most 100 requests of a connection wait. Otherwise Node would announce all that one read brings, thousands.
- * @param latest the request that came last on the connection
+ * Hands the input of a new connection to Node's parser in slices, and nothing while a request waits for its turn. So at
+ * most 100 requests of a connection wait. Otherwise Node would announce all requests that one read brings: thousands.
+ * @param latest returns the request that came last on the connection
  */
 export function readInSlices(socket: Socket, latest: () => IncomingMessage | undefined): void {
-  /** The bytes that were handed on since the latest request came, with the slice that it began in. */
+  /** How many bytes were handed on since the latest request came, with the slice in which it began. */
   let handedOn = 0
 
   function readOn(): void {
-    // Then it is the end that has come, and Node wants to be asked for that too.
+    // If no data is there, the end has come, and Node must be asked for that too.
     if (socket.readableLength === 0) socket.read(0)
     while (socket.readableLength > 0 && !isHeldBack(socket)) {
       const request = latest()
@@ -26,14 +26,14 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
     }
   }
 
-  /** So many bytes are body for certain, and no requests. */
+  /** How many of the next bytes are certainly those of a body, and no requests. */
   function bodyLeft(request: IncomingMessage | undefined): number {
     if (request === undefined || request.complete) return 0
     return Number(request.headers['content-length'] ?? 0) - handedOn
   }
 
-  // With a listener for `readable` Node leaves it to us how much of the data that has come is handed on. It resumes a
-  // connection when a request waits no more, or the body of one is read.
+  // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
+  // request no longer waits, or when the body of one is read.
   socket.on('readable', readOn).on('resume', readOn)
 }
 

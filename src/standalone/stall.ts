@@ -3,14 +3,14 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { reset } from '../http/reset.ts'
 
-/** How many looks in a row find that a client has taken nothing, before its connection is cut. */
+/** A connection is cut after so many looks in a row that find that its client has taken nothing. */
 const LOOKS = 4
-/** The same if only this process's own buffer is seen: a slow client needs time to empty the one of the kernel. */
+/** The same if only the buffer of this process can be seen: a slow client needs time to empty that of the kernel. */
 const BLIND_LOOKS = 4 * LOOKS
 
 /** What the last look at a connection found. */
 interface Sight {
-  /** As `countHandedOver` says. */
+  /** What `countHandedOver` returned. */
   readonly handedOver: number
   /** Bytes that the kernel holds until the client takes them; undefined if it does not say, or was not asked. */
   readonly held: number | undefined
@@ -20,7 +20,7 @@ interface Sight {
 
 const UNSEEN: Sight = { handedOver: 0, held: undefined, looks: 0 }
 
-/** Where Linux has its tables of the connections over IPv4 and IPv6. */
+/** The files in which Linux lists the connections over IPv4 and IPv6. */
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6']
 /** A row of such a table: both addresses, the state, and how many bytes the client has not taken. */
 const ROW = /^ *\d+: (\S+ \S+) \S+ ([0-9A-F]{8}):/gm
@@ -29,10 +29,10 @@ const ROW = /^ *\d+: (\S+ \S+) \S+ ([0-9A-F]{8}):/gm
  * Resets the connections of a server whose clients take nothing of what is sent to them, after `stallTimeoutMs`
  * and at most half as long again.
  *
- * What counts is what the client takes. That the process hands bytes over to the kernel says little: the kernel takes
- * megabytes for a client that reads nothing, and then none for a minute from one that reads slowly. What it holds it
- * tells on Linux only, in a table of all connections, which is read if some client seems to have stalled, and once for
- * all of them. Nothing that a client sends counts, or a byte now and then would keep its connection.
+ * What counts is what the client takes. What the kernel takes from the process says little: it takes megabytes for a
+ * client that reads nothing, and then takes nothing for a minute for one that reads slowly. Only Linux tells how much
+ * the kernel holds, in a table of all connections. The table is read only if some client seems to have stalled, and
+ * once for all of them. What a client sends does not count, or a byte now and then would keep its connection open.
  */
 export function cutStalled(server: Server, stallTimeoutMs: number, tables: readonly string[] = TABLES): void {
   const sights = new Map<Socket, Sight>()
@@ -67,7 +67,7 @@ export function cutStalled(server: Server, stallTimeoutMs: number, tables: reado
   function judge(suspects: readonly Socket[], holdings: ReadonlyMap<Socket, number>): void {
     for (const socket of suspects) {
       const sight = sights.get(socket)
-      // What has moved while the table was read is seen at the next look.
+      // If bytes have moved while the table was read, the next look sees that.
       if (sight?.handedOver !== countHandedOver(socket)) continue
       const held = holdings.get(socket)
       const looks = held === sight.held ? sight.looks + 1 : 0
@@ -77,12 +77,12 @@ export function cutStalled(server: Server, stallTimeoutMs: number, tables: reado
   }
 }
 
-/** How many bytes the kernel has taken of writes that it has taken whole. */
+/** Counts the bytes of the writes that the kernel has taken whole. */
 function countHandedOver(socket: Socket): number {
   return socket.bytesWritten - socket.writableLength
 }
 
-/** Asks the kernel how much it holds for the clients of connections. Those that it says nothing of are left out. */
+/** Asks the kernel how much it holds for the clients of connections. Leaves out those that it says nothing about. */
 async function readHeld(tables: readonly string[], sockets: readonly Socket[]): Promise<Map<Socket, number>> {
   const wanted = new Map(sockets.map((socket) => [addressesOf(socket), socket]))
   const holdings = new Map<Socket, number>()
@@ -96,7 +96,7 @@ async function readHeld(tables: readonly string[], sockets: readonly Socket[]): 
   return holdings
 }
 
-/** Reads the kernel's tables a few rows at a time: there are as many as the machine has connections. */
+/** Reads the kernel's tables a few rows at a time: each connection of the machine has one. */
 async function* readTables(tables: readonly string[]): AsyncGenerator<string> {
   for (const path of tables) {
     let rest = ''
@@ -108,7 +108,7 @@ async function* readTables(tables: readonly string[]): AsyncGenerator<string> {
         yield text.slice(0, end)
       }
     } catch {
-      // Another system has no such table, and some hide it.
+      // Other systems have no such table, and some hide it.
     }
   }
 }
@@ -119,7 +119,7 @@ function addressesOf({ localAddress, localPort, remoteAddress, remotePort }: Soc
   return `${formatEnd(localAddress, localPort!)} ${formatEnd(remoteAddress, remotePort!)}`
 }
 
-/** The words of the address as this machine reads them, then the port, in hexadecimal digits. */
+/** The words of the address in the byte order of this machine, then the port, in hexadecimal digits. */
 function formatEnd(address: string, port: number): string {
   const bytes = address.includes(':') ? bytesOfIPv6(address) : address.split('.').map(Number)
   const words = [...new Uint32Array(Uint8Array.from(bytes).buffer)]
@@ -127,7 +127,7 @@ function formatEnd(address: string, port: number): string {
 }
 
 function bytesOfIPv6(address: string): number[] {
-  // A URL writes the address without dots and zone.
+  // In a URL the address is written without dots, and may have no zone.
   const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`)
   const [head, tail = []] = hostname
     .slice(1, -1)

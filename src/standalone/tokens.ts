@@ -4,7 +4,7 @@ import { SettingError, type Variable } from './variables.ts'
 /** The owner of each token. */
 export type Tokens = ReadonlyMap<string, string>
 
-/** The token is RFC 6750's `b64token`. It has no colon, so the last one divides; an owner may have some. */
+/** The token is RFC 6750's `b64token`. It has no colon, so the last colon divides an entry; an owner may have some. */
 const ENTRY = /^(?<owner>[^\0\n]+):(?<token>[A-Za-z0-9\-._~+/]+=*)$/
 
 /** A variable that takes tokens, separated by commas. */
@@ -23,14 +23,14 @@ export function tokenFile(name: string, insteadOf: string): Variable<Tokens | un
       content = readFileSync(path, 'utf8')
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
-      throw new SettingError(name, `takes ${takes}; this cannot be read (${code})`, { cause })
+      throw new SettingError(name, `takes ${takes}; the file cannot be read (${code})`, { cause })
     }
     return parseTokens(name, 'line', content.split('\n'))
   }
   return { name, preset: undefined, shown: undefined, takes, parse }
 }
 
-/** The message counts to the entry that is wrong and does not quote it: there may be a token in it. */
+/** An error gives the number of the entry that is wrong and does not quote it: it may hold a token. */
 function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly string[]): Tokens {
   const owners = new Map<string, string>()
   for (const [index, entry] of entries.entries()) {
@@ -40,12 +40,12 @@ function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly
     if (owner === undefined || token === undefined) {
       throw new SettingError(
         variable,
-        `takes owner:token, the token of letters, digits and -._~+/, then any "="; ${place} is not that`,
+        `takes owner:token, with a token of letters, digits and -._~+/, then any "="; ${place} is not of that form`,
       )
     }
     if (owners.has(token)) throw new SettingError(variable, `takes each token once; ${place} repeats one`)
     owners.set(token, owner)
   }
-  if (owners.size === 0) throw new SettingError(variable, 'takes owner:token, at least one; there is none')
+  if (owners.size === 0) throw new SettingError(variable, 'takes at least one owner:token; there is none')
   return owners
 }

@@ -3,13 +3,13 @@ import type { Server } from 'node:net'
 import { devNull } from 'node:os'
 import { log } from './log.ts'
 
-/** How often it is said that connections were turned away. */
+/** How often the log says that connections were turned away. */
 const INTERVAL_MS = 1000
 
 /**
- * Logs, at most once a second, that connections were closed as soon as they came: since there are as many as may be, or
- * since the process has no descriptor left for one. Of the latter Node says nothing, so it is found out by opening a
- * file, a second after a connection came and for as long as that fails.
+ * Logs, at most once a second, that connections were closed as soon as they came. Either as many are open as may be, or
+ * no file descriptor is left for another one. Node does not tell of the latter, so this opens a file a second after a
+ * connection came, and every second as long as that fails.
  */
 export function reportTurnedAway(server: Server): void {
   let count = 0
@@ -33,7 +33,7 @@ export function reportTurnedAway(server: Server): void {
   })
 }
 
-/** The code of the error that opening a file now gives: the limit of the process, or that of the system. */
+/** The code of the error if no file can be opened now: the process, or the system, has reached its limit. */
 function lackOfDescriptors(): string | undefined {
   try {
     closeSync(openSync(devNull, 'r'))

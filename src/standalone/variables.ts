@@ -14,9 +14,9 @@ export class SettingError extends Error {
 /** A variable of the environment. */
 export interface Variable<T> {
   readonly name: string
-  /** What holds where the variable is not set. */
+  /** The value if the variable is not set. */
   readonly preset: T
-  /** The same as it would be set; undefined where that cannot be. */
+  /** The same as text; undefined if no text stands for it. */
   readonly shown: string | undefined
   /** What it takes, in words for people. */
   readonly takes: string

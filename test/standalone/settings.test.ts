@@ -86,13 +86,13 @@ suite('reads', () => {
 suite('refuses, and says what the variable takes', () => {
   const port = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
   const url =
-    'PLANT_STORE_URL takes one of memory:, sqlite:plants.db, postgres://user:password@host/database: ' +
+    'PLANT_STORE_URL takes a URL like memory: or sqlite:plants.db or postgres://user:password@host/database: ' +
     'where the plants are kept'
-  const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each answer'
+  const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each response'
   const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
   const drain =
     'PLANT_STORE_DRAIN_TIMEOUT_MS takes a whole number from 1 to 2147483647: ' +
-    'milliseconds for a shutdown to take after that delay'
+    'milliseconds that a shutdown may take after that delay'
   const delay =
     'PLANT_STORE_DRAIN_DELAY_MS takes a whole number from 0 to 2147483647: ' +
     'milliseconds in which a shutdown only lets /readyz answer 503, before it drains'
@@ -141,7 +141,7 @@ for (const [scheme, { example }] of STORE_SCHEMES) {
 
     test('refuses what has another form', () => {
       for (const url of [scheme, `${scheme.toUpperCase()}:plants`, ` ${example}`]) {
-        assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes one of /)
+        assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes a URL like /)
       }
     })
   })
@@ -149,7 +149,7 @@ for (const [scheme, { example }] of STORE_SCHEMES) {
 
 test('refuses a URL whose scheme is the name of a member of every object', () => {
   for (const url of ['constructor:plants', '__proto__:plants', ':plants']) {
-    assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes one of /)
+    assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes a URL like /)
   }
 })
 
@@ -184,16 +184,16 @@ suite('PLANT_STORE_TOKENS', () => {
     assert.deepEqual(readSettings({ PLANT_STORE_TOKENS: ' ada:YWRh , , ' }).tokens, new Map([['YWRh', 'ada']]))
   })
 
-  const form = 'takes owner:token, the token of letters, digits and -._~+/, then any "="'
+  const form = 'takes owner:token, with a token of letters, digits and -._~+/, then any "="'
   const rows: readonly [entries: string, problem: string][] = [
-    ['', 'takes owner:token, at least one; there is none'],
-    [' , ', 'takes owner:token, at least one; there is none'],
-    ['secret', `${form}; entry 1 is not that`],
-    ['ada:YWRh,:secret', `${form}; entry 2 is not that`],
-    ['ada:', `${form}; entry 1 is not that`],
-    ['ada:sec ret', `${form}; entry 1 is not that`],
-    ['ada:sec=ret', `${form}; entry 1 is not that`],
-    ['ada:secrèt', `${form}; entry 1 is not that`],
+    ['', 'takes at least one owner:token; there is none'],
+    [' , ', 'takes at least one owner:token; there is none'],
+    ['secret', `${form}; entry 1 is not of that form`],
+    ['ada:YWRh,:secret', `${form}; entry 2 is not of that form`],
+    ['ada:', `${form}; entry 1 is not of that form`],
+    ['ada:sec ret', `${form}; entry 1 is not of that form`],
+    ['ada:sec=ret', `${form}; entry 1 is not of that form`],
+    ['ada:secrèt', `${form}; entry 1 is not of that form`],
     ['ada:secret,bob:secret', 'takes each token once; entry 2 repeats one'],
   ]
   for (const [entries, problem] of rows) {
@@ -219,19 +219,19 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
   test('names the line that is wrong', (t) => {
     const path = temporaryFile(t, 'ada:YWRh\n\nbob\n')
     const message = messageOf({ PLANT_STORE_TOKENS_FILE: path })
-    assert.match(message, /^PLANT_STORE_TOKENS_FILE takes owner:token, .*; line 3 is not that$/)
+    assert.match(message, /^PLANT_STORE_TOKENS_FILE takes owner:token, .*; line 3 is not of that form$/)
   })
 
   test('refuses an owner with U+0000, which no store could keep', (t) => {
     const path = temporaryFile(t, 'a\0da:YWRh')
-    assert.match(messageOf({ PLANT_STORE_TOKENS_FILE: path }), /; line 1 is not that$/)
+    assert.match(messageOf({ PLANT_STORE_TOKENS_FILE: path }), /; line 1 is not of that form$/)
   })
 
   test('refuses a file that cannot be read', () => {
     assert.equal(
       messageOf({ PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' }),
       'PLANT_STORE_TOKENS_FILE takes a file of owner:token lines, in place of PLANT_STORE_TOKENS; ' +
-        'this cannot be read (ENOENT)',
+        'the file cannot be read (ENOENT)',
     )
   })
 
@@ -239,7 +239,7 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
     const path = temporaryFile(t, 'ada:YWRh')
     assert.equal(
       messageOf({ PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: path }),
-      'PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS take the same: set one of them',
+      'PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them',
     )
   })
 })
