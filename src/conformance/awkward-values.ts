@@ -1,7 +1,7 @@
 const MIN_ID = -(2n ** 63n)
 const MAX_ID = 2n ** 63n - 1n
 
-/** Ids at which a store goes wrong that takes them through a narrower number or through text; ascending. */
+/** Ids that a store gets wrong if it passes them through a narrower number or through text; ascending. */
 // prettier-ignore
 export const AWKWARD_IDS: readonly bigint[] = [
   MIN_ID, MIN_ID + 1n, -(2n ** 53n) - 2n, -(2n ** 53n) - 1n, -(2n ** 53n), -(2n ** 53n) + 1n,
@@ -10,7 +10,7 @@ export const AWKWARD_IDS: readonly bigint[] = [
   2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 53n + 2n, 2n ** 63n - 1025n, MAX_ID - 1n, MAX_ID,
 ]
 
-/** Texts that encodings, databases and drivers are known to change, or to take for something else. */
+/** Texts that encodings, databases and drivers are known to change, or to mistake for something else. */
 // prettier-ignore
 export const AWKWARD_TEXTS: readonly string[] = [
   '',
@@ -34,7 +34,7 @@ export const LONG_TEXTS: readonly string[] = [
   'x'.repeat(60_000), '\n'.repeat(60_000), '\u690d'.repeat(20_000), '\u{1f335}'.repeat(15_000),
 ]
 
-/** Owners that a store may take for each other, or for something else. */
+/** Owners that a store may mistake for each other, or for something else. */
 // prettier-ignore
 export const AWKWARD_OWNERS: readonly string[] = [
   'a', 'A', 'a ', ' a', 'aa', 'a1', 'a\n', 'a%', 'a_', 'a*', 'a:', 'a/b', 'a\'b', 'a"b', 'a\\b',

@@ -4,7 +4,7 @@ import type { Store } from '../plants/store.ts'
 import { AWKWARD_IDS, AWKWARD_TEXTS } from './awkward-values.ts'
 import { assertList } from './steps.ts'
 
-/** Does 2,000 random operations on the store and on Maps, one for each of three owners; compares all answers. */
+/** Does 2,000 random operations on the store and on Maps, one for each of three owners; compares all results. */
 export async function compareWithMap(store: Store, seed: number): Promise<void> {
   const random = seededRandom(seed)
   const pick = <T>(choices: readonly T[]): T => choices[random(choices.length)] as T
@@ -37,7 +37,7 @@ export async function compareWithMap(store: Store, seed: number): Promise<void> 
   }
 }
 
-/** Whole numbers from 0 to below a bound, the same for the same seed: a linear congruential generator. */
+/** Makes whole numbers from 0 to below a bound, the same for the same seed: a linear congruential generator. */
 function seededRandom(seed: number): (bound: number) => number {
   let state = seed
   return (bound) => {

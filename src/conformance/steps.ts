@@ -3,7 +3,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE, type PageRequest, type Store } from '../plants/store.ts'
 
-/** More than the plants of any test. */
+/** More bytes than the plants of any test have. */
 export const MANY_BYTES: number = 2 ** 30
 
 export async function assertList(
@@ -18,7 +18,7 @@ export async function assertList(
   assertSame(plants, expected, message)
 }
 
-/** Reads all plants page by page. One that ends early for no reason would be taken for the last by the service. */
+/** Reads all plants page by page. The service would take a page that ends early for the last, so none may. */
 export async function assertPages(
   store: Store,
   owner: string,
@@ -37,7 +37,7 @@ export async function assertPages(
   }
 }
 
-/** A store may answer with plants of a class of its own, so only their members are compared. */
+/** A store may return plants of a class of its own, so only their members are compared. */
 function assertSame(plants: readonly NewPlant[], expected: readonly NewPlant[], message?: string): void {
   const members = ({ id, name, tag }: NewPlant): NewPlant => ({ id, name, tag })
   assert.deepEqual(plants.map(members), expected.map(members), message)

@@ -60,7 +60,7 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
     await assertList(store, 'owner', plants)
   },
 
-  async 'answers false where the id is taken, and keeps the first plant'(store) {
+  async 'returns false if the id is taken, and keeps the first plant'(store) {
     const plants = [
       { id: 1n, name: 'first' },
       { id: 2n, name: 'first', tag: 'first' },
@@ -77,7 +77,7 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
     await assertList(store, 'owner', plantsOf([1n, 3n]))
   },
 
-  async 'answers false where there is nothing to delete'(store) {
+  async 'returns false if there is nothing to delete'(store) {
     assert.equal(await store.delete('owner', 1n), false, 'an owner without plants')
     await createAll(store, 'owner', plantsOf([1n]))
     assert.equal(await store.delete('owner', 2n), false, 'an id without a plant')
@@ -205,40 +205,40 @@ const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<vo
 
   async 'creates an id once, however many ask at the same time'(store) {
     const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))
-    const answers = await atOnce(plants.map((plant) => () => store.create('owner', plant)))
-    assert.deepEqual(answers.toSorted(), [...Array<boolean>(49).fill(false), true])
+    const results = await atOnce(plants.map((plant) => () => store.create('owner', plant)))
+    assert.deepEqual(results.toSorted(), [...Array<boolean>(49).fill(false), true])
     await assertList(
       store,
       'owner',
-      plants.filter((_, i) => answers[i]),
+      plants.filter((_, i) => results[i]),
     )
   },
 
   async 'deletes a plant once, however many ask at the same time'(store) {
     await createAll(store, 'owner', plantsOf([1n, 2n]))
-    const answers = await atOnce(Array.from({ length: 50 }, () => () => store.delete('owner', 1n)))
-    assert.deepEqual(answers.toSorted(), [...Array<boolean>(49).fill(false), true])
+    const results = await atOnce(Array.from({ length: 50 }, () => () => store.delete('owner', 1n)))
+    assert.deepEqual(results.toSorted(), [...Array<boolean>(49).fill(false), true])
     await assertList(store, 'owner', plantsOf([2n]))
   },
 
-  async 'gives each of many operations at the same time its own answer'(store) {
+  async 'gives each of many operations at the same time its own result'(store) {
     const ids = Array.from({ length: 300 }, (_, i) => BigInt(i))
     const isThere = (id: bigint): boolean => id % 3n === 0n
     const isWanted = (id: bigint): boolean => id % 2n === 0n
     await createAll(store, 'owner', plantsOf(ids.filter(isThere)))
-    const answers = await atOnce(
+    const results = await atOnce(
       plantsOf(ids).map(
         (plant) => () => (isWanted(plant.id) ? store.create('owner', plant) : store.delete('owner', plant.id)),
       ),
     )
     assert.deepEqual(
-      answers,
+      results,
       ids.map((id) => isWanted(id) !== isThere(id)),
     )
     await assertList(store, 'owner', plantsOf(ids.filter(isWanted)))
   },
 
-  async 'answers a ping, where it takes one'(store) {
+  async 'settles a ping, if it takes one'(store) {
     await store.ping?.()
   },
 

@@ -1,24 +1,26 @@
+import type { MaybePromise } from '../maybe-promise.ts'
+
 /** How a {@link Batcher} forms its groups. */
 export interface BatcherOptions {
-  /** Groups that may be under way at once; default 1. Operations that arrive meanwhile collect. */
+  /** The most groups that may be under way at once; default 1. Operations that arrive meanwhile wait. */
   readonly maxRuns?: number
-  /** Operations in a group; default unlimited. The others wait for the next group. */
+  /** The most operations of a group; default unlimited. The others wait for the next group. */
   readonly maxOperations?: number
   /**
-   * Calls back when the next group is to be taken; default at once, so that the first operation of an idle
-   * batcher goes alone. With `setImmediate` it takes along whatever arrives in the same turn of the event loop.
+   * Calls `takeGroup` when the next group is to be formed; default at once, so that the first operation of an idle
+   * batcher goes alone. With `setImmediate`, a group has all operations that arrive in one turn of the event loop.
    */
   readonly schedule?: (takeGroup: () => void) => unknown
 }
 
 /**
  * Carries out a group of operations.
- * @returns what came of each, in their order; an operation that failed does not take the others with it
- * @throws where the whole group failed
+ * @returns the outcome of each, in their order; one that failed does not fail the others
+ * @throws if the whole group failed
  */
 export type Run<Operation, Result> = (
   operations: readonly Operation[],
-) => readonly PromiseSettledResult<Result>[] | Promise<readonly PromiseSettledResult<Result>[]>
+) => MaybePromise<readonly PromiseSettledResult<Result>[]>
 
 interface Entry<Operation, Result> {
   readonly operation: Operation
@@ -26,7 +28,7 @@ interface Entry<Operation, Result> {
   readonly reject: (reason: unknown) => void
 }
 
-/** Operations that wait together go together, in the order in which they came. */
+/** Carries out operations that wait together as one group, in the order in which they came. */
 export class Batcher<Operation, Result> {
   readonly #run: Run<Operation, Result>
   readonly #maxRuns: number
@@ -44,7 +46,7 @@ export class Batcher<Operation, Result> {
     this.#schedule = options.schedule ?? ((takeGroup) => takeGroup())
   }
 
-  /** Settles with what came of the operation, once the group that it went with is through. */
+  /** Settles with the result of the operation, once its group has been carried out. */
   add(operation: Operation): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operation, resolve, reject })
@@ -60,7 +62,7 @@ export class Batcher<Operation, Result> {
     })
   }
 
-  #wake(answered = 0): void {
+  #wake(settled = 0): void {
     if (this.#waiting.length === 0) {
       if (this.#runs === 0) for (const resolve of this.#idle.splice(0)) resolve()
       return
@@ -69,17 +71,18 @@ export class Batcher<Operation, Result> {
     this.#scheduled = true
     this.#schedule(() => {
       this.#scheduled = false
-      void this.#start(answered)
+      void this.#start(settled)
       this.#wake()
     })
   }
 
-  /** @param answered how many operations had the group that has just ended, if it is why this one starts */
-  async #start(answered: number): Promise<void> {
-    // Who was answered comes back now. Where more wait than that, they are parted in halves, so that there is always
-    // work on both sides: with groups of 1 and of 63 in turn, each side would wait for the other.
+  /** @param settled the size of the group that has just ended, if its end is why this one starts; else 0 */
+  async #start(settled: number): Promise<void> {
+    // Callers whose operations have just settled will soon send as many again. Take half of those and of what waits
+    // now, so that the next group fills while this one runs. If large and small groups took turns, callers and store
+    // would wait for each other.
     const { length } = this.#waiting
-    const share = answered === 0 ? length : Math.ceil((answered + length) / 2)
+    const share = settled === 0 ? length : Math.ceil((settled + length) / 2)
     const group = this.#waiting.splice(0, Math.min(share, this.#maxOperations))
     this.#runs++
     try {
@@ -87,7 +90,7 @@ export class Batcher<Operation, Result> {
       for (const [index, { resolve, reject }] of group.entries()) {
         const outcome = outcomes[index]
         if (outcome?.status === 'fulfilled') resolve(outcome.value)
-        else reject(outcome ? outcome.reason : new Error('The batch says nothing about this operation.'))
+        else reject(outcome ? outcome.reason : new Error('The outcome of this operation is missing.'))
       }
     } catch (error) {
       for (const { reject } of group) reject(error)

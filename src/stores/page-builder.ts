@@ -1,7 +1,7 @@
 import { countTextBytes, EncodedPlant } from '../plants/plant.ts'
 import type { PageRequest } from '../plants/store.ts'
 
-/** Collects the plants of a page, until they are as many as were asked for or their names and tags come to `maxBytes`. */
+/** Collects the plants of a page, until `limit` are there or their names and tags come to `maxBytes`. */
 export class PageBuilder {
   readonly plants: EncodedPlant[] = []
   readonly #limit: number
@@ -22,7 +22,7 @@ export class PageBuilder {
     return this.plants.push(new EncodedPlant(id, json)) < this.#limit && !this.isHeavy
   }
 
-  /** Whether names and tags have come to `maxBytes`. They are counted only once their JSON text has: on most pages never. */
+  /** Whether names and tags have come to `maxBytes`. They are counted only once their JSON texts have: rarely. */
   get isHeavy(): boolean {
     if (this.#bytes >= this.#maxBytes) this.#count()
     return this.#bytes >= this.#maxBytes

@@ -1,17 +1,17 @@
 interface Read<Result> {
   readonly settled: Promise<void>
-  /** The read that follows, where someone waits for it. */
+  /** The read that follows; undefined if nobody waits for it. */
   next: Promise<Result> | undefined
 }
 
 /**
- * Reads that wait for the same thing share one. Those that are asked for while one is under way wait for the
- * next, as that one may have begun before what their caller knows to be written.
+ * Lets callers that want the same share a read. A caller that comes while a read is under way waits for the next one:
+ * the read under way may have begun before a write that the caller knows of.
  */
 export class SharedReads<Result> {
   readonly #underWay = new Map<string, Read<Result>>()
 
-  /** @param key the same for two reads only where they read the same */
+  /** @param key the same for two reads only if they read the same */
   read(key: string, read: () => Promise<Result>): Promise<Result> {
     const underWay = this.#underWay.get(key)
     if (underWay === undefined) return this.#start(key, read)

@@ -215,7 +215,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
         return isNew
       }
     },
-    fails: 'answers false where the id is taken, and keeps the first plant',
+    fails: 'returns false if the id is taken, and keeps the first plant',
   },
   {
     breaks: 'deletes all plants of the owner',
@@ -236,7 +236,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
         return true
       }
     },
-    fails: 'answers false where there is nothing to delete',
+    fails: 'returns false if there is nothing to delete',
   },
   {
     breaks: 'answers with 1 and 0',
@@ -245,7 +245,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
         return Number(super.delete(owner, id)) as unknown as boolean
       }
     },
-    fails: 'answers false where there is nothing to delete',
+    fails: 'returns false if there is nothing to delete',
   },
   {
     breaks: 'never takes an id again',
@@ -361,7 +361,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
         return this.#together(super.delete(owner, id))
       }
     },
-    fails: 'gives each of many operations at the same time its own answer',
+    fails: 'gives each of many operations at the same time its own result',
   },
   {
     breaks: 'is never in reach',
@@ -370,7 +370,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
         return Promise.reject(new Error('Out of reach'))
       }
     },
-    fails: 'answers a ping, where it takes one',
+    fails: 'settles a ping, if it takes one',
   },
   {
     breaks: 'closes once',

@@ -3,21 +3,20 @@ import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 
 /**
- * A block that comes to this many entries is split. Of 64 to 1,024, pages and creates at 1,000,000 plants
- * were quickest with 256 and 512: smaller blocks miss the processor's caches more often, in larger ones more
- * is moved.
+ * A block that comes to this many entries is split. In smaller blocks a search misses the processor's caches more
+ * often, and in larger ones an insertion moves more.
  */
 const CAPACITY = 256
 
-/** A block with fewer entries is joined with its neighbour, so that deleting gives memory back. */
+/** A block with fewer entries is joined with its neighbour, so that deleting frees memory. */
 const SPARSE = CAPACITY / 8
 
-/** What a block has room for at first, so that an owner of a few plants costs little. */
+/** How many entries a block has room for at first: few, so that an owner of a few plants costs little. */
 const FIRST_ROOM = 8
 
 /**
- * The plants of one owner, ascending by id: a B+tree of their JSON texts. Adding, deleting and finding where
- * a page starts take O(log n), whatever was added and deleted before.
+ * The plants of one owner, ascending by id: a B+tree of their JSON texts. To add or delete a plant, or to find where a
+ * page starts, takes O(log n), whatever was added and deleted before.
  */
 export class PlantTree {
   #root: Node = new Leaf()
@@ -26,14 +25,14 @@ export class PlantTree {
     return this.#root.size === 0
   }
 
-  /** @returns false where the id is taken, whose plant then stays as it was */
+  /** @returns false if the id is taken; its plant then stays as it was */
   add(id: bigint, text: string): boolean {
     if (!this.#root.add(id, text)) return false
     if (this.#root.size === CAPACITY) this.#root = Branch.above(this.#root)
     return true
   }
 
-  /** @returns false where there is no plant with this id */
+  /** @returns false if there is no plant with this id */
   delete(id: bigint): boolean {
     if (!this.#root.delete(id)) return false
     if (this.#root instanceof Branch && this.#root.size === 1) this.#root = this.#root.entry(0)
@@ -53,7 +52,7 @@ interface Node extends Block<unknown> {
   delete(id: bigint): boolean
   /**
    * Adds plants with an id greater than `after` to a page.
-   * @returns whether the page takes more
+   * @returns whether the page takes more plants
    */
   collect(page: PageBuilder, after: bigint | undefined): boolean
   /** Moves the entries from `at` on to a new node. */
@@ -61,8 +60,8 @@ interface Node extends Block<unknown> {
 }
 
 /**
- * Entries in ascending order of their ids. In a typed array the ids stay exact, and are no objects that the
- * garbage collector has to follow.
+ * Entries in ascending order of their ids. In a typed array the ids stay exact, and are no objects that the garbage
+ * collector has to follow.
  */
 class Block<Entry> {
   ids: BigInt64Array
@@ -117,7 +116,7 @@ class Block<Entry> {
     this.entries = this.entries.concat(right.entries)
   }
 
-  /** Takes the entries from `at` on away. */
+  /** Removes the entries from `at` on, and returns them. */
   cut(at: number): [ids: BigInt64Array, entries: Entry[]] {
     const rest: [BigInt64Array, Entry[]] = [this.ids.slice(at, this.size), this.entries.slice(at)]
     this.ids = this.ids.slice(0, at)
@@ -154,7 +153,7 @@ class Leaf extends Block<string> implements Node {
   }
 }
 
-/** Nodes of one height, each under an id that its plants are not below; the first takes lower ones too. */
+/** Nodes of the same height, each under the lowest id that it takes; the first takes lower ids too. */
 class Branch extends Block<Node> implements Node {
   /** A branch over a node that has come to its capacity. */
   static above(full: Node): Branch {
@@ -195,7 +194,7 @@ class Branch extends Block<Node> implements Node {
     return Math.max(0, this.rank(id) - 1)
   }
 
-  /** Ids mostly ascend, so the last child is split near its end: halves would then stay half empty. */
+  /** Ids mostly ascend, so the last child is split near its end: split in halves, most nodes would stay half empty. */
   #splitChild(at: number): void {
     const child = this.entry(at)
     const right = child.split(at === this.size - 1 ? child.size - SPARSE : child.size >>> 1)

@@ -3,33 +3,33 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../plants/store.ts'
 
-/** What is called of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
+/** What the store calls of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
 export interface SqliteHandle {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
   close(): unknown
 }
 
-/** What is called of a prepared statement. */
+/** What the store calls of a prepared statement. */
 export interface SqliteStatement {
   run(...values: SqliteValue[]): { readonly changes: number | bigint }
   all(...values: SqliteValue[]): unknown[]
-  /** Gives rows one by one. Without it, all rows that a page may have are read before it is cut. */
+  /** Gives rows one by one. Without it, the store reads all rows that a page may have before it cuts the page. */
   iterate?(...values: SqliteValue[]): Iterable<unknown>
-  /** How `node:sqlite` is asked for integers as bigint. */
+  /** Asks `node:sqlite` for integers as bigint. */
   setReadBigInts?(enabled: boolean): unknown
-  /** How better-sqlite3 is asked for integers as bigint. */
+  /** Asks better-sqlite3 for integers as bigint. */
   safeIntegers?(enabled: boolean): unknown
-  /** How `node:sqlite` is asked for rows as arrays. */
+  /** Asks `node:sqlite` for rows as arrays. */
   setReturnArrays?(enabled: boolean): unknown
-  /** How better-sqlite3 is asked for rows as arrays. */
+  /** Asks better-sqlite3 for rows as arrays. */
   raw?(enabled: boolean): unknown
 }
 
-/** What is bound to a statement; not `undefined`, which binds differently from version to version. */
+/** A value that is bound to a statement; never `undefined`, which binds differently from version to version. */
 export type SqliteValue = string | number | bigint | null
 
-/** What a file is for, as its header says it: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
+/** Says in the header of a file what it is for: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
 const APPLICATION_ID = 0x504c4e54n
 const SCHEMA_VERSION = 1n
 
@@ -54,7 +54,7 @@ const TRANSIENT = new Map([
   [14, 'SQLITE_CANTOPEN'],
 ])
 
-/** How often a locked file is tried. */
+/** How long to wait until a locked file is tried again. */
 const RETRY_MS = 5
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
@@ -67,7 +67,7 @@ export class SqliteConnection {
   readonly #commit: SqliteStatement
   readonly #rollback: SqliteStatement
 
-  /** @throws where the file cannot be opened, or holds something else than plants in this version's schema */
+  /** @throws if the file cannot be opened, or holds anything but plants in this version's schema */
   constructor(source: string | SqliteHandle, busyTimeoutMs: number) {
     this.#ownsHandle = typeof source === 'string'
     this.#handle = typeof source === 'string' ? openFile(source) : source
@@ -84,7 +84,7 @@ export class SqliteConnection {
     }
   }
 
-  /** A statement that gives every integer as a bigint: as a number, those beyond 2^53 throw or are rounded. */
+  /** Prepares a statement that gives every integer as a bigint: as numbers, those beyond 2^53 throw or are rounded. */
   prepare(sql: string): SqliteStatement {
     const statement = this.#handle.prepare(sql)
     statement.setReadBigInts?.(true)
@@ -93,8 +93,9 @@ export class SqliteConnection {
   }
 
   /**
-   * A query that reads its rows as they are taken, as arrays of their columns if the driver can: it makes them in half
-   * the time. A loop over them ends the read when it is left; else the log could not be emptied.
+   * Prepares a query that reads its rows as the caller takes them. They are arrays of their columns if the driver can
+   * make them, which is faster. A caller that does not take all rows must end the iteration, as the end of a `for` loop
+   * does: an open read keeps SQLite from emptying its log.
    */
   prepareQuery(sql: string): (...values: SqliteValue[]) => Iterable<unknown> {
     const statement = this.prepare(sql)
@@ -114,16 +115,16 @@ export class SqliteConnection {
       try {
         this.#rollback.run()
       } catch {
-        // SQLite has rolled back by itself, as it does where the disk is full.
+        // SQLite has rolled back by itself, as it does if the disk is full.
       }
       throw error
     }
   }
 
   /**
-   * Does the work once no other process is in its way. SQLite's own busy handler would wait with the event
-   * loop standing still; a timer lets everything else go on.
-   * @throws StoreUnavailableError where the file stays locked, or trying again later may help
+   * Does the work once no other process has the file locked. SQLite's own busy handler would stop the event loop while
+   * it waits; with a timer everything else goes on.
+   * @throws StoreUnavailableError if the file stays locked, or trying again later may help
    */
   async whenFree<Result>(work: () => Result): Promise<Result> {
     const deadline = performance.now() + this.#busyTimeoutMs
@@ -137,14 +138,14 @@ export class SqliteConnection {
     }
   }
 
-  /** Closes the database where it was opened here. */
+  /** Closes the database if it was opened here. */
   close(): void {
     if (this.#ownsHandle) this.#handle.close()
   }
 
   #setUp(): void {
-    // Some builds of SQLite reopen a WAL file with NORMAL, which loses commits when the power goes. On macOS
-    // only fullfsync makes the drive write; elsewhere it does nothing.
+    // Some builds of SQLite reopen a WAL file with NORMAL, which loses commits when the power fails. On macOS only
+    // fullfsync makes the drive write; elsewhere it does nothing.
     this.#handle.exec(`
       PRAGMA busy_timeout = ${this.#busyTimeoutMs};
       PRAGMA synchronous = FULL;
@@ -162,20 +163,19 @@ export class SqliteConnection {
     if (found.application === 0n && found.version === 0n && found.entries === 0n) {
       this.#handle.exec(SCHEMA)
     } else if (found.application !== APPLICATION_ID) {
-      throw new Error('it holds something else than plants; nothing was changed')
+      throw new Error('it holds something other than plants; nothing was changed')
     } else if (found.version !== SCHEMA_VERSION) {
       throw new Error(`its schema has version ${found.version}, and this plant-store knows version ${SCHEMA_VERSION}`)
     }
-    // Writes nothing, and fails where nothing could be written.
+    // Writes nothing, but fails if the file cannot be written.
     this.#handle.exec('DELETE FROM plants WHERE false')
   }
 }
 
 function openFile(path: string): SqliteHandle {
   if (!isBuiltin('node:sqlite')) {
-    throw new Error(
-      `SQLite database ${path}: this Node.js has no node:sqlite; it takes Node.js 22.13 or later, or a better-sqlite3 handle`,
-    )
+    const advice = 'use Node.js 22.13 or later, or pass a database of better-sqlite3'
+    throw new Error(`SQLite database ${path}: this Node.js has no node:sqlite; ${advice}`)
   }
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   try {
@@ -190,14 +190,14 @@ function fileOf(handle: SqliteHandle): string {
   return main.file || ':memory:'
 }
 
-/** Whether another process is in the way. */
+/** Whether another process has the file locked. */
 export function isBusy(error: unknown): boolean {
   return transientCode(error) === 'SQLITE_BUSY'
 }
 
 function transientCode(error: unknown): string | undefined {
   const { errcode, code } = error as { readonly errcode?: number; readonly code?: string }
-  // node:sqlite gives the extended result code's number, of which the last byte is the code; better-sqlite3 its name.
+  // node:sqlite gives the number of the extended code, whose last byte is the code; better-sqlite3 gives its name.
   if (errcode !== undefined) return TRANSIENT.get(errcode & 0xff)
   return [...TRANSIENT.values()].find((name) => code?.startsWith(name))
 }

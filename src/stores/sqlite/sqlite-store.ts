@@ -12,30 +12,31 @@ export type { SqliteHandle, SqliteStatement, SqliteValue } from './connection.ts
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
   /**
-   * How long to wait for another process that has the file locked, in milliseconds; default 4,000. What
+   * How long to wait while another process has the file locked, in milliseconds; default 4,000. An operation that
    * arrives during that wait may wait twice as long, and the service gives up after its `storeTimeoutMs`.
    */
   readonly busyTimeoutMs?: number
-  /** Operations that may share a commit, and hold up the event loop together; default 1,000. */
+  /** The most operations that share a commit, and hold up the event loop together; default 1,000. */
   readonly maxBatch?: number
 }
 
-/** Writes within a transaction; says whether there was something to change. */
+/** Writes within a transaction, and returns whether there was something to change. */
 type Write = () => boolean
 
-/** Has SQLite make the JSON text that is answered: a page takes three quarters of the time of encoding it here. */
+/** Has SQLite make the JSON text of the response, which takes less time than encoding it here. */
 const SELECT = `
   SELECT id, iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag))
   FROM plants WHERE owner = ?`
 
 /**
- * Keeps plants in an SQLite file, through kill -9 and power loss: an operation settles once it is committed
- * with `synchronous=FULL`. Operations that arrive in the same turn of the event loop share a commit.
+ * Keeps plants in an SQLite file, through kill -9 and power loss: an operation settles once it is committed with
+ * `synchronous=FULL`. Operations that arrive in the same turn of the event loop share a commit.
  *
- * Processes of one machine may share a file. A handle is the store's alone while the store is in use: the
- * store sets the connection's pragmas and runs transactions on it. `close` closes what a path opened.
- * @param source a path, which takes Node 22.13 or later; or an open database, `node:sqlite` or better-sqlite3
- * @throws where the file cannot be opened or written, or holds something else than plants in this version's schema
+ * Processes of one machine may share a file. While the store uses an open database that it was given, nothing else may
+ * use that connection: the store sets its pragmas and runs transactions on it. `close` closes what a path opened.
+ * @param source a path, which takes Node 22.13 or later; or an open database of `node:sqlite` or better-sqlite3
+ * @throws TypeError if the source or an option is wrong
+ * @throws Error if the file cannot be opened or written, or holds anything but plants in this version's schema
  */
 export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): Required<Store> {
   const { busyTimeoutMs, maxBatch } = resolveOptions(options)
@@ -85,7 +86,7 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
   }
 }
 
-/** Commits a group. One write that fails takes the transaction with it, so then each gets its own. */
+/** Commits a group in one transaction. If a write fails, that is rolled back, and each write gets a transaction. */
 async function commit(connection: SqliteConnection, group: readonly Write[]): Promise<PromiseSettledResult<boolean>[]> {
   try {
     return await connection.whenFree(() =>

@@ -146,7 +146,7 @@ test('a path takes a Node.js that has node:sqlite, and says so', async () => {
   ])
   assert.equal(
     stdout,
-    'SQLite database plants.db: this Node.js has no node:sqlite; it takes Node.js 22.13 or later, or a better-sqlite3 handle\n',
+    'SQLite database plants.db: this Node.js has no node:sqlite; use Node.js 22.13 or later, or pass a database of better-sqlite3\n',
   )
 })
 
@@ -331,8 +331,8 @@ test('a full disk takes no plant, keeps those that it has and lets them be delet
 test('refuses what it cannot keep plants in, names it and leaves it as it was', { skip }, async (t) => {
   const rows: [string, (path: string) => void, RegExp][] = [
     ['a file that is no database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), /file is not a database$/],
-    ['a database of something else', (path) => change(path, 'CREATE TABLE t (x)'), /something else than plants/],
-    ['an empty database of something else', (path) => change(path, 'PRAGMA application_id = 1'), /something else/],
+    ['a database of something else', (path) => change(path, 'CREATE TABLE t (x)'), /something other than plants/],
+    ['an empty database of something else', (path) => change(path, 'PRAGMA application_id = 1'), /something other/],
     [
       'plants of a newer version',
       (path) => {
