@@ -1,13 +1,12 @@
-const MIN_ID = -(2n ** 63n)
-const MAX_ID = 2n ** 63n - 1n
+import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
 
 /** Ids that a store gets wrong if it passes them through a narrower number or through text; ascending. */
 // prettier-ignore
 export const AWKWARD_IDS: readonly bigint[] = [
-  MIN_ID, MIN_ID + 1n, -(2n ** 53n) - 2n, -(2n ** 53n) - 1n, -(2n ** 53n), -(2n ** 53n) + 1n,
+  MIN_INT64, MIN_INT64 + 1n, -(2n ** 53n) - 2n, -(2n ** 53n) - 1n, -(2n ** 53n), -(2n ** 53n) + 1n,
   -(2n ** 31n) - 1n, -(2n ** 31n), -100n, -20n, -3n, -1n, 0n, 1n, 3n, 20n, 100n,
   2n ** 31n - 1n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n,
-  2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 53n + 2n, 2n ** 63n - 1025n, MAX_ID - 1n, MAX_ID,
+  2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 53n + 2n, 2n ** 63n - 1025n, MAX_INT64 - 1n, MAX_INT64,
 ]
 
 /** Texts that encodings, databases and drivers are known to change, or to mistake for something else. */
