@@ -9,7 +9,7 @@ export interface Contestant {
   readonly writes?: true
   /** Answers every request the same, and so is given no plants. */
   readonly constant?: true
-  /** Takes part where `--against` names it, or all peers. */
+  /** Takes part if `--against` names it, or all peers. */
   readonly peer?: true
 }
 

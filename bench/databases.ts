@@ -7,7 +7,7 @@ import { schema } from '../src/stores/postgres/postgres-store.ts'
 
 /** What keeps the plants of a case, apart from the process that serves them. */
 export interface Database {
-  /** Why there is none here, where there is none. */
+  /** Why there is none here, if so. */
   readonly missing: string | undefined
   /** Makes an empty one. */
   create(): Promise<TemporaryDatabase>

@@ -9,13 +9,13 @@ export interface Load {
   readonly request: (n: number) => string
   /** What each of them must be answered. */
   readonly answer: Answer
-  /** How many requests a connection sends ahead of their answers; 1 where absent. */
+  /** How many requests a connection sends before the first is answered; default 1. */
   readonly pipelining?: number
   /** Keeps the client awake while it waits. */
   readonly spins?: boolean
-  /** Ends after this many requests, where given. */
+  /** Ends after this many requests; default never. */
   readonly requests?: number
-  /** Ends after this time, where given. */
+  /** Ends after this time; default never. */
   readonly seconds?: number
 }
 
@@ -60,7 +60,7 @@ export class Client {
 
   /**
    * Sends a load and waits for the answer to every request of it.
-   * @throws WrongAnswerError where one is not as expected
+   * @throws WrongAnswerError if one is not as expected
    */
   async send(load: Load): Promise<Outcome> {
     const start = performance.now()
@@ -157,7 +157,7 @@ class Connection {
     }
   }
 
-  /** Sends up to so many requests in one write, or ends the phase where there is nothing to send and none is due. */
+  /** Sends up to so many requests in one write. Ends the phase if there is nothing to send and nothing to wait for. */
   #write({ run, resolve }: Phase, count: number, now: number): void {
     let text = ''
     for (let i = 0; i < count && run.sent < run.requests && now < run.end; i++) {

@@ -24,13 +24,13 @@ export interface Measurement {
   readonly max: number
   /** Microseconds of CPU time of the server process, user and system, for each request. */
   readonly cpu: number
-  /** The same of this process. Where it is the greater, throughput and latency are those of the client. */
+  /** The same of this process. If it is the greater, throughput and latency are those of the client. */
   readonly clientCpu: number
 }
 
 /**
  * Starts the contestant afresh, gives it its plants, asks once, warms it up, and only then measures.
- * @throws WrongAnswerError where any answer is not the one of the case
+ * @throws WrongAnswerError if an answer is not the one of the case
  */
 export async function measure(theCase: Case, contestant: Contestant, settings: Settings): Promise<Measurement> {
   const { status, body } = theCase.answer

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const folder = fileURLToPath(new URL('peers/', import.meta.url))
 
-/** Installs the peers where they are not, or where their lockfile is newer. */
+/** Installs the peers if they are not installed, or if their lockfile is newer. */
 export function installPeers(): void {
   const installed = `${folder}node_modules/.package-lock.json`
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(`${folder}package-lock.json`).mtimeMs) return

@@ -1,14 +1,14 @@
 /** What every answer of a run must be. */
 export interface Answer {
   readonly status: number
-  /** Compared byte for byte, where given. */
+  /** Compared byte for byte, if given. */
   readonly body?: Buffer
 }
 
 interface Head {
   readonly status: number
   readonly contentType: string
-  /** Undefined where the body is chunked. */
+  /** Undefined if the body is chunked. */
   readonly length: number | undefined
 }
 
@@ -34,7 +34,7 @@ export class ResponseReader {
   /**
    * Reads what has arrived.
    * @returns how many answers are complete with it
-   * @throws WrongAnswerError where an answer is not the expected one
+   * @throws WrongAnswerError if an answer is not the expected one
    */
   read(bytes: Buffer): number {
     this.#answers = 0
@@ -104,7 +104,7 @@ export class ResponseReader {
     return next
   }
 
-  /** Moves text up to its end mark into `#text`, and says where the next byte is, once the mark is there. */
+  /** Moves text up to its end mark into `#text`; once the mark is there, says where the next byte is. */
   #readText(bytes: Buffer, at: number, mark: string): number | undefined {
     if (this.#text === '') {
       const end = bytes.indexOf(mark, at, 'latin1')

@@ -26,7 +26,7 @@ const createOnPostgres: Case = { ...creating('create-postgres', ascending), ...o
 const listOnPostgres: Case = { ...list(10), name: 'list-10-postgres', ...onPostgres }
 const deleteOnPostgres: Case = { ...deleting('delete-postgres', ascending, 20_000), ...onPostgres }
 
-/** What takes a database, and so runs only where it is named. */
+/** What takes a database, and so runs only if it is named. */
 export const STORE_CASES: readonly Case[] = [
   createOnSqlite,
   alone(createOnSqlite),

@@ -6,11 +6,11 @@ const waiting = new WeakMap<Duplex, number>()
 
 /**
  * Carries out the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a
- * response that closes the connection (section 9.6), or after the client has gone.
+ * response that closes the connection (section 9.6) or after the client has gone.
  *
- * Node announces a request as soon as it has arrived, and gives its response the socket once all earlier ones are
- * sent. While a request waits for that, no more is read from its connection. So a client that sends without end makes
- * the service keep what one read of the socket brings, 64 KiB; or less, see {@link readInSlices}.
+ * Node announces a request as soon as it has arrived, and gives its response the socket once all earlier responses are
+ * sent. While a request waits for that, nothing more is read from its connection. So a client that sends without end
+ * makes the service keep no more than one read of the socket brings: 64 KiB, or less in the program.
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): void {
   // A response that the host has ended will not be given the socket again.
@@ -32,19 +32,19 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
   })
 }
 
-/** Node reads on whenever a message is complete or a response is sent, and says so before a byte can come. */
+/** Node reads on whenever a message is complete or a response is sent. It says so before a byte can come. */
 function pause(this: Duplex): void {
   this.pause()
 }
 
-/** Whether nothing is read of a connection for now, as requests of it wait. */
+/** Whether nothing is read from a connection for now, since requests of it wait. */
 export function isHeldBack(socket: Duplex): boolean {
   return (waiting.get(socket) ?? 0) > 0
 }
 
 /**
- * Whether the connection can take a response. It is ended after one that closes it, and Node announces the requests
- * behind that all the same; some versions also those of a connection that is lost.
+ * Whether the connection can take a response. After one that closes the connection, Node still announces the requests
+ * behind it; some versions also announce those of a connection that is lost.
  */
 function isOpen(request: IncomingMessage): boolean {
   // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
