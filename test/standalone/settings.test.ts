@@ -85,9 +85,8 @@ suite('reads', () => {
 
 suite('refuses, and says what the variable takes', () => {
   const port = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
-  const url =
-    'PLANT_STORE_URL takes a URL like memory: or sqlite:plants.db or postgres://user:password@host/database: ' +
-    'where the plants are kept'
+  const examples = new Set([...STORE_SCHEMES.values()].map(({ example }) => example))
+  const url = `PLANT_STORE_URL takes a URL like ${[...examples].join(' or ')}: where the plants are kept`
   const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each response'
   const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
   const drain =
