@@ -1,6 +1,58 @@
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
+/** Modules that know nothing of the service, so that all may import them. */
+const BASE = ['maybe-promise.ts', 'option-checks.ts', 'version.ts']
+const CORE = ['http/', 'openapi/', 'plants/', 'operations.ts', 'options.ts', 'plant-store.ts']
+
+/**
+ * Lets files import, of what is outside their folder, only what is named here. A folder has a slash at its end.
+ * @param up how the files, which are at the same depth, write the path of src
+ * @param types what they may import types of
+ */
+function mayImport(files, up, modules, types = []) {
+  const anyOf = (paths) => `(?:${paths.join('|').replaceAll('.', '\\.')})`
+  const src = `^${anyOf([up])}`
+  const allowed = [...BASE, ...modules]
+  const message = 'Imports run one way: server → standalone → plant-store → operations → http → plants ← stores.'
+  const patterns = [{ regex: `${src}(?!${anyOf([...allowed, ...types])})`, message }]
+  if (types.length > 0) {
+    patterns.push({ regex: `${src}(?!${anyOf(allowed)})${anyOf(types)}`, message, allowTypeImports: true })
+  }
+  // A folder in a folder is apart from those beside it.
+  if (up === '../../') patterns.push({ regex: '^\\.\\./[a-z-]+/', message })
+  return { files, rules: { '@typescript-eslint/no-restricted-imports': ['error', { patterns }] } }
+}
+
+function folderMayImport(folder, modules, types) {
+  return [
+    mayImport([`src/${folder}/*.ts`], '../', modules, types),
+    mayImport([`src/${folder}/*/*.ts`], '../../', modules, types),
+  ]
+}
+
+const DIRECTION_OF_IMPORTS = [
+  mayImport(['src/*.ts'], './', []),
+  ...folderMayImport('plants', []),
+  ...folderMayImport('stores', ['plants/']),
+  ...folderMayImport('conformance', ['plants/']),
+  ...folderMayImport('http', ['plants/int64.ts', 'plants/store.ts', 'plants/text.ts'], ['plants/']),
+  mayImport(['src/operations.ts'], './', ['http/', 'plants/']),
+  ...folderMayImport('openapi', ['http/', 'plants/', 'operations.ts']),
+  mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory/']),
+  ...folderMayImport('standalone', [...CORE, 'stores/open-store.ts']),
+  mayImport(['src/server.ts'], './', ['standalone/']),
+  {
+    files: ['src/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ImportExpression[source.value=/^\\./]', message: 'The direction of this import is not checked.' },
+      ],
+    },
+  },
+]
+
 export default defineConfig(
   globalIgnores(['dist/', 'coverage/', 'bench/peers/node_modules/']),
   {
@@ -21,6 +73,7 @@ export default defineConfig(
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
     },
   },
+  ...DIRECTION_OF_IMPORTS,
   {
     files: ['test/**/*.ts'],
     rules: {
