@@ -1,4 +1,5 @@
 import { ERRORS, type ErrorName } from '../http/errors.ts'
+import { VERSION } from '../version.ts'
 
 interface Operation {
   readonly tags: readonly ['plants' | 'service']
@@ -44,7 +45,7 @@ export const openapi: Readonly<Record<string, unknown>> = {
   openapi: '3.1.0',
   info: {
     title: 'Plant Store',
-    version: '1.0.0',
+    version: VERSION,
     summary: 'Creates, lists and deletes plants.',
     description:
       'A bearer token stands for an owner. Each owner has plants of its own and sees no others, so that ' +
