@@ -107,7 +107,7 @@ suite('the start', () => {
   })
 })
 
-test('serves its pages beside the plants', async (t) => {
+test('serves its own paths beside the plants', async (t) => {
   const program = await startProgram(t)
   const openapi = (await (await fetch(`${program.url}/openapi.json`)).json()) as { openapi: string }
   assert.equal(openapi.openapi, '3.1.0')

@@ -6,8 +6,8 @@ import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
 import type { Settings } from './settings.ts'
 import { createHttpServer, type HttpServer } from './http-server.ts'
-import { describeError, flushLog, log } from './log.ts'
-import { createPages } from './probes.ts'
+import { flushLog, log } from './log.ts'
+import { createProgramPaths } from './program-paths.ts'
 import { createReports } from './reports.ts'
 import { reportTurnedAway } from './turned-away.ts'
 import { SettingError } from './variables.ts'
@@ -32,9 +32,10 @@ export async function start(settings: Settings): Promise<void> {
     ...createReports(accessLog),
   })
   const stopping = new AbortController()
-  const pages = createPages({ store, storeTimeoutMs, isDraining: () => stopping.signal.aborted }, plants)
+  const isDraining = (): boolean => stopping.signal.aborted
+  const programPaths = createProgramPaths({ store, storeTimeoutMs: storeTimeout, isDraining }, plants)
   const http = createHttpServer((request, response) => {
-    plants(request, response, () => pages(request, response))
+    plants(request, response, () => programPaths(request, response))
   }, settings)
 
   // Whoever reads the output may stop. That must not end the service.

@@ -11,7 +11,7 @@ import { createPlantStore, memoryStore, StoreUnavailableError, type PlantStoreOp
 import { openapi } from '../../src/openapi/openapi.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
-import { createPages } from '../../src/standalone/probes.ts'
+import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { CONTRACT_CASES } from './cases.ts'
 import { assertDescribed } from './openapi-validator.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -26,9 +26,9 @@ async function serveAll(
   const { store = memoryStore() } = options
   const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
   const plants = createPlantStore({ authenticate, store, ...options } as PlantStoreOptions)
-  const pages = createPages({ store, storeTimeoutMs: 100, isDraining: () => false }, plants)
+  const programPaths = createProgramPaths({ store, storeTimeoutMs: 100, isDraining: () => false }, plants)
   const { server } = createHttpServer(
-    (request, response) => plants(request, response, () => pages(request, response)),
+    (request, response) => plants(request, response, () => programPaths(request, response)),
     { ...readSettings({}), ...limits },
   )
   await listen(server)

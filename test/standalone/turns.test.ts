@@ -5,7 +5,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
-import { createPages } from '../../src/standalone/probes.ts'
+import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { heapUsed } from '../support/heap.ts'
 import { openSocket, receive } from '../support/raw-socket.ts'
 import { close, get, keptIds, listen, send, servePlants } from '../support/service.ts'
@@ -23,9 +23,9 @@ const THREE_POSTS = post(1) + post(2) + post(3)
 /** Serves all that the program does. */
 async function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Settings> = {}): Promise<Server> {
   const plants = createPlantStore({ authenticate: (token) => (token === 'ada' ? token : null), store })
-  const pages = createPages({ store, storeTimeoutMs: 1000, isDraining: () => false }, plants)
+  const programPaths = createProgramPaths({ store, storeTimeoutMs: 1000, isDraining: () => false }, plants)
   const { server } = createHttpServer(
-    (request, response) => plants(request, response, () => pages(request, response)),
+    (request, response) => plants(request, response, () => programPaths(request, response)),
     { ...readSettings({}), ...limits },
   )
   await listen(server)

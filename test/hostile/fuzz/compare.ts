@@ -8,7 +8,7 @@ import type { FuzzedServer } from './service.ts'
 import type { WireAnswer } from '../../support/wire.ts'
 
 /** What the program answers beside the service. */
-const PAGES: ReadonlySet<string> = new Set(['{"status":"live"}', '{"status":"ready"}', JSON.stringify(openapi)])
+const PROGRAM: ReadonlySet<string> = new Set(['{"status":"live"}', '{"status":"ready"}', JSON.stringify(openapi)])
 
 const MALFORMED = JSON.stringify({ error: ERRORS.malformedRequest.error, message: ERRORS.malformedRequest.message })
 
@@ -18,7 +18,7 @@ const MALFORMED = JSON.stringify({ error: ERRORS.malformedRequest.error, message
  */
 export function assertSound(outcome: Outcome, kind: FuzzedServer): void {
   const { rest, writes } = outcome
-  for (const answer of outcome.answers) if (!PAGES.has(answer.body)) assertAnswer(answer, kind === 'plain')
+  for (const answer of outcome.answers) if (!PROGRAM.has(answer.body)) assertAnswer(answer, kind === 'plain')
   const told = outcome.answers.map(toldWrite).filter((write) => write !== undefined)
   const results = writes.map((write) => write.replace(/ .*:/, ':'))
   if (kind === 'plain' && isCut(outcome)) {

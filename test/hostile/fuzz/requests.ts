@@ -90,7 +90,7 @@ const REFUSED: readonly ((id: number) => string)[] = [
 ]
 
 /** What the standalone program answers beside the service; elsewhere there is nothing at these paths. */
-const PAGES: readonly ((id: number) => string)[] = [
+const PROGRAM: readonly ((id: number) => string)[] = [
   () => `GET /livez HTTP/1.1\r\n${HOST}\r\n`,
   () => `GET http://a/livez?x=y HTTP/1.1\r\n${HOST}\r\n`,
   () => `GET /readyz HTTP/1.1\r\n${HOST}\r\n`,
@@ -104,7 +104,7 @@ const PAGES: readonly ((id: number) => string)[] = [
   (id) => inChunks('POST /readyz HTTP/1.1', `${FIELDS}${JSON_TYPE}Transfer-Encoding: gzip\r\n`, plant(id)),
 ]
 
-const GROUPS = [CARRIED_OUT, CARRIED_OUT, CARRIED_OUT, REFUSED, REFUSED, PAGES]
+const GROUPS = [CARRIED_OUT, CARRIED_OUT, CARRIED_OUT, REFUSED, REFUSED, PROGRAM]
 
 const ALL: readonly Buffer[] = GROUPS.flat().map((make) => Buffer.from(make(1)))
 

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { createPlantStore, MAX_PAGE, memoryStore, type PlantStore, type Store } from '../../../src/index.ts'
 import { readSettings } from '../../../src/standalone/settings.ts'
 import { createHttpServer } from '../../../src/standalone/http-server.ts'
-import { createPages } from '../../../src/standalone/probes.ts'
+import { createProgramPaths } from '../../../src/standalone/program-paths.ts'
 import { listen } from '../../support/service.ts'
 
 /** The server that the service is in: one of `node:http` as it is, or that of the standalone program. */
@@ -116,9 +116,9 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
 
 /** The server of the program, put together as the program does it. */
 function createStandalone(service: PlantStore, store: Store): Server {
-  const pages = createPages({ store, storeTimeoutMs: 10_000, isDraining: () => false }, service)
+  const programPaths = createProgramPaths({ store, storeTimeoutMs: 10_000, isDraining: () => false }, service)
   return createHttpServer((request, response) => {
-    service(request, response, () => pages(request, response))
+    service(request, response, () => programPaths(request, response))
   }, readSettings({})).server
 }
 

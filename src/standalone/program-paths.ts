@@ -1,0 +1,55 @@
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { HttpError } from '../http/errors.ts'
+import { readHeaderFields } from '../http/header-fields.ts'
+import { errorResponse, jsonResponse, respond, type HttpResponse } from '../http/respond.ts'
+import { readSegments } from '../http/route.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import { openapi } from '../openapi/openapi.ts'
+import { createProbes, type ProbeOptions } from './probes.ts'
+
+/** The paths that the program has beside those of the plants. None needs a token. */
+export type ProgramPath = '/livez' | '/readyz' | '/openapi.json'
+
+/** Makes the response to a GET. */
+type Get = (request: IncomingMessage) => MaybePromise<HttpResponse>
+
+/** The methods of each path: HEAD and OPTIONS follow from GET. */
+const ALLOW: readonly string[] = ['Allow', 'GET, HEAD, OPTIONS']
+
+/**
+ * Makes the listener for the paths of the program itself.
+ * @param notFound answers the requests for all other paths
+ */
+export function createProgramPaths(options: ProbeOptions, notFound: RequestListener): RequestListener {
+  const description = jsonResponse(200, [], openapi)
+  return serveGets({ ...createProbes(options), '/openapi.json': () => description }, notFound)
+}
+
+function serveGets(gets: Readonly<Record<ProgramPath, Get>>, notFound: RequestListener): RequestListener {
+  const byName = new Map<string | undefined, Get>(Object.entries(gets).map(([path, get]) => [path.slice(1), get]))
+
+  return function answerProgram(request, response) {
+    const [root, name, ...others] = readSegments(request.url!)
+    const get = root === '' && others.length === 0 ? byName.get(name) : undefined
+    if (get === undefined) notFound(request, response)
+    else void answer(get, request).then((answered) => respond(request, response, answered))
+  }
+}
+
+async function answer(get: Get, request: IncomingMessage): Promise<HttpResponse> {
+  try {
+    readHeaderFields(request.rawHeaders)
+    switch (request.method) {
+      case 'GET':
+      case 'HEAD':
+        return await get(request)
+      case 'OPTIONS':
+        return { status: 204, headers: ALLOW, body: undefined }
+      default:
+        throw new HttpError('methodNotAllowed', undefined, { headers: ALLOW })
+    }
+  } catch (error) {
+    // Nothing here throws anything else.
+    return errorResponse(error as HttpError)
+  }
+}
