@@ -12,5 +12,5 @@ test('src/version.ts has the version of package.json', () => {
 })
 
 test('the interface description has the version of package.json', () => {
-  assert.equal((openapi['info'] as { version: string }).version, version)
+  assert.equal(openapi.info.version, version)
 })

@@ -4,7 +4,7 @@ import { readHeaderFields } from '../http/header-fields.ts'
 import { errorResponse, jsonResponse, respond, type HttpResponse } from '../http/respond.ts'
 import { readSegments } from '../http/route.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
-import { openapi } from '../openapi/openapi.ts'
+import { programDescription } from './program-description.ts'
 import { createProbes, type ProbeOptions } from './probes.ts'
 
 /** The paths that the program has beside those of the plants. None needs a token. */
@@ -21,7 +21,7 @@ const ALLOW: readonly string[] = ['Allow', 'GET, HEAD, OPTIONS']
  * @param notFound answers the requests for all other paths
  */
 export function createProgramPaths(options: ProbeOptions, notFound: RequestListener): RequestListener {
-  const description = jsonResponse(200, [], openapi)
+  const description = jsonResponse(200, [], programDescription)
   return serveGets({ ...createProbes(options), '/openapi.json': () => description }, notFound)
 }
 

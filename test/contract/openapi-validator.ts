@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { openapi } from '../../src/openapi/openapi.ts'
+import type { Operation, Reference, Response } from '../../src/openapi/description.ts'
+import { programDescription } from '../../src/standalone/program-description.ts'
 
 /** An answer as it arrived. */
 export interface ReceivedAnswer {
@@ -13,37 +14,24 @@ export interface ReceivedAnswer {
   readonly body: string
 }
 
-interface Description {
-  /** The operations by method, and the parameters that they share. */
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly headers: Readonly<Record<string, { readonly required: boolean }>> }
-}
-
-interface Operation {
-  readonly responses?: Readonly<Record<string, Response>>
-}
-
-interface Response {
-  readonly headers?: Readonly<Record<string, unknown>>
-  readonly content?: {
-    readonly 'application/json': { readonly examples?: Readonly<Record<string, Example>> }
-  }
-}
-
-interface Example {
-  readonly value: { readonly error: number }
-}
-
 /** Fields that any answer may have. */
 const GENERAL = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
 
-const { paths, components } = openapi as unknown as Description
+const { paths, components } = programDescription
+
+/** The described operations: path, method in lower case, operation. */
+export const DESCRIBED: ReadonlyMap<string, ReadonlyMap<string, Operation>> = new Map(
+  Object.entries(paths).map(([path, item]) => {
+    const methods = Object.entries<Operation | Reference[]>(item).filter(([key]) => key !== 'parameters')
+    return [path, new Map(methods as [string, Operation][])]
+  }),
+)
 
 const ajv = new Ajv2020({ allErrors: true })
   .addFormat('int32', { type: 'number', validate: (value) => Math.abs(value) < 2 ** 31 })
   .addFormat('int64', { type: 'number', validate: (value) => Math.abs(value) <= 2 ** 63 })
-  .addVocabulary(Object.keys(openapi))
-  .addSchema(openapi, 'openapi')
+  .addVocabulary(Object.keys(programDescription))
+  .addSchema(programDescription, 'openapi')
 
 /** Asserts that the interface description has such an answer to such a request. */
 export function assertDescribed(answer: ReceivedAnswer): void {
@@ -52,11 +40,12 @@ export function assertDescribed(answer: ReceivedAnswer): void {
   const response = resolve(pointer) as Response
   const place = `${method} ${answer.path} → ${status} (${pointer})`
 
-  const described = Object.keys(response.headers ?? {})
-  for (const name of described) {
-    if (components.headers[name]!.required) assert.ok(name.toLowerCase() in headers, `${place} lacks ${name}`)
+  const names = new Set<string>()
+  for (const [name, described] of Object.entries(response.headers ?? {})) {
+    const { required } = '$ref' in described ? components.headers[name]! : described
+    if (required) assert.ok(name.toLowerCase() in headers, `${place} lacks ${name}`)
+    names.add(name.toLowerCase())
   }
-  const names = new Set(described.map((name) => name.toLowerCase()))
   for (const name of Object.keys(headers)) {
     const isDescribed = GENERAL.has(name) || names.has(name) || name === 'content-type'
     assert.ok(isDescribed, `${place} has the field ${name}, which is not described`)
@@ -69,22 +58,22 @@ export function assertDescribed(answer: ReceivedAnswer): void {
   assert.ok(validate(value), `${place}: ${ajv.errorsText(validate.errors)} in ${body}`)
   if (status >= 400) {
     const examples = Object.values(response.content['application/json'].examples ?? {})
-    const codes = examples.map((example) => example.value.error)
+    const codes = examples.map((example) => (example.value as { error: number }).error)
     assert.ok(codes.includes(value.error), `${place}: ${value.error} is not described`)
   }
 }
 
-/** The JSON pointer to the response that fits best. */
+/** The JSON pointer to the response that fits. */
 function findResponse({ method, path, status }: ReceivedAnswer): string {
-  const template = Object.keys(paths).find((template) => toPattern(template).test(decode(path))) ?? '/plants'
-  const operations = paths[template]!
-  const has = (operation: string): boolean => String(status) in (operations[operation]?.responses ?? {})
-  // A method that the resource lacks is refused as any other may be, until it comes to the method itself.
-  const others = Object.keys(operations)
-  const operation = method.toLowerCase() in operations ? method.toLowerCase() : (others.find(has) ?? 'options')
-  const response = has(operation) ? String(status) : 'default'
-  return ['', 'paths', template, operation, 'responses', response]
-    .map((segment) => segment.replaceAll('~', '~0').replaceAll('/', '~1'))
+  const template = [...DESCRIBED.keys()].find((template) => toPattern(template).test(decode(path))) ?? '/plants'
+  const operations = DESCRIBED.get(template)!
+  const name = method.toLowerCase()
+  // What a method is answered that the resource lacks, each of its operations lists.
+  const candidates = operations.has(name) ? [name] : [...operations.keys()]
+  const has = (candidate: string): boolean => status in operations.get(candidate)!.responses
+  const operation = candidates.find(has) ?? candidates[0]!
+  return ['', 'paths', template, operation, 'responses', has(operation) ? status : 'default']
+    .map((segment) => String(segment).replaceAll('~', '~0').replaceAll('/', '~1'))
     .join('/')
 }
 
@@ -99,7 +88,7 @@ function decode(target: string): string {
 }
 
 function resolve(pointer: string): unknown {
-  let value: unknown = openapi
+  let value: unknown = programDescription
   for (const segment of pointer.split('/').slice(1)) {
     value = (value as Record<string, unknown>)[segment.replaceAll('~1', '/').replaceAll('~0', '~')]
   }

@@ -11,11 +11,12 @@ import { createPlantStore, memoryStore, StoreUnavailableError, type PlantStoreOp
 import { openapi } from '../../src/openapi/openapi.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
+import { programDescription } from '../../src/standalone/program-description.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { CONTRACT_CASES } from './cases.ts'
-import { assertDescribed } from './openapi-validator.ts'
+import { assertDescribed, DESCRIBED } from './openapi-validator.ts'
 import { RawConnection } from '../support/raw-connection.ts'
-import { close, listen, portOf, post, send } from '../support/service.ts'
+import { close, listen, portOf, post, send, servePlants } from '../support/service.ts'
 
 /** Serves all that the standalone program serves. Each token is an owner of its own, but for "refused". */
 async function serveAll(
@@ -57,22 +58,42 @@ async function exchange(server: Server, request: string): Promise<number> {
   return (JSON.parse(body) as { error: number }).error
 }
 
-test('passes the rules that Redocly recommends', async () => {
-  const config = await createConfig({ extends: ['recommended-strict'] })
-  const problems = await lintFromString({ source: JSON.stringify(openapi), config })
-  assert.deepEqual(
-    problems.map(({ ruleId, message }) => `${ruleId}: ${message}`),
-    [],
-  )
-})
+/** Each description, and a server of what it describes. */
+const DESCRIPTIONS = [
+  ['service', openapi, (t: TestContext) => servePlants(t)],
+  ['program', programDescription, (t: TestContext) => serveAll(t)],
+] as const
 
-test('has an example of every error, and of no other', () => {
-  const examples = JSON.stringify(openapi).matchAll(/"value":({"error":\d+,"message":"(?:[^"\\]|\\.)*"})/g)
-  const errors = Object.values(ERRORS).map(({ error, message }) => JSON.stringify({ error, message }))
-  assert.deepEqual(new Set(Array.from(examples, ([, example]) => example)), new Set(errors))
-})
+for (const [name, description, serve] of DESCRIPTIONS) {
+  suite(`the description of the ${name}`, () => {
+    test('passes the rules that Redocly recommends', async () => {
+      const config = await createConfig({ extends: ['recommended-strict'] })
+      const problems = await lintFromString({ source: JSON.stringify(description), config })
+      assert.deepEqual(
+        problems.map(({ ruleId, message }) => `${ruleId}: ${message}`),
+        [],
+      )
+    })
 
-suite('describes the answer where', () => {
+    test('has an example of every error, and of no other', () => {
+      const examples = JSON.stringify(description).matchAll(/"value":({"error":\d+,"message":"(?:[^"\\]|\\.)*"})/g)
+      const errors = Object.values(ERRORS).map(({ error, message }) => JSON.stringify({ error, message }))
+      assert.deepEqual(new Set(Array.from(examples, ([, example]) => example)), new Set(errors))
+    })
+
+    for (const path of Object.keys(description.paths)) {
+      test(`has the methods of ${path} that OPTIONS is answered, and no others`, async (t) => {
+        const request = { method: 'OPTIONS', path: path.replace('{id}', '1'), fields: [] }
+        const { status, headers } = await send(await serve(t), request)
+        const described = [...DESCRIBED.get(path)!.keys()].map((method) => method.toUpperCase())
+        assert.equal(status, 204)
+        assert.deepEqual(described.sort(), headers['allow']?.split(', ').sort())
+      })
+    }
+  })
+}
+
+suite('describes the response to', () => {
   for (const row of Object.values(CONTRACT_CASES).flat()) {
     test(row.name, async (t) => {
       const server = await serveAll(t)
@@ -82,9 +103,10 @@ suite('describes the answer where', () => {
     })
   }
 
-  for (const path of ['/livez', '/readyz', '/openapi.json']) {
+  for (const path of DESCRIBED.keys()) {
+    if (path in openapi.paths) continue
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
-      test(`${method} ${path} is asked for`, async (t) => {
+      test(`${method} ${path}`, async (t) => {
         const request = { method, path, fields: [] }
         assertDescribed({ ...request, ...(await send(await serveAll(t), request)) })
       })
@@ -93,7 +115,9 @@ suite('describes the answer where', () => {
 })
 
 suite('describes the error', () => {
-  const list = 'GET /plants HTTP/1.1\r\nHost: plants\r\nAuthorization: Bearer ada\r\nConnection: close\r\n'
+  const HOST = 'Host: plants\r\nConnection: close\r\n'
+  const GZIP = 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'
+  const list = `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer ada\r\n`
   const broken = (list: () => never | Promise<never>): Partial<PlantStoreOptions> => ({
     store: { ...memoryStore(), list },
     storeTimeoutMs: 20,
@@ -107,12 +131,12 @@ suite('describes the error', () => {
     [41700, `${list}Expect: rain\r\n\r\n`],
     [43100, `${list}X: ${'x'.repeat(20_000)}\r\n\r\n`],
     [50000, `${list}\r\n`, broken(fail(new Error('a fault')))],
-    [50100, `${list}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    [50100, `${list}${GZIP}`],
     [50300, `${list}\r\n`, broken(fail(new StoreUnavailableError('away')))],
     [50301, `${list}\r\n`, broken(() => new Promise(() => undefined))],
   ]
   for (const [error, request, options] of rows) {
-    test(String(error), async (t) => {
+    test(`${error} to ${request.split(' HTTP')[0]}`, async (t) => {
       assert.equal(
         await exchange(await serveAll(t, options, { headersTimeoutMs: 100, checkIntervalMs: 20 }), request),
         error,
@@ -129,20 +153,21 @@ suite('describes the error', () => {
 
 const CLIENT = `
 import createClient from 'openapi-fetch'
-import type { paths } from './paths.ts'
+import type { components, paths } from './paths.ts'
 
 export async function usePlants(baseUrl: string): Promise<unknown[]> {
   const headers = { Authorization: 'Bearer ada', Connection: 'close' }
   const client = createClient<paths>({ baseUrl, headers })
   const created = await client.POST('/plants', { body: { id: 1, name: 'Fern', tag: 'green' } })
-  const name: string | undefined = created.data?.name
+  const plant: components['schemas']['Plant'] | undefined = created.data
   const again = await client.POST('/plants', { body: { id: 1, name: 'Fern' } })
   const error: number | undefined = again.error?.error
   const list = await client.GET('/plants', { params: { query: { limit: 10 } } })
   const tags: (string | undefined)[] | undefined = list.data?.map((plant) => plant.tag)
   const { response } = await client.DELETE('/plants/{id}', { params: { path: { id: 1 } } })
   const live = await client.GET('/livez')
-  return [name, error, tags, response.status, live.response.status]
+  const status: 'live' | undefined = live.data?.status
+  return [plant, error, tags, response.status, status]
 }
 
 export function doesNotCompile(client: ReturnType<typeof createClient<paths>>): void {
@@ -160,7 +185,7 @@ export function doesNotCompile(client: ReturnType<typeof createClient<paths>>): 
 test('makes a client that compiles and works', async (t) => {
   const directory = mkdtempSync(fileURLToPath(new URL('client-', import.meta.url)))
   t.after(() => rmSync(directory, { recursive: true }))
-  writeFileSync(`${directory}/paths.ts`, astToString(await openapiTypescript(JSON.stringify(openapi))))
+  writeFileSync(`${directory}/paths.ts`, astToString(await openapiTypescript(JSON.stringify(programDescription))))
   writeFileSync(`${directory}/client.ts`, CLIENT)
 
   const program = ts.createProgram([`${directory}/client.ts`], {
@@ -182,5 +207,11 @@ test('makes a client that compiles and works', async (t) => {
   const { usePlants } = (await import(`${directory}/client.ts`)) as {
     usePlants: (url: string) => Promise<unknown[]>
   }
-  assert.deepEqual(await usePlants(`http://127.0.0.1:${portOf(server)}`), ['Fern', 40900, ['green'], 204, 200])
+  assert.deepEqual(await usePlants(`http://127.0.0.1:${portOf(server)}`), [
+    { name: 'Fern', tag: 'green' },
+    40900,
+    ['green'],
+    204,
+    'live',
+  ])
 })

@@ -2,12 +2,15 @@
 import { createServer } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
+import type { Oas3_1Definition } from '@redocly/openapi-core'
 import {
   createPlantStore,
   memoryStore,
+  openapi,
   type NewPlant,
   type Plant,
   type PlantStoreOptions,
+  type ResponseEvent,
   type Store,
 } from '../../src/index.ts'
 
@@ -64,3 +67,18 @@ export const answered: Plant = { id: 1n, name: 'Fern' }
 // @ts-expect-error null is no tag
 export const tagged: Plant = { name: 'Fern', tag: null }
 export const options: PlantStoreOptions = { tokens }
+
+type Resource = NonNullable<ResponseEvent['resource']>
+type DescribedPath = keyof typeof openapi.paths
+
+export const title: string = openapi.info.title
+export const operationId: string = openapi.paths['/plants'].get.operationId
+export const required: string[] | undefined = openapi.components.schemas.NewPlant.required
+export const everyResource: readonly DescribedPath[] = [] as readonly Resource[]
+export const noOtherPath: readonly Resource[] = [] as readonly DescribedPath[]
+// @ts-expect-error the program has it, the service does not
+export const livez: unknown = openapi.paths['/livez']
+// @ts-expect-error the description does not change
+openapi.info.title = 'Weeds'
+export const mounted: object = { ...openapi, servers: [{ url: '/api/v1' }] }
+export const forTools: Pick<Oas3_1Definition, 'info' | 'paths' | 'security' | 'tags'> = openapi

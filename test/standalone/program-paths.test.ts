@@ -1,11 +1,11 @@
 import { suite, test } from 'node:test'
-import { openapi } from '../../src/openapi/openapi.ts'
+import { programDescription } from '../../src/standalone/program-description.ts'
 import { ask, assertAnswer, jsonAnswer, serveProgramPaths } from '../support/program-paths.ts'
 
 const LIVE = jsonAnswer(200, { status: 'live' })
 
 test('/openapi.json is the interface description', async (t) => {
-  await assertAnswer(ask(await serveProgramPaths(t), '/openapi.json'), jsonAnswer(200, openapi))
+  await assertAnswer(ask(await serveProgramPaths(t), '/openapi.json'), jsonAnswer(200, programDescription))
 })
 
 test('HEAD is answered like GET, without a body', async (t) => {

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { ERRORS } from '../../../src/http/errors.ts'
-import { openapi } from '../../../src/openapi/openapi.ts'
+import { programDescription } from '../../../src/standalone/program-description.ts'
 import { assertAnswer } from '../../support/assert-answer.ts'
 import type { Outcome } from './conversation.ts'
 import type { FuzzedServer } from './service.ts'
 import type { WireAnswer } from '../../support/wire.ts'
 
 /** What the program answers beside the service. */
-const PROGRAM: ReadonlySet<string> = new Set(['{"status":"live"}', '{"status":"ready"}', JSON.stringify(openapi)])
+const PROGRAM: ReadonlySet<string> = new Set([
+  '{"status":"live"}',
+  '{"status":"ready"}',
+  JSON.stringify(programDescription),
+])
 
 const MALFORMED = JSON.stringify({ error: ERRORS.malformedRequest.error, message: ERRORS.malformedRequest.message })
 

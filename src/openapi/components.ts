@@ -1,0 +1,87 @@
+import type { Components, Header, Reference, StringSchema } from './description.ts'
+
+/** Text that every store keeps: without U+0000. No pattern can say that it is well-formed Unicode. */
+const TEXT = { type: 'string', pattern: '^[^\\u0000]*$' } as const
+
+const NAME: StringSchema = { ...TEXT, description: 'The name of the plant.' }
+const TAG: StringSchema = { ...TEXT, description: 'The type of the plant.' }
+
+/** What several operations share. */
+export const COMPONENTS: Components = {
+  securitySchemes: {
+    bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` of RFC 6750.' },
+  },
+  schemas: {
+    Plant: {
+      type: 'object',
+      required: ['name'],
+      properties: { name: NAME, tag: TAG },
+      additionalProperties: false,
+    },
+    NewPlant: {
+      type: 'object',
+      description: 'The service ignores all other members.',
+      required: ['id', 'name'],
+      properties: {
+        id: {
+          type: 'integer',
+          format: 'int64',
+          description: 'Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.',
+        },
+        name: NAME,
+        tag: TAG,
+      },
+    },
+    Error: {
+      type: 'object',
+      required: ['error', 'message'],
+      properties: {
+        error: { type: 'integer', format: 'int32', description: 'Tells programs what went wrong.' },
+        message: { type: 'string', description: 'Tells people what went wrong.' },
+      },
+      additionalProperties: false,
+    },
+  },
+  parameters: {
+    id: {
+      name: 'id',
+      in: 'path',
+      required: true,
+      description: 'The id of the plant, in decimal.',
+      schema: { type: 'integer', format: 'int64' },
+      example: 42,
+    },
+    limit: {
+      name: 'limit',
+      in: 'query',
+      description: 'List at most this many plants. Without it, list all.',
+      schema: { type: 'integer', format: 'int32', minimum: 0 },
+      example: 10,
+    },
+    after: {
+      name: 'after',
+      in: 'query',
+      description: 'List only plants whose id is greater.',
+      schema: { type: 'integer', format: 'int64' },
+      example: 42,
+    },
+  },
+  headers: {
+    Link: header('Leads to the rest of the list (RFC 8288).', '<?limit=10&after=42>; rel="next"'),
+    Allow: header('The methods that the resource has.', 'GET, HEAD, POST, OPTIONS'),
+    'WWW-Authenticate': header('How to send a token (RFC 6750 section 3).', 'Bearer realm="plant-store"', true),
+    'Retry-After': header('After how many seconds to try again.', '1', true),
+    Accept: header('The media type that the service understands.', 'application/json'),
+    'Accept-Encoding': header('The content coding that the service understands.', 'identity'),
+  },
+}
+
+/** @param path such as `schemas/Plant` */
+export function ref(path: string): Reference {
+  return { $ref: `#/components/${path}` }
+}
+
+/** @param required whether each response that lists the field has it */
+export function header(description: string, example: string, required = false): Header {
+  return { description, required, schema: { type: 'string' }, example }
+}

@@ -1,0 +1,135 @@
+/**
+ * What this service uses of OpenAPI 3.1, with the names of its specification. Arrays are not readonly: the types of
+ * OpenAPI tools take no readonly ones.
+ */
+export interface Description<Paths> {
+  readonly openapi: '3.1.0'
+  readonly info: Info
+  readonly servers: { readonly url: string; readonly description: string }[]
+  readonly tags: Tag[]
+  readonly security: SecurityRequirement[]
+  readonly paths: Paths
+  readonly components: Components
+}
+
+export interface Info {
+  readonly title: string
+  readonly version: string
+  readonly summary: string
+  readonly description: string
+  readonly license: { readonly name: string; readonly identifier: string }
+}
+
+export interface Tag {
+  readonly name: string
+  readonly description: string
+}
+
+/** The names of security schemes, each with its scopes. */
+export type SecurityRequirement = Readonly<Record<string, string[]>>
+
+/** A path, with the operations of its methods. */
+export type PathItem<Method extends string> = Readonly<Record<Method, Operation>> & {
+  /** What all operations of the path have in common. */
+  readonly parameters?: Reference[]
+}
+
+export interface Operation {
+  readonly tags: string[]
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  /** Empty if no token is needed. */
+  readonly security?: SecurityRequirement[]
+  readonly parameters?: (Parameter | Reference)[]
+  readonly requestBody?: RequestBody
+  readonly responses: Responses
+}
+
+export interface RequestBody {
+  readonly required: boolean
+  readonly description: string
+  readonly content: Content
+}
+
+/** The responses by their status. */
+export type Responses = Readonly<Record<string, Response>>
+
+export interface Response {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, Header | Reference>>
+  readonly content?: Content
+}
+
+/** The bodies by their media type. */
+export type Content = Readonly<Record<'application/json', MediaType>>
+
+export interface MediaType {
+  readonly schema: Schema | Reference
+  readonly example?: unknown
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
+}
+
+/** Names one of the {@link Components}. */
+export interface Reference {
+  readonly $ref: string
+}
+
+export interface Components {
+  readonly securitySchemes: Readonly<Record<'bearerToken', SecurityScheme>>
+  readonly schemas: Readonly<Record<'Plant' | 'NewPlant' | 'Error', ObjectSchema>>
+  readonly parameters: Readonly<Record<'id' | 'limit' | 'after', Parameter>>
+  readonly headers: Readonly<Record<string, Header>>
+}
+
+export interface SecurityScheme {
+  readonly type: 'http'
+  readonly scheme: 'bearer'
+  readonly description: string
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required?: boolean
+  readonly description: string
+  readonly schema: Schema
+  readonly example: unknown
+}
+
+export interface Header {
+  readonly description: string
+  /** Whether each such response has the field. */
+  readonly required: boolean
+  readonly schema: Schema
+  readonly example: unknown
+}
+
+export type Schema = ObjectSchema | ArraySchema | StringSchema | IntegerSchema
+
+export interface ObjectSchema {
+  readonly type: 'object'
+  readonly description?: string
+  readonly required?: string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: boolean
+}
+
+export interface ArraySchema {
+  readonly type: 'array'
+  readonly items: Schema | Reference
+}
+
+export interface StringSchema {
+  readonly type: 'string'
+  readonly description?: string
+  readonly pattern?: string
+  readonly enum?: string[]
+}
+
+export interface IntegerSchema {
+  readonly type: 'integer'
+  readonly format: 'int32' | 'int64'
+  readonly description?: string
+  readonly minimum?: number
+}

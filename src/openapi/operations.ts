@@ -1,0 +1,28 @@
+import type { ErrorName } from '../http/errors.ts'
+import { ref } from './components.ts'
+import type { Operation, Response } from './description.ts'
+import { errors } from './responses.ts'
+
+/** A GET, and its HEAD, which is answered the same without a body. */
+export function getAndHead(get: Operation): { readonly get: Operation; readonly head: Operation } {
+  const responses: Record<string, Response> = {}
+  for (const [status, { description, headers = {} }] of Object.entries(get.responses)) {
+    responses[status] = { description, headers }
+  }
+  const operationId = `${get.operationId}Head`
+  return { get, head: { ...get, operationId, summary: `${get.summary}, without the body`, responses } }
+}
+
+/** @param names the errors that OPTIONS of this path may be answered beside those of any request */
+export function options(tag: string, operationId: string, ...names: readonly ErrorName[]): Operation {
+  return {
+    tags: [tag],
+    operationId,
+    summary: 'Ask for the methods of the resource',
+    security: [],
+    responses: {
+      204: { description: '`Allow` lists the methods.', headers: { Allow: ref('headers/Allow') } },
+      ...errors(...names),
+    },
+  }
+}

@@ -1,0 +1,75 @@
+import type { ErrorName } from '../http/errors.ts'
+import { ref } from './components.ts'
+import type { PathItem } from './description.ts'
+import { getAndHead, options } from './operations.ts'
+import { errors, json } from './responses.ts'
+
+/** The methods of each path. */
+interface Methods {
+  readonly '/plants': 'get' | 'head' | 'post' | 'options'
+  readonly '/plants/{id}': 'delete' | 'options'
+}
+
+/** The paths of the plants. */
+export type PlantPaths = { readonly [Path in keyof Methods]: PathItem<Methods[Path]> }
+
+const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
+const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
+const STORE: readonly ErrorName[] = ['unknownTransferCoding', 'unexpected', 'storeUnavailable', 'storeTimeout']
+
+/** The tag of these operations. */
+const PLANTS = 'plants'
+
+const MONSTERA = { name: 'Monstera deliciosa', tag: 'tropical' }
+
+/** The operations on the plants. */
+export const PLANT_PATHS: PlantPaths = {
+  '/plants': {
+    ...getAndHead({
+      tags: [PLANTS],
+      operationId: 'listPlants',
+      summary: 'List plants',
+      description:
+        'Lists plants in ascending order of their ids. If `limit`, or a limit of the service, cuts the list short, ' +
+        '`Link` leads to the next one. Whoever follows the links gets each plant once.',
+      parameters: [ref('parameters/limit'), ref('parameters/after')],
+      responses: {
+        200: {
+          description: 'The plants.',
+          headers: { Link: ref('headers/Link') },
+          ...json({ type: 'array', items: ref('schemas/Plant') }, [MONSTERA]),
+        },
+        ...errors('badQuery', ...TOKEN, ...STORE),
+      },
+    }),
+    post: {
+      tags: [PLANTS],
+      operationId: 'createPlant',
+      summary: 'Create plant',
+      requestBody: {
+        required: true,
+        description: 'A plant.',
+        ...json(ref('schemas/NewPlant'), { id: 1, ...MONSTERA }),
+      },
+      responses: {
+        200: { description: 'The plant, without its id.', ...json(ref('schemas/Plant'), MONSTERA) },
+        ...errors(...BODY, 'notPlant', 'idTaken', ...TOKEN, ...STORE),
+      },
+    },
+    options: options(PLANTS, 'getPlantsOptions'),
+  },
+  '/plants/{id}': {
+    parameters: [ref('parameters/id')],
+    delete: {
+      tags: [PLANTS],
+      operationId: 'deletePlant',
+      summary: 'Delete plant',
+      responses: {
+        204: { description: 'The plant is deleted.' },
+        ...errors('badId', 'noPlant', ...TOKEN, ...STORE),
+      },
+    },
+    // The token is asked for if the path holds a malformed escape.
+    options: options(PLANTS, 'getPlantOptions', ...TOKEN),
+  },
+}
