@@ -5,7 +5,6 @@
 export interface Description<Paths> {
   readonly openapi: '3.1.0'
   readonly info: Info
-  readonly servers: { readonly url: string; readonly description: string }[]
   readonly tags: Tag[]
   readonly security: SecurityRequirement[]
   readonly paths: Paths

@@ -3,7 +3,9 @@ import { COMPONENTS } from './components.ts'
 import type { Description } from './description.ts'
 import { PLANT_PATHS, type PlantPaths } from './plants.ts'
 
-/** The interface description, in OpenAPI 3.1. */
+/**
+ * The interface description, in OpenAPI 3.1. It names no server: its paths begin wherever the service is mounted.
+ */
 export const openapi: Description<PlantPaths> = {
   openapi: '3.1.0',
   info: {
@@ -15,7 +17,6 @@ export const openapi: Description<PlantPaths> = {
       'the same id. The body of an error has its code in `error`; the first three digits of the code are the status.',
     license: { name: 'MIT', identifier: 'MIT' },
   },
-  servers: [{ url: '/', description: 'Where this description was read.' }],
   tags: [{ name: 'plants', description: 'The plants of the owner that the token stands for.' }],
   security: [{ bearerToken: [] }],
   paths: PLANT_PATHS,

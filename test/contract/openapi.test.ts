@@ -66,13 +66,16 @@ const DESCRIPTIONS = [
 
 for (const [name, description, serve] of DESCRIPTIONS) {
   suite(`the description of the ${name}`, () => {
-    test('passes the rules that Redocly recommends', async () => {
-      const config = await createConfig({ extends: ['recommended-strict'] })
+    test('passes the rules that Redocly recommends, but names no server', async () => {
+      // Clients make `//plants` of the server `/`, and so send the token to a host of that name.
+      const rules = { 'no-empty-servers': 'off' } as const
+      const config = await createConfig({ extends: ['recommended-strict'], rules })
       const problems = await lintFromString({ source: JSON.stringify(description), config })
       assert.deepEqual(
         problems.map(({ ruleId, message }) => `${ruleId}: ${message}`),
         [],
       )
+      assert.ok(!('servers' in description))
     })
 
     test('has an example of every error, and of no other', () => {
