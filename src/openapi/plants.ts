@@ -15,7 +15,7 @@ export type PlantPaths = { readonly [Path in keyof Methods]: PathItem<Methods[Pa
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
-const STORE: readonly ErrorName[] = ['unknownTransferCoding', 'unexpected', 'storeUnavailable', 'storeTimeout']
+const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'storeTimeout']
 
 /** The tag of these operations. */
 const PLANTS = 'plants'

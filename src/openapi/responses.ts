@@ -2,8 +2,18 @@ import { ERRORS, type ErrorName } from '../http/errors.ts'
 import { ref } from './components.ts'
 import type { Content, Reference, Response, Responses, Schema } from './description.ts'
 
+/** OpenAPI has no place for other paths and other methods, so each operation lists what they are answered. */
+const OTHER: readonly ErrorName[] = ['noResource', 'methodNotAllowed']
+
 /** What any request may be refused for, before the service looks at more than its header. */
-const ANY: readonly ErrorName[] = ['malformedRequest', 'requestTimeout', 'expectationFailed', 'tooManyFields']
+const ANY: readonly ErrorName[] = [
+  ...OTHER,
+  'malformedRequest',
+  'requestTimeout',
+  'expectationFailed',
+  'tooManyFields',
+  'unknownTransferCoding',
+]
 
 /** A body of JSON. */
 export function json(schema: Schema | Reference, example: unknown): { readonly content: Content } {
@@ -13,7 +23,7 @@ export function json(schema: Schema | Reference, example: unknown): { readonly c
 /** The responses of these errors and of those that any request may get, by their status. */
 export function errors(...names: readonly ErrorName[]): Responses {
   const all = [...names, ...ANY]
-  const responses: Record<string, Response> = { default: error(['noResource', 'methodNotAllowed']) }
+  const responses: Record<string, Response> = {}
   for (const status of all.map(statusOf)) {
     responses[status] = error(all.filter((name) => statusOf(name) === status))
   }

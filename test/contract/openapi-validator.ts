@@ -70,9 +70,9 @@ function findResponse({ method, path, status }: ReceivedAnswer): string {
   const name = method.toLowerCase()
   // What a method is answered that the resource lacks, each of its operations lists.
   const candidates = operations.has(name) ? [name] : [...operations.keys()]
-  const has = (candidate: string): boolean => status in operations.get(candidate)!.responses
-  const operation = candidates.find(has) ?? candidates[0]!
-  return ['', 'paths', template, operation, 'responses', has(operation) ? status : 'default']
+  const operation = candidates.find((candidate) => status in operations.get(candidate)!.responses)
+  assert.ok(operation !== undefined, `${method} ${path} → ${status} is not described`)
+  return ['', 'paths', template, operation, 'responses', status]
     .map((segment) => String(segment).replaceAll('~', '~0').replaceAll('/', '~1'))
     .join('/')
 }

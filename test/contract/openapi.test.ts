@@ -96,6 +96,14 @@ for (const [name, description, serve] of DESCRIPTIONS) {
   })
 }
 
+test('describes every response by its status', () => {
+  for (const operations of DESCRIBED.values()) {
+    for (const { operationId, responses } of operations.values()) {
+      for (const status of Object.keys(responses)) assert.match(status, /^[1-5][0-9]{2}$/, operationId)
+    }
+  }
+})
+
 suite('describes the response to', () => {
   for (const row of Object.values(CONTRACT_CASES).flat()) {
     test(row.name, async (t) => {
@@ -135,6 +143,9 @@ suite('describes the error', () => {
     [43100, `${list}X: ${'x'.repeat(20_000)}\r\n\r\n`],
     [50000, `${list}\r\n`, broken(fail(new Error('a fault')))],
     [50100, `${list}${GZIP}`],
+    [50100, `OPTIONS /plants HTTP/1.1\r\n${HOST}${GZIP}`],
+    [50100, `OPTIONS /plants/1 HTTP/1.1\r\n${HOST}${GZIP}`],
+    [50100, `GET /livez HTTP/1.1\r\n${HOST}${GZIP}`],
     [50300, `${list}\r\n`, broken(fail(new StoreUnavailableError('away')))],
     [50301, `${list}\r\n`, broken(() => new Promise(() => undefined))],
   ]
@@ -162,7 +173,7 @@ export async function usePlants(baseUrl: string): Promise<unknown[]> {
   const headers = { Authorization: 'Bearer ada', Connection: 'close' }
   const client = createClient<paths>({ baseUrl, headers })
   const created = await client.POST('/plants', { body: { id: 1, name: 'Fern', tag: 'green' } })
-  const plant: components['schemas']['Plant'] | undefined = created.data
+  const plant: Exactly<typeof created.data, components['schemas']['Plant'] | undefined> = created.data
   const again = await client.POST('/plants', { body: { id: 1, name: 'Fern' } })
   const error: number | undefined = again.error?.error
   const list = await client.GET('/plants', { params: { query: { limit: 10 } } })
@@ -171,6 +182,17 @@ export async function usePlants(baseUrl: string): Promise<unknown[]> {
   const live = await client.GET('/livez')
   const status: 'live' | undefined = live.data?.status
   return [plant, error, tags, response.status, status]
+}
+
+type Exactly<A, B> = [A, B] extends [B, A] ? A : never
+
+/** The bodies of a success, and of whatever has no status of its own. */
+type Success<Responses> = Body<Responses[keyof Responses & (200 | 'default')]>
+type Body<R> = R extends { content: { 'application/json': infer B } } ? B : never
+
+type Created = Success<paths['/plants']['post']['responses']>
+export function succeed(created: Created): Exactly<Created, components['schemas']['Plant']> {
+  return created
 }
 
 export function doesNotCompile(client: ReturnType<typeof createClient<paths>>): void {
