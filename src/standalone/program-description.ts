@@ -1,5 +1,5 @@
-import type { ErrorName } from '../http/errors.ts'
-import type { Description, ObjectSchema, PathItem, Response } from '../openapi/description.ts'
+import { header } from '../openapi/components.ts'
+import type { Description, ObjectSchema, Operation, PathItem, Response } from '../openapi/description.ts'
 import { openapi } from '../openapi/openapi.ts'
 import { getAndHead, options } from '../openapi/operations.ts'
 import type { PlantPaths } from '../openapi/plants.ts'
@@ -11,43 +11,59 @@ type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
 /** The tag of the program's operations. */
 const PROGRAM = 'program'
 
+const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
+
 /** Describes all that the program serves: the plants, and its own paths. */
 export const programDescription: Description<PlantPaths & Readonly<Record<ProgramPath, ProgramPathItem>>> = {
   ...openapi,
   tags: [...openapi.tags, { name: PROGRAM, description: 'The program that serves the plants. It needs no token.' }],
   paths: {
     ...openapi.paths,
-    '/livez': describeGet('getLiveness', 'Ask whether the program lives', {
-      description: 'It lives.',
-      ...json(statusSchema('live'), { status: 'live' }),
+    '/livez': describeGet({
+      operationId: 'getLiveness',
+      summary: 'Ask whether the program lives',
+      responses: { 200: probeResponse('It lives.', 'live'), ...errors() },
     }),
-    '/readyz': describeGet(
-      'getReadiness',
-      'Ask whether the program can serve',
-      { description: 'It can serve.', ...json(statusSchema('ready'), { status: 'ready' }) },
-      'storeUnavailable',
-    ),
-    '/openapi.json': describeGet('getDescription', 'Get this description', {
-      description: 'The description.',
-      ...json({ type: 'object' }, { openapi: '3.1.0' }),
+    '/readyz': describeGet({
+      operationId: 'getReadiness',
+      summary: 'Ask whether the program can serve',
+      responses: { 200: probeResponse('It can serve.', 'ready'), ...errors('storeUnavailable') },
+    }),
+    '/openapi.json': describeGet({
+      operationId: 'getDescription',
+      summary: 'Get this description',
+      parameters: [
+        {
+          name: 'If-None-Match',
+          in: 'header',
+          description: 'The entity tags of what the client has already; `*` stands for any (RFC 9110 section 13.1.2).',
+          schema: { type: 'string' },
+          example: '"k5Zl6FR3"',
+        },
+      ],
+      responses: {
+        200: {
+          description: 'The description.',
+          headers: { ETag: ETAG },
+          ...json({ type: 'object' }, { openapi: '3.1.0' }),
+        },
+        304: { description: 'The client has the description already.', headers: { ETag: ETAG } },
+        ...errors(),
+      },
     }),
   },
 }
 
-/** @param names the errors of this GET beside those of any request */
-function describeGet(
-  operationId: string,
-  summary: string,
-  ok: Response,
-  ...names: readonly ErrorName[]
-): ProgramPathItem {
-  const responses = { 200: ok, ...errors(...names) }
+/** Describes a path of the program: its GET, and what follows from that. */
+function describeGet(get: Omit<Operation, 'tags' | 'security'>): ProgramPathItem {
   return {
-    ...getAndHead({ tags: [PROGRAM], operationId, summary, security: [], responses }),
-    options: options(PROGRAM, `${operationId}Options`),
+    ...getAndHead({ tags: [PROGRAM], security: [], ...get }),
+    options: options(PROGRAM, `${get.operationId}Options`),
   }
 }
 
-function statusSchema(status: string): ObjectSchema {
-  return { type: 'object', required: ['status'], properties: { status: { type: 'string', enum: [status] } } }
+/** The response to a probe if all is well, with the `status` that it has then. */
+function probeResponse(description: string, status: string): Response {
+  const properties: ObjectSchema['properties'] = { status: { type: 'string', enum: [status] } }
+  return { description, ...json({ type: 'object', required: ['status'], properties }, { status }) }
 }

@@ -1,9 +1,10 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { HttpError } from '../http/errors.ts'
 import { readHeaderFields } from '../http/header-fields.ts'
-import { errorResponse, jsonResponse, respond, type HttpResponse } from '../http/respond.ts'
+import { errorResponse, respond, type HttpResponse } from '../http/respond.ts'
 import { readSegments } from '../http/route.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
+import { createDocument } from './document.ts'
 import { programDescription } from './program-description.ts'
 import { createProbes, type ProbeOptions } from './probes.ts'
 
@@ -21,8 +22,7 @@ const ALLOW: readonly string[] = ['Allow', 'GET, HEAD, OPTIONS']
  * @param notFound answers the requests for all other paths
  */
 export function createProgramPaths(options: ProbeOptions, notFound: RequestListener): RequestListener {
-  const description = jsonResponse(200, [], programDescription)
-  return serveGets({ ...createProbes(options), '/openapi.json': () => description }, notFound)
+  return serveGets({ ...createProbes(options), '/openapi.json': createDocument(programDescription) }, notFound)
 }
 
 function serveGets(gets: Readonly<Record<ProgramPath, Get>>, notFound: RequestListener): RequestListener {

@@ -123,6 +123,15 @@ suite('describes the response to', () => {
       })
     }
   }
+
+  for (const method of ['GET', 'HEAD']) {
+    test(`${method} /openapi.json from a client that has it`, async (t) => {
+      const request = { method, path: '/openapi.json', fields: ['If-None-Match', '*'] }
+      const answer = await send(await serveAll(t), request)
+      assert.equal(answer.status, 304)
+      assertDescribed({ ...request, ...answer })
+    })
+  }
 })
 
 suite('describes the error', () => {

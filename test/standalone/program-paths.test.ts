@@ -1,11 +1,29 @@
+import { createHash } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { programDescription } from '../../src/standalone/program-description.ts'
 import { ask, assertAnswer, jsonAnswer, serveProgramPaths } from '../support/program-paths.ts'
 
 const LIVE = jsonAnswer(200, { status: 'live' })
 
-test('/openapi.json is the interface description', async (t) => {
-  await assertAnswer(ask(await serveProgramPaths(t), '/openapi.json'), jsonAnswer(200, programDescription))
+test('/openapi.json is the interface description, with its hash', async (t) => {
+  const etag = `"${createHash('sha256').update(JSON.stringify(programDescription)).digest('base64url')}"`
+  const expected = jsonAnswer(200, programDescription, { etag })
+  await assertAnswer(ask(await serveProgramPaths(t), '/openapi.json'), expected)
+})
+
+test('/openapi.json is not sent to a client that has it', async (t) => {
+  const server = await serveProgramPaths(t)
+  const { etag } = (await ask(server, '/openapi.json', 'HEAD')).headers
+  const answer = ask(server, '/openapi.json', 'GET', ['If-None-Match', etag!])
+  await assertAnswer(answer, { status: 304, headers: { etag: etag! }, body: '' })
+})
+
+test('If-None-Match does not matter to another method, nor to a probe', async (t) => {
+  const server = await serveProgramPaths(t)
+  const fields = ['If-None-Match', '*']
+  const headers = { allow: 'GET, HEAD, OPTIONS' }
+  await assertAnswer(ask(server, '/openapi.json', 'OPTIONS', fields), { status: 204, headers, body: '' })
+  await assertAnswer(ask(server, '/livez', 'GET', fields), LIVE)
 })
 
 test('HEAD is answered like GET, without a body', async (t) => {
