@@ -1,4 +1,4 @@
-import type { Components, Header, Reference, StringSchema } from './description.ts'
+import { header, type Components, type StringSchema } from './description.ts'
 
 /** Text that every store keeps: without U+0000. No pattern can say that it is well-formed Unicode. */
 const TEXT = { type: 'string', pattern: '^[^\\u0000]*$' } as const
@@ -74,14 +74,4 @@ export const COMPONENTS: Components = {
     Accept: header('The media type that the service understands.', 'application/json'),
     'Accept-Encoding': header('The content coding that the service understands.', 'identity'),
   },
-}
-
-/** @param path such as `schemas/Plant` */
-export function ref(path: string): Reference {
-  return { $ref: `#/components/${path}` }
-}
-
-/** @param required whether each response that lists the field has it */
-export function header(description: string, example: string, required = false): Header {
-  return { description, required, schema: { type: 'string' }, example }
 }

@@ -132,3 +132,19 @@ export interface IntegerSchema {
   readonly description?: string
   readonly minimum?: number
 }
+
+/**
+ * Names a component.
+ * @param path such as `schemas/Plant`
+ */
+export function ref(path: string): Reference {
+  return { $ref: `#/components/${path}` }
+}
+
+/**
+ * Describes a header field of responses.
+ * @param required whether each response that lists the field has it
+ */
+export function header(description: string, example: string, required = false): Header {
+  return { description, required, schema: { type: 'string' }, example }
+}

@@ -1,7 +1,6 @@
 import type { ErrorName } from '../http/errors.ts'
-import { ref } from './components.ts'
-import type { PathItem } from './description.ts'
-import { getAndHead, options } from './operations.ts'
+import { ref, type PathItem } from './description.ts'
+import { getAndHead, options } from './methods.ts'
 import { errors, json } from './responses.ts'
 
 /** The methods of each path. */

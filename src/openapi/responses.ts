@@ -1,6 +1,5 @@
 import { ERRORS, type ErrorName } from '../http/errors.ts'
-import { ref } from './components.ts'
-import type { Content, Reference, Response, Responses, Schema } from './description.ts'
+import { ref, type Content, type Reference, type Response, type Responses, type Schema } from './description.ts'
 
 /** OpenAPI has no place for other paths and other methods, so each operation lists what they are answered. */
 const OTHER: readonly ErrorName[] = ['noResource', 'methodNotAllowed']

@@ -1,7 +1,13 @@
-import { header } from '../openapi/components.ts'
-import type { Description, ObjectSchema, Operation, PathItem, Response } from '../openapi/description.ts'
+import {
+  header,
+  type Description,
+  type ObjectSchema,
+  type Operation,
+  type PathItem,
+  type Response,
+} from '../openapi/description.ts'
 import { openapi } from '../openapi/openapi.ts'
-import { getAndHead, options } from '../openapi/operations.ts'
+import { getAndHead, options } from '../openapi/methods.ts'
 import type { PlantPaths } from '../openapi/plants.ts'
 import { errors, json } from '../openapi/responses.ts'
 import type { ProgramPath } from './program-paths.ts'

@@ -1,6 +1,5 @@
 import type { ErrorName } from '../http/errors.ts'
-import { ref } from './components.ts'
-import type { Operation, Response } from './description.ts'
+import { ref, type Operation, type Response } from './description.ts'
 import { errors } from './responses.ts'
 
 /** A GET, and its HEAD, which is answered the same without a body. */
