@@ -2,7 +2,7 @@ import type { ErrorName } from '../http/errors.ts'
 import { ref, type Operation, type Response } from './description.ts'
 import { errors } from './responses.ts'
 
-/** A GET, and its HEAD, which is answered the same without a body. */
+/** Adds to a GET its HEAD, which gets the same responses without their bodies. */
 export function getAndHead(get: Operation): { readonly get: Operation; readonly head: Operation } {
   const responses: Record<string, Response> = {}
   for (const [status, { description, headers = {} }] of Object.entries(get.responses)) {
@@ -12,7 +12,10 @@ export function getAndHead(get: Operation): { readonly get: Operation; readonly 
   return { get, head: { ...get, operationId, summary: `${get.summary}, without the body`, responses } }
 }
 
-/** @param names the errors that OPTIONS of this path may be answered beside those of any request */
+/**
+ * Describes OPTIONS of a path.
+ * @param names the errors that it may get beside those of any request
+ */
 export function options(tag: string, operationId: string, ...names: readonly ErrorName[]): Operation {
   return {
     tags: [tag],

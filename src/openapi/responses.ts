@@ -1,12 +1,13 @@
 import { ERRORS, type ErrorName } from '../http/errors.ts'
 import { ref, type Content, type Reference, type Response, type Responses, type Schema } from './description.ts'
 
-/** OpenAPI has no place for other paths and other methods, so each operation lists what they are answered. */
-const OTHER: readonly ErrorName[] = ['noResource', 'methodNotAllowed']
-
-/** What any request may be refused for, before the service looks at more than its header. */
+/**
+ * The errors that any request may get. OpenAPI has no place for the responses to other paths and methods, so each
+ * operation lists them too.
+ */
 const ANY: readonly ErrorName[] = [
-  ...OTHER,
+  'noResource',
+  'methodNotAllowed',
   'malformedRequest',
   'requestTimeout',
   'expectationFailed',
