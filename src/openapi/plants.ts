@@ -13,8 +13,9 @@ interface Methods {
 export type PlantPaths = { readonly [Path in keyof Methods]: PathItem<Methods[Path]> }
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
+const WRITE: readonly ErrorName[] = [...TOKEN, 'readOnlyToken']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
-const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'storeTimeout']
+const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'outcomeUnknown']
 
 /** The tag of these operations. */
 const PLANTS = 'plants'
@@ -52,7 +53,7 @@ export const PLANT_PATHS: PlantPaths = {
       },
       responses: {
         200: { description: 'The plant, without its id.', ...json(ref('schemas/Plant'), MONSTERA) },
-        ...errors(...BODY, 'notPlant', 'idTaken', ...TOKEN, ...STORE),
+        ...errors(...BODY, 'notPlant', 'idTaken', ...WRITE, ...STORE),
       },
     },
     options: options(PLANTS, 'getPlantsOptions'),
@@ -65,7 +66,7 @@ export const PLANT_PATHS: PlantPaths = {
       summary: 'Delete plant',
       responses: {
         204: { description: 'The plant is deleted.' },
-        ...errors('badId', 'noPlant', ...TOKEN, ...STORE),
+        ...errors('badId', 'noPlant', ...WRITE, ...STORE),
       },
     },
     // The token is asked for if the path holds a malformed escape.

@@ -6,7 +6,7 @@ import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
 import type { Settings } from './settings.ts'
 import { createHttpServer, type HttpServer } from './http-server.ts'
-import { flushLog, log } from './log.ts'
+import { describeError, flushLog, log } from './log.ts'
 import { createProgramPaths } from './program-paths.ts'
 import { createReports } from './reports.ts'
 import { reportTurnedAway } from './turned-away.ts'
@@ -33,7 +33,7 @@ export async function start(settings: Settings): Promise<void> {
   })
   const stopping = new AbortController()
   const isDraining = (): boolean => stopping.signal.aborted
-  const programPaths = createProgramPaths({ store, storeTimeoutMs: storeTimeout, isDraining }, plants)
+  const programPaths = createProgramPaths({ store, storeTimeoutMs, isDraining }, plants)
   const http = createHttpServer((request, response) => {
     plants(request, response, () => programPaths(request, response))
   }, settings)
