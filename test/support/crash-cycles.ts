@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Plant } from '../../src/plants/plant.ts'
+import { createRandom, type Random } from './random.ts'
 
 /** What {@link runCrashCycles} found. */
 export interface CrashReport {
@@ -47,7 +48,7 @@ const CONNECTIONS = 16
  */
 export async function runCrashCycles(cycles: number, seed: number): Promise<CrashReport> {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-crash-'))
-  const random = mulberry32(seed)
+  const random = createRandom(seed)
   const ledger: Ledger = new Map()
   const report: CrashReport = {
     creates: 0,
@@ -125,15 +126,15 @@ async function loadUntilKilled(
   { child, origin }: Service,
   ledger: Ledger,
   report: CrashReport,
-  random: () => number,
+  random: Random,
 ): Promise<void> {
   const deletable = [...ledger.values()].filter(({ state }) => state === 'present')
-  let answersLeft = 1 + Math.floor(random() * 200)
+  let answersLeft = 1 + random(200)
   let killed = false
 
   async function kill(): Promise<void> {
     // Off the beat of the answers: at any point of the work on the groups after the last one.
-    await sleep(random() * 5)
+    await sleep(random(5000) / 1000)
     killed = true
     child.kill('SIGKILL')
   }
@@ -148,7 +149,7 @@ async function loadUntilKilled(
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     try {
       for (;;) {
-        const [doomed] = random() < 0.4 ? deletable.splice(Math.floor(random() * deletable.length), 1) : []
+        const [doomed] = random(10) < 4 ? deletable.splice(random(deletable.length), 1) : []
         if (doomed === undefined) {
           const plant = newPlant(ledger.size, random)
           ledger.set(plant.name, plant)
@@ -174,9 +175,9 @@ async function loadUntilKilled(
 }
 
 /** Ids all over int64, each once, and rows from a few bytes to several pages. */
-function newPlant(serial: number, random: () => number): SentPlant {
+function newPlant(serial: number, random: Random): SentPlant {
   const id = BigInt.asIntN(64, BigInt(serial) * 0x9e3779b97f4a7c15n)
-  const length = random() < 0.02 ? 20_000 : Math.floor(random() * 500)
+  const length = random(50) === 0 ? 20_000 : random(500)
   return { id, name: `plant ${serial}`, tag: 'x'.repeat(length), state: 'unsure' }
 }
 
@@ -196,15 +197,4 @@ async function ask(
   const req = request(url, { agent, method, headers }).end(body)
   const [res] = (await once(req, 'response')) as [IncomingMessage]
   return { status: res.statusCode ?? 0, content: await text(res) }
-}
-
-/** Numbers from 0 to 1, the same for the same seed: Tommy Ettinger's mulberry32. */
-function mulberry32(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { serveFuzzed, type FuzzedServer, type FuzzedService } from './service.ts'
 import { attempt, describeFinding, describeTrial, makeTrial, shrink, type Trial } from './trial.ts'
 import { heapUsed } from '../../support/heap.ts'
-import { createRandom } from './mutation.ts'
+import { createRandom } from '../../support/random.ts'
 import { close, del, get, post, send } from '../../support/service.ts'
 
 /** What a run has done. */

@@ -1,16 +1,4 @@
-/** Gives a whole number from 0 to below `n`. */
-export type Random = (n: number) => number
-
-/** Makes a sequence of numbers that is the same for the same seed (mulberry32). */
-export function createRandom(seed: number): Random {
-  let state = seed | 0
-  return (n) => {
-    state = (state + 0x6d2b79f5) | 0
-    let bits = Math.imul(state ^ (state >>> 15), state | 1)
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61)
-    return Math.floor((((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32) * n)
-  }
-}
+import type { Random } from '../../support/random.ts'
 
 /** What the grammars of HTTP, JSON and the parameters turn on. */
 const TOKENS: readonly string[] = [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
+import { createRandom, type Random } from '../../support/random.ts'
 import { assertSound, findDifference } from './compare.ts'
 import { converse, type Cut, type Outcome } from './conversation.ts'
 import { chooseCuts, makeSequence } from './requests.ts'
 import type { FuzzedServer, FuzzedService } from './service.ts'
-import { createRandom, type Random } from './mutation.ts'
 
 /** In a JSON string, a run of the same few characters that is easier to read if it is counted. */
 const RUN = /(.{1,8}?)\1{19,}/g

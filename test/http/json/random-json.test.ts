@@ -4,20 +4,10 @@ import { test } from 'node:test'
 import { HttpError } from '../../../src/http/errors.ts'
 import { readJson } from '../../../src/http/json/reader.ts'
 import { JsonObject, type JsonValue } from '../../../src/http/json/value.ts'
+import { createRandom } from '../../support/random.ts'
 
 /** JSON_FUZZ_SEED repeats a run. */
 const SEED = Number(process.env['JSON_FUZZ_SEED'] ?? Date.now() % 2 ** 32)
-
-/** Whole numbers from 0 to below a limit, the same ones for the same seed (mulberry32). */
-function randomNumbers(seed: number): (limit: number) => number {
-  let state = seed
-  return (limit) => {
-    state = (state + 0x6d2b79f5) | 0
-    let bits = Math.imul(state ^ (state >>> 15), state | 1)
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61)
-    return ((bits ^ (bits >>> 14)) >>> 0) % limit
-  }
-}
 
 /** What the reader must make of a number, by exact fractions. */
 function exactNumber(literal: string): bigint | number {
@@ -199,7 +189,7 @@ test('takes, refuses and reads 100,000 mutated documents as JSON.parse does', (t
     Error.stackTraceLimit = stackTraceLimit
   })
 
-  const random = randomNumbers(SEED)
+  const random = createRandom(SEED)
   const pick = (from: readonly Buffer[]): Buffer => from[random(from.length)] ?? assert.fail()
   const mutate = (bytes: Buffer): Buffer => {
     const start = random(bytes.length + 1)
@@ -231,7 +221,7 @@ test('takes, refuses and reads 100,000 mutated documents as JSON.parse does', (t
 })
 
 test('reads 20,000 numbers about the limits of int64, written in many ways, exactly', () => {
-  const random = randomNumbers(SEED)
+  const random = createRandom(SEED)
   const limits = [0n, 1n, 10n ** 15n, 2n ** 53n, 10n ** 18n, 2n ** 63n, 10n ** 19n, 2n ** 64n]
   for (let i = 0; i < 20_000; i++) {
     const integer = (limits[random(limits.length)] ?? assert.fail()) + BigInt(random(5)) - 2n

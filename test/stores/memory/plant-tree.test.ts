@@ -2,21 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EncodedPlant } from '../../../src/plants/plant.ts'
 import { PlantTree } from '../../../src/stores/memory/plant-tree.ts'
+import { createRandom } from '../../support/random.ts'
 
 /** Enough for three levels of blocks. */
 const MANY = 100_000
 
-/** Whole numbers from 0 to below a bound, the same for the same seed: a linear congruential generator. */
-function seededRandom(seed: number): (bound: number) => number {
-  let state = seed
-  return (bound) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor((state / 2 ** 32) * bound)
-  }
-}
-
 function shuffled(ids: readonly bigint[]): bigint[] {
-  const random = seededRandom(1)
+  const random = createRandom(1)
   return ids
     .map((id) => ({ id, place: random(2 ** 32) }))
     .sort((a, b) => a.place - b.place)
@@ -91,7 +83,7 @@ test('takes ids anew in the gaps that deleted runs left', () => {
 })
 
 test('does what a sorted array does, through 30,000 seeded operations', () => {
-  const random = seededRandom(42)
+  const random = createRandom(42)
   const tree = new PlantTree()
   const ids: bigint[] = []
   const texts = new Map<bigint, string>()
