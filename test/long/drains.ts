@@ -11,7 +11,7 @@ import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { DrainLoad } from '../support/drain-load.ts'
-import { Program, TOKEN } from '../support/program.ts'
+import { Program } from '../support/program.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -44,17 +44,12 @@ function note({ status, seconds }: Drain, load: DrainLoad): void {
   console.log(`drain ${report.drains}: status ${status} after ${seconds.toFixed(1)} s, failures`, load.failures)
 }
 
-async function start(port: number): Promise<Program> {
-  const program = new Program({
+function start(port: number): Promise<Program> {
+  return Program.start({
     PORT: String(port),
-    PLANT_STORE_TOKENS: `ada:${TOKEN}`,
     PLANT_STORE_URL: options.store,
     PLANT_STORE_DRAIN_TIMEOUT_MS: options.timeout,
   })
-  const line = await program.stdout.find((line) => line.startsWith('plant-store listening on '))
-  if (line === undefined) throw new Error(`The program did not start: ${program.stderr.all.join('\n')}`)
-  program.url = line.split(' ').at(-1)!
-  return program
 }
 
 async function drain(program: Program): Promise<Drain> {

@@ -42,13 +42,9 @@ interface Measure {
   readonly files: number | undefined
 }
 
-async function start(): Promise<Program> {
+function start(): Promise<Program> {
   const nodeArgs = ['--expose-gc', '--import', `data:text/javascript,${encodeURIComponent(PROBE)}`]
-  const environment = { PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, PLANT_STORE_URL: options.store }
-  const program = new Program(environment, [], nodeArgs)
-  const line = await program.stdout.find((line) => line.startsWith('plant-store listening on '))
-  program.url = line!.split(' ').at(-1)!
-  return program
+  return Program.start({ PLANT_STORE_URL: options.store }, nodeArgs)
 }
 
 let measures = 0

@@ -1,14 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import process from 'node:process'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Plant } from '../../src/plants/plant.ts'
+import { Program, TOKEN } from './program.ts'
 import { createRandom, type Random } from './random.ts'
 
 /** What {@link runCrashCycles} found. */
@@ -37,14 +35,12 @@ interface SentPlant {
 /** Every plant that was ever sent, by its name. */
 type Ledger = Map<string, SentPlant>
 
-const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
-const TOKEN = 'crash-token'
 const CONNECTIONS = 16
 
 /**
- * Kills the standalone service with SIGKILL again and again, on one SQLite file and under load, and compares
+ * Kills the program with SIGKILL again and again, on one SQLite file and under load, and compares
  * what it lists after each restart with what it had acknowledged.
- * @throws where the service does not start, ends by itself or answers an error
+ * @throws Error if the service does not start, ends by itself or answers an error
  */
 export async function runCrashCycles(cycles: number, seed: number): Promise<CrashReport> {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-crash-'))
@@ -60,46 +56,19 @@ export async function runCrashCycles(cycles: number, seed: number): Promise<Cras
   }
   try {
     for (let cycle = 0; cycle <= cycles; cycle++) {
-      const service = await startService(join(directory, 'plants.db'))
+      const program = await Program.start({ PLANT_STORE_URL: `sqlite:${join(directory, 'plants.db')}` })
       try {
-        compare(await listPlants(service.origin), ledger, report)
-        if (cycle < cycles) await loadUntilKilled(service, ledger, report, random)
+        compare(await listPlants(program), ledger, report)
+        if (cycle < cycles) await loadUntilKilled(program, ledger, report, random)
       } finally {
-        service.child.kill('SIGKILL')
-        await service.exited
+        program.child.kill('SIGKILL')
+        await program.ended
       }
     }
   } finally {
     rmSync(directory, { recursive: true })
   }
   return report
-}
-
-interface Service {
-  readonly child: ChildProcess
-  readonly origin: string
-  readonly exited: Promise<unknown>
-}
-
-async function startService(path: string): Promise<Service> {
-  const loader = process.features.typescript ? [] : ['--import=tsx']
-  const settings = { PORT: '0', PLANT_STORE_URL: `sqlite:${path}`, PLANT_STORE_TOKENS: `owner:${TOKEN}` }
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...loader, SERVER], {
-    env: { ...process.env, ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const exited = once(child, 'exit')
-  const origin = await new Promise<string>((resolve, reject) => {
-    let printed = ''
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (printed += chunk))
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      printed += chunk
-      const [, found] = /^plant-store listening on (http:.*)$/m.exec(printed) ?? []
-      if (found !== undefined) resolve(found)
-    })
-    child.once('exit', () => reject(new Error(`The service did not start; it printed: ${printed}`)))
-  })
-  return { child, origin, exited }
 }
 
 /** Reports what is not listed as it was acknowledged, and settles what was unsure by the list. */
@@ -123,7 +92,7 @@ function compare(plants: readonly Plant[], ledger: Ledger, report: CrashReport):
 
 /** Creates and deletes plants over several connections, and kills the service somewhere in between. */
 async function loadUntilKilled(
-  { child, origin }: Service,
+  { child, url }: Program,
   ledger: Ledger,
   report: CrashReport,
   random: Random,
@@ -140,7 +109,7 @@ async function loadUntilKilled(
   }
 
   async function send(agent: Agent, method: string, path: string, body = ''): Promise<void> {
-    const { status, content } = await ask(agent, `${origin}${path}`, method, body)
+    const { status, content } = await ask(agent, `${url}${path}`, method, body)
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${content}`)
     if (--answersLeft === 0) void kill()
   }
@@ -181,8 +150,8 @@ function newPlant(serial: number, random: Random): SentPlant {
   return { id, name: `plant ${serial}`, tag: 'x'.repeat(length), state: 'unsure' }
 }
 
-async function listPlants(origin: string): Promise<Plant[]> {
-  const { status, content } = await ask(new Agent(), `${origin}/plants`, 'GET', '')
+async function listPlants({ url }: Program): Promise<Plant[]> {
+  const { status, content } = await ask(new Agent(), `${url}/plants`, 'GET', '')
   if (status !== 200) throw new Error(`The list was answered ${status}: ${content}`)
   return JSON.parse(content) as Plant[]
 }

@@ -8,8 +8,10 @@ import { RawConnection } from './raw-connection.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-/** The token of the owner ada, where a test asks for no others. */
+/** The token of the owner ada, unless a test asks for others. */
 export const TOKEN = 'YWRh'
+
+const LISTENING = 'plant-store listening on '
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -27,7 +29,7 @@ class Lines {
       .on('close', () => this.#news.emit('news', true))
   }
 
-  /** Settles with the first line that matches, come or to come; undefined where there is none. */
+  /** Settles with the first line that matches, come or to come; undefined if there is none. */
   async find(matches: (line: string) => boolean): Promise<string | undefined> {
     for (;;) {
       const found = this.all.find(matches)
@@ -49,7 +51,7 @@ export class Program {
 
   /**
    * With an environment that holds nothing of the test's own.
-   * @param maxFiles how many files it may have open, where that is to be few
+   * @param maxFiles how many files it may have open, if they are to be few
    */
   constructor(
     environment: Environment,
@@ -71,7 +73,24 @@ export class Program {
     this.ended = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
   }
 
-  /** Ends the program where it has not ended yet, whatever it has still to do. */
+  /** Starts the program as {@link startProgram} does; whoever calls this ends it. */
+  static async start(environment: Environment, nodeArgs: readonly string[] = []): Promise<Program> {
+    const program = new Program(withDefaults(environment), [], nodeArgs)
+    await program.serving()
+    return program
+  }
+
+  /**
+   * Settles once it serves.
+   * @throws Error that shows what the program said if it ends instead
+   */
+  async serving(): Promise<void> {
+    const line = await this.stdout.find((line) => line.startsWith(LISTENING))
+    if (line === undefined) throw new Error(`The program did not start: ${this.stderr.all.join('\n')}`)
+    this.url = line.slice(LISTENING.length)
+  }
+
+  /** Ends the program if it has not ended yet, whatever it has still to do. */
   async end(): Promise<void> {
     // The second signal cuts what is left, and lets the process write down what a coverage report needs.
     this.child.kill('SIGTERM')
@@ -101,12 +120,14 @@ export class Program {
   }
 }
 
-/** Starts the program on a free port and waits until it serves. It ends with the test. */
+function withDefaults(environment: Environment): Environment {
+  return { PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, ...environment }
+}
+
+/** Starts the program on a free port, with the token of ada, and waits until it serves. It ends with the test. */
 export async function startProgram(t: TestContext, environment: Environment = {}, maxFiles?: number): Promise<Program> {
-  const program = new Program({ PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, ...environment }, [], [], maxFiles)
+  const program = new Program(withDefaults(environment), [], [], maxFiles)
   t.after(() => program.end())
-  const line = await program.stdout.find((line) => line.startsWith('plant-store listening on '))
-  if (line === undefined) throw new Error(`The program did not start: ${program.stderr.all.join('\n')}`)
-  program.url = line.slice('plant-store listening on '.length)
+  await program.serving()
   return program
 }
