@@ -8,8 +8,8 @@ import fastify from 'fastify'
 import { createPlantStore, memoryStore } from '../../src/index.ts'
 import type { NewPlant, PlantStore, PlantStoreOptions, Store } from '../../src/index.ts'
 import { serveIn } from '../contract/clients.ts'
-import { until } from '../support/raw-socket.ts'
 import { close, get, listen, post, send } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const FERN = '{"id":1,"name":"Fern"}'
 const CREATE = post('ada', FERN)

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
-import { openSocket, receive } from '../support/raw-socket.ts'
+import { RawConnection } from '../support/raw-connection.ts'
 import { close, keptIds, listen } from '../support/service.ts'
 
 const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\nTransfer-Encoding: chunked\r\n'
@@ -36,9 +36,9 @@ suite(
   () => {
     test('in the same packet', async (t) => {
       const store = await filledStore(2)
-      const socket = await openSocket(await serve(t, store))
-      const answers = receive(socket)
-      socket.write(DELETE + BROKEN)
+      const client = await RawConnection.open(await serve(t, store))
+      const answers = client.answers()
+      client.send(DELETE + BROKEN)
       assert.deepEqual(
         (await answers).map(({ status }) => status),
         [204],
@@ -48,9 +48,9 @@ suite(
 
     test('in the same packet, behind another request', async (t) => {
       const store = await filledStore(2)
-      const socket = await openSocket(await serve(t, store))
-      const answers = receive(socket)
-      socket.write(LIST + '0\r\n\r\n' + DELETE + BROKEN)
+      const client = await RawConnection.open(await serve(t, store))
+      const answers = client.answers()
+      client.send(LIST + '0\r\n\r\n' + DELETE + BROKEN)
       assert.deepEqual(
         (await answers).map(({ status }) => status),
         [200, 204],
@@ -60,12 +60,12 @@ suite(
 
     test('after it was answered', async (t) => {
       const store = await filledStore(2)
-      const socket = await openSocket(await serve(t, store))
-      const first = receive(socket, 1)
-      const answers = receive(socket)
-      socket.write(DELETE)
+      const client = await RawConnection.open(await serve(t, store))
+      const first = client.answers(1)
+      const answers = client.answers()
+      client.send(DELETE)
       await first
-      socket.write(BROKEN)
+      client.send(BROKEN)
       assert.deepEqual(
         (await answers).map(({ status }) => status),
         [204],
@@ -74,10 +74,10 @@ suite(
     })
 
     test('while a list is on its way, which comes whole', async (t) => {
-      const socket = await openSocket(await serve(t, await filledStore(3000)))
-      const answers = receive(socket)
-      socket.write(LIST)
-      socket.once('data', () => socket.write(BROKEN))
+      const client = await RawConnection.open(await serve(t, await filledStore(3000)))
+      const answers = client.answers()
+      client.send(LIST)
+      client.socket.once('data', () => client.send(BROKEN))
       const [answer] = await answers
       assert.equal((JSON.parse(answer!.body) as unknown[]).length, 3000)
     })
@@ -86,9 +86,9 @@ suite(
 
 test('a POST whose body turns out to be malformed while its token is looked at is refused', async (t) => {
   const store = await filledStore(0)
-  const socket = await openSocket(await serve(t, store))
-  const answers = receive(socket)
-  socket.write(`${POST}5\r\n{"id"\r\n${BROKEN}`)
+  const client = await RawConnection.open(await serve(t, store))
+  const answers = client.answers()
+  client.send(`${POST}5\r\n{"id"\r\n${BROKEN}`)
   const seen = (await answers).map(({ status, headers, body }) => [status, headers.get('connection'), body])
   assert.deepEqual(seen, [[400, 'close', MALFORMED]])
   assert.deepEqual(await keptIds(store), [])

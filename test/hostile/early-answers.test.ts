@@ -12,8 +12,9 @@ import { suite, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { createPlantStore } from '../../src/index.ts'
 import { start } from '../contract/hosts.ts'
-import { openSocket, receive, until } from '../support/raw-socket.ts'
+import { openBoth, RawConnection } from '../support/raw-connection.ts'
 import { get, portOf, send, servePlants } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024
 
@@ -105,12 +106,10 @@ async function openPost(
   server: Server,
   { token, type }: Refusal,
   length: string,
-): Promise<{ client: Socket; accepted: Socket }> {
-  const accepting = once(server, 'connection') as Promise<[Socket]>
-  const client = await openSocket(server)
-  const [accepted] = await accepting
+): Promise<{ client: RawConnection; accepted: Socket }> {
+  const { client, accepted } = await openBoth(server)
   const fields = [`Authorization: Bearer ${token}`, `Content-Type: ${type}`, length]
-  client.write(`POST /plants HTTP/1.1\r\nHost: a\r\n${fields.join('\r\n')}\r\n\r\n`)
+  client.send(`POST /plants HTTP/1.1\r\nHost: a\r\n${fields.join('\r\n')}\r\n\r\n`)
   return { client, accepted }
 }
 
@@ -149,9 +148,9 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       const server = await servePlants(t, { authenticate })
       const startedAt = performance.now()
       const { client, accepted } = await openPost(server, refusal, 'Transfer-Encoding: chunked')
-      const answers = receive(client)
+      const answers = client.answers()
 
-      sendForEver(client, Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`))
+      sendForEver(client.socket, Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`))
 
       const seen = (await answers).map(({ body, headers }) => [errorOf(body), headers.get('connection')])
       assert.deepEqual(seen, [[error, 'close']])
@@ -162,10 +161,11 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       const server = await servePlants(t, { authenticate })
       const { client } = await openPost(server, refusal, 'Content-Length: 8000000')
 
-      await new Promise((resolve) => client.pause().write(UPLOAD.subarray(0, 8_000_000), resolve))
+      await new Promise((resolve) => client.socket.pause().write(UPLOAD.subarray(0, 8_000_000), resolve))
 
+      client.socket.resume()
       assert.deepEqual(
-        (await receive(client.resume())).map(({ body }) => errorOf(body)),
+        (await client.answers()).map(({ body }) => errorOf(body)),
         [error],
       )
     })
@@ -178,11 +178,11 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
         const server = await servePlants(t, { authenticate })
         const startedAt = performance.now()
         const { client } = await openPost(server, refusal, `Content-Length: ${UPLOAD.length}`)
-        const timer = setInterval(() => client.write(bytes), 50)
+        const timer = setInterval(() => client.send(bytes), 50)
         t.after(() => clearInterval(timer))
 
-        const [answer] = await receive(client, 1)
-        await once(client, 'close')
+        const [answer] = await client.answers(1)
+        await once(client.socket, 'close')
         const ms = performance.now() - startedAt
 
         assert.equal(errorOf(answer!.body), error)
@@ -226,47 +226,47 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
   test('ends the answer when it ends', async (t) => {
     const server = await servePlants(t, { authenticate })
     const { client } = await openPost(server, REFUSALS[0], 'Content-Length: 5')
-    await receive(client, 1)
+    await client.answers(1)
     const startedAt = performance.now()
 
-    client.write('12345')
-    await once(client, 'close')
+    client.send('12345')
+    await once(client.socket, 'close')
 
     assert.ok(performance.now() - startedAt < 1900)
   })
 
   test('holds up no answer without a body', async (t) => {
     const server = await servePlants(t, { authenticate })
-    const client = await openSocket(server)
+    const client = await RawConnection.open(server)
     const startedAt = performance.now()
 
-    client.write('HEAD /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
+    client.send('HEAD /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
 
-    assert.match(String(await once(client, 'data')), /^HTTP\/1.1 401 /)
+    assert.match(String(await once(client.socket, 'data')), /^HTTP\/1.1 401 /)
     assert.ok(performance.now() - startedAt < 1900)
-    client.destroy()
+    client.socket.destroy()
   })
 
   test('is nothing where the body came with the header: the connection is kept', async (t) => {
     const server = await servePlants(t, { authenticate })
-    const client = await openSocket(server)
-    const answers = receive(client, 3)
+    const client = await RawConnection.open(server)
+    const answers = client.answers(3)
 
-    client.write('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345'.repeat(3))
+    client.send('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345'.repeat(3))
 
     assert.deepEqual(
       (await answers).map(({ status }) => status),
       [401, 401, 401],
     )
-    client.destroy()
+    client.socket.destroy()
   })
 
   test('is of no concern once the client has gone', async (t) => {
     const server = await servePlants(t, { authenticate })
     const { client, accepted } = await openPost(server, REFUSALS[0], 'Content-Length: 5')
-    await receive(client, 1)
+    await client.answers(1)
 
-    client.resetAndDestroy()
+    client.socket.resetAndDestroy()
 
     await until(() => accepted.closed)
     assert.equal((await send(server, get('ada'))).status, 200)

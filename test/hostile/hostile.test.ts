@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { assertAnswer } from '../support/assert-answer.ts'
 import { HOSTILE_CASES } from './cases.ts'
-import { openSocket, receive } from '../support/raw-socket.ts'
+import { RawConnection } from '../support/raw-connection.ts'
 import { get, send, servePlants } from '../support/service.ts'
 import type { WireAnswer } from '../support/wire.ts'
 
@@ -16,26 +16,26 @@ for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
           maxBodyBytes: 2 * 2 ** 20,
           onError: (error) => errors.push(error),
         })
-        const socket = await openSocket(server)
+        const client = await RawConnection.open(server)
         const final = row.answers.filter((answer) => answer !== 100).length
 
-        const answers = receive(socket, row.after === 'closed' ? Infinity : final)
-        socket.write(row.bytes)
-        if (row.isEnded) socket.end()
+        const answers = client.answers(row.after === 'closed' ? Infinity : final)
+        client.send(row.bytes)
+        if (row.isEnded) client.socket.end()
         assert.deepEqual((await answers).map(nameAnswer), row.answers)
 
         if (row.after === 'open') {
-          const next = receive(socket, 1)
-          socket.write('OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n')
+          const next = client.answers(1)
+          client.send('OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n')
           assert.equal((await next)[0]!.status, 204)
         } else if (row.after === 'discarding') {
           assert.equal((await answers).at(-1)!.headers.get('connection'), 'close')
         }
         const { status, body } = await send(server, get('ada'))
         assert.deepEqual([status, body], [200, row.isKept ? '[{"name":"Fern"}]' : '[]'])
-        if (row.after === 'waiting') assert.equal(socket.bytesRead, 0)
+        if (row.after === 'waiting') assert.equal(client.socket.bytesRead, 0)
         assert.deepEqual(errors, [])
-        socket.destroy()
+        client.socket.destroy()
       })
     }
   })

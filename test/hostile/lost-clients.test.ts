@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { memoryStore, type ResponseEvent, type Store } from '../../src/index.ts'
 import { heapUsed } from '../support/heap.ts'
-import { openSocket, receive, until } from '../support/raw-socket.ts'
+import { openBoth, RawConnection } from '../support/raw-connection.ts'
 import { get, send, servePlants } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const AUTHORIZED = 'Host: a\r\nAuthorization: Bearer ada\r\n'
 const HEADER = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
@@ -37,14 +37,6 @@ async function serveCounting(t: TestContext): Promise<{ server: Server; counts: 
   return { server, counts }
 }
 
-/** Opens a connection and gives both its ends. */
-async function connectBoth(server: Server): Promise<{ client: Socket; accepted: Socket }> {
-  const accepting = once(server, 'connection') as Promise<[Socket]>
-  const client = await openSocket(server)
-  const [accepted] = await accepting
-  return { client, accepted }
-}
-
 const LOSSES: Readonly<Record<string, (client: Socket) => void>> = {
   'ends the connection': (client) => client.end(),
   'resets the connection': (client) => client.resetAndDestroy(),
@@ -56,10 +48,10 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
       const { server, counts } = await serveCounting(t)
 
       for (let length = 0; length < bytes.length; length++) {
-        const { client, accepted } = await connectBoth(server)
-        client.resume().write(bytes.slice(0, length))
+        const { client, accepted } = await openBoth(server)
+        client.send(bytes.slice(0, length))
         await until(() => accepted.bytesRead === length)
-        lose(client)
+        lose(client.socket)
         await until(() => accepted.closed)
       }
 
@@ -70,11 +62,11 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
 
   test(`a client that goes after the last byte of a POST with ${framing} stops no write`, async (t) => {
     const { server, counts } = await serveCounting(t)
-    const { client, accepted } = await connectBoth(server)
+    const { client, accepted } = await openBoth(server)
 
-    client.write(bytes)
+    client.send(bytes)
     await until(() => accepted.bytesRead === bytes.length)
-    client.resetAndDestroy()
+    client.socket.resetAndDestroy()
     await until(() => accepted.closed)
 
     assert.deepEqual(counts, { creates: 1, errors: 0 })
@@ -83,11 +75,11 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
 
   test(`a client that sends a POST with ${framing} byte by byte is answered`, async (t) => {
     const { server } = await serveCounting(t)
-    const { client, accepted } = await connectBoth(server)
-    const answers = receive(client, 1)
+    const { client, accepted } = await openBoth(server)
+    const answers = client.answers(1)
 
     for (let at = 0; at < bytes.length; at++) {
-      client.write(bytes.charAt(at))
+      client.send(bytes.charAt(at))
       await until(() => accepted.bytesRead === at + 1)
     }
 
@@ -95,7 +87,7 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
       (await answers).map(({ status, body }) => [status, body]),
       [[200, '{"name":"Fern"}']],
     )
-    client.destroy()
+    client.socket.destroy()
   })
 }
 
@@ -109,12 +101,12 @@ test('the body of a client that went while its token was looked at is bounded to
     })
   const onResponse = ({ error }: ResponseEvent): number => calls.push(`error ${error}`)
   const server = await servePlants(t, { store, authenticate, maxBodyBytes: PLANT.length - 1, onResponse })
-  const { client, accepted } = await connectBoth(server)
+  const { client, accepted } = await openBoth(server)
 
-  client.write(FRAMINGS.chunks)
+  client.send(FRAMINGS.chunks)
   await until(() => accepted.bytesRead === FRAMINGS.chunks.length && accept !== undefined)
   const closing = new Promise((resolve) => accepted.once('close', resolve))
-  client.resetAndDestroy()
+  client.socket.resetAndDestroy()
   await closing
   accept?.('ada')
   await until(() => calls.some((call) => call.startsWith('error')))
@@ -135,17 +127,17 @@ test('a client that never reads its answers costs one of them', async (t) => {
     },
   }
   const server = await servePlants(t, { store })
-  const { client, accepted } = await connectBoth(server)
+  const { client, accepted } = await openBoth(server)
   const before = heapUsed()
 
   // 100 answers of 10 MB each.
-  client.write(`GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`.repeat(100))
+  client.socket.pause().write(`GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`.repeat(100))
   for (let i = 0; i < 100; i++) assert.equal((await send(server, get('bob', '/plants?limit=0'))).status, 200)
 
   // What is not in a page or two of the service is in the buffers of the two sockets.
   assert.ok(pages <= 30, `${pages} pages were read`)
   assert.ok(heapUsed() - before < 16 * 2 ** 20)
-  client.destroy()
+  client.socket.destroy()
   await until(() => accepted.closed)
 })
 
@@ -153,16 +145,16 @@ const BEFORE_BODY = `${HEADER}Content-Length: 9\r\n\r\n`
 
 test('1,000 connections that send a header and stall keep no one else waiting', async (t) => {
   const { server } = await serveCounting(t)
-  const stalled: Socket[] = []
+  const stalled: RawConnection[] = []
   while (stalled.length < 1000) {
-    const opened = await Promise.all(Array.from({ length: 50 }, () => openSocket(server)))
+    const opened = await Promise.all(Array.from({ length: 50 }, () => RawConnection.open(server)))
     // Half of them in the header, half before the body.
-    for (const [i, socket] of opened.entries()) socket.write(i % 2 === 0 ? HEADER : BEFORE_BODY)
+    for (const [i, client] of opened.entries()) client.send(i % 2 === 0 ? HEADER : BEFORE_BODY)
     stalled.push(...opened)
   }
 
   for (let i = 0; i < 100; i++) assert.equal((await send(server, get('ada'))).status, 200)
 
-  assert.equal(stalled.filter(({ closed, bytesRead }) => closed || bytesRead > 0).length, 0)
-  for (const socket of stalled) socket.destroy()
+  assert.equal(stalled.filter(({ socket }) => socket.closed || socket.bytesRead > 0).length, 0)
+  for (const { socket } of stalled) socket.destroy()
 })

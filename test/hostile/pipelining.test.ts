@@ -5,8 +5,9 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { heapUsed } from '../support/heap.ts'
-import { openSocket, receive, until } from '../support/raw-socket.ts'
+import { RawConnection } from '../support/raw-connection.ts'
 import { del, get, send, serve, servePlants } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\n'
 
@@ -57,13 +58,13 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
     },
   }
   const server = await servePlants(t, { store })
-  const socket = await openSocket(server)
+  const client = await RawConnection.open(server)
   const requests = Array.from({ length: count }, (_, id) => postBytes(id))
   requests.push(postBytes(0, `${FIELDS}Connection: close\r\n`))
   const before = heapUsed()
 
-  socket.write(requests.join(''))
-  const answers = [...(await receive(socket))]
+  client.send(requests.join(''))
+  const answers = [...(await client.answers())]
 
   assert.equal(answers.pop()!.status, 409)
   assert.deepEqual(
@@ -86,42 +87,42 @@ test('no more is read of a connection while its requests wait', async (t) => {
     }
     service(request, response)
   })
-  const socket = await openSocket(server)
+  const client = await RawConnection.open(server)
 
-  socket.write(deleteBytes(1).repeat(200_000))
+  client.send(deleteBytes(1).repeat(200_000))
   // Each of these is more turns of the event loop, in which the connection could be read.
   for (let i = 0; i < 50; i++) await send(server, get('bob', '/nothing'))
 
   assert.deepEqual(calls, ['delete 1'])
   assert.ok(bytesRead() <= 2 * 65_536, `${bytesRead()} bytes were read`)
   assert.ok(announced <= 2 * 1000, `${announced} requests were taken in`)
-  socket.destroy()
+  client.socket.destroy()
 })
 
 test('a connection is read on once no request waits', async (t) => {
   const server = await servePlants(t)
-  const socket = await openSocket(server)
+  const client = await RawConnection.open(server)
   for (const round of [1, 2, 3]) {
-    const answers = receive(socket, 3)
-    socket.write(postBytes(round) + postBytes(round) + deleteBytes(round))
+    const answers = client.answers(3)
+    client.send(postBytes(round) + postBytes(round) + deleteBytes(round))
     assert.deepEqual(
       (await answers).map(({ status }) => status),
       [200, 409, 204],
     )
   }
-  socket.destroy()
+  client.socket.destroy()
 })
 
 test('a request whose turn comes before the rest of its body is carried out', async (t) => {
   const { store, calls, release } = heldStore()
   const server = await servePlants(t, { store })
-  const socket = await openSocket(server)
+  const client = await RawConnection.open(server)
   const last = postBytes(2)
-  const answers = receive(socket, 2)
+  const answers = client.answers(2)
 
-  socket.write(postBytes(1) + last.slice(0, -5))
+  client.send(postBytes(1) + last.slice(0, -5))
   await until(() => calls.length === 1)
-  socket.write(last.slice(-5))
+  client.send(last.slice(-5))
   release()
   await until(() => calls.length === 2)
   release()
@@ -130,7 +131,7 @@ test('a request whose turn comes before the rest of its body is carried out', as
     (await answers).map(({ body }) => body),
     ['{"name":"plant 1"}', '{"name":"plant 2"}'],
   )
-  socket.destroy()
+  client.socket.destroy()
 })
 
 test('no request is carried out after an answer that closes the connection', async (t) => {
@@ -141,10 +142,10 @@ test('no request is carried out after an answer that closes the connection', asy
     service(request, response)
   })
   for (const id of [1n, 2n, 3n]) await memory.create('ada', { id, name: '' })
-  const socket = await openSocket(server)
+  const client = await RawConnection.open(server)
 
-  socket.write(deleteBytes(1) + deleteBytes(2) + deleteBytes(3))
-  const answers = await receive(socket)
+  client.send(deleteBytes(1) + deleteBytes(2) + deleteBytes(3))
+  const answers = await client.answers()
 
   assert.deepEqual(
     answers.map(({ status }) => status),
@@ -162,11 +163,11 @@ test('no request is carried out whose client went before its turn', async (t) =>
       isGone = true
     }),
   )
-  const socket = await openSocket(server)
+  const client = await RawConnection.open(server)
 
-  socket.write(deleteBytes(1) + deleteBytes(2))
+  client.send(deleteBytes(1) + deleteBytes(2))
   await until(() => calls.length === 1)
-  socket.resetAndDestroy()
+  client.socket.resetAndDestroy()
   release()
   await until(() => isGone)
 
@@ -185,10 +186,10 @@ test('a request waits for those before it that the host answers', async (t) => {
     if (request.url !== '/slow') return service(request, response)
     answerHost = () => response.end('slow')
   })
-  const socket = await openSocket(server)
-  const answers = receive(socket, 2)
+  const client = await RawConnection.open(server)
+  const answers = client.answers(2)
 
-  socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n' + postBytes(1))
+  client.send('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n' + postBytes(1))
   await until(() => answerHost !== undefined)
   assert.deepEqual(calls, [])
   answerHost?.()
@@ -199,7 +200,7 @@ test('a request waits for those before it that the host answers', async (t) => {
     (await answers).map(({ body }) => body),
     ['slow', '{"name":"plant 1"}'],
   )
-  socket.destroy()
+  client.socket.destroy()
 })
 
 test('a response that the host has ended holds nothing up', async (t) => {
@@ -208,31 +209,31 @@ test('a response that the host has ended holds nothing up', async (t) => {
     if (request.url !== '/plants/1') return service(request, response)
     response.on('finish', () => service(request, response)).end('the host')
   })
-  const socket = await openSocket(server)
-  const first = receive(socket, 1)
-  socket.write(deleteBytes(1))
+  const client = await RawConnection.open(server)
+  const first = client.answers(1)
+  client.send(deleteBytes(1))
   assert.deepEqual(
     (await first).map(({ body }) => body),
     ['the host'],
   )
-  const second = receive(socket, 1)
-  socket.write(deleteBytes(2))
+  const second = client.answers(1)
+  client.send(deleteBytes(2))
   assert.deepEqual(
     (await second).map(({ status }) => status),
     [404],
   )
-  socket.destroy()
+  client.socket.destroy()
 })
 
 test('requests in the packet that ends a refused body do not break Node', async (t) => {
   const server = await servePlants(t)
-  const socket = await openSocket(server)
-  const refused = receive(socket, 1)
-  socket.write('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel')
+  const client = await RawConnection.open(server)
+  const refused = client.answers(1)
+  client.send('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel')
   await refused
-  const rest = receive(socket)
+  const rest = client.answers()
   const anonymous = 'PUT /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello'
-  socket.write(`lo${anonymous.repeat(2)}GET /plants HTTP/1.1\r\nHost: a\r\n\r\n`)
+  client.send(`lo${anonymous.repeat(2)}GET /plants HTTP/1.1\r\nHost: a\r\n\r\n`)
   assert.deepEqual(
     (await refused).map(({ status }) => status),
     [401],
@@ -247,11 +248,11 @@ for (const [version, line] of [
 ]) {
   test(`a request of HTTP/${version} behind a response that closes the connection does not break Node`, async (t) => {
     const server = await servePlants(t)
-    const socket = await openSocket(server)
-    const answers = receive(socket)
+    const client = await RawConnection.open(server)
+    const answers = client.answers()
     const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
     // Node refuses the first itself, as it has no Host, and has closed the connection when the second's body is read.
-    socket.write(`GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}${line}\r\n${content}GET`)
+    client.send(`GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}${line}\r\n${content}GET`)
     assert.deepEqual(
       (await answers).map(({ status }) => status),
       [400],
@@ -262,28 +263,28 @@ for (const [version, line] of [
 
 test('a request that begins in the packet of a body over the limit is read to its end', async (t) => {
   const server = await servePlants(t, { maxBodyBytes: 10_000 })
-  const socket = await openSocket(server)
+  const client = await RawConnection.open(server)
   const content = (length: number): string => `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
-  const answers = receive(socket, 2)
+  const answers = client.answers(2)
   const [first, second] = [`POST /plants HTTP/1.1\r\n${FIELDS}${content(56_000)}${' '.repeat(56_000)}`, postBytes(1)]
   const arrived = once(server, 'request').then(() => once(server, 'request'))
-  socket.write(first + second.slice(0, -10))
+  client.send(first + second.slice(0, -10))
   await arrived
-  socket.write(second.slice(-10))
+  client.send(second.slice(-10))
   assert.deepEqual(
     (await answers).map(({ status }) => status),
     [413, 200],
   )
-  socket.destroy()
+  client.socket.destroy()
 })
 
 test('the response to a request that asks for another protocol closes the connection', async (t) => {
   // Node drops what came in the same read, so a body that comes in the next would be taken for requests.
   const store = memoryStore()
   const server = await servePlants(t, { store })
-  const socket = await openSocket(server)
-  const answers = receive(socket)
-  socket.write(`GET /plants HTTP/1.1\r\n${FIELDS}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n` + postBytes(1))
+  const client = await RawConnection.open(server)
+  const answers = client.answers()
+  client.send(`GET /plants HTTP/1.1\r\n${FIELDS}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n` + postBytes(1))
   const seen = (await answers).map(({ status, headers }) => [status, headers.get('connection')])
   assert.deepEqual(seen, [[200, 'close']])
   assert.deepEqual(store.list('ada', { limit: 10, maxBytes: Infinity }), [])

@@ -7,7 +7,7 @@ import { createPlantStore } from '../../src/index.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createHttpServer, type HttpServer } from '../../src/standalone/http-server.ts'
 import { RawConnection } from '../support/raw-connection.ts'
-import { until } from '../support/raw-socket.ts'
+import { until } from '../support/until.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`

@@ -7,7 +7,7 @@ import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { heapUsed } from '../support/heap.ts'
-import { openSocket, receive } from '../support/raw-socket.ts'
+import { RawConnection } from '../support/raw-connection.ts'
 import { close, get, keptIds, listen, send, servePlants } from '../support/service.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
@@ -47,11 +47,11 @@ suite('of pipelined requests at most 100 wait, and beyond that nothing more is r
       let announced = 0
       server.on('request', () => announced++)
       const count = Math.floor(65_000 / request.length)
-      const socket = await openSocket(server)
-      const answers = receive(socket)
+      const client = await RawConnection.open(server)
+      const answers = client.answers()
 
       const last = 'OPTIONS /plants HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n'
-      socket.write(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\n${request.repeat(count)}${last}`)
+      client.send(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\n${request.repeat(count)}${last}`)
       for (let i = 0; i < 50; i++) await send(server, get('ada', '/livez'))
       const waiting = announced - 50 - 1
       release!()
@@ -69,12 +69,12 @@ suite('of pipelined requests at most 100 wait, and beyond that nothing more is r
     const request = 'GET /openapi.json HTTP/1.1\r\nHost:\r\n\r\n'
     await send(server, get('ada', '/openapi.json'))
     const before = heapUsed()
-    const sockets = await Promise.all(Array.from({ length: 20 }, () => openSocket(server)))
-    for (const socket of sockets) socket.pause().write(request.repeat(Math.floor(65_536 / request.length)))
+    const clients = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(server)))
+    for (const { socket } of clients) socket.pause().write(request.repeat(Math.floor(65_536 / request.length)))
     for (let i = 0; i < 50; i++) await send(server, get('ada', '/livez'))
     const growth = heapUsed() - before
     assert.ok(growth < 20 * 2 ** 20, `the heap grew by ${growth} bytes`)
-    for (const socket of sockets) socket.destroy()
+    for (const { socket } of clients) socket.destroy()
   })
 })
 
@@ -92,9 +92,9 @@ suite('none is carried out after a response that closes the connection', () => {
       test(`${name}, and ${next} in the same packet`, async (t) => {
         const store = memoryStore()
         await store.create('ada', { id: 7n, name: 'Fern' })
-        const socket = await openSocket(await serve(t, store))
-        const answers = receive(socket)
-        socket.write(request + requests!)
+        const client = await RawConnection.open(await serve(t, store))
+        const answers = client.answers()
+        client.send(request + requests!)
         assert.deepEqual(
           (await answers).map((answer) => answer.status),
           [status],
@@ -118,13 +118,15 @@ suite('none is carried out after a response that closes the connection', () => {
       if (server === 'plain' && name.includes('program')) continue
       test(`an early ${name}, and POSTs in the packet of its body, in a ${server} server`, async (t) => {
         const store = memoryStore()
-        const socket = await openSocket(server === 'plain' ? await servePlants(t, { store }) : await serve(t, store))
-        const first = receive(socket, 1)
-        socket.write(header)
+        const client = await RawConnection.open(
+          server === 'plain' ? await servePlants(t, { store }) : await serve(t, store),
+        )
+        const first = client.answers(1)
+        client.send(header)
         await first
-        const answers = receive(socket)
+        const answers = client.answers()
         const length = Number(/Content-Length: (\d+)/.exec(header)?.[1] ?? 0)
-        socket.write((length === 0 ? '5\r\nxxxxx\r\n0\r\n\r\n' : 'x'.repeat(length)) + THREE_POSTS)
+        client.send((length === 0 ? '5\r\nxxxxx\r\n0\r\n\r\n' : 'x'.repeat(length)) + THREE_POSTS)
         assert.equal((await first)[0]!.status, status)
         assert.deepEqual(await answers, [])
         assert.deepEqual(await keptIds(store), [])
@@ -134,11 +136,11 @@ suite('none is carried out after a response that closes the connection', () => {
 
   test('an HTTP/1.0 request with a transfer coding, whose end is not certain', async (t) => {
     const store = memoryStore()
-    const socket = await openSocket(await serve(t, store))
-    const answers = receive(socket)
+    const client = await RawConnection.open(await serve(t, store))
+    const answers = client.answers()
     const request =
       'GET /livez HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
-    socket.write(request + THREE_POSTS)
+    client.send(request + THREE_POSTS)
     assert.deepEqual(
       (await answers).map(({ status, headers }) => [status, headers.get('connection')]),
       [[200, 'close']],
@@ -152,9 +154,9 @@ suite('CONNECT is refused after the requests before it are answered', () => {
 
   test('a POST', async (t) => {
     const store = memoryStore()
-    const socket = await openSocket(await serve(t, store))
-    const answers = receive(socket)
-    socket.write(post(1) + CONNECT + post(2))
+    const client = await RawConnection.open(await serve(t, store))
+    const answers = client.answers()
+    client.send(post(1) + CONNECT + post(2))
     assert.deepEqual(
       (await answers).map(({ status }) => status),
       [200, 400],
@@ -165,9 +167,9 @@ suite('CONNECT is refused after the requests before it are answered', () => {
   test('a long list, and a request behind it', async (t) => {
     const store = memoryStore()
     for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(2000) })
-    const socket = await openSocket(await serve(t, store))
-    const answers = receive(socket)
-    socket.write(`GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n${CONNECT}`)
+    const client = await RawConnection.open(await serve(t, store))
+    const answers = client.answers()
+    client.send(`GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n${CONNECT}`)
     assert.deepEqual(
       (await answers).map(({ status }) => status),
       [200, 204, 400],
@@ -176,9 +178,9 @@ suite('CONNECT is refused after the requests before it are answered', () => {
   })
 
   test('but not after one that closes the connection', async (t) => {
-    const socket = await openSocket(await serve(t))
-    const answers = receive(socket)
-    socket.write(`GET /plants HTTP/1.1\r\n\r\n${CONNECT}`)
+    const client = await RawConnection.open(await serve(t))
+    const answers = client.answers()
+    client.send(`GET /plants HTTP/1.1\r\n\r\n${CONNECT}`)
     assert.deepEqual(
       (await answers).map(({ status }) => status),
       [400],
@@ -192,19 +194,19 @@ test('a request that was not read in time because others waited gets its time ag
   const store = { ...memoryStore(), delete: () => gate }
   const limits = { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 10 }
   const server = await serve(t, store, limits)
-  const socket = await openSocket(server)
-  const answers = receive(socket, 3)
+  const client = await RawConnection.open(server)
+  const answers = client.answers(3)
   // The first slice ends within the last request.
   const list = `GET /plants?limit=1 HTTP/1.1\r\n${FIELDS}X: ${'x'.repeat(1750)}\r\n\r\n`
   const late = once(server, 'clientError') as Promise<[NodeJS.ErrnoException]>
-  socket.write(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n${list}`)
+  client.send(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n${list}`)
   assert.equal((await late)[0].code, 'ERR_HTTP_REQUEST_TIMEOUT')
   answer!()
   assert.deepEqual(
     (await answers).map(({ status }) => status),
     [404, 204, 200],
   )
-  socket.destroy()
+  client.socket.destroy()
 })
 
 test('a request that stays unfinished after others waited is refused in the end', async (t) => {
@@ -212,10 +214,10 @@ test('a request that stays unfinished after others waited is refused in the end'
   const gate = new Promise<boolean>((resolve) => (answer = () => resolve(false)))
   const store = { ...memoryStore(), delete: () => gate }
   const server = await serve(t, store, { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 10 })
-  const socket = await openSocket(server)
-  const answers = receive(socket)
+  const client = await RawConnection.open(server)
+  const answers = client.answers()
   const late = once(server, 'clientError')
-  socket.write(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\nGET /pla`)
+  client.send(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\nGET /pla`)
   await late
   answer!()
   assert.deepEqual(
@@ -234,10 +236,10 @@ test('no more is read of a body than the service has asked for', async (t) => {
   await listen(server)
   t.after(() => close(server))
   const arrived = once(server, 'request') as Promise<[IncomingMessage]>
-  const socket = await openSocket(server)
-  const answers = receive(socket, 1)
+  const client = await RawConnection.open(server)
+  const answers = client.answers(1)
   const body = `{"id":1,"name":"Fern"}${' '.repeat(3_999_970)}`
-  socket.write(`POST /plants HTTP/1.1\r\n${FIELDS}${CONTENT} ${body.length}\r\n\r\n${body}`)
+  client.send(`POST /plants HTTP/1.1\r\n${FIELDS}${CONTENT} ${body.length}\r\n\r\n${body}`)
   const [request] = await arrived
   for (let i = 0; i < 50; i++) await send(server, { method: 'OPTIONS', path: '/plants', fields: [] })
   const { bytesRead } = request.socket
@@ -247,5 +249,5 @@ test('no more is read of a body than the service has asked for', async (t) => {
     (await answers).map(({ status }) => status),
     [200],
   )
-  socket.destroy()
+  client.socket.destroy()
 })

@@ -1,29 +1,36 @@
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { portOf } from './service.ts'
+import { readAnswers, type WireAnswer } from './wire.ts'
 
-/** A connection on which a test says every byte. */
+/** A connection on which a test says every byte. It reads from the start; who is not to read pauses its socket. */
 export class RawConnection {
   readonly socket: Socket
+  /** What has come so far, a character for each byte. */
   received = ''
-  /** Settles with all that was received; says at its end where the connection was reset. */
+  /** Settles with all that was received; says at its end if the connection was reset. */
   readonly closed: Promise<string>
 
   /** @param allowHalfOpen whether the client stays when the server has ended its side */
-  static async open(port: number, allowHalfOpen = false): Promise<RawConnection> {
-    const connection = new RawConnection(connect({ port, host: '127.0.0.1', allowHalfOpen }))
+  static async open(server: Server | number, allowHalfOpen = false): Promise<RawConnection> {
+    const port = typeof server === 'number' ? server : portOf(server)
+    const connection = new RawConnection(connect({ port, host: '127.0.0.1', allowHalfOpen, noDelay: true }))
     await once(connection.socket, 'connect')
     return connection
   }
 
   private constructor(socket: Socket) {
     this.socket = socket
+    let failure = ''
     socket.on('data', (data) => (this.received += data.toString('latin1')))
-    socket.on('error', (error: NodeJS.ErrnoException) => (this.received += `<${error.code}>`))
-    this.closed = new Promise((resolve) => socket.on('close', () => resolve(this.received)))
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => (failure = `<${code}>`))
+    this.closed = new Promise((resolve) => socket.on('close', () => resolve(this.received + failure)))
   }
 
-  send(text: string): this {
-    this.socket.write(text)
+  send(bytes: string | Uint8Array): this {
+    this.socket.write(bytes)
     return this
   }
 
@@ -32,8 +39,55 @@ export class RawConnection {
     for (;;) {
       const match = pattern.exec(this.received)
       if (match !== null) return match
-      if (this.socket.destroyed) throw new Error(`The connection has closed after ${JSON.stringify(this.received)}`)
-      await Promise.race([once(this.socket, 'data'), this.closed])
+      if (this.socket.closed) throw new Error(`The connection has closed after ${JSON.stringify(await this.closed)}`)
+      await this.#news()
     }
   }
+
+  /**
+   * Settles once so many final answers have come from now on, by default once the server has closed the connection.
+   * @throws Error if what comes is not HTTP, or ends within an answer
+   */
+  async answers(count = Infinity): Promise<readonly WireAnswer[]> {
+    const start = this.received.length
+    // Answers without end would be read again and again.
+    if (count === Infinity) await this.closed
+    for (;;) {
+      const { answers, rest } = readSoundly(this.received.slice(start))
+      if (answers.filter(({ status }) => status >= 200).length >= count) return answers
+      if (this.socket.closed) {
+        assert.equal(rest.toString('latin1'), '', 'the connection closed within an answer')
+        return answers
+      }
+      await this.#news()
+    }
+  }
+
+  /** Settles when more has come, or the connection has closed. */
+  #news(): Promise<void> {
+    const { socket } = this
+    return new Promise((resolve) => {
+      function settle(): void {
+        socket.off('data', settle).off('close', settle)
+        resolve()
+      }
+      socket.on('data', settle).on('close', settle)
+    })
+  }
+}
+
+function readSoundly(received: string): ReturnType<typeof readAnswers> {
+  try {
+    return readAnswers(Buffer.from(received, 'latin1'))
+  } catch (cause) {
+    throw new Error('what the server sent is not HTTP', { cause })
+  }
+}
+
+/** Opens a connection and gives both its ends. */
+export async function openBoth(server: Server): Promise<{ client: RawConnection; accepted: Socket }> {
+  const accepting = once(server, 'connection') as Promise<[Socket]>
+  const client = await RawConnection.open(server)
+  const [accepted] = await accepting
+  return { client, accepted }
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { OWNER } from './requests.ts'
 import type { FuzzedService, Visit } from './service.ts'
-import { openSocket } from '../../support/raw-socket.ts'
+import { RawConnection } from '../../support/raw-connection.ts'
 import { readAnswers, type WireAnswer } from '../../support/wire.ts'
 
 /** What came of the bytes that a client sent. */
@@ -43,8 +43,8 @@ export async function converse(
 ): Promise<Outcome> {
   const visit = service.enter(pace)
   const own = Buffer.from(bytes.toString('latin1').replaceAll(OWNER, visit.tag), 'latin1')
-  const client = await openSocket(service.server)
-  const connection = new Connection(client, await service.accepted(client.localPort!), visit)
+  const client = await RawConnection.open(service.server)
+  const connection = new Connection(client, await service.accepted(client.socket.localPort!), visit)
 
   let sent = 0
   for (const { at, isAnswered } of cuts) {
@@ -60,32 +60,27 @@ export async function converse(
   const received = await connection.end()
 
   const kept = await service.leave(visit)
-  const text = received.toString('latin1').replaceAll(visit.tag, OWNER)
+  const text = received.replaceAll(visit.tag, OWNER)
   const { answers, rest } = readAnswers(Buffer.from(text, 'latin1'), bytes.includes('HEAD '))
   return { answers, rest: rest.toString('latin1'), isClosed, writes: visit.writes, kept }
 }
 
 /** Both ends of a connection: this process has the server, too, so that no wait has to be a guess. */
 class Connection {
-  readonly #client: Socket
+  readonly #client: RawConnection
   readonly #accepted: Socket
   readonly #visit: Visit
-  readonly #received: Buffer[] = []
   #sentBytes = 0
-  #receivedBytes = 0
 
-  constructor(client: Socket, accepted: Socket, visit: Visit) {
-    this.#client = client.on('data', (data) => {
-      this.#received.push(data)
-      this.#receivedBytes += data.length
-    })
+  constructor(client: RawConnection, accepted: Socket, visit: Visit) {
+    this.#client = client
     this.#accepted = accepted
     this.#visit = visit
   }
 
   send(bytes: Buffer): void {
     this.#sentBytes += bytes.length
-    this.#client.write(bytes)
+    this.#client.send(bytes)
   }
 
   /** Whether the server has ended its side, or all. */
@@ -104,11 +99,12 @@ class Connection {
   }
 
   /** Ends the client's side and settles with all that was received, once the server has closed. */
-  async end(): Promise<Buffer> {
-    this.#client.end()
+  async end(): Promise<string> {
+    const { socket } = this.#client
+    socket.end()
     const startedAt = performance.now()
-    while (!this.#client.destroyed || !this.#accepted.destroyed || this.#visit.pending > 0) await this.#turn(startedAt)
-    return Buffer.concat(this.#received)
+    while (!socket.destroyed || !this.#accepted.destroyed || this.#visit.pending > 0) await this.#turn(startedAt)
+    return this.#client.received
   }
 
   /** Settles when nothing more happens, or as soon as it is so. */
@@ -118,7 +114,7 @@ class Connection {
     for (let quiet = 0; quiet < IDLE_TURNS && !isSo();) {
       await this.#turn(startedAt)
       const { bytesRead, bytesWritten, readableLength } = this.#accepted
-      const now = bytesRead + bytesWritten - readableLength + this.#receivedBytes + this.#visit.writes.length
+      const now = bytesRead + bytesWritten - readableLength + this.#client.received.length + this.#visit.writes.length
       quiet = now === before && this.#isWaiting() ? quiet + 1 : 0
       before = now
     }
@@ -128,7 +124,7 @@ class Connection {
   #isWaiting(): boolean {
     const { bytesRead, bytesWritten, readableLength, destroyed } = this.#accepted
     const isRead = bytesRead === this.#sentBytes || readableLength > 0 || this.#accepted.isPaused() || this.isClosed
-    return isRead && (bytesWritten === this.#receivedBytes || destroyed) && this.#visit.pending === 0
+    return isRead && (bytesWritten === this.#client.received.length || destroyed) && this.#visit.pending === 0
   }
 
   async #turn(startedAt: number): Promise<void> {
@@ -142,7 +138,7 @@ class Connection {
     return JSON.stringify({
       ...server,
       sent: this.#sentBytes,
-      received: this.#receivedBytes,
+      received: this.#client.received.length,
       pending: this.#visit.pending,
     })
   }
