@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { suite, test } from 'node:test'
 import { CASES } from '../../bench/cases.ts'
 import { Client, type Load } from '../../bench/load.ts'
@@ -9,6 +7,7 @@ import { parseOptions } from '../../bench/options.ts'
 import { ResponseReader } from '../../bench/response-reader.ts'
 import { median, percentile, Samples } from '../../bench/statistics.ts'
 import { STORE_CASES } from '../../bench/store-cases.ts'
+import { listen, portOf } from '../support/service.ts'
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const WITH_LENGTH = `${JSON_HEAD}Content-Length: 5\r\n\r\n[1,2]`
@@ -61,9 +60,9 @@ suite('the reader of answers', () => {
 
 suite('the client', () => {
   async function send(listener: RequestListener, load: Partial<Load>): Promise<ReturnType<Client['send']>> {
-    const server = createServer(listener).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const client = await Client.connect((server.address() as AddressInfo).port, 3)
+    const server = createServer(listener)
+    await listen(server)
+    const client = await Client.connect(portOf(server), 3)
     try {
       const request = (n: number): string => `GET /${n} HTTP/1.1\r\nHost: test\r\n\r\n`
       return await client.send({ request, answer: { status: 204 }, ...load })

@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { buffer } from 'node:stream/consumers'
 import express from 'express'
-import { createPlantStore, type PlantStoreOptions } from '../../src/index.ts'
-import { del, post } from '../support/service.ts'
-import { serveIn, type Client } from './clients.ts'
+import type { PlantStoreOptions } from '../../src/index.ts'
+import { serveIn, type Client } from '../support/client.ts'
+import { createService, del, post } from '../support/service.ts'
 
 /** What a host does with a request before the service gets it. */
 type Parser = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
@@ -125,8 +125,7 @@ function serveAfter(
   parser: Parser,
   options: Partial<PlantStoreOptions>,
 ): Promise<Client> {
-  const authenticate = (token: string): string => token
-  const plantStore = createPlantStore({ authenticate, ...options } as PlantStoreOptions)
+  const plantStore = createService(options)
   return serveIn(t, protocol, (request, response) => {
     parser(request, response, () => plantStore(request, response))
   })

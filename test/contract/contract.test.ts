@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { createPlantStore } from '../../src/index.ts'
+import { connectTo, type Client } from '../support/client.ts'
 import { authenticate, CONTRACT_CASES, type ContractCase } from './cases.ts'
 import { post } from '../support/service.ts'
-import { connectTo, type Client } from './clients.ts'
 import { HOST_BODY, HOSTS, type Host, type Mounted } from './hosts.ts'
 
 const NO_RESOURCE = 404_00
@@ -22,7 +22,7 @@ for (const host of HOSTS) {
     let client: Client
     before(async () => {
       server = await host.mount(createPlantStore({ authenticate, basePath: host.basePath }))
-      client = connectTo(host, server.port)
+      client = connectTo(host.protocol, server.port)
     })
     after(async () => {
       client.close()

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createHttp2Server, createSecureServer } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { getRequestListener, serve as serveHono, type HttpBindings, type ServerType } from '@hono/node-server'
 import middie from '@fastify/middie'
 import connect from 'connect'
@@ -11,6 +9,9 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { Hono, type MiddlewareHandler } from 'hono'
 import Koa from 'koa'
 import type { PlantStore } from '../../src/index.ts'
+import { TLS } from '../support/certificate.ts'
+import type { Protocol } from '../support/client.ts'
+import { close, listen, portOf } from '../support/service.ts'
 
 /** A server that has a service mounted in it. */
 export interface Mounted {
@@ -21,7 +22,7 @@ export interface Mounted {
 /** A host, and how a service is mounted in it. */
 export interface Host {
   readonly name: string
-  readonly protocol: 'http' | 'https' | 'h2c' | 'h2'
+  readonly protocol: Protocol
   /** What comes before `/plants`, and is no part of the `req.url` that the service gets. */
   readonly prefix: string
   /** What comes before `/plants` in the `req.url` that the service gets. */
@@ -35,32 +36,17 @@ export interface Host {
 
 export const HOST_BODY = 'answered by the host'
 
-/** A key and a certificate for 127.0.0.1 that nobody trusts. They expire in the year 2126. */
-export const TLS: { readonly key: Buffer; readonly cert: Buffer } = {
-  key: readFileSync(new URL('../support/localhost.key', import.meta.url)),
-  cert: readFileSync(new URL('../support/localhost.crt', import.meta.url)),
-}
-
 function host(name: string, mount: Host['mount'], options: Partial<Host> = {}): Host {
   return { name, mount, protocol: 'http', prefix: '', basePath: '', passesOn: true, adds: {}, ...options }
 }
 
-/** Starts a server of Node core on a free port. */
-export async function start(server: ServerType): Promise<Mounted> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+async function start(server: ServerType): Promise<Mounted> {
+  await listen(server)
   return mounted(server)
 }
 
 function mounted(server: ServerType): Mounted {
-  return {
-    port: (server.address() as AddressInfo).port,
-    close() {
-      return new Promise((resolve) => {
-        server.close(() => resolve())
-        if ('closeAllConnections' in server) server.closeAllConnections()
-      })
-    },
-  }
+  return { port: portOf(server), close: () => close(server) }
 }
 
 /** Puts the service before another listener, which is asked for whatever is no resource of the service. */

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttp2Server } from 'node:http2'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
-import { get, post } from '../support/service.ts'
+import { memoryStore, type Store } from '../../src/index.ts'
+import { connectTo } from '../support/client.ts'
+import { close, createService, get, listen, portOf, post } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { connectTo } from './clients.ts'
-import { start } from './hosts.ts'
 
 const FERN = '{"id":1,"name":"Fern"}'
 
@@ -20,9 +19,8 @@ async function record(port: number): Promise<Buffer> {
       .pipe(connect(port, '127.0.0.1'))
       .pipe(client)
   })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  const client = connectTo({ protocol: 'h2c' }, (proxy.address() as AddressInfo).port)
+  await listen(proxy)
+  const client = connectTo('h2c', portOf(proxy))
   assert.equal((await client.send(post('ada', FERN))).status, 200)
   client.close()
   proxy.close()
@@ -34,10 +32,10 @@ test('a client of HTTP/2 that goes at any byte of a POST leaves no trace', { tim
   const counts = { creates: 0, errors: 0 }
   const store: Store = { ...memoryStore(), create: () => ++counts.creates > 0 }
   const onError = (): unknown => counts.errors++
-  const server = createHttp2Server(createPlantStore({ authenticate: (token) => token, store, onError }))
-  const mounted = await start(server)
-  const { port } = mounted
-  t.after(() => mounted.close())
+  const server = createHttp2Server(createService({ store, onError }))
+  await listen(server)
+  t.after(() => close(server))
+  const port = portOf(server)
   const bytes = await record(port)
   const bodyEnd = bytes.indexOf(FERN) + FERN.length
   assert.ok(bodyEnd > FERN.length)
@@ -56,7 +54,7 @@ test('a client of HTTP/2 that goes at any byte of a POST leaves no trace', { tim
 
   assert.ok(counts.creates > 0)
   assert.equal(counts.errors, 0)
-  const client = connectTo({ protocol: 'h2c' }, port)
+  const client = connectTo('h2c', port)
   assert.equal((await client.send(get('ada'))).status, 200)
   client.close()
 })

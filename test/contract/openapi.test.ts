@@ -14,7 +14,7 @@ import { createHttpServer } from '../../src/standalone/http-server.ts'
 import { programDescription } from '../../src/standalone/program-description.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { CONTRACT_CASES } from './cases.ts'
-import { assertDescribed, DESCRIBED } from './openapi-validator.ts'
+import { assertDescribed, DESCRIBED } from '../support/openapi-validator.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { close, listen, portOf, post, send, servePlants } from '../support/service.ts'
 

@@ -5,10 +5,9 @@ import type { Writable } from 'node:stream'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import fastify from 'fastify'
-import { createPlantStore, memoryStore } from '../../src/index.ts'
-import type { NewPlant, PlantStore, PlantStoreOptions, Store } from '../../src/index.ts'
-import { serveIn } from '../contract/clients.ts'
-import { close, get, listen, post, send } from '../support/service.ts'
+import { memoryStore, type NewPlant, type Store } from '../../src/index.ts'
+import { serveIn } from '../support/client.ts'
+import { createService, get, post, send, serve } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const FERN = '{"id":1,"name":"Fern"}'
@@ -32,10 +31,6 @@ class Held<T> {
   }
 }
 
-function plantsOf(options: Partial<PlantStoreOptions> = {}): PlantStore {
-  return createPlantStore({ authenticate: (token: string) => token, ...options } as PlantStoreOptions)
-}
-
 /** A page of plants after a cursor; there is always a next one. */
 function endlessPage(after = 0n): readonly NewPlant[] {
   return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name: 'a'.repeat(100) }))
@@ -51,7 +46,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   suite(`answers once, in ${protocol}`, { timeout: 20_000 }, () => {
     test('a host answers while the store works', async (t) => {
       const held = new Held<boolean>()
-      const plantStore = plantsOf({ store: { ...memoryStore(), create: () => held.call() } })
+      const plantStore = createService({ store: { ...memoryStore(), create: () => held.call() } })
       let ended: Promise<unknown> | undefined
       const client = await serveIn(t, protocol, (request, response) => {
         plantStore(request, response)
@@ -68,7 +63,7 @@ for (const protocol of ['http', 'h2c'] as const) {
 
     test('a host destroys the response while the store works', async (t) => {
       const held = new Held<boolean>()
-      const plantStore = plantsOf({ store: { ...memoryStore(), create: () => held.call() } })
+      const plantStore = createService({ store: { ...memoryStore(), create: () => held.call() } })
       const client = await serveIn(t, protocol, (request, response) => {
         plantStore(request, response)
         if (request.method === 'POST') void held.called.then(() => response.destroy())
@@ -90,7 +85,7 @@ for (const protocol of ['http', 'h2c'] as const) {
           return Promise.resolve(endlessPage(after))
         },
       }
-      const plantStore = plantsOf({ store })
+      const plantStore = createService({ store })
       const client = await serveIn(t, protocol, (request, response) => {
         end = () => response.end()
         plantStore(request, response)
@@ -105,7 +100,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     test('a client that leaves a list stops it', async (t) => {
       let pages = 0
       let isClosed = false
-      const plantStore = plantsOf({
+      const plantStore = createService({
         store: { ...memoryStore(), list: (_, { after }) => (pages++, Promise.resolve(endlessPage(after))) },
       })
       const client = await serveIn(t, protocol, (request, response) => {
@@ -136,7 +131,7 @@ for (const protocol of ['http', 'h2c'] as const) {
           return endlessPage()
         },
       }
-      const client = await serveIn(t, protocol, plantsOf({ store, onError: (error) => told.push(error) }))
+      const client = await serveIn(t, protocol, createService({ store, onError: (error) => told.push(error) }))
 
       const code = protocol === 'http' ? 'ECONNRESET' : 'ERR_HTTP2_STREAM_ERROR'
       await assert.rejects(client.send(get('ada')), { code })
@@ -147,7 +142,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       const held = new Held<string>()
       const told: unknown[] = []
       const calls: unknown[] = []
-      const plantStore = plantsOf({
+      const plantStore = createService({
         authenticate: () => held.call(),
         store: { ...memoryStore(), create: (_, plant) => calls.push(plant) > 0 },
         onError: (error) => told.push(error),
@@ -176,7 +171,7 @@ for (const protocol of ['http', 'h2c'] as const) {
         ...memory,
         create: (owner, plant) => held.call().then(() => memory.create(owner, plant)),
       }
-      const plantStore = plantsOf({ store })
+      const plantStore = createService({ store })
       let isClosed = false
       const client = await serveIn(t, protocol, (request, response) => {
         response.on('close', () => (isClosed = true))
@@ -196,7 +191,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     test('a response whose methods throw ends, and the next one is answered', async (t) => {
       const told: unknown[] = []
       const fault = new Error('wrapped')
-      const plantStore = plantsOf({ onError: (error) => told.push(error) })
+      const plantStore = createService({ onError: (error) => told.push(error) })
       const client = await serveIn(t, protocol, (request, response) => {
         if (request.method === 'POST') {
           response.writeHead = () => {
@@ -213,7 +208,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     })
 
     test('what the host set before gives way', async (t) => {
-      const plantStore = plantsOf()
+      const plantStore = createService()
       const client = await serveIn(t, protocol, (request, response) => {
         response.statusCode = 404
         response.setHeader('content-type', 'text/html')
@@ -230,7 +225,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     })
 
     test('nothing changes on the request, nor on who listens to the process', async (t) => {
-      const plantStore = plantsOf()
+      const plantStore = createService()
       const snapshots: unknown[] = []
       const client = await serveIn(t, protocol, (request, response) => {
         const snapshot = (): unknown => ({
@@ -257,7 +252,7 @@ test('a client that leaves after its body, before its token is known, does not s
   const held = new Held<string>()
   const created: unknown[] = []
   const store: Store = { ...memoryStore(), create: (_, plant) => created.push(plant) > 0 }
-  const plantStore = plantsOf({ authenticate: () => held.call(), store })
+  const plantStore = createService({ authenticate: () => held.call(), store })
   let request: IncomingMessage | undefined
   const client = await serveIn(t, 'http', (received, response) => {
     request = received
@@ -278,20 +273,18 @@ test('a client that leaves after its body, before its token is known, does not s
 })
 
 test('the listener has the three parameters of a middleware', () => {
-  assert.equal(plantsOf().length, 3)
+  assert.equal(createService().length, 3)
 })
 
 test('a server that refuses a body where there must be none takes each answer', async (t) => {
-  const server = createServer({ rejectNonStandardBodyWrites: true }, plantsOf())
-  await listen(server)
-  t.after(() => close(server))
+  const server = await serve(t, createServer({ rejectNonStandardBodyWrites: true }, createService()))
 
   assert.equal((await send(server, { ...get('ada'), method: 'HEAD' })).status, 200)
   assert.equal((await send(server, { ...get('ada'), method: 'OPTIONS' })).status, 204)
 })
 
 test('a request that a host makes up is answered', async () => {
-  const plantStore = plantsOf()
+  const plantStore = createService()
   const app = fastify()
   app.addHook('onRequest', (request, reply, done) => plantStore(request.raw, reply.raw, done))
 

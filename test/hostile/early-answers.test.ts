@@ -10,10 +10,8 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
-import { createPlantStore } from '../../src/index.ts'
-import { start } from '../contract/hosts.ts'
 import { openBoth, RawConnection } from '../support/raw-connection.ts'
-import { get, portOf, send, servePlants } from '../support/service.ts'
+import { close, createService, get, listen, portOf, send, servePlants } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024
@@ -275,11 +273,12 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
 
 /** Connects to a service over HTTP/2. */
 async function connectHttp2(t: TestContext): Promise<ClientHttp2Session> {
-  const server = await start(createServer(createPlantStore({ authenticate })))
-  const session = connect(`http://127.0.0.1:${server.port}`)
+  const server = createServer(createService({ authenticate }))
+  await listen(server)
+  const session = connect(`http://127.0.0.1:${portOf(server)}`)
   t.after(() => {
     session.destroy()
-    return server.close()
+    return close(server)
   })
   return session
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fuzz } from './fuzz/fuzzer.ts'
+import { fuzz } from '../support/fuzz/fuzzer.ts'
 
 // Longer, and with other seeds, by hand: npm run fuzz -- --seconds 600 --seed 7
 const seconds = Number(process.env['PLANT_STORE_TEST_FUZZ_SECONDS'] ?? 2)

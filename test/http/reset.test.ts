@@ -1,23 +1,19 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { reset } from '../../src/http/reset.ts'
-
-const CERTIFICATE = {
-  key: readFileSync(new URL('../support/localhost.key', import.meta.url)),
-  cert: readFileSync(new URL('../support/localhost.crt', import.meta.url)),
-}
+import { TLS } from '../support/certificate.ts'
+import { listen, portOf } from '../support/service.ts'
 
 /** Accepts one connection. Gives its end here, and what its client tells of its own: errors, and that it closes. */
 async function accept(t: TestContext, isTls = false): Promise<{ accepted: Socket; told: Promise<unknown[]> }> {
-  const server = isTls ? createTlsServer(CERTIFICATE) : createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const server = isTls ? createTlsServer(TLS) : createServer()
+  await listen(server)
   t.after(() => server.close())
   const accepting = once(server, isTls ? 'secureConnection' : 'connection') as Promise<[Socket | TLSSocket]>
-  const where = { port: (server.address() as AddressInfo).port, host: '127.0.0.1' }
+  const where = { port: portOf(server), host: '127.0.0.1' }
   const client = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where)
   const events: unknown[] = []
   client.resume().on('error', ({ code }: NodeJS.ErrnoException) => events.push(code))

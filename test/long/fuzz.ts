@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { fuzz } from '../hostile/fuzz/fuzzer.ts'
+import { fuzz } from '../support/fuzz/fuzzer.ts'
 
 const { values } = parseArgs({
   options: {

@@ -5,9 +5,9 @@ import {
   type RequestListener,
   type Server,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server as NetServer } from 'node:net'
 import type { TestContext } from 'node:test'
-import { createPlantStore, MAX_PAGE, type PlantStoreOptions, type Store } from '../../src/index.ts'
+import { createPlantStore, MAX_PAGE, type PlantStore, type PlantStoreOptions, type Store } from '../../src/index.ts'
 
 /** A request as a test sends it. */
 export interface Request {
@@ -29,32 +29,38 @@ export interface Answer {
 
 const HOP_BY_HOP = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding'])
 
-/** Starts a listener on a free port; the server ends with the test. */
-export async function serve(t: TestContext, listener: RequestListener): Promise<Server> {
-  const server = createServer(listener)
+/** Makes a service in which each token is an owner of its own, unless the options say otherwise. */
+export function createService(options: Partial<PlantStoreOptions> = {}): PlantStore {
+  const access = 'tokens' in options || 'authenticate' in options ? {} : { authenticate: (token: string) => token }
+  return createPlantStore({ ...access, ...options } as PlantStoreOptions)
+}
+
+/** Starts a server, or one for a listener, on a free port; it ends with the test. */
+export async function serve(t: TestContext, listener: Server | RequestListener): Promise<Server> {
+  const server = typeof listener === 'function' ? createServer(listener) : listener
   await listen(server)
   t.after(() => close(server))
   return server
 }
 
-/** Starts a service in which each token is an owner of its own, where the options do not say otherwise. */
+/** Starts what {@link createService} makes; it ends with the test. */
 export function servePlants(t: TestContext, options: Partial<PlantStoreOptions> = {}): Promise<Server> {
-  const access = 'tokens' in options || 'authenticate' in options ? {} : { authenticate: (token: string) => token }
-  return serve(t, createPlantStore({ ...access, ...options } as PlantStoreOptions))
+  return serve(t, createService(options))
 }
 
-export function listen(server: Server): Promise<void> {
+export function listen(server: NetServer): Promise<void> {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
 }
 
-export function close(server: Server): Promise<void> {
+/** Closes a server of Node core; one of HTTP/1 with all its connections. */
+export function close(server: NetServer & Partial<Pick<Server, 'closeAllConnections'>>): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
-    server.closeAllConnections()
+    server.closeAllConnections?.()
   })
 }
 
-export function portOf(server: Server): number {
+export function portOf(server: NetServer): number {
   return (server.address() as AddressInfo).port
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createRandom, type Random } from '../../support/random.ts'
+import { createRandom, type Random } from '../random.ts'
 import { assertSound, findDifference } from './compare.ts'
 import { converse, type Cut, type Outcome } from './conversation.ts'
 import { chooseCuts, makeSequence } from './requests.ts'

@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.ts'
+import type { Random } from '../random.ts'
 import { mutate } from './mutation.ts'
 
 /** Stands for five characters, in the token of whoever sends the bytes; with each of them it is another owner's. */

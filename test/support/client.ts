@@ -4,8 +4,11 @@ import { connect, createServer as createHttp2Server } from 'node:http2'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { Readable, type Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import type { Answer, Request } from '../support/service.ts'
-import { start, TLS, type Host } from './hosts.ts'
+import { TLS } from './certificate.ts'
+import { close, listen, portOf, type Answer, type Request } from './service.ts'
+
+/** What a client and a server speak: HTTP/1 or HTTP/2, each in clear or over TLS. */
+export type Protocol = 'http' | 'https' | 'h2c' | 'h2'
 
 /** A client of one server, on one connection. */
 export interface Client {
@@ -16,7 +19,7 @@ export interface Client {
   close(): void
 }
 
-export function connectTo({ protocol }: Pick<Host, 'protocol'>, port: number): Client {
+export function connectTo(protocol: Protocol, port: number): Client {
   const isHttp1 = protocol === 'http' || protocol === 'https'
   const client = isHttp1 ? connectHttp1(protocol, port) : connectHttp2(protocol, port)
   return { ...client, send: (request) => send(client, request) }
@@ -29,11 +32,12 @@ export async function serveIn(
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<Client> {
   const createAny = (protocol === 'http' ? createServer : createHttp2Server) as typeof createServer
-  const server = await start(createAny(listener))
-  const client = connectTo({ protocol }, server.port)
+  const server = createAny(listener)
+  await listen(server)
+  const client = connectTo(protocol, portOf(server))
   t.after(() => {
     client.close()
-    return server.close()
+    return close(server)
   })
   return client
 }
@@ -75,7 +79,7 @@ function send(client: Pick<Client, 'open'>, request: Request): Promise<Answer> {
     opened.on('error', reject).on('close', rejectUnanswered)
     opened.on('response', (received: IncomingMessage | Record<string, unknown>) => {
       opened.off('close', rejectUnanswered)
-      // In HTTP/2 the answer is read where the request was written.
+      // In HTTP/2 the answer is read from the stream that the request was written to.
       const isHttp1 = received instanceof Readable
       const [stream, fields] = isHttp1 ? [received, received.headers] : [opened, received]
       const status = Number(isHttp1 ? received.statusCode : received[':status'])

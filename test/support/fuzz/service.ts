@@ -5,7 +5,7 @@ import { createPlantStore, MAX_PAGE, memoryStore, type PlantStore, type Store } 
 import { readSettings } from '../../../src/standalone/settings.ts'
 import { createHttpServer } from '../../../src/standalone/http-server.ts'
 import { createProgramPaths } from '../../../src/standalone/program-paths.ts'
-import { listen } from '../../support/service.ts'
+import { listen } from '../service.ts'
 
 /** The server that the service is in: one of `node:http` as it is, or that of the standalone program. */
 export type FuzzedServer = 'plain' | 'standalone'

@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.ts'
+import type { Random } from '../random.ts'
 
 /** What the grammars of HTTP, JSON and the parameters turn on. */
 const TOKENS: readonly string[] = [

@@ -3,9 +3,9 @@ import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { serveFuzzed, type FuzzedServer, type FuzzedService } from './service.ts'
 import { attempt, describeFinding, describeTrial, makeTrial, shrink, type Trial } from './trial.ts'
-import { heapUsed } from '../../support/heap.ts'
-import { createRandom } from '../../support/random.ts'
-import { close, del, get, post, send } from '../../support/service.ts'
+import { heapUsed } from '../heap.ts'
+import { createRandom } from '../random.ts'
+import { close, del, get, post, send } from '../service.ts'
 
 /** What a run has done. */
 export interface FuzzReport {
