@@ -7,39 +7,29 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import openapiTypescript, { astToString } from 'openapi-typescript'
 import ts from 'typescript'
 import { ERRORS } from '../../src/http/errors.ts'
-import { createPlantStore, memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
+import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
-import { readSettings, type Settings } from '../../src/standalone/settings.ts'
-import { createHttpServer } from '../../src/standalone/http-server.ts'
 import { programDescription } from '../../src/standalone/program-description.ts'
-import { createProgramPaths } from '../../src/standalone/program-paths.ts'
-import { CONTRACT_CASES } from './cases.ts'
+import type { Settings } from '../../src/standalone/settings.ts'
 import { assertDescribed, DESCRIBED } from '../support/openapi-validator.ts'
 import { RawConnection } from '../support/raw-connection.ts'
-import { close, listen, portOf, post, send, servePlants } from '../support/service.ts'
+import { portOf, post, send, servePlants } from '../support/service.ts'
+import { serveStandalone } from '../support/standalone-server.ts'
+import { CONTRACT_CASES } from './cases.ts'
 
 /** Serves all that the standalone program serves. Each token is an owner of its own, but for "refused". */
-async function serveAll(
+function serveAll(
   t: TestContext,
   options: Partial<PlantStoreOptions> = {},
   limits: Partial<Settings> = {},
 ): Promise<Server> {
-  const { store = memoryStore() } = options
   const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
-  const plants = createPlantStore({ authenticate, store, ...options } as PlantStoreOptions)
-  const programPaths = createProgramPaths({ store, storeTimeoutMs: 100, isDraining: () => false }, plants)
-  const { server } = createHttpServer(
-    (request, response) => plants(request, response, () => programPaths(request, response)),
-    { ...readSettings({}), ...limits },
-  )
-  await listen(server)
-  t.after(() => close(server))
-  return server
+  return serveStandalone(t, { authenticate, ...options } as Partial<PlantStoreOptions>, limits)
 }
 
 /** Sends a request as it stands, sees that its answer is described, and gives the code of the error. */
 async function exchange(server: Server, request: string): Promise<number> {
-  const connection = await RawConnection.open(portOf(server))
+  const connection = await RawConnection.open(server)
   const [head, body] = (await connection.send(request).closed).split('\r\n\r\n') as [string, string]
   const [statusLine, ...fields] = head.split('\r\n')
   const headers = fields.map((field) => [

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
-import { readSettings } from '../../src/standalone/settings.ts'
-import { createHttpServer } from '../../src/standalone/http-server.ts'
+import { memoryStore, type Store } from '../../src/index.ts'
 import { RawConnection } from '../support/raw-connection.ts'
-import { close, keptIds, listen } from '../support/service.ts'
+import { keptIds } from '../support/service.ts'
+import { serveStandalone } from '../support/standalone-server.ts'
 
 const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\nTransfer-Encoding: chunked\r\n'
 const DELETE = `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\n`
@@ -23,12 +22,8 @@ async function filledStore(count: number): Promise<Store> {
 }
 
 /** Serves as the program does, with tokens that are looked at a little later. */
-async function serve(t: TestContext, store: Store): Promise<Server> {
-  const plants = createPlantStore({ authenticate: (token) => setImmediate(token), store })
-  const { server } = createHttpServer(plants, readSettings({}))
-  await listen(server)
-  t.after(() => close(server))
-  return server
+function serve(t: TestContext, store: Store): Promise<Server> {
+  return serveStandalone(t, { authenticate: (token) => setImmediate(token), store })
 }
 
 suite(

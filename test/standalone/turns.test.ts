@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
-import { readSettings, type Settings } from '../../src/standalone/settings.ts'
-import { createHttpServer } from '../../src/standalone/http-server.ts'
-import { createProgramPaths } from '../../src/standalone/program-paths.ts'
+import { memoryStore, type Store } from '../../src/index.ts'
+import type { Settings } from '../../src/standalone/settings.ts'
 import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/raw-connection.ts'
-import { close, get, keptIds, listen, send, servePlants } from '../support/service.ts'
+import { get, keptIds, send, servePlants } from '../support/service.ts'
+import { serveStandalone } from '../support/standalone-server.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const CONTENT = 'Content-Type: application/json\r\nContent-Length:'
@@ -21,16 +20,8 @@ function post(id: number): string {
 const THREE_POSTS = post(1) + post(2) + post(3)
 
 /** Serves all that the program does. */
-async function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Settings> = {}): Promise<Server> {
-  const plants = createPlantStore({ authenticate: (token) => (token === 'ada' ? token : null), store })
-  const programPaths = createProgramPaths({ store, storeTimeoutMs: 1000, isDraining: () => false }, plants)
-  const { server } = createHttpServer(
-    (request, response) => plants(request, response, () => programPaths(request, response)),
-    { ...readSettings({}), ...limits },
-  )
-  await listen(server)
-  t.after(() => close(server))
-  return server
+function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Settings> = {}): Promise<Server> {
+  return serveStandalone(t, { authenticate: (token) => (token === 'ada' ? token : null), store }, limits)
 }
 
 suite('of pipelined requests at most 100 wait, and beyond that nothing more is read', () => {
@@ -228,13 +219,10 @@ test('a request that stays unfinished after others waited is refused in the end'
 
 test('no more is read of a body than the service has asked for', async (t) => {
   let letIn: (owner: string) => void
-  const plants = createPlantStore({
+  const server = await serveStandalone(t, {
     authenticate: () => new Promise((resolve) => (letIn = resolve)),
     maxBodyBytes: 4_000_000,
   })
-  const { server } = createHttpServer(plants, readSettings({}))
-  await listen(server)
-  t.after(() => close(server))
   const arrived = once(server, 'request') as Promise<[IncomingMessage]>
   const client = await RawConnection.open(server)
   const answers = client.answers(1)

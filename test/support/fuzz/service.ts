@@ -1,11 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { createPlantStore, MAX_PAGE, memoryStore, type PlantStore, type Store } from '../../../src/index.ts'
-import { readSettings } from '../../../src/standalone/settings.ts'
-import { createHttpServer } from '../../../src/standalone/http-server.ts'
-import { createProgramPaths } from '../../../src/standalone/program-paths.ts'
-import { listen } from '../service.ts'
+import { MAX_PAGE, memoryStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
+import { createService, listen } from '../service.ts'
+import { createStandaloneServer } from '../standalone-server.ts'
 
 /** The server that the service is in: one of `node:http` as it is, or that of the standalone program. */
 export type FuzzedServer = 'plain' | 'standalone'
@@ -76,15 +74,15 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
       }),
     ping: () => later(2),
   }
-  const service = createPlantStore({
+  const options: Partial<PlantStoreOptions> = {
     authenticate: (token) =>
       /^(?:fuzz|many)-/.test(token) && visits.has(tagOf(token)) ? answer(token, 'token', () => token) : null,
     store,
     maxBodyBytes: 10_000,
     onError: (error) => errors.push(error),
-  })
+  }
 
-  const server = kind === 'plain' ? createServer(service) : createStandalone(service, store)
+  const server = kind === 'plain' ? createServer(createService(options)) : createStandaloneServer(options)
   const sockets = new Map<number, Socket>()
   server.on('connection', (socket: Socket) => {
     const port = socket.remotePort!
@@ -112,14 +110,6 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
       return sockets.get(port)!
     },
   }
-}
-
-/** The server of the program, put together as the program does it. */
-function createStandalone(service: PlantStore, store: Store): Server {
-  const programPaths = createProgramPaths({ store, storeTimeoutMs: 10_000, isDraining: () => false }, service)
-  return createHttpServer((request, response) => {
-    service(request, response, () => programPaths(request, response))
-  }, readSettings({})).server
 }
 
 function tagOf(owner: string): string {
