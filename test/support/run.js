@@ -1,25 +1,39 @@
-// Runs the tests: all of them, or the files that are named. What begins with "--" goes to Node's test runner.
+// Runs the tests: all of them, or those of the files, folders and patterns that are named. Options go to the test runner
+// of Node: npm test -- test/plants 'test/**/*-store.test.ts' --test-name-pattern=limit
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const tests = fileURLToPath(new URL('..', import.meta.url))
+process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
-function allTests() {
-  return readdirSync(tests, { recursive: true })
-    .filter((file) => file.endsWith('.test.ts'))
-    .map((file) => join(relative('', tests), file))
-    .sort()
+const tests = readdirSync('test', { recursive: true })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => `test/${file.replaceAll(sep, '/')}`)
+  .sort()
+
+const WILDCARDS = { '**/': '(?:.*/)?', '*': '[^/]*' }
+
+/** The tests that a name means. Node itself passes over names of nothing, or takes a folder for a test. */
+function testsOf(name) {
+  const path = relative('', name).replaceAll(sep, '/')
+  const pattern = path.replace(/\*\*\/|\*|[.+?^${}()|[\]\\]/g, (part) => WILDCARDS[part] ?? `\\${part}`)
+  return tests.filter((file) => new RegExp(`^${pattern}(/|$)`).test(file))
 }
 
-const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
-const files = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const args = process.argv.slice(2)
+const options = args.filter((argument) => argument.startsWith('--'))
+const names = args.filter((argument) => !argument.startsWith('--'))
+const unknown = names.filter((name) => testsOf(name).length === 0)
 
-const { status, error } = spawnSync(
-  process.execPath,
-  ['--import', 'tsx', ...options, '--test', ...(files.length > 0 ? files : allTests())],
-  { stdio: 'inherit' },
-)
-if (error !== undefined) throw error
-process.exitCode = status ?? 1
+if (unknown.length > 0) {
+  console.error(`There is no test at ${unknown.join(', ')}. The value of an option is given after "=".`)
+  process.exitCode = 2
+} else {
+  const files = names.length === 0 ? tests : [...new Set(names.flatMap(testsOf))]
+  const { status, error } = spawnSync(process.execPath, ['--import', 'tsx', ...options, '--test', ...files], {
+    stdio: 'inherit',
+  })
+  if (error !== undefined) throw error
+  process.exitCode = status ?? 1
+}
