@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Store } from '../../src/index.ts'
 import { encodePlant, EncodedPlant } from '../../src/plants/plant.ts'
 import { follow } from '../support/follow.ts'
-import { heapUsed } from '../support/heap.ts'
+import { memoryUsed } from '../support/heap.ts'
 import { get, open, servePlants } from '../support/service.ts'
 
 /** A store with plants that all look like this; it keeps the text once. */
@@ -124,21 +124,14 @@ suite('a client that reads nothing costs less than 2 MiB', () => {
         const sockets: Socket[] = []
         server.on('connection', (socket) => sockets.push(socket))
 
-        const before = await held()
+        const before = await memoryUsed()
         const clients = await Promise.all(Array.from({ length: 10 }, () => open(server, get('ada', `/plants${query}`))))
         // The buffers of the operating system fill first.
         while (!sockets.every(({ writableNeedDrain }) => writableNeedDrain)) await nextTurn()
-        const each = ((await held()) - before) / clients.length
+        const each = ((await memoryUsed()) - before) / clients.length
         for (const client of clients) client.destroy()
         assert.ok(each < 2 * 2 ** 20, `${each} bytes`)
       })
     }
   }
 })
-
-/** The bytes in strings, objects and buffers. What one collection frees of buffers, it counts as used until the next. */
-async function held(): Promise<number> {
-  heapUsed()
-  await nextTurn()
-  return heapUsed() + process.memoryUsage().arrayBuffers
-}

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -6,4 +7,12 @@ export function heapUsed(): number {
   setFlagsFromString('--expose-gc')
   ;(runInNewContext('gc') as () => void)()
   return process.memoryUsage().heapUsed
+}
+
+/** The bytes that are still held in the heap and in buffers. */
+export async function memoryUsed(): Promise<number> {
+  // What one collection frees of buffers, it counts as used until the next.
+  heapUsed()
+  await setImmediate()
+  return heapUsed() + process.memoryUsage().arrayBuffers
 }
