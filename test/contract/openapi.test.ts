@@ -11,6 +11,7 @@ import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../.
 import { openapi } from '../../src/openapi/openapi.ts'
 import { programDescription } from '../../src/standalone/program-description.ts'
 import type { Settings } from '../../src/standalone/settings.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { assertDescribed, DESCRIBED } from '../support/openapi-validator.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { portOf, post, send, servePlants } from '../support/service.ts'
@@ -129,7 +130,7 @@ suite('describes the error', () => {
   const GZIP = 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'
   const list = `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer ada\r\n`
   const broken = (list: () => never | Promise<never>): Partial<PlantStoreOptions> => ({
-    store: { ...memoryStore(), list },
+    store: delegatingStore(memoryStore(), { list }),
     storeTimeoutMs: 20,
   })
   const fail = (error: Error) => () => {

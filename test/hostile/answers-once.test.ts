@@ -5,8 +5,9 @@ import type { Writable } from 'node:stream'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import fastify from 'fastify'
-import { memoryStore, type NewPlant, type Store } from '../../src/index.ts'
+import { memoryStore, type NewPlant } from '../../src/index.ts'
 import { serveIn } from '../support/client.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { createService, get, post, send, serve } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -46,7 +47,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   suite(`answers once, in ${protocol}`, { timeout: 20_000 }, () => {
     test('a host answers while the store works', async (t) => {
       const held = new Held<boolean>()
-      const plantStore = createService({ store: { ...memoryStore(), create: () => held.call() } })
+      const plantStore = createService({ store: delegatingStore(memoryStore(), { create: () => held.call() }) })
       let ended: Promise<unknown> | undefined
       const client = await serveIn(t, protocol, (request, response) => {
         plantStore(request, response)
@@ -63,7 +64,7 @@ for (const protocol of ['http', 'h2c'] as const) {
 
     test('a host destroys the response while the store works', async (t) => {
       const held = new Held<boolean>()
-      const plantStore = createService({ store: { ...memoryStore(), create: () => held.call() } })
+      const plantStore = createService({ store: delegatingStore(memoryStore(), { create: () => held.call() }) })
       const client = await serveIn(t, protocol, (request, response) => {
         plantStore(request, response)
         if (request.method === 'POST') void held.called.then(() => response.destroy())
@@ -78,13 +79,12 @@ for (const protocol of ['http', 'h2c'] as const) {
 
     test('a host ends a list that is being sent', async (t) => {
       let end: (() => void) | undefined
-      const store: Store = {
-        ...memoryStore(),
+      const store = delegatingStore(memoryStore(), {
         list: (_, { after }) => {
           if (after !== undefined) end?.()
           return Promise.resolve(endlessPage(after))
         },
-      }
+      })
       const plantStore = createService({ store })
       const client = await serveIn(t, protocol, (request, response) => {
         end = () => response.end()
@@ -101,7 +101,9 @@ for (const protocol of ['http', 'h2c'] as const) {
       let pages = 0
       let isClosed = false
       const plantStore = createService({
-        store: { ...memoryStore(), list: (_, { after }) => (pages++, Promise.resolve(endlessPage(after))) },
+        store: delegatingStore(memoryStore(), {
+          list: (_, { after }) => (pages++, Promise.resolve(endlessPage(after))),
+        }),
       })
       const client = await serveIn(t, protocol, (request, response) => {
         response.on('close', () => (isClosed = true))
@@ -124,13 +126,12 @@ for (const protocol of ['http', 'h2c'] as const) {
     test('a list that fails does not look whole', async (t) => {
       const told: unknown[] = []
       const fault = new Error('disk')
-      const store: Store = {
-        ...memoryStore(),
+      const store = delegatingStore(memoryStore(), {
         list(_, { after }) {
           if (after !== undefined) throw fault
           return endlessPage()
         },
-      }
+      })
       const client = await serveIn(t, protocol, createService({ store, onError: (error) => told.push(error) }))
 
       const code = protocol === 'http' ? 'ECONNRESET' : 'ERR_HTTP2_STREAM_ERROR'
@@ -144,7 +145,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       const calls: unknown[] = []
       const plantStore = createService({
         authenticate: () => held.call(),
-        store: { ...memoryStore(), create: (_, plant) => calls.push(plant) > 0 },
+        store: delegatingStore(memoryStore(), { create: (_, plant) => calls.push(plant) > 0 }),
         onError: (error) => told.push(error),
       })
       let isClosed = false
@@ -167,10 +168,9 @@ for (const protocol of ['http', 'h2c'] as const) {
     test('a client that leaves after its body does not stop the write', async (t) => {
       const held = new Held<unknown>()
       const memory = memoryStore()
-      const store: Store = {
-        ...memory,
+      const store = delegatingStore(memory, {
         create: (owner, plant) => held.call().then(() => memory.create(owner, plant)),
-      }
+      })
       const plantStore = createService({ store })
       let isClosed = false
       const client = await serveIn(t, protocol, (request, response) => {
@@ -251,7 +251,7 @@ for (const protocol of ['http', 'h2c'] as const) {
 test('a client that leaves after its body, before its token is known, does not stop the write', async (t) => {
   const held = new Held<string>()
   const created: unknown[] = []
-  const store: Store = { ...memoryStore(), create: (_, plant) => created.push(plant) > 0 }
+  const store = delegatingStore(memoryStore(), { create: (_, plant) => created.push(plant) > 0 })
   const plantStore = createService({ authenticate: () => held.call(), store })
   let request: IncomingMessage | undefined
   const client = await serveIn(t, 'http', (received, response) => {

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { memoryStore, type Store } from '../../src/index.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { keptIds } from '../support/service.ts'
 import { serveStandalone } from '../support/standalone-server.ts'
@@ -18,7 +19,7 @@ const MALFORMED = '{"error":40000,"message":"The request is malformed."}'
 async function filledStore(count: number): Promise<Store> {
   const memory = memoryStore()
   for (let id = 1n; id <= count; id++) await memory.create('ada', { id, name: 'x'.repeat(2000) })
-  return { ...memory, delete: (owner, id) => setImmediate().then(() => memory.delete(owner, id)) }
+  return delegatingStore(memory, { delete: (owner, id) => setImmediate().then(() => memory.delete(owner, id)) })
 }
 
 /** Serves as the program does, with tokens that are looked at a little later. */

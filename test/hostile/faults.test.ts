@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type Store } from '../../src/index.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { del, get, post, send, servePlants, type Answer, type Request } from '../support/service.ts'
 
 const UNEXPECTED = [50000, 'Something went wrong in the service.'] as const
@@ -72,7 +73,7 @@ for (const method of ['create', 'list', 'delete'] as const) {
       test(name, async (t) => {
         const errors: unknown[] = []
         const store = memoryStore()
-        const faulty = { ...store, [method]: answer }
+        const faulty = delegatingStore(store, { [method]: answer })
         const server = await servePlants(t, {
           store: faulty,
           storeTimeoutMs: 20,
@@ -103,7 +104,7 @@ const NONSENSE: readonly (readonly [method: 'create' | 'list' | 'delete', name: 
 
 for (const [method, name, answer] of NONSENSE) {
   test(`a store whose ${method} answers ${name}`, async (t) => {
-    const faulty = { ...memoryStore(), [method]: () => answer }
+    const faulty = delegatingStore(memoryStore(), { [method]: () => answer })
     const server = await servePlants(t, { store: faulty })
     assertError(await send(server, requests[method]), UNEXPECTED)
   })
@@ -111,19 +112,18 @@ for (const [method, name, answer] of NONSENSE) {
 
 test('a store that answers a page before the cursor does not loop', async (t) => {
   const page = Array.from({ length: 1000 }, (_, i) => ({ id: BigInt(i), name: '' }))
-  const server = await servePlants(t, { store: { ...memoryStore(), list: () => page } })
+  const server = await servePlants(t, { store: delegatingStore(memoryStore(), { list: () => page }) })
   await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
 })
 
 test('what a store says after its time is over is ignored', async (t) => {
   let settle: ((error: Error) => void) | undefined
-  const store: Store = {
-    ...memoryStore(),
+  const store = delegatingStore(memoryStore(), {
     create: () =>
       new Promise((_, reject) => {
         settle = reject
       }),
-  }
+  })
   const server = await servePlants(t, { store, storeTimeoutMs: 20 })
 
   assertError(await send(server, requests.create), TIMED_OUT)
@@ -138,7 +138,7 @@ test('a store whose thenable answers another that never settles is timed out', a
       resolve(never)
     },
   }
-  const store: Store = { ...memoryStore(), create: () => thenable as unknown as Promise<boolean> }
+  const store = delegatingStore(memoryStore(), { create: () => thenable as unknown as Promise<boolean> })
   const server = await servePlants(t, { store, storeTimeoutMs: 20 })
   assertError(await send(server, requests.create), TIMED_OUT)
 })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { memoryStore, type ResponseEvent, type Store } from '../../src/index.ts'
+import { memoryStore, type ResponseEvent } from '../../src/index.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
 import { openBoth, RawConnection } from '../support/raw-connection.ts'
 import { get, send, servePlants } from '../support/service.ts'
@@ -26,13 +27,12 @@ interface Counts {
 async function serveCounting(t: TestContext): Promise<{ server: Server; counts: Counts }> {
   const counts = { creates: 0, errors: 0 }
   const memory = memoryStore()
-  const store: Store = {
-    ...memory,
+  const store = delegatingStore(memory, {
     create(owner, plant) {
       counts.creates++
       return memory.create(owner, plant)
     },
-  }
+  })
   const server = await servePlants(t, { store, onError: () => counts.errors++ })
   return { server, counts }
 }
@@ -94,7 +94,7 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
 test('the body of a client that went while its token was looked at is bounded too', async (t) => {
   const calls: string[] = []
   let accept: ((owner: string) => void) | undefined
-  const store: Store = { ...memoryStore(), create: (_, { id }) => calls.push(`create ${id}`) > 0 }
+  const store = delegatingStore(memoryStore(), { create: (_, { id }) => calls.push(`create ${id}`) > 0 })
   const authenticate = (): Promise<string> =>
     new Promise((resolve) => {
       accept = resolve
@@ -118,14 +118,13 @@ test('the body of a client that went while its token was looked at is bounded to
 test('a client that never reads its answers costs one of them', async (t) => {
   const name = 'a'.repeat(1000)
   let pages = 0
-  const store: Store = {
-    ...memoryStore(),
+  const store = delegatingStore(memoryStore(), {
     list: (_, { after = 0n }) => {
       if (after >= 10_000n) return []
       pages++
       return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name }))
     },
-  }
+  })
   const server = await servePlants(t, { store })
   const { client, accepted } = await openBoth(server)
   const before = heapUsed()

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { del, get, send, serve, servePlants } from '../support/service.ts'
@@ -47,8 +48,7 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
   let most = 0
   let heap = 0
   const memory = memoryStore()
-  const store: Store = {
-    ...memory,
+  const store = delegatingStore(memory, {
     async create(owner, plant) {
       most = Math.max(most, ++running)
       await setImmediate()
@@ -56,7 +56,7 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
       running--
       return memory.create(owner, plant)
     },
-  }
+  })
   const server = await servePlants(t, { store })
   const client = await RawConnection.open(server)
   const requests = Array.from({ length: count }, (_, id) => postBytes(id))

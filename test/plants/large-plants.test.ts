@@ -5,6 +5,7 @@ import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Store } from '../../src/index.ts'
 import { encodePlant, EncodedPlant } from '../../src/plants/plant.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { follow } from '../support/follow.ts'
 import { memoryUsed } from '../support/heap.ts'
 import { get, open, servePlants } from '../support/service.ts'
@@ -17,7 +18,7 @@ function storeOf(count: number, json: string): Store {
 }
 
 function ignoringBytes(store: Store): Store {
-  return { ...store, list: (owner, page) => store.list(owner, { ...page, maxBytes: Infinity }) }
+  return delegatingStore(store, { list: (owner, page) => store.list(owner, { ...page, maxBytes: Infinity }) })
 }
 
 const STORES = [
@@ -120,7 +121,7 @@ suite('a client that reads nothing costs less than 2 MiB', () => {
           return new EncodedPlant(plant.id, Buffer.from(encodePlant(plant), 'latin1').toString('latin1'))
         }
         const list: Store['list'] = (owner, page) => (memory.list(owner, page) as NewPlant[]).map(renew)
-        const server = await servePlants(t, { store: { ...memory, list } })
+        const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
         const sockets: Socket[] = []
         server.on('connection', (socket) => sockets.push(socket))
 

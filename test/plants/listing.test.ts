@@ -6,6 +6,7 @@ import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
 import { ListTurns } from '../../src/plants/list-turns.ts'
 import { listPlants } from '../../src/plants/listing.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { follow as followLinks } from '../support/follow.ts'
 import { heapUsed } from '../support/heap.ts'
 import { bearer, get, open, portOf, send, servePlants } from '../support/service.ts'
@@ -111,13 +112,12 @@ suite('following the links', () => {
 /** A store whose pages after the first `intact` ones go through `change` first. */
 function changingAfter(store: Store, intact: number, change: (page: readonly NewPlant[]) => void): Store {
   let pages = 0
-  return {
-    ...store,
+  return delegatingStore(store, {
     list(owner, page) {
       if (pages++ === intact) change([])
       return store.list(owner, page)
     },
-  }
+  })
 }
 
 suite('a long list with a limit', () => {
@@ -251,7 +251,7 @@ suite('a list that is streamed', () => {
   }
 
   test('stops being read where the client goes away', { timeout: 10_000 }, async (t) => {
-    const store: Store = { ...memoryStore(), list: (_, { after = 0n }) => pageAfter(after) }
+    const store = delegatingStore(memoryStore(), { list: (_, { after = 0n }) => pageAfter(after) })
     let handedOver: (status: number) => void
     const done = new Promise<number>((resolve) => {
       handedOver = resolve
@@ -266,10 +266,9 @@ suite('a list that is streamed', () => {
 
   test('keeps the heap flat, at the pace of a client that reads slowly', async (t) => {
     let read = 0
-    const store: Store = {
-      ...memoryStore(),
+    const store = delegatingStore(memoryStore(), {
       list: (_, { after = 0n }) => (after >= 200_000n ? [] : ((read += 1000), pageAfter(after))),
-    }
+    })
     const server = await servePlants(t, { store })
     const plantBytes = Buffer.byteLength(`${JSON.stringify({ name: NAME })},`)
 

@@ -4,17 +4,17 @@ import { memoryStore, StoreUnavailableError } from '../../src/index.ts'
 import { describeError } from '../../src/standalone/log.ts'
 import { createReports } from '../../src/standalone/reports.ts'
 import { captureLog } from '../support/captured-log.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { get, post, send, servePlants } from '../support/service.ts'
 
 const SECRET = 'c2VjcmV0'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-const broken = {
-  ...memoryStore(),
+const broken = delegatingStore(memoryStore(), {
   list: () => {
     throw new StoreUnavailableError('the database is away', { cause: new Error('ECONNREFUSED') })
   },
-}
+})
 
 /** An event but for when it was and how long it took, which are seen to be sound. */
 function withoutTimes(event: Readonly<Record<string, unknown>>): object {

@@ -11,6 +11,7 @@ import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
 import { cutStalled } from '../../src/standalone/stall.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 
 const GET = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer '
 const [ADA, BOB] = [`${GET}YWRh\r\n\r\n`, `${GET}Ym9i\r\n\r\n`]
@@ -129,10 +130,11 @@ test('a client of a local socket that reads nothing is cut', async (t) => {
 test('a client is not cut while it is the store that is slow', async (t) => {
   let release: () => void
   const released = new Promise<void>((resolve) => (release = resolve))
-  const connectTo = await serve(t, 100, IPV4, (store) => ({
-    ...store,
-    list: (owner, page) => (owner === 'ada' ? store.list(owner, page) : released.then(() => [])),
-  }))
+  const connectTo = await serve(t, 100, IPV4, (store) =>
+    delegatingStore(store, {
+      list: (owner, page) => (owner === 'ada' ? store.list(owner, page) : released.then(() => [])),
+    }),
+  )
   const waiting = await connectTo(BOB)
   const stalled = await connectTo(ADA)
   await once(stalled.accepted, 'close', { signal: AbortSignal.timeout(20_000) })

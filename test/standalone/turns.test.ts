@@ -4,6 +4,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { memoryStore, type Store } from '../../src/index.ts'
 import type { Settings } from '../../src/standalone/settings.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { get, keptIds, send, servePlants } from '../support/service.ts'
@@ -34,7 +35,7 @@ suite('of pipelined requests at most 100 wait, and beyond that nothing more is r
     test(`requests ${name}`, async (t) => {
       let release: () => void
       const gate = new Promise<boolean>((resolve) => (release = () => resolve(false)))
-      const server = await serve(t, { ...memoryStore(), delete: () => gate })
+      const server = await serve(t, delegatingStore(memoryStore(), { delete: () => gate }))
       let announced = 0
       server.on('request', () => announced++)
       const count = Math.floor(65_000 / request.length)
@@ -182,7 +183,7 @@ suite('CONNECT is refused after the requests before it are answered', () => {
 test('a request that was not read in time because others waited gets its time again', async (t) => {
   let answer: () => void
   const gate = new Promise<boolean>((resolve) => (answer = () => resolve(false)))
-  const store = { ...memoryStore(), delete: () => gate }
+  const store = delegatingStore(memoryStore(), { delete: () => gate })
   const limits = { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 10 }
   const server = await serve(t, store, limits)
   const client = await RawConnection.open(server)
@@ -203,7 +204,7 @@ test('a request that was not read in time because others waited gets its time ag
 test('a request that stays unfinished after others waited is refused in the end', async (t) => {
   let answer: () => void
   const gate = new Promise<boolean>((resolve) => (answer = () => resolve(false)))
-  const store = { ...memoryStore(), delete: () => gate }
+  const store = delegatingStore(memoryStore(), { delete: () => gate })
   const server = await serve(t, store, { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 10 })
   const client = await RawConnection.open(server)
   const answers = client.answers()

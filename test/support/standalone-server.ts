@@ -17,8 +17,8 @@ export function createStandaloneServer(
   const settings = { ...readSettings({}), ...limits }
   const { store = memoryStore() } = options
   const plants = createService({ ...options, store })
-  const pages = createProgramPaths({ store, storeTimeoutMs: settings.storeTimeout, isDraining: () => false }, plants)
-  return createHttpServer((request, response) => plants(request, response, () => pages(request, response)), settings)
+  const programPaths = createProgramPaths({ store, storeTimeoutMs: settings.storeTimeoutMs, isDraining: () => false }, plants)
+  return createHttpServer((request, response) => plants(request, response, () => programPaths(request, response)), settings)
     .server
 }
 
