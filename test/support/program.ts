@@ -19,6 +19,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 class Lines {
   readonly all: string[] = []
   readonly #news = new EventEmitter()
+  #isEnded = false
 
   constructor(stream: Readable) {
     createInterface(stream)
@@ -26,7 +27,10 @@ class Lines {
         this.all.push(line)
         this.#news.emit('news')
       })
-      .on('close', () => this.#news.emit('news', true))
+      .on('close', () => {
+        this.#isEnded = true
+        this.#news.emit('news')
+      })
   }
 
   /** Settles with the first line that matches, come or to come; undefined if there is none. */
@@ -34,8 +38,8 @@ class Lines {
     for (;;) {
       const found = this.all.find(matches)
       if (found !== undefined) return found
-      const [isEnd] = (await once(this.#news, 'news')) as [boolean?]
-      if (isEnd) return undefined
+      if (this.#isEnded) return undefined
+      await once(this.#news, 'news')
     }
   }
 }
