@@ -90,7 +90,7 @@ suite('the start', () => {
     })
   })
 
-  test('ends with status 1 and a stack where it is no setting that is wrong', async () => {
+  test('ends with status 1 and a stack if it is no setting that is wrong', async () => {
     const fault = `process.stdout.write = () => { throw new Error('a fault') }`
     const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(fault)}`]
     const { status, stdout, stderr } = await runToEnd({}, ['--help'], nodeArgs)
@@ -116,7 +116,7 @@ test('serves its own paths beside the plants', async (t) => {
   assert.deepEqual([missing.status, ((await missing.json()) as { error: number }).error], [404, 40400])
 })
 
-test('goes on where whoever reads its log has gone', async (t) => {
+test('goes on if whoever reads its log has gone', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
   program.child.stderr.destroy()
   for (let i = 0; i < 3; i++) assert.equal((await program.fetch('/plants')).status, 200)

@@ -36,7 +36,7 @@ suite('the reader of answers', () => {
     })
   }
 
-  test('takes any body where none is given', () => {
+  test('takes any body if none is given', () => {
     assert.equal(new ResponseReader({ status: 200 }).read(Buffer.from(WITH_LENGTH + CHUNKED)), 2)
   })
 
@@ -99,7 +99,7 @@ suite('the client', () => {
     await assert.rejects(send(listener, { requests: 100 }), { name: 'WrongAnswerError' })
   })
 
-  test('fails where the server closes a connection', async () => {
+  test('fails if the server closes a connection', async () => {
     const listener: RequestListener = (req) => req.socket.destroy()
     await assert.rejects(send(listener, { requests: 1 }), { message: 'the server closed a connection' })
   })
@@ -152,7 +152,7 @@ suite('the options', () => {
     assert.equal(parseOptions(['--against', 'peers']).against.size, 4)
   })
 
-  test('choose the cases that take a database only where they are named', () => {
+  test('choose the cases that take a database only if they are named', () => {
     const chosen = (names: string): string[] => parseOptions(['--case', names]).cases.map(({ name }) => name)
     assert.deepEqual(chosen('create-sqlite,create'), ['create', 'create-sqlite'])
     assert.deepEqual(

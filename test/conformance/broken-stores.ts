@@ -150,7 +150,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     fails: 'ends a page before its limit only once names and tags come to maxBytes',
   },
   {
-    breaks: 'lists nothing where the next plant is longer than maxBytes',
+    breaks: 'lists nothing if the next plant is longer than maxBytes',
     Store: cutting((plants, maxBytes) => (plants.slice(0, 1).some((plant) => textBytes(plant) > maxBytes) ? 0 : 1000)),
     fails: 'ends a page before its limit only once names and tags come to maxBytes',
   },

@@ -43,7 +43,7 @@ test('runs on a store that is made asynchronously, and has neither ping nor clos
   for (const check of suiteOf({ create }).values()) await check()
 })
 
-test('makes a store for each test and closes it, where the test fails too', async () => {
+test('makes a store for each test and closes it, also if the test fails', async () => {
   const open = new Set<Store>()
   let made = 0
   class UnreadableStore extends SortingStore {
@@ -68,7 +68,7 @@ test('makes a store for each test and closes it, where the test fails too', asyn
   assert.ok(outcomes.some(({ status }) => status === 'rejected'))
 })
 
-test('repeats its random operations for the same seed, and names the seed where one fails', async () => {
+test('repeats its random operations for the same seed, and names the seed if one fails', async () => {
   class TaglessStore extends SortingStore {
     override create(owner: string, { id, name }: NewPlant): boolean | Promise<boolean> {
       return super.create(owner, { id, name })

@@ -94,7 +94,7 @@ const given = THREE
 // prettier-ignore
 const OPERATIONS: readonly ContractCase[] = [
   row('POST /plants answers the plant without its id', (t) => post(t, MONSTERA), ok('{"name":"Monstera deliciosa","tag":"tropical"}')),
-  row('POST /plants answers no tag where none was given', (t) => post(t, '{"id":1,"name":"Fern"}'), ok('{"name":"Fern"}')),
+  row('POST /plants answers no tag if none was given', (t) => post(t, '{"id":1,"name":"Fern"}'), ok('{"name":"Fern"}')),
   row('GET /plants lists ascending by id', (t) => get(t), ok('[{"name":"plant -1"},{"name":"plant 2"},{"name":"plant 3"}]'), { given }),
   row('GET /plants of an owner without plants is an empty list', (t) => get(t), ok('[]')),
   row('HEAD /plants is answered like GET, without a body', request('HEAD', '/plants'), { ...ok(''), headers: { ...JSON_FIELDS, 'content-length': '59' } }, { given }),

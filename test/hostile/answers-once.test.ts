@@ -276,7 +276,7 @@ test('the listener has the three parameters of a middleware', () => {
   assert.equal(createService().length, 3)
 })
 
-test('a server that refuses a body where there must be none takes each answer', async (t) => {
+test('a server that refuses a body if there must be none takes each answer', async (t) => {
   const server = await serve(t, createServer({ rejectNonStandardBodyWrites: true }, createService()))
 
   assert.equal((await send(server, { ...get('ada'), method: 'HEAD' })).status, 200)

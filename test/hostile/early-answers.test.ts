@@ -130,7 +130,7 @@ function errorOf(body: string): number {
 }
 
 /**
- * Asserts that no more than the bound was read, and less only where a slow machine did not come to it in 2 s. Beyond the
+ * Asserts that no more than the bound was read, and less only if a slow machine did not come to it in 2 s. Beyond the
  * bound come the 2 MiB that Node reads in one turn of the event loop, what was read before the refusal, and framing.
  */
 function assertBound(bytes: number, startedAt: number): void {
@@ -172,7 +172,7 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       ['stalls', ''],
       ['sends a byte now and then', ' '],
     ] as const) {
-      test(`is waited for at most 2 s where the client ${pace}: ${error}`, async (t) => {
+      test(`is waited for at most 2 s if the client ${pace}: ${error}`, async (t) => {
         const server = await servePlants(t, { authenticate })
         const startedAt = performance.now()
         const { client } = await openPost(server, refusal, `Content-Length: ${UPLOAD.length}`)
@@ -245,7 +245,7 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
     client.socket.destroy()
   })
 
-  test('is nothing where the body came with the header: the connection is kept', async (t) => {
+  test('is nothing if the body came with the header: the connection is kept', async (t) => {
     const server = await servePlants(t, { authenticate })
     const client = await RawConnection.open(server)
     const answers = client.answers(3)

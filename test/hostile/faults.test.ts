@@ -326,7 +326,7 @@ suite('onResponse', () => {
     ])
   })
 
-  test('changes nothing where it throws', async (t) => {
+  test('changes nothing if it throws', async (t) => {
     const server = await servePlants(t, {
       onResponse: () => {
         throw fault

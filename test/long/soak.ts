@@ -38,7 +38,7 @@ interface Measure {
   readonly heapMB: number
   /** What keeps the event loop of the program alive: sockets, timers, servers. */
   readonly resources: number
-  /** Open file descriptors, where the system says. */
+  /** Open file descriptors, if the system says. */
   readonly files: number | undefined
 }
 

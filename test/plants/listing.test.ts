@@ -101,7 +101,7 @@ suite('following the links', () => {
     assert.deepEqual(lists, [[10, 20], [25, 30], [50]])
   })
 
-  test('goes by maxLimit where the client set a higher limit, or none', async (t) => {
+  test('goes by maxLimit if the client set a higher limit, or none', async (t) => {
     const server = await servePlants(t, { store: storeOf(upTo(5)), maxLimit: 2 })
     assert.deepEqual(await follow(server, '/plants'), [[1, 2], [3, 4], [5]])
     assert.deepEqual(await follow(server, '/plants?limit=4'), [[1, 2], [3, 4], [5]])
@@ -144,7 +144,7 @@ suite('a long list with a limit', () => {
     assert.deepEqual(lists, [even.slice(1500, 2200), even.slice(2200)])
   })
 
-  test('is empty where all of it was deleted while it was read', async (t) => {
+  test('is empty if all of it was deleted while it was read', async (t) => {
     const store = storeOf(even)
     const changing = changingAfter(store, 3, () => {
       for (const id of even) void store.delete('ada', BigInt(id))
@@ -207,7 +207,7 @@ suite('a list that is streamed', () => {
     assert.deepEqual(names, ['é楓🌵', ...Array.from(upTo(1500), String)])
   })
 
-  test('ends the connection where the store fails in its midst', async (t) => {
+  test('ends the connection if the store fails in its midst', async (t) => {
     const errors: unknown[] = []
     const fault = new Error('disk on fire')
     const store = changingAfter(storeOf(upTo(50_000)), 30, () => {
@@ -250,7 +250,7 @@ suite('a list that is streamed', () => {
     })
   }
 
-  test('stops being read where the client goes away', { timeout: 10_000 }, async (t) => {
+  test('stops being read when the client goes away', { timeout: 10_000 }, async (t) => {
     const store = delegatingStore(memoryStore(), { list: (_, { after = 0n }) => pageAfter(after) })
     let handedOver: (status: number) => void
     const done = new Promise<number>((resolve) => {

@@ -53,7 +53,7 @@ test('puts no more than the maximum number of operations into a group', async ()
   assert.deepEqual(groups, [['a'], ['b', 'c'], ['d']])
 })
 
-test('leaves callers of their own to a group where more wait than have been answered', async () => {
+test('leaves callers of their own to a group if more wait than have been answered', async () => {
   const { batcher, groups, release } = heldBatcher({})
   const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((operation) => batcher.add(operation))
   release()
@@ -66,7 +66,7 @@ test('leaves callers of their own to a group where more wait than have been answ
   assert.deepEqual(groups, [['a'], ['b', 'c', 'd', 'e'], ['f', 'g', 'a again']])
 })
 
-test('takes along what arrives in the same turn of the event loop, where setImmediate schedules', async () => {
+test('takes along what arrives in the same turn of the event loop, if setImmediate schedules', async () => {
   const groups: (readonly string[])[] = []
   const batcher = new Batcher<string, string>(
     (operations) => {
@@ -95,7 +95,7 @@ test('rejects the operation that failed, and no other', async () => {
   ])
 })
 
-test('rejects the whole group where the run throws or rejects, and carries out the next', async () => {
+test('rejects the whole group if the run throws or rejects, and carries out the next', async () => {
   let runs = 0
   const batcher = new Batcher<number, number>(
     (operations) => {
@@ -121,7 +121,7 @@ test('rejects an operation that the run says nothing about', async () => {
   await assert.rejects(batcher.add(1), /^Error: The outcome of this operation is missing\.$/)
 })
 
-test('is idle at once where nothing waits, and otherwise after the last group', async () => {
+test('is idle at once if nothing waits, and otherwise after the last group', async () => {
   const { batcher, groups, release } = heldBatcher({})
   await batcher.idle()
   const settled: string[] = []

@@ -34,7 +34,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
   })
 })
 
-test('PLANT_STORE_URL=sqlite:… ends the start where the file cannot be opened', async () => {
+test('PLANT_STORE_URL=sqlite:… ends the start if the file cannot be opened', async () => {
   const message = await refusal('sqlite:/nowhere/plants.db')
   assert.match(message, /^SQLite database \/nowhere\/plants\.db: /)
 })
@@ -65,14 +65,14 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     assert.equal(await program.ended, 0)
   })
 
-  test('ends the start where there is no server', async () => {
+  test('ends the start if there is no server', async () => {
     assert.equal(
       await refusal('postgres://ada:secret@127.0.0.1:1/plants'),
       'The database cannot be used now. connect ECONNREFUSED 127.0.0.1:1',
     )
   })
 
-  test('ends the start where the driver is not installed', async () => {
+  test('ends the start if the driver is not installed', async () => {
     const hideDriver = `
       import Module from 'node:module'
       const resolve = Module._resolveFilename

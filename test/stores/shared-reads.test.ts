@@ -17,7 +17,7 @@ function heldReads(): { begun: () => number; read: () => Promise<number>; end: (
   }
 }
 
-test('begins a read at once where none of its key is under way', () => {
+test('begins a read at once if none of its key is under way', () => {
   const { begun, read } = heldReads()
   const reads = new SharedReads<number>()
   void reads.read('a', read)
@@ -44,7 +44,7 @@ test('shares one read, begun after the one under way has ended, among all who wa
   assert.equal(await late, 2)
 })
 
-test('reads anew where a read has failed', async () => {
+test('reads anew if a read has failed', async () => {
   const { read, end } = heldReads()
   const reads = new SharedReads<number>()
   const first = reads.read('a', read)

@@ -21,7 +21,7 @@ export interface Listing {
 /**
  * Checks that what clients were answered is what one service that does one thing at a time could have answered:
  * that each operation and each list can be given a moment between its start and its end at which it took effect.
- * @throws AssertionError where it cannot
+ * @throws AssertionError if it cannot
  */
 export function checkHistory(operations: readonly Operation[], listings: readonly Listing[]): void {
   const listed = listings.map(({ start, end, plants }) => {
@@ -43,9 +43,9 @@ export function checkHistory(operations: readonly Operation[], listings: readonl
 interface Step {
   readonly start: number
   readonly end: number
-  /** The name that the plant has before, null where there is no plant, undefined where any name will do. */
+  /** The name that the plant has before, null if there is no plant, undefined if any name will do. */
   readonly finds: string | null | undefined
-  /** The name that the plant has afterwards, or null; absent where nothing changes. */
+  /** The name that the plant has afterwards, or null; absent if nothing changes. */
   readonly leaves?: string | null
 }
 
@@ -60,7 +60,7 @@ function fits({ finds }: Step, plant: string | null): boolean {
 
 /**
  * Searches for an order as Wing and Gong do (Testing and Verifying Concurrent Objects, 1993): a step may come next
- * where no other one has ended before it starts.
+ * if no other one has ended before it starts.
  */
 function fitsAnOrder(steps: readonly Step[]): boolean {
   const deadEnds = new Set<string>()

@@ -12,7 +12,7 @@ export interface WireAnswer {
  * Reads the answers that a server wrote on one connection, as strictly as RFC 9112 puts it.
  * @param isHead whether the answers may be those to HEAD, which announce a body and have none
  * @returns the answers that are there in full, and what is left
- * @throws AssertionError where the bytes are not HTTP
+ * @throws AssertionError if the bytes are not HTTP
  */
 export function readAnswers(bytes: Buffer, isHead = false): { answers: readonly WireAnswer[]; rest: Buffer } {
   const answers: WireAnswer[] = []

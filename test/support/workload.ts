@@ -28,7 +28,7 @@ export class Workload {
 
   /**
    * Stops the clients and compares what is listed with what they were told.
-   * @throws AssertionError where the two differ, or anything was answered but success and 503
+   * @throws AssertionError if the two differ, or anything was answered but success and 503
    */
   async finish(program: Program): Promise<void> {
     this.#isStopped = true
@@ -69,7 +69,7 @@ function remove(program: Program, id: number): Promise<number | undefined> {
   return statusOf(program, `/plants/${id}`, { method: 'DELETE' })
 }
 
-/** The status of the answer; undefined where the service was killed before it answered. */
+/** The status of the answer; undefined if the service was killed before it answered. */
 async function statusOf(program: Program, ...[path, init]: Parameters<Program['fetch']>): Promise<number | undefined> {
   try {
     const response = await program.fetch(path, init)

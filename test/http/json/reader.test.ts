@@ -42,7 +42,7 @@ function cpuTime(run: () => unknown): number {
   return Math.min(...times)
 }
 
-suite('reads a number as a bigint where it is whole and in the int64 range', () => {
+suite('reads a number as a bigint if it is whole and in the int64 range', () => {
   const rows: [literal: string, value: bigint][] = [
     ['0', 0n],
     ['-0', 0n],

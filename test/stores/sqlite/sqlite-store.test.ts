@@ -221,7 +221,7 @@ test('commits what arrives in one turn of the event loop together', { skip }, as
   assert.equal(countCommits(path) - before, 1)
 })
 
-test('commits one by one where a group may hold one operation', { skip }, async (t) => {
+test('commits one by one if a group may hold only one operation', { skip }, async (t) => {
   const path = newPath(t)
   const store = sqliteStore(path, { maxBatch: 1 })
   t.after(() => store.close())
@@ -414,7 +414,7 @@ test('reads nothing of a plant behind the one with which a page comes to maxByte
   await assert.rejects(async () => listOf(store, 'owner', { maxBytes: 100_001 }), { name: 'Error', message })
 })
 
-test('leaves no read open where a page comes to maxBytes, so that the log can be emptied', { skip }, async (t) => {
+test('leaves no read open when a page comes to maxBytes, so that the log can be emptied', { skip }, async (t) => {
   const path = newPath(t)
   const store = sqliteStore(path)
   t.after(() => store.close())
@@ -475,7 +475,7 @@ test('is backed up by VACUUM INTO while it serves', { skip }, async (t) => {
   assert.deepEqual(await idsOf(sqliteStore(open(t, `${path}.backup`)), 'owner'), [1n])
 })
 
-test('takes a database in memory, and says so where it fails', { skip }, async (t) => {
+test('takes a database in memory, and says so when it fails', { skip }, async (t) => {
   const handle = open(t, ':memory:')
   const store = sqliteStore(handle)
   assert.equal(await store.create('owner', plant(1n)), true)

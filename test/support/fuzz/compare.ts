@@ -18,7 +18,7 @@ const MALFORMED = JSON.stringify({ error: ERRORS.malformedRequest.error, message
 
 /**
  * Checks what can be said of one outcome alone: the answers are the contract's, and each write was answered, in order.
- * @throws AssertionError where it is not so
+ * @throws AssertionError if it is not so
  */
 export function assertSound(outcome: Outcome, kind: FuzzedServer): void {
   const { rest, writes } = outcome
