@@ -10,7 +10,7 @@ import { ERRORS } from '../../src/http/errors.ts'
 import { helpText } from '../../src/standalone/settings.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
-import { connectTo } from '../contract/clients.ts'
+import { connectTo } from '../support/client.ts'
 import { blocksOf, DOCUMENTS, readDocument, README } from '../support/documents.ts'
 import { bearer, portOf, servePlants } from '../support/service.ts'
 
@@ -83,7 +83,7 @@ for (const document of DOCUMENTS) {
       } else {
         test(`the example at line ${line} serves plants`, { skip: skipped(code) }, async (t) => {
           const port = await startExample(t, code)
-          const client = connectTo({ protocol: protocolOf(code) }, port)
+          const client = connectTo(protocolOf(code), port)
           t.after(() => client.close())
           const prefix = /'(\/api[^']*)'/.exec(code)?.[1] ?? ''
           const request = { method: 'GET', path: `${prefix}/plants`, fields: bearer('a-long-random-token') }

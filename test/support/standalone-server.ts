@@ -17,9 +17,14 @@ export function createStandaloneServer(
   const settings = { ...readSettings({}), ...limits }
   const { store = memoryStore() } = options
   const plants = createService({ ...options, store })
-  const programPaths = createProgramPaths({ store, storeTimeoutMs: settings.storeTimeoutMs, isDraining: () => false }, plants)
-  return createHttpServer((request, response) => plants(request, response, () => programPaths(request, response)), settings)
-    .server
+  const programPaths = createProgramPaths(
+    { store, storeTimeoutMs: settings.storeTimeoutMs, isDraining: () => false },
+    plants,
+  )
+  return createHttpServer(
+    (request, response) => plants(request, response, () => programPaths(request, response)),
+    settings,
+  ).server
 }
 
 /** Starts what {@link createStandaloneServer} makes; it ends with the test. */
