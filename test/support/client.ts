@@ -4,6 +4,7 @@ import { connect, createServer as createHttp2Server } from 'node:http2'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { Readable, type Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { TLS } from './certificate.ts'
 import { close, listen, portOf, type Answer, type Request } from './service.ts'
 
@@ -14,7 +15,7 @@ export type Protocol = 'http' | 'https' | 'h2c' | 'h2'
 export interface Client {
   /** Sends the header of a request; what it returns takes the body, and has a `response` event. */
   open(request: Request): Writable
-  /** Sends a request and reads the whole answer. */
+  /** Sends a request and reads the whole answer, whichever coding it has. */
   send(request: Request): Promise<Answer>
   close(): void
 }
@@ -86,11 +87,27 @@ function send(client: Pick<Client, 'open'>, request: Request): Promise<Answer> {
       const chunks: Buffer[] = []
       stream
         .on('data', (chunk: Buffer) => chunks.push(chunk))
-        .on('end', () => resolve(toAnswer(status, fields, Buffer.concat(chunks).toString())))
+        .on('end', () => {
+          try {
+            resolve(toAnswer(status, fields, decode(fields['content-encoding'], Buffer.concat(chunks))))
+          } catch (cause) {
+            reject(new Error('the body cannot be decoded', { cause }))
+          }
+        })
         .on('error', reject)
     })
     if (!opened.writableEnded) opened.end(request.body)
   })
+}
+
+/**
+ * The text of a body.
+ * @throws Error if it was cut
+ */
+export function decode(coding: unknown, body: Buffer): string {
+  if (coding === 'gzip') return gunzipSync(body).toString()
+  if (coding === 'br') return brotliDecompressSync(body).toString()
+  return body.toString()
 }
 
 function toAnswer(status: number, fields: Readonly<Record<string, unknown>>, body: string): Answer {
