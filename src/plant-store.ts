@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { readBearerToken } from './http/bearer.ts'
 import { HttpError } from './http/errors.ts'
-import { readHeaderFields } from './http/header-fields.ts'
+import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
 import { errorResponse, respond, type HttpResponse } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { inTurn } from './http/turn.ts'
@@ -72,7 +72,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, resource } = exchange
     if (resource === undefined) throw new HttpError('noResource')
-    const fields = readHeaderFields(request.rawHeaders)
+    const fields = readHeaderFields(rawHeadersOf(request))
     const { path, id, query } = resource
     if (request.method === 'OPTIONS' && id !== undefined) return describeMethods(path)
     return andThen(findCaller(readBearerToken(fields.authorization), request), (caller) => {

@@ -1,11 +1,28 @@
 import assert from 'node:assert/strict'
+import type { IncomingHttpHeaders } from 'node:http'
 import { suite, test } from 'node:test'
-import { isHost, readHeaderFields } from '../../src/http/header-fields.ts'
+import { isHost, rawHeadersOf, readHeaderFields } from '../../src/http/header-fields.ts'
 
 const NONE = { authorization: [], contentType: undefined, contentEncoding: '', contentLength: 0 }
 
 /** Header fields of the lengths of those that matter, and of any other. */
 const OTHERS = ['etag', 'x-contenttyp', 'x-authorizati', 'accept-charset', 'x-content-encode', 'x-transfer-encode', 'x']
+
+suite('takes the fields of a request', () => {
+  const raw = ['Host', 'a', 'host', 'b']
+  const headers = { host: 'a', authorization: 'b', accept: undefined, 'x-list': ['c', 'd'] } as IncomingHttpHeaders
+  const listed = ['host', 'a', 'authorization', 'b', 'x-list', 'c', 'x-list', 'd']
+
+  test('as they were sent', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
+
+  test('from headers if there are no rawHeaders', () => {
+    assert.deepEqual(rawHeadersOf({ headers }), listed)
+  })
+
+  test('from headers if rawHeaders is empty', () => assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers }), listed))
+
+  test('which may be none', () => assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers: {} }), []))
+})
 
 suite('picks the fields that matter', () => {
   test('in any case', () => {
