@@ -1,10 +1,15 @@
 import type { IncomingMessage } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
 import { HttpError } from './errors.ts'
 
+/** How much of a body that nobody wants is read, so that the client sees the response before a reset. */
+const DISCARD_MAX_BYTES = 16 * 1024 * 1024
+const DISCARD_MAX_MS = 2000
+
 /**
- * Reads the body of a request, once its header says that it may fit. Bytes are counted as they come; what the request
- * says of its length is not believed.
- * @returns undefined where the client went away before its body was complete
+ * Reads the body of a request. It counts the bytes as they come: what the request says of its length is only believed
+ * if that is too much.
+ * @returns undefined if the client went away before its body was complete
  * @throws HttpError 41300 as soon as there are more than `maxBytes` bytes
  */
 export function readBody(
@@ -33,7 +38,7 @@ export function readBody(
     }
     request.on('data', onData)
     request.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
-    // Only ever that of a lost client. What comes after the first of these settles nothing any more.
+    // The only error is that of a lost client. The first of these events settles the promise.
     request.on('error', () => resolve(undefined))
     request.on('close', () => {
       // Node looks into every promise that is resolved twice, which takes as long as reading a small body.
@@ -55,13 +60,14 @@ function readRest(request: IncomingMessage, maxBytes: number): Buffer {
 
 /**
  * Takes the body that a host's parser has read already.
- * @returns undefined where nothing of the request was read yet
- * @throws HttpError 41300; TypeError, which says what the host should do, where what the parser left is not exact
+ * @returns undefined if nothing of the request was read yet
+ * @throws HttpError 41300; TypeError, which says what the host should do, if what the parser left is not exact
  */
 export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {
   if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
-  const bytes = encodeParsed((request as { body?: unknown }).body)
+  const { body } = request as { body?: unknown }
+  const bytes = encodeExact(body) ?? encodeObject(body)
   if (bytes === undefined) {
     throw new TypeError('The body was read before the service saw it: mount plant-store before the body parser')
   }
@@ -69,12 +75,43 @@ export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint
   return bytes
 }
 
-function encodeParsed(body: unknown): Uint8Array | undefined {
+/** The bytes as they were sent, if that is what a parser has left. */
+function encodeExact(body: unknown): Uint8Array | undefined {
   if (body instanceof Uint8Array) return body
-  if (typeof body === 'string') return Buffer.from(body)
-  // A parser that went through doubles has rounded every id beyond 2^53.
+  return typeof body === 'string' ? Buffer.from(body) : undefined
+}
+
+/** A parser that goes through doubles rounds every id beyond 2^53. */
+function encodeObject(body: unknown): Uint8Array | undefined {
   const isExact = typeof body === 'object' && body !== null && 'id' in body && Number.isSafeInteger(body.id)
   return isExact ? Buffer.from(JSON.stringify(body)) : undefined
+}
+
+/** Whether the request has a body that has not arrived in full. */
+export function isBodyAwaited(request: IncomingMessage): boolean {
+  const { complete, stream } = request as { complete?: boolean; stream?: ServerHttp2Stream }
+  // A request that a test makes up does not say, and nothing more arrives of it.
+  if (complete !== false) return false
+  if (stream !== undefined) return !stream.endAfterHeaders
+  const { headers } = request
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Throws away what arrives of a body, until it ends, the client goes, or it has been enough. */
+export function discardBody(request: IncomingMessage, done: () => void): void {
+  let length = 0
+  const timer = setTimeout(stop, DISCARD_MAX_MS)
+
+  function onData(chunk: Buffer | string): void {
+    length += chunk.length
+    if (length > DISCARD_MAX_BYTES) stop()
+  }
+  function stop(): void {
+    clearTimeout(timer)
+    request.off('data', onData).off('end', stop).off('close', stop)
+    done()
+  }
+  request.on('data', onData).on('end', stop).on('close', stop).resume()
 }
 
 function bodyTooLarge(maxBytes: number): HttpError {

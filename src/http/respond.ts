@@ -1,26 +1,22 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers/promises'
 import { encodeUtf8 } from '../plants/text.ts'
+import { discardBody, isBodyAwaited } from './body.ts'
 import type { HttpError } from './errors.ts'
+import { rawHeadersOf } from './header-fields.ts'
 import { reset } from './reset.ts'
 
 /** What a request is answered. */
 export interface HttpResponse {
   readonly status: number
-  /** Name, value, name, value… */
+  /** Name, value, name, value… Each name is given once. */
   readonly headers: readonly string[]
-  /**
-   * JSON text in UTF-8, one character for each byte, whole or piece by piece; undefined where the answer has no body.
-   */
+  /** JSON text in UTF-8, one character for each byte, whole or piece by piece; undefined if there is no body. */
   readonly body: string | AsyncIterable<string> | undefined
 }
 
-/** How much of a refused body is read and thrown away, so that the client sees the answer before a reset. */
-const DISCARD_MAX_BYTES = 16 * 1024 * 1024
-const DISCARD_MAX_MS = 2000
-
-/** An answer whose body is the JSON text of a value. */
+/** A response whose body is the JSON text of a value. */
 export function jsonResponse(
   status: number,
   headers: readonly string[],
@@ -29,7 +25,7 @@ export function jsonResponse(
   return { status, headers, body: encodeUtf8(JSON.stringify(value)) }
 }
 
-/** What an error of the service is answered. */
+/** The response to a request that failed. */
 export function errorResponse({
   status,
   headers,
@@ -40,7 +36,10 @@ export function errorResponse({
 }
 
 /**
- * Sends an answer. Does nothing where the host has answered already or the client has gone.
+ * Sends a response. Does nothing if the host has sent one already or the client has gone.
+ *
+ * A middleware may have put methods of its own in the place of those of the response: it reads the header fields, writes
+ * elsewhere, or ends the response later.
  * @returns the bytes of the body that were sent, once all are handed over or the client has gone
  */
 export function respond(
@@ -55,7 +54,7 @@ export function respond(
 
 function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): number | Promise<number> {
   if (response.headersSent || isClosed(response)) return 0
-  // A stream that its client resets without an error is kept by some versions of Node, with all that it has to send.
+  // If its client resets a stream without an error, some versions of Node keep it, with all that it has to send.
   const stream = streamOf(response)
   stream?.once('aborted', () => stream.destroy())
   if (stream === undefined && isEndUncertain(request)) response.setHeader('Connection', 'close')
@@ -63,43 +62,96 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   const isHead = request.method === 'HEAD'
 
   if (typeof body === 'object') {
-    response.writeHead(status, [...answer.headers, 'Content-Type', 'application/json'])
+    response.removeHeader('Content-Length')
+    writeHead(response, status, [...answer.headers, 'Content-Type', 'application/json'])
     if (!isHead) return writeAll(request, response, body)
     response.end()
     return 0
   }
 
+  if (body === undefined) {
+    response.removeHeader('Content-Type')
+    response.removeHeader('Content-Length')
+  }
   const headers =
     body === undefined
-      ? [...answer.headers]
+      ? answer.headers
       : [...answer.headers, 'Content-Type', 'application/json', 'Content-Length', String(body.length)]
   const content = isHead ? undefined : body
   if (status >= 400 && isBodyAwaited(request)) {
     // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2).
-    if (stream === undefined) headers.push('Connection', 'close')
-    response.writeHead(status, headers)
-    // The answer is out now; its end, after which the connection closes, waits for the client.
+    writeHead(response, status, stream === undefined ? [...headers, 'Connection', 'close'] : headers)
+    // The response goes out now. Its end, after which the connection closes, waits for the client.
     if (content === undefined) response.flushHeaders()
-    else response.write(content, 'latin1')
+    else writeNow(response, content)
     discardBody(request, () => endEarly(request, response))
   } else {
-    response.writeHead(status, headers)
-    // HTTP/2 sends head and body apart anyway, and its compatibility API cannot hold anything back.
-    if (content === undefined || stream !== undefined) response.end(content, 'latin1')
-    else endInOnePiece(response, content)
+    writeHead(response, status, headers)
+    if (content === undefined) response.end()
+    else end(response, content)
   }
   return content?.length ?? 0
 }
 
+/** Whether nobody has wrapped the response: it has the methods of Node itself, so that a faster way changes nothing. */
+function isBare(response: ServerResponse): boolean {
+  const { prototype } = ServerResponse
+  return (
+    response.writeHead === prototype.writeHead &&
+    response.setHeader === prototype.setHeader &&
+    response.write === prototype.write &&
+    response.end === prototype.end
+  )
+}
+
 /**
- * Hands the socket head and body as one piece. `end(body)` adds an empty one, and for two pieces Node 20 takes a way that
- * is slower by a tenth of what the whole request costs; Node 24 is as fast with either.
+ * Sends the head. What wraps a response expects a field by `setHeader` at the latest when `writeHead` is called: it does
+ * not look at what `writeHead` is given, or takes an array for pairs.
  */
-function endInOnePiece(response: ServerResponse, body: string): void {
+function writeHead(response: ServerResponse, status: number, headers: readonly string[]): void {
+  const fields: Record<string, string> = {}
+  const isFast = isBare(response)
+  for (let i = 0; i < headers.length; i += 2) {
+    if (isFast) fields[headers[i]!] = headers[i + 1]!
+    else response.setHeader(headers[i]!, headers[i + 1]!)
+  }
+  response.writeHead(status, fields)
+}
+
+/** Text as what wraps a response expects it, which may not pass an encoding on. */
+function decode(body: string): string {
+  return Buffer.from(body, 'latin1').toString()
+}
+
+/** Sends the whole body. */
+function end(response: ServerResponse, body: string): void {
+  if (!isBare(response)) {
+    response.end(decode(body))
+    return
+  }
+  // The socket gets head and body as one piece. With `end(body)` they are two, which is slower on Node 20.
   response.cork()
   response.write(body, 'latin1')
   response.uncork()
   response.end()
+}
+
+/**
+ * Writes a piece of the body.
+ * @returns whether the next one must wait until the response drains
+ */
+function write(response: ServerResponse, piece: string): boolean {
+  const isTaken = isBare(response) ? response.write(piece, 'latin1') : response.write(decode(piece))
+  // What wraps `write` may forget to return something, and then may never drain. Streams read that as `true` too.
+  return (isTaken as boolean | undefined) === false
+}
+
+/** Writes a body that must reach the client before the response ends. */
+function writeNow(response: ServerResponse, body: string): void {
+  write(response, body)
+  // What compresses a response keeps the body until it is told, by this method, not to.
+  const { flush } = response as { flush?: () => void }
+  flush?.call(response)
 }
 
 /** Writes a body piece by piece, as fast as the client reads. */
@@ -109,88 +161,59 @@ async function writeAll(
   body: AsyncIterable<string>,
 ): Promise<number> {
   let length = 0
+  let goOn: (() => void) | undefined
+  // One listener for the whole body: what wraps `on` may add it to another stream, where `off` does not find it.
+  response.on('drain', () => goOn?.())
+  response.on('close', () => goOn?.())
   try {
     for await (const piece of body) {
       if (isClosed(response)) return length
       length += piece.length
-      if (!response.write(piece, 'latin1')) await drained(response)
+      const drained = new Promise<void>((resolve) => (goOn = resolve))
+      if (write(response, piece)) await drained
     }
     response.end()
-  } finally {
-    if (!response.writableEnded) cutOff(request, response)
+    return length
+  } catch (error) {
+    cutOff(request, response)
+    throw error
   }
-  return length
-}
-
-/** Settles when the client has read on, or gone. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    function settle(): void {
-      response.off('drain', settle).off('close', settle)
-      resolve()
-    }
-    response.on('drain', settle).on('close', settle)
-  })
-}
-
-/** Whether the request has a body that has not arrived in full. */
-function isBodyAwaited(request: IncomingMessage): boolean {
-  if (request.complete) return false
-  const stream = streamOf(request)
-  if (stream !== undefined) return !stream.endAfterHeaders
-  const { headers } = request
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
 /** Whether Node and a proxy in front of it may differ about where the request ends, or the next one begins. */
-function isEndUncertain({ rawHeaders, httpVersionMinor }: IncomingMessage): boolean {
+function isEndUncertain(request: IncomingMessage): boolean {
+  const rawHeaders = rawHeadersOf(request)
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
     // Node drops what came in the same read behind a request that asks for another protocol.
     if (name.length === 7 && name.toLowerCase() === 'upgrade') return true
     // HTTP/1.0 has no transfer codings (RFC 9112 section 6.1).
-    if (httpVersionMinor === 0 && name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true
+    if (request.httpVersionMinor === 0 && name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true
   }
   return false
 }
 
-/** Throws away what arrives of a body, until it ends, the client goes, or it has been enough. */
-function discardBody(request: IncomingMessage, done: () => void): void {
-  let length = 0
-  const timer = setTimeout(stop, DISCARD_MAX_MS)
-
-  function onData(chunk: Buffer | string): void {
-    length += chunk.length
-    if (length > DISCARD_MAX_BYTES) stop()
-  }
-  function stop(): void {
-    clearTimeout(timer)
-    request.off('data', onData).off('end', stop).off('close', stop)
-    done()
-  }
-  request.on('data', onData).on('end', stop).on('close', stop).resume()
-}
-
-/** Ends an answer that went out before the body was read. */
+/** Ends a response that went out before the body was read. */
 function endEarly(request: IncomingMessage, response: ServerResponse): void {
-  response.end()
   // Else the client may send for ever: nothing but a reset ends its side of a stream (RFC 9113 section 8.1).
-  if (!request.complete) streamOf(response)?.close()
+  const stream = request.complete ? undefined : streamOf(response)
+  stream?.once('finish', () => stream.close())
+  response.end()
 }
 
-/** Ends an answer in the middle, so that the client does not take it for a whole one. */
+/** Ends a response in the middle, so that the client does not take it for a whole one. */
 function cutOff(request: IncomingMessage, response: ServerResponse): void {
   // A stream that ends without an error looks whole.
   const stream = streamOf(response)
-  if (stream !== undefined) return void stream.destroy(new Error('The answer could not be sent to its end'))
-  // So does an answer of HTTP/1.0: it ends where its connection does (RFC 9112 section 6.3). One of HTTP/1.1 has a last
-  // chunk, and its connection may hold whole answers before it that a reset would take from the client. Node answers
+  if (stream !== undefined) return void stream.destroy(new Error('The response could not be sent to its end'))
+  // So does a response of HTTP/1.0: it ends where its connection does (RFC 9112 section 6.3). One of HTTP/1.1 has a last
+  // chunk, and its connection may hold whole responses before it that a reset would take from the client. Node answers
   // what calls itself HTTP/0.9 or HTTP/2.0 there as HTTP/1.0.
   if (request.httpVersion !== '1.1' && response.socket !== null) reset(response.socket)
   response.destroy()
 }
 
-/** Whether nothing more can be written: the host has ended the answer, or the client has gone. */
+/** Whether nothing more can be written: the host has ended the response, or the client has gone. */
 function isClosed(response: ServerResponse): boolean {
   return response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
 }

@@ -207,22 +207,30 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal((await client.send(get('ada'))).body, '[{"name":"Fern"}]')
     })
 
-    test('what the host set before gives way', async (t) => {
-      const plantStore = createService()
-      const client = await serveIn(t, protocol, (request, response) => {
-        response.statusCode = 404
-        response.setHeader('content-type', 'text/html')
-        response.setHeader('Content-Length', '1000')
-        response.setHeader('X-Host', 'kept')
-        plantStore(request, response)
+    const whatHostsSet = [
+      ['a plant', CREATE, 200, { 'content-type': 'application/json', 'content-length': '15' }],
+      ['a list', get('many'), 200, { 'content-type': 'application/json' }],
+      ['nothing', { ...get('many', '/plants/1'), method: 'DELETE' }, 204, {}],
+    ] as const
+    for (const [what, request, status, fields] of whatHostsSet) {
+      test(`what the host set before gives way to ${what}`, async (t) => {
+        const store = memoryStore()
+        for (const plant of endlessPage()) void store.create('many', plant)
+        const plantStore = createService({ store })
+        const client = await serveIn(t, protocol, (request, response) => {
+          response.statusCode = 404
+          response.setHeader('content-type', 'text/html')
+          response.setHeader('Content-Length', '1000')
+          response.setHeader('X-Host', 'kept')
+          plantStore(request, response)
+        })
+
+        const answer = await client.send(request)
+
+        assert.equal(answer.status, status)
+        assert.deepEqual(answer.headers, { ...fields, 'x-host': 'kept' })
       })
-
-      const { status, headers } = await client.send(CREATE)
-
-      assert.equal(status, 200)
-      const expected = { 'content-type': 'application/json', 'content-length': '15', 'x-host': 'kept' }
-      assert.deepEqual(headers, expected)
-    })
+    }
 
     test('nothing changes on the request, nor on who listens to the process', async (t) => {
       const plantStore = createService()
