@@ -66,8 +66,8 @@ function readRest(request: IncomingMessage, maxBytes: number): Buffer {
 export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {
   if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
-  const { body } = request as { body?: unknown }
-  const bytes = encodeExact(body) ?? encodeObject(body)
+  const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
+  const bytes = encodeExact(rawBody) ?? encodeExact(body) ?? encodeObject(body)
   if (bytes === undefined) {
     throw new TypeError('The body was read before the service saw it: mount plant-store before the body parser')
   }

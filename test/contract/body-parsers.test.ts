@@ -44,10 +44,10 @@ const parseText = express.text({ type: 'application/json' }) as Parser
 const parseForm = express.urlencoded() as Parser
 
 /** A parser that reads the body and makes of it what it likes. */
-function parseTo(body: (bytes: Buffer) => unknown): Parser {
+function parseTo(body: (bytes: Buffer) => unknown, rawBody?: (bytes: Buffer) => unknown): Parser {
   return (request, _, next) => {
     void buffer(request).then((bytes) => {
-      Object.assign(request, { body: body(bytes) })
+      Object.assign(request, { body: body(bytes), rawBody: rawBody?.(bytes) })
       next()
     })
   }
@@ -59,6 +59,21 @@ function after(touch: (request: IncomingMessage) => unknown): Parser {
     touch(request)
     next()
   }
+}
+
+/** A parser that keeps the bytes beside the object, as that of Cloud Functions does. */
+const parseAndKeep = express.json({ verify: (request, _, rawBody) => Object.assign(request, { rawBody }) }) as Parser
+
+/** A host that keeps the text of a body itself. */
+const keepText: Parser = (request, _, next) => {
+  let rawBody = ''
+  request
+    .setEncoding('utf8')
+    .on('data', (text: string) => (rawBody += text))
+    .on('end', () => {
+      Object.assign(request, { rawBody, body: {} })
+      next()
+    })
 }
 
 const readToo = after((request) => request.on('data', () => undefined))
@@ -78,6 +93,19 @@ const ROWS: readonly (readonly [name: string, parser: Parser, body: string, expe
   ['an object whose id is beyond 2^53', parseJson, EXACT, TOO_LATE],
   ['an object whose id is no whole number', parseJson, '{"id":7.5,"name":"Fern"}', TOO_LATE],
   ['an object without an id', parseJson, '{"name":"Fern"}', TOO_LATE],
+  ['an object and its bytes, with an id beyond 2^53', parseAndKeep, EXACT, CREATED],
+  ['an object and its bytes, over the limit', parseAndKeep, PLANT + ' '.repeat(99), refused(41300, TOO_LARGE)],
+  ['an object and its text, with an id beyond 2^53', keepText, EXACT, CREATED],
+  [
+    'bytes in rawBody alone',
+    parseTo(
+      () => undefined,
+      (rawBody) => rawBody,
+    ),
+    EXACT,
+    CREATED,
+  ],
+  ['a string, and an object in rawBody', parseTo(String, () => ({ id: 7, name: 'Fern' })), EXACT, CREATED],
   ['an array', parseJson, '[]', TOO_LATE],
   ['null', parseTo(() => null), PLANT, TOO_LATE],
   ['nothing', parseTo(() => undefined), PLANT, TOO_LATE],
