@@ -13,13 +13,13 @@ const waiting = new WeakMap<Duplex, number>()
  * makes the service keep no more than one read of the socket brings: 64 KiB, or less in the program.
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): void {
-  // A response that the host has ended will not be given the socket again.
-  if (response.socket !== null || response.writableEnded) {
+  const { socket } = request as { readonly socket: Duplex | null }
+  // A response that the host has ended will not be given the socket again. A serverless adapter may have no socket.
+  if (response.socket !== null || response.writableEnded || socket === null) {
     if (isOpen(request)) carryOut()
     return
   }
 
-  const { socket } = request
   const before = waiting.get(socket) ?? 0
   if (before === 0) socket.on('resume', pause).pause()
   waiting.set(socket, before + 1)
@@ -48,6 +48,6 @@ export function isHeldBack(socket: Duplex): boolean {
  */
 function isOpen(request: IncomingMessage): boolean {
   // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
-  const { socket, stream } = request as IncomingMessage & { readonly stream?: object }
-  return stream !== undefined || !(socket.writableEnded || socket.destroyed)
+  const { socket, stream } = request as { readonly socket: Duplex | null; readonly stream?: object }
+  return stream !== undefined || socket === null || !(socket.writableEnded || socket.destroyed)
 }

@@ -1,0 +1,103 @@
+import { EventEmitter } from 'node:events'
+import { toFetchResponse, toReqRes } from 'fetch-to-node'
+import { inject } from 'light-my-request'
+import { createMocks, type RequestMethod } from 'node-mocks-http'
+import serverless from 'serverless-http'
+import type { PlantStore } from '../../src/index.ts'
+import type { Request } from '../support/service.ts'
+import type { Reply } from './check-cases.ts'
+
+/** What calls a service with a request that came over no connection. */
+export interface Adapter {
+  readonly name: string
+  readonly call: (plantStore: PlantStore, request: Request) => Promise<Reply>
+}
+
+/** The fields of a request that has each of them once. */
+function headersOf({ fields }: Request): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
+  return headers
+}
+
+/** Fields that an adapter adds as a server does. */
+const OF_THE_SERVER = new Set(['date', 'connection', 'transfer-encoding'])
+
+function reply(status: number, fields: object, body: string): Reply {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (!OF_THE_SERVER.has(name)) headers[name] = String(value)
+  }
+  return { status, headers, body }
+}
+
+/** AWS Lambda; the request has no `rawHeaders`. */
+const SERVERLESS_HTTP: Adapter = {
+  name: 'serverless-http',
+  async call(plantStore, request) {
+    const { method, path, body = '' } = request
+    const [rawPath, rawQueryString = ''] = path.split('?')
+    const event = {
+      version: '2.0',
+      rawPath,
+      rawQueryString,
+      headers: headersOf(request),
+      requestContext: { http: { method, sourceIp: '127.0.0.1' } },
+      body: Buffer.from(body).toString('base64'),
+      isBase64Encoded: true,
+    }
+    const result = (await serverless(plantStore)(event, {})) as { statusCode: number; headers: object; body: string }
+    return reply(result.statusCode, result.headers, result.body)
+  },
+}
+
+/** Plain objects: no `rawHeaders`, no streams, and a `write` that returns nothing. The body is there already. */
+const NODE_MOCKS_HTTP: Adapter = {
+  name: 'node-mocks-http',
+  async call(plantStore, request) {
+    const { method, path, body = '' } = request
+    const length = { 'content-length': String(Buffer.byteLength(body)) }
+    const { req, res } = createMocks(
+      {
+        method: method as RequestMethod,
+        url: path,
+        headers: { ...headersOf(request), ...length },
+        body: Buffer.from(body),
+      },
+      { eventEmitter: EventEmitter },
+    )
+    const ended = new Promise((resolve) => res.on('end', resolve))
+    plantStore(req, res)
+    await ended
+    return reply(res.statusCode, res.getHeaders(), res._getData() as string)
+  },
+}
+
+const LIGHT_MY_REQUEST: Adapter = {
+  name: 'light-my-request',
+  async call(plantStore, request) {
+    const { method, path, body } = request
+    const { statusCode, headers, payload } = await inject((req, res) => plantStore(req, res), {
+      method: method as 'GET',
+      url: path,
+      headers: headersOf(request),
+      ...(body !== undefined && { payload: Buffer.from(body) }),
+    })
+    return reply(statusCode, headers, payload)
+  },
+}
+
+/** Workers that have `fetch`; neither the request nor the response has a socket. */
+const FETCH_TO_NODE: Adapter = {
+  name: 'fetch-to-node',
+  async call(plantStore, request) {
+    const { method, path, body } = request
+    const init = { method, headers: headersOf(request), ...(body !== undefined && { body }) }
+    const { req, res } = toReqRes(new Request(`http://host${path}`, init))
+    plantStore(req, res)
+    const response = await toFetchResponse(res)
+    return reply(response.status, Object.fromEntries(response.headers), await response.text())
+  },
+}
+
+export const ADAPTERS: readonly Adapter[] = [SERVERLESS_HTTP, NODE_MOCKS_HTTP, LIGHT_MY_REQUEST, FETCH_TO_NODE]
