@@ -3,15 +3,13 @@ import { suite, test } from 'node:test'
 import { createPlantStore, memoryStore } from '../../src/index.ts'
 import { del, get, post, type Request } from '../support/service.ts'
 import { ADAPTERS } from './adapters.ts'
-import { CONTRACT_CASES } from './cases.ts'
+import { authenticate, CONTRACT_CASES } from './cases.ts'
 import { checkCases } from './check-cases.ts'
 
 const JSON_FIELDS = { 'content-type': 'application/json' }
 
 for (const { name, call } of ADAPTERS) {
   suite(`a request that ${name} makes up`, { timeout: 60_000 }, () => {
-    const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
-
     for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
       test(`is answered as the contract says: ${group}`, async () => {
         const plantStore = createPlantStore({ authenticate })

@@ -40,7 +40,7 @@ function host(name: string, mount: Host['mount'], options: Partial<Host> = {}): 
   return { name, mount, protocol: 'http', prefix: '', basePath: '', passesOn: true, adds: {}, ...options }
 }
 
-async function start(server: ServerType): Promise<Mounted> {
+export async function start(server: ServerType): Promise<Mounted> {
   await listen(server)
   return mounted(server)
 }

@@ -7,9 +7,9 @@ import { buffer } from 'node:stream/consumers'
 import express from 'express'
 import { createPlantStore, memoryStore, type PlantStore, type Store } from '../../src/index.ts'
 import { get, post, type Answer } from '../support/service.ts'
-import { CONTRACT_CASES } from './cases.ts'
+import { authenticate, CONTRACT_CASES } from './cases.ts'
 import { checkCases, type Place, type Reply } from './check-cases.ts'
-import { connectTo, decode, type Client } from './clients.ts'
+import { connectTo, decode, type Client } from '../support/client.ts'
 import { start, type Mounted } from './hosts.ts'
 import { CHAINS, type Chain, type Handler } from './middleware.ts'
 
@@ -73,10 +73,9 @@ for (const [host, mount] of Object.entries(HOSTS)) {
       let server: Mounted
       let client: Client
       before(async () => {
-        const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
         const plantStore = createPlantStore({ authenticate, store: createStore() })
         server = await start(createServer(mount(chain, plantStore)))
-        client = connectTo({ protocol: 'http' }, server.port)
+        client = connectTo('http', server.port)
       })
       after(async () => {
         client.close()

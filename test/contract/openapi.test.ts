@@ -16,7 +16,7 @@ import { assertDescribed, DESCRIBED } from '../support/openapi-validator.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { portOf, post, send, servePlants } from '../support/service.ts'
 import { serveStandalone } from '../support/standalone-server.ts'
-import { CONTRACT_CASES } from './cases.ts'
+import { authenticate, CONTRACT_CASES } from './cases.ts'
 
 /** Serves all that the standalone program serves. Each token is an owner of its own, but for "refused". */
 function serveAll(
@@ -24,7 +24,6 @@ function serveAll(
   options: Partial<PlantStoreOptions> = {},
   limits: Partial<Settings> = {},
 ): Promise<Server> {
-  const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
   return serveStandalone(t, { authenticate, ...options } as Partial<PlantStoreOptions>, limits)
 }
 
