@@ -1,16 +1,17 @@
 import type { ErrorName } from '../http/errors.ts'
+import type { ResourcePath } from '../operations.ts'
 import { ref, type PathItem } from './description.ts'
 import { getAndHead, options } from './methods.ts'
 import { errors, json } from './responses.ts'
 
-/** The methods of each path. */
+/** The methods of each path. A test holds them to the service. */
 interface Methods {
   readonly '/plants': 'get' | 'head' | 'post' | 'options'
   readonly '/plants/{id}': 'delete' | 'options'
 }
 
 /** The paths of the plants. */
-export type PlantPaths = { readonly [Path in keyof Methods]: PathItem<Methods[Path]> }
+export type PlantPaths = { readonly [Path in ResourcePath]: PathItem<Methods[Path]> }
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
 const WRITE: readonly ErrorName[] = [...TOKEN, 'readOnlyToken']

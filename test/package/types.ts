@@ -10,7 +10,6 @@ import {
   type NewPlant,
   type Plant,
   type PlantStoreOptions,
-  type ResponseEvent,
   type Store,
 } from '../../src/index.ts'
 
@@ -68,14 +67,9 @@ export const answered: Plant = { id: 1n, name: 'Fern' }
 export const tagged: Plant = { name: 'Fern', tag: null }
 export const options: PlantStoreOptions = { tokens }
 
-type Resource = NonNullable<ResponseEvent['resource']>
-type DescribedPath = keyof typeof openapi.paths
-
 export const title: string = openapi.info.title
 export const operationId: string = openapi.paths['/plants'].get.operationId
 export const required: string[] | undefined = openapi.components.schemas.NewPlant.required
-export const everyResource: readonly DescribedPath[] = [] as readonly Resource[]
-export const noOtherPath: readonly Resource[] = [] as readonly DescribedPath[]
 // @ts-expect-error the program has it, the service does not
 export const livez: unknown = openapi.paths['/livez']
 // @ts-expect-error the description does not change
