@@ -142,7 +142,7 @@ function end(response: ServerResponse, body: string): void {
  */
 function write(response: ServerResponse, piece: string): boolean {
   const isTaken = isBare(response) ? response.write(piece, 'latin1') : response.write(decode(piece))
-  // What wraps `write` may forget to return something, and then may never drain. Streams read that as `true` too.
+  // What wraps `write` may forget to return something, and then may never drain. Streams go on then too.
   return (isTaken as boolean | undefined) === false
 }
 
