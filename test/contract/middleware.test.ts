@@ -1,34 +1,19 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import express from 'express'
-import { createPlantStore, memoryStore, type PlantStore, type Store } from '../../src/index.ts'
-import { get, post, type Answer } from '../support/service.ts'
+import { createPlantStore, type PlantStore } from '../../src/index.ts'
+import { until } from '../support/until.ts'
+import { post, type Answer } from '../support/service.ts'
 import { authenticate, CONTRACT_CASES } from './cases.ts'
 import { checkCases, type Place, type Reply } from './check-cases.ts'
 import { connectTo, decode, type Client } from '../support/client.ts'
 import { start, type Mounted } from './hosts.ts'
+import { createStore, getCoded, LISTS, TEXTS } from './long-lists.ts'
 import { CHAINS, type Chain, type Handler } from './middleware.ts'
-
-/** The owners of long lists, and how many plants each has. */
-const LISTS = { some: 5000, many: 200_000 }
-
-/** A store that has the long lists, in names that hardly compress, and the texts of them. */
-const lists = memoryStore()
-const texts = new Map<string, string>()
-for (const [owner, count] of Object.entries(LISTS)) {
-  const names = Array.from({ length: count }, (_, i) => `é${createHash('sha256').update(`${i}`).digest('base64')}`)
-  for (const [i, name] of names.entries()) void lists.create(owner, { id: BigInt(i), name })
-  texts.set(owner, JSON.stringify(names.map((name) => ({ name }))))
-}
-
-function createStore(): Store {
-  const memory = memoryStore()
-  return { ...memory, list: (owner, page) => (owner in LISTS ? lists : memory).list(owner, page) }
-}
 
 /** Puts a chain before a service, in each kind of host. */
 const HOSTS: Readonly<Record<string, (chain: Chain, plantStore: PlantStore) => RequestListener>> = {
@@ -43,13 +28,14 @@ const HOSTS: Readonly<Record<string, (chain: Chain, plantStore: PlantStore) => R
     }, plantStore),
 }
 
-const LENGTH = /^content-length$/
+/** What a chain may change of every response. */
+const CODING = /^content-(?:length|encoding)$/
 
 function without(headers: Answer['headers'], names: readonly RegExp[]): Answer['headers'] {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.some((pattern) => pattern.test(name))))
 }
 
-/** What the service itself answered: without its length, which is right or left out, and without what a chain adds. */
+/** What the service itself answered. The length is right or left out; what a chain adds is there. */
 function withoutAdded({ adds }: Chain, answer: Reply): Reply {
   const { headers, body } = answer
   if (body !== '') {
@@ -60,9 +46,10 @@ function withoutAdded({ adds }: Chain, answer: Reply): Reply {
         String(added),
       )
   }
-  return { ...answer, headers: without(headers, [LENGTH, ...adds]) }
+  return { ...answer, headers: without(headers, [CODING, ...adds]) }
 }
 
+// One of them says that listeners pile up.
 const warnings: Error[] = []
 process.on('warning', (warning) => warnings.push(warning))
 after(() => assert.deepEqual(warnings, []))
@@ -70,11 +57,15 @@ after(() => assert.deepEqual(warnings, []))
 for (const [host, mount] of Object.entries(HOSTS)) {
   for (const chain of CHAINS) {
     suite(`${host}, behind ${chain.name}`, { timeout: 60_000 }, () => {
+      const counter = createStore()
       let server: Mounted
       let client: Client
+      let response: ServerResponse
       before(async () => {
-        const plantStore = createPlantStore({ authenticate, store: createStore() })
-        server = await start(createServer(mount(chain, plantStore)))
+        const plantStore = createPlantStore({ authenticate, store: counter.store })
+        const httpServer = createServer(mount(chain, plantStore))
+        httpServer.prependListener('request', (_, created) => (response = created))
+        server = await start(httpServer)
         client = connectTo('http', server.port)
       })
       after(async () => {
@@ -86,7 +77,7 @@ for (const [host, mount] of Object.entries(HOSTS)) {
         prefix: '',
         isHttp1: true,
         fields: ['Accept-Encoding', 'gzip'],
-        expected: ({ status, headers, body }) => ({ status, headers: without(headers, [LENGTH]), body }),
+        expected: ({ status, headers, body }) => ({ status, headers: without(headers, [CODING]), body }),
         received: (answer) => withoutAdded(chain, answer),
       }
       test('answers as the contract says', async () => {
@@ -96,15 +87,32 @@ for (const [host, mount] of Object.entries(HOSTS)) {
       for (const [owner, count] of Object.entries(LISTS)) {
         for (const coding of ['identity', 'gzip', 'br']) {
           test(`sends a list of ${count} plants whole, for ${coding}`, async () => {
-            const request = get(owner)
-            const answer = await client.send({ ...request, fields: [...request.fields, 'Accept-Encoding', coding] })
+            const answer = await client.send(getCoded(owner, coding))
 
             const { status, headers, body } = withoutAdded(chain, answer)
             assert.deepEqual({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
-            assert.ok(body === texts.get(owner), `${body.length} characters in place of ${texts.get(owner)!.length}`)
+            assert.ok(body === TEXTS.get(owner), `${body.length} characters in place of ${TEXTS.get(owner)!.length}`)
           })
         }
       }
+
+      test('cuts a list that fails', async () => {
+        await assert.rejects(client.send(getCoded('failing', 'gzip')), { code: 'ECONNRESET' })
+      })
+
+      test('ends a list when its client leaves', async () => {
+        const request = client.open(getCoded('endless', 'gzip'))
+        request.end()
+        const [received] = (await once(request, 'response')) as [IncomingMessage]
+        await once(received, 'data')
+        request.on('error', () => undefined).destroy()
+        await until(() => response.closed)
+        await nextTurn()
+
+        const { pages } = counter
+        for (let turn = 0; turn < 10; turn++) await nextTurn()
+        assert.equal(counter.pages, pages)
+      })
 
       for (const coding of ['identity', 'gzip', 'br']) {
         test(`refuses an upload that is too large at once, for ${coding}`, async () => {

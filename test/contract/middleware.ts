@@ -23,17 +23,23 @@ type Factory = (options?: object) => Handler
 
 const require = createRequire(import.meta.url)
 
-/** By name, as an alias for an old version has no types. */
-function load(name: string, options?: object): Handler {
+/** Makes a middleware of a package by its name, as an alias for an old version has no types. */
+export function load(name: string, options?: object): Handler {
   return (require(name) as Factory)(options)
 }
 
-const COMPRESSION = /^(?:vary|content-encoding)$/
 const COOKIE = /^set-cookie$/
 
-/** The version that hosts install today, and the last one that has on-headers 1.0 in it. */
-function compression(name: string, options?: object): Middleware {
-  return { name: `${name} ${JSON.stringify(options ?? {})}`, handlers: [load(name, options)], adds: COMPRESSION }
+/** Compresses from so many bytes on, and ends the response once that is done. */
+function compression(name: string, threshold: number): Middleware {
+  return { name: `${name} from ${threshold} bytes on`, handlers: [load(name, { threshold })], adds: /^vary$/ }
+}
+
+/** The same by others. Sends the head only with the first byte of the body. */
+const POLKA_COMPRESSION: Middleware = {
+  name: '@polka/compression',
+  handlers: [load('@polka/compression')],
+  adds: undefined,
 }
 
 /** Saves each session before the response ends. */
@@ -92,12 +98,47 @@ function chain(name: string, ...middleware: readonly Middleware[]): Chain {
   }
 }
 
-const COMPRESSIONS = [
-  compression('compression'),
-  compression('compression', { threshold: 0 }),
-  compression('compression-1.7'),
-  compression('compression-1.7', { threshold: 0 }),
-]
+/** What hosts write themselves: it takes chunks for text, drops the encoding, and forgets to return anything. */
+const TAP: Middleware = {
+  name: 'a tap on what is written',
+  handlers: [
+    (_, response, next) => {
+      const write = response.write.bind(response) as (text: string) => boolean
+      const end = response.end.bind(response) as (text?: string) => ServerResponse
+      const tapped: string[] = []
+      function tap(chunk: Buffer | string): string {
+        return (tapped[0] = chunk.toString())
+      }
+      Object.assign(response, {
+        write: (chunk: Buffer | string) => void write(tap(chunk)),
+        end: (chunk?: Buffer | string) => void end(chunk && tap(chunk)),
+      })
+      next()
+    },
+  ],
+  adds: undefined,
+}
+
+/** The same of `writeHead`: it looks at the response, and not at what else it is given. */
+const LATE_FIELD: Middleware = {
+  name: 'a late field',
+  handlers: [
+    (_, response, next) => {
+      const writeHead = response.writeHead.bind<(status: number) => ServerResponse>(response)
+      response.writeHead = (status: number) => {
+        response.setHeader('X-Fields', response.getHeaderNames().join())
+        return writeHead(status)
+      }
+      next()
+    },
+  ],
+  adds: /^x-fields$/,
+}
+
+const COMPRESSIONS = ['compression', 'compression-1.7'].flatMap((name) => [
+  compression(name, 1024),
+  compression(name, 0),
+])
 const SESSIONS = ['express-session', 'express-session-1.18.0'].map(expressSession)
 const COOKIE_SESSIONS = ['cookie-session', 'cookie-session-2.0'].map(cookieSession)
 const LOGS = ['morgan', 'morgan-1.10.0'].map(morgan)
@@ -105,9 +146,19 @@ const TIMES = ['response-time', 'response-time-2.3.2'].map(responseTime)
 
 /** Each middleware alone, and all of them as a host may have them. */
 export const CHAINS: readonly Chain[] = [
-  ...[...COMPRESSIONS, ...SESSIONS, ...COOKIE_SESSIONS, ...LOGS, ...TIMES, HELMET, CORS, ON_HEADERS_1].map(
-    (middleware) => chain(middleware.name, middleware),
-  ),
+  ...[
+    ...COMPRESSIONS,
+    ...SESSIONS,
+    ...COOKIE_SESSIONS,
+    ...LOGS,
+    ...TIMES,
+    HELMET,
+    CORS,
+    ON_HEADERS_1,
+    POLKA_COMPRESSION,
+    TAP,
+    LATE_FIELD,
+  ].map((middleware) => chain(middleware.name, middleware)),
   // A request has one session: it is kept by the one or by the other.
   chain('all, as of today', LOGS[0]!, TIMES[0]!, HELMET, CORS, COMPRESSIONS[0]!, SESSIONS[0]!),
   chain('all, the session in a cookie', COMPRESSIONS[1]!, LOGS[0]!, TIMES[0]!, HELMET, CORS, COOKIE_SESSIONS[0]!),

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { connect, constants, createServer, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2'
+import { pipeline } from 'node:stream/promises'
+import { after, suite, test, type TestContext } from 'node:test'
+import { createBrotliDecompress, createGunzip } from 'node:zlib'
+import { createPlantStore } from '../../src/index.ts'
+import { memoryUsed } from '../support/heap.ts'
+import { until } from '../support/until.ts'
+import { open, serve } from '../support/service.ts'
+import { connectTo, decode, type Client } from '../support/client.ts'
+import { start } from './hosts.ts'
+import { createStore, getCoded, TEXTS } from './long-lists.ts'
+import { load } from './middleware.ts'
+
+// One of them says that listeners pile up.
+const warnings: Error[] = []
+process.on('warning', (warning) => warnings.push(warning))
+after(() => assert.deepEqual(warnings, []))
+
+suite('a client that reads slowly', { timeout: 60_000 }, () => {
+  for (const [name, coding] of [
+    ['compression', 'gzip'],
+    ['compression', 'br'],
+    ['compression-1.7', 'gzip'],
+  ] as const) {
+    test(`gets 200,000 plants whole through ${name}, for ${coding}, at the cost of less than 2 MiB`, async (t) => {
+      const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore().store })
+      const compress = load(name)
+      let sent: ServerResponse | undefined
+      const server = await serve(t, (request, response) => {
+        sent = response
+        compress(request, response, () => plantStore(request, response))
+      })
+      const decoder = coding === 'gzip' ? createGunzip() : createBrotliDecompress()
+      const digest = createHash('sha256')
+      const decoding = pipeline(decoder, digest)
+
+      const before = await memoryUsed()
+      const response = await open(server, getCoded('many', coding))
+      const costs: number[] = []
+      let received = 0
+      for await (const chunk of response) {
+        // The client is always slower than the server.
+        await until(() => sent!.writableNeedDrain || sent!.writableFinished)
+        received += (chunk as Buffer).length
+        if (received > costs.length * 1_000_000) costs.push((await memoryUsed()) - before)
+        if (!decoder.write(chunk)) await once(decoder, 'drain')
+      }
+      decoder.end()
+      await decoding
+
+      assert.equal(digest.digest('hex'), createHash('sha256').update(TEXTS.get('many')!).digest('hex'))
+      assert.ok(costs.length > 5 && Math.max(...costs) < 2 * 2 ** 20, costs.join())
+    })
+  }
+})
+
+suite('HTTP/2, behind compression', { timeout: 60_000 }, () => {
+  /** Gives two connections to a server: for whole requests, and for streams. */
+  async function serveCompressed(t: TestContext): Promise<{ client: Client; session: ClientHttp2Session }> {
+    const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore().store })
+    const compress = load('compression', { threshold: 0 }) as (...args: [unknown, unknown, () => void]) => void
+    const server = await start(
+      createServer((request, response) => compress(request, response, () => plantStore(request, response))),
+    )
+    const client = connectTo('h2c', server.port)
+    const session = connect(`http://127.0.0.1:${server.port}`)
+    t.after(() => {
+      client.close()
+      session.destroy()
+      return server.close()
+    })
+    return { client, session }
+  }
+
+  for (const coding of ['gzip', 'br']) {
+    test(`sends a list of 200,000 plants whole, for ${coding}`, async (t) => {
+      const { client } = await serveCompressed(t)
+
+      const { status, headers, body } = await client.send(getCoded('many', coding))
+
+      const fields = { 'content-type': 'application/json', 'content-encoding': coding, vary: 'Accept-Encoding' }
+      assert.deepEqual({ status, headers }, { status: 200, headers: fields })
+      assert.ok(body === TEXTS.get('many'), `${body.length} characters`)
+    })
+
+    test(`refuses an upload at once, and ends its stream after the whole response, for ${coding}`, async (t) => {
+      const { session } = await serveCompressed(t)
+      const startedAt = performance.now()
+      const upload = session.request({ ':method': 'POST', ':path': '/plants', 'accept-encoding': coding })
+      const chunks: Buffer[] = []
+      upload.on('data', (chunk: Buffer) => chunks.push(chunk)).write('a')
+
+      const [headers] = (await once(upload, 'response')) as [IncomingHttpHeaders]
+      const ms = performance.now() - startedAt
+      await once(upload, 'close')
+
+      assert.deepEqual([headers[':status'], headers['content-encoding']], [401, coding])
+      const { error } = JSON.parse(decode(coding, Buffer.concat(chunks))) as { error: number }
+      assert.equal(error, 40100)
+      assert.ok(ms < 1900, `the status came after ${ms} ms`)
+      assert.equal(upload.rstCode, constants.NGHTTP2_NO_ERROR)
+    })
+  }
+
+  test('cuts a list that fails', async (t) => {
+    const { client } = await serveCompressed(t)
+    const request = getCoded('failing', 'gzip')
+    await assert.rejects(client.send(request), { code: 'ERR_HTTP2_STREAM_ERROR' })
+  })
+})

@@ -1,0 +1,46 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { memoryStore } from '../../src/index.ts'
+import type { NewPlant, PageRequest, Store } from '../../src/index.ts'
+import { get, type Request } from '../support/service.ts'
+
+/** The owners of long lists, and how many plants each has. */
+export const LISTS = { some: 5000, many: 200_000 }
+
+/** Has the long lists, in names that hardly compress. */
+const lists = memoryStore()
+/** The text of each list. */
+export const TEXTS = new Map<string, string>()
+for (const [owner, count] of Object.entries(LISTS)) {
+  const names = Array.from({ length: count }, (_, i) => `é${createHash('sha256').update(`${i}`).digest('base64')}`)
+  for (const [i, name] of names.entries()) void lists.create(owner, { id: BigInt(i), name })
+  TEXTS.set(owner, JSON.stringify(names.map((name) => ({ name }))))
+}
+
+/** Plants of which there are always more. */
+function nextPlants({ limit, after = 0n }: PageRequest): readonly NewPlant[] {
+  return Array.from({ length: limit }, (_, i) => ({ id: after + BigInt(i) + 1n, name: randomUUID() }))
+}
+
+/**
+ * A store of its own that has the long lists, one of an owner `endless`, and one of an owner `failing` that fails after
+ * the first page. It counts the pages that it is asked for.
+ */
+export function createStore(): { readonly store: Store; pages: number } {
+  const memory = memoryStore()
+  const list: Store['list'] = (owner, page) => {
+    counter.pages++
+    if (owner === 'endless') return nextTurn(nextPlants(page))
+    if (owner === 'failing' && page.after !== undefined) throw new Error('disk')
+    if (owner === 'failing') return lists.list('some', page)
+    return (owner in LISTS ? lists : memory).list(owner, page)
+  }
+  const counter = { store: { ...memory, list }, pages: 0 }
+  return counter
+}
+
+/** Asks for the list of an owner, in a content coding. */
+export function getCoded(owner: string, coding: string): Request {
+  const request = get(owner)
+  return { ...request, fields: [...request.fields, 'Accept-Encoding', coding] }
+}
