@@ -7,12 +7,16 @@ import type { HttpError } from './errors.ts'
 import { rawHeadersOf } from './header-fields.ts'
 import { reset } from './reset.ts'
 
+const JSON_TYPE = 'application/json'
+
 /** What a request is answered. */
 export interface HttpResponse {
   readonly status: number
   /** Name, value, name, value… Each name is given once. */
   readonly headers: readonly string[]
-  /** JSON text in UTF-8, one character for each byte, whole or piece by piece; undefined if there is no body. */
+  /** Of the body; `application/json` if it is not given. A body in pieces is always that. */
+  readonly contentType?: string
+  /** Text in UTF-8, one character for each byte, whole or piece by piece; undefined if there is no body. */
   readonly body: string | AsyncIterable<string> | undefined
 }
 
@@ -63,7 +67,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
 
   if (typeof body === 'object') {
     response.removeHeader('Content-Length')
-    writeHead(response, status, [...answer.headers, 'Content-Type', 'application/json'])
+    writeHead(response, status, [...answer.headers, 'Content-Type', JSON_TYPE])
     if (!isHead) return writeAll(request, response, body)
     response.end()
     return 0
@@ -76,7 +80,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   const headers =
     body === undefined
       ? answer.headers
-      : [...answer.headers, 'Content-Type', 'application/json', 'Content-Length', String(body.length)]
+      : [...answer.headers, 'Content-Type', answer.contentType ?? JSON_TYPE, 'Content-Length', String(body.length)]
   const content = isHead ? undefined : body
   if (status >= 400 && isBodyAwaited(request)) {
     // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2).
