@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { jsonResponse, type HttpResponse } from '../http/respond.ts'
+import type { HttpResponse } from '../http/respond.ts'
+
+/** A response with status 200 and a body in one piece. */
+export type Document = HttpResponse & { readonly body: string }
 
 /**
- * Makes the GET of a value that never changes. Its JSON text is made once. Clients that have it already are answered
- * 304 (RFC 9110 section 13.1.2).
+ * Makes the GET of a response that never changes. Clients that have it already get 304 (RFC 9110 section 13.1.2).
  */
-export function createDocument(value: object): (request: IncomingMessage) => HttpResponse {
-  const { body } = jsonResponse(200, [], value)
+export function createDocument(document: Document): (request: IncomingMessage) => HttpResponse {
+  const { body } = document
   const etag = `"${createHash('sha256').update(body, 'latin1').digest('base64url')}"`
-  const headers = ['ETag', etag]
-  const whole: HttpResponse = { status: 200, headers, body }
+  const headers = [...document.headers, 'ETag', etag]
+  const whole: HttpResponse = { ...document, headers }
   const notModified: HttpResponse = { status: 304, headers, body: undefined }
 
   return function getDocument(request) {

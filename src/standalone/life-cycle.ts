@@ -7,6 +7,7 @@ import { openStore, schemeOf } from '../stores/open-store.ts'
 import type { Settings } from './settings.ts'
 import { createHttpServer, type HttpServer } from './http-server.ts'
 import { describeError, flushLog, log } from './log.ts'
+import { pageDocuments } from './page/documents.ts'
 import { createProgramPaths } from './program-paths.ts'
 import { createReports } from './reports.ts'
 import { reportTurnedAway } from './turned-away.ts'
@@ -33,7 +34,8 @@ export async function start(settings: Settings): Promise<void> {
   })
   const stopping = new AbortController()
   const isDraining = (): boolean => stopping.signal.aborted
-  const programPaths = createProgramPaths({ store, storeTimeoutMs, isDraining }, plants)
+  const documents = settings.page ? pageDocuments(schemeOf(storeUrl)) : new Map()
+  const programPaths = createProgramPaths({ store, storeTimeoutMs, isDraining, documents }, plants)
   const http = createHttpServer((request, response) => {
     plants(request, response, () => programPaths(request, response))
   }, settings)
@@ -45,7 +47,7 @@ export async function start(settings: Settings): Promise<void> {
   stopAtSignal(stopping, http, store, settings)
   log('start', { url, store: schemeOf(storeUrl) })
   process.stdout.write(`plant-store listening on ${url}\n`)
-  if (tokens === undefined) process.stdout.write(invitation(url, demoToken))
+  if (tokens === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
 
 async function open(storeUrl: string): Promise<Store> {
@@ -76,10 +78,11 @@ async function listen({ server }: HttpServer, { host, port }: Settings): Promise
   return `http://${shownHost}:${(server.address() as AddressInfo).port}`
 }
 
-function invitation(url: string, token: string): string {
+function invitation(url: string, token: string, hasPage: boolean): string {
   const headers = `-H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json'`
   const plant = '{"id":1,"name":"Monstera deliciosa","tag":"tropical"}'
-  return `The token of the owner demo is ${token}\n\n  curl '${url}/plants' ${headers} -d '${plant}'\n`
+  const curl = `The token of the owner demo is ${token}\n\n  curl '${url}/plants' ${headers} -d '${plant}'\n`
+  return hasPage ? `${curl}\nOr open the page, which takes the token along:\n\n  ${url}/#token=${token}\n` : curl
 }
 
 /**

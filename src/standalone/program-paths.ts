@@ -1,15 +1,21 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { HttpError } from '../http/errors.ts'
 import { readHeaderFields } from '../http/header-fields.ts'
-import { errorResponse, respond, type HttpResponse } from '../http/respond.ts'
+import { errorResponse, jsonResponse, respond, type HttpResponse } from '../http/respond.ts'
 import { readSegments } from '../http/route.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
-import { createDocument } from './document.ts'
+import { createDocument, type Document } from './document.ts'
 import { programDescription } from './program-description.ts'
 import { createProbes, type ProbeOptions } from './probes.ts'
 
-/** The paths that the program has beside those of the plants. None needs a token. */
+/** The paths that programs use, beside those of the plants. None needs a token. */
 export type ProgramPath = '/livez' | '/readyz' | '/openapi.json'
+
+/** What the paths of the program serve. */
+export interface ProgramOptions extends ProbeOptions {
+  /** Documents for people, by their paths; by default none. */
+  readonly documents?: ReadonlyMap<string, Document>
+}
 
 /** Makes the response to a GET. */
 type Get = (request: IncomingMessage) => MaybePromise<HttpResponse>
@@ -21,12 +27,17 @@ const ALLOW: readonly string[] = ['Allow', 'GET, HEAD, OPTIONS']
  * Makes the listener for the paths of the program itself.
  * @param notFound answers the requests for all other paths
  */
-export function createProgramPaths(options: ProbeOptions, notFound: RequestListener): RequestListener {
-  return serveGets({ ...createProbes(options), '/openapi.json': createDocument(programDescription) }, notFound)
+export function createProgramPaths(options: ProgramOptions, notFound: RequestListener): RequestListener {
+  const gets: Readonly<Record<ProgramPath, Get>> = {
+    ...createProbes(options),
+    '/openapi.json': createDocument(jsonResponse(200, [], programDescription)),
+  }
+  const documents = [...(options.documents ?? [])].map(([path, document]) => [path, createDocument(document)] as const)
+  return serveGets([...Object.entries(gets), ...documents], notFound)
 }
 
-function serveGets(gets: Readonly<Record<ProgramPath, Get>>, notFound: RequestListener): RequestListener {
-  const byName = new Map<string | undefined, Get>(Object.entries(gets).map(([path, get]) => [path.slice(1), get]))
+function serveGets(gets: Iterable<readonly [path: string, get: Get]>, notFound: RequestListener): RequestListener {
+  const byName = new Map<string | undefined, Get>(Array.from(gets, ([path, get]) => [path.slice(1), get]))
 
   return function answerProgram(request, response) {
     const [root, name, ...others] = readSegments(request.url!)

@@ -14,6 +14,7 @@ export interface Settings {
   readonly maxLimit: number | undefined
   readonly storeTimeoutMs: number
   readonly accessLog: boolean
+  readonly page: boolean
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
@@ -43,7 +44,8 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
   storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
-  accessLog: flag('PLANT_STORE_ACCESS_LOG', 'whether a line is logged for each response'),
+  accessLog: flag('PLANT_STORE_ACCESS_LOG', false, 'whether a line is logged for each response'),
+  page: flag('PLANT_STORE_PAGE', true, 'whether there is a page for people at /'),
 
   // A client that means well sends its header at once. This leaves time for packets that are lost twice.
   headersTimeoutMs: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'in which a header must arrive'),

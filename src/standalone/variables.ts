@@ -66,12 +66,12 @@ export function milliseconds(name: string, preset: number, meaning: string): Var
   return wholeNumber(name, preset, 1, MAX_TIMER_MS, `milliseconds ${meaning}`)
 }
 
-/** A variable that switches something on. */
-export function flag(name: string, meaning: string): Variable<boolean> {
+/** A variable that switches something on or off. */
+export function flag(name: string, preset: boolean, meaning: string): Variable<boolean> {
   const takes = `1 or 0: ${meaning}`
   function parse(value: string): boolean {
     if (value !== '1' && value !== '0') throw new SettingError(name, `takes ${takes}`)
     return value === '1'
   }
-  return { name, preset: false, shown: '0', takes, parse }
+  return { name, preset, shown: preset ? '1' : '0', takes, parse }
 }

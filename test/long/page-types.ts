@@ -1,0 +1,4 @@
+import { writeFileSync } from 'node:fs'
+import { PAGE_TYPES, pageTypes } from '../support/page-types.ts'
+
+writeFileSync(PAGE_TYPES, await pageTypes())
