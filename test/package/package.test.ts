@@ -35,6 +35,14 @@ suite('the package', () => {
     assert.deepEqual([...folders].sort(), ['LICENSE', 'README.md', 'dist', 'docs', 'package.json', 'src'])
   })
 
+  test('holds the page that the program shows', () => {
+    const page = packed.files.map(({ path }) => path).filter((path) => path.startsWith('dist/standalone/page/page.'))
+    assert.deepEqual(
+      page,
+      ['css', 'html', 'js'].map((type) => `dist/standalone/page/page.${type}`),
+    )
+  })
+
   test('brings no other package along', async () => {
     const installed = await readdir(join(project, 'node_modules'))
     assert.deepEqual(
