@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import { respond } from '../../src/http/respond.ts'
+import { jsonResponse, respond } from '../../src/http/respond.ts'
 import { createDocument } from '../../src/standalone/document.ts'
 import { ask, assertAnswer, jsonAnswer } from '../support/program-paths.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -14,7 +14,7 @@ const WHOLE = jsonAnswer(200, VALUE, { etag: ETAG })
 const NOT_MODIFIED = { status: 304, headers: { etag: ETAG }, body: '' }
 
 function serveDocument(t: TestContext): Promise<Server> {
-  const get = createDocument(VALUE)
+  const get = createDocument(jsonResponse(200, [], VALUE))
   return serve(t, (request, response) => void respond(request, response, get(request)))
 }
 

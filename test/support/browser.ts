@@ -4,7 +4,7 @@ import { after, type TestContext } from 'node:test'
 import type { Browser, Page } from 'puppeteer-core'
 import { createPlantStore, memoryStore, type PlantStoreOptions } from '../../src/index.ts'
 import { pageDocuments } from '../../src/standalone/page/documents.ts'
-import { createPages } from '../../src/standalone/probes.ts'
+import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { launchChromium } from './chromium.ts'
 import { TOKEN } from './program.ts'
 import { portOf, serve } from './service.ts'
@@ -120,8 +120,8 @@ export function createListener(options: Partial<PlantStoreOptions> = {}): Reques
   const { store = memoryStore() } = options
   const plants = createPlantStore({ tokens: { [TOKEN]: 'ada' }, ...options, store } as PlantStoreOptions)
   const documents = pageDocuments('memory')
-  const pages = createPages({ store, storeTimeout: 1000, isDraining: () => false, documents }, plants)
-  return (request, response) => plants(request, response, () => pages(request, response))
+  const programPaths = createProgramPaths({ store, storeTimeoutMs: 1000, isDraining: () => false, documents }, plants)
+  return (request, response) => plants(request, response, () => programPaths(request, response))
 }
 
 /** Starts a listener on a free port, and gives its address. */

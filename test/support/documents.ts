@@ -27,6 +27,7 @@ export const README: Document = readDocument('README.md')
 export const DOCUMENTS: readonly Document[] = [
   README,
   ...readdirSync(new URL('docs/', root))
+    .filter((name) => name.endsWith('.md'))
     .sort()
     .map((name) => readDocument(`docs/${name}`)),
 ]

@@ -10,7 +10,7 @@ export const PAGE_TYPES: string = fileURLToPath(
 
 /** Makes them of the schemas in the interface description. */
 export async function pageTypes(): Promise<string> {
-  const { schemas } = openapi['components'] as { schemas: unknown }
+  const { schemas } = openapi.components as { schemas: unknown }
   const description = JSON.stringify({ ...openapi, security: [], paths: {}, components: { schemas } })
   const text = astToString(await openapiTypescript(description))
   const components = text.slice(text.indexOf('export interface components'), text.indexOf('export type $defs'))

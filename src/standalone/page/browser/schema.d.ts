@@ -4,28 +4,28 @@ export interface components {
     Plant: {
       /** @description The name of the plant. */
       name: string
-      /** @description Says what type of plant it is. */
+      /** @description The type of the plant. */
       tag?: string
     }
-    /** @description Other members are ignored. */
+    /** @description The service ignores all other members. */
     NewPlant: {
       /**
        * Format: int64
-       * @description Identifies the plant among those of its owner; exact beyond 2^53 too.
+       * @description Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.
        */
       id: number
       /** @description The name of the plant. */
       name: string
-      /** @description Says what type of plant it is. */
+      /** @description The type of the plant. */
       tag?: string
     }
     Error: {
       /**
        * Format: int32
-       * @description Says what went wrong, to a program.
+       * @description Tells programs what went wrong.
        */
       error: number
-      /** @description Says what went wrong, to people. */
+      /** @description Tells people what went wrong. */
       message: string
     }
   }
