@@ -72,14 +72,17 @@ export function createTokenTable(
     const caller = toCaller(holder, 'options.tokens: a token must have')
     const whose = `options.tokens: the token of ${inspect(caller.owner)} must`
     if (!isToken(token)) throw new TypeError(`${whose} be letters, digits and -._~+/, then any "="`)
-    // What an unset variable becomes as the key of an object.
-    if (token === 'undefined' || token === 'null') throw new TypeError(`${whose} not be "${token}"`)
-    callers.set(digest(token), caller)
+    if (UNSET_TOKENS.includes(token)) throw new TypeError(`${whose} not be "${token}"`)
+    callers.set(digestToken(token), caller)
   }
-  return (token) => callers.get(digest(token))
+  return (token) => callers.get(digestToken(token))
 }
 
-function digest(token: string): string {
+/** What an unset variable becomes if a program makes a token of it. */
+export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
+
+/** What is kept of a token: its SHA-256, a character for each byte. */
+export function digestToken(token: string): string {
   // The shortest form, as each look-up goes through all of it once more.
   return hash('sha256', token, 'binary')
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { digestToken } from '../http/caller.ts'
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
@@ -22,10 +23,11 @@ export async function start(settings: Settings): Promise<void> {
   process.on('SIGUSR1', () => undefined)
   const { storeUrl, storeTimeoutMs, maxBodyBytes, maxLimit, accessLog } = settings
   const demoToken = randomBytes(24).toString('base64url')
-  const tokens = settings.tokens ?? settings.tokensFile
+  const tokens = settings.tokens ?? settings.tokensFile?.tokens
+  const callers = tokens ?? new Map([[digestToken(demoToken), { owner: 'demo' }]])
   const store = await open(storeUrl)
   const plants = createPlantStore({
-    tokens: tokens ?? { [demoToken]: 'demo' },
+    authenticate: (token) => callers.get(digestToken(token)),
     store,
     storeTimeoutMs,
     maxBodyBytes,

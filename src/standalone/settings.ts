@@ -1,6 +1,6 @@
 import { MAX_TIMER_MS } from '../option-checks.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
-import { tokenFile, tokenList, type Tokens } from './tokens.ts'
+import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
 import { flag, milliseconds, SettingError, text, wholeNumber, type Variable } from './variables.ts'
 
 /** What the environment says, checked, with every default in place. */
@@ -8,7 +8,7 @@ export interface Settings {
   readonly host: string
   readonly port: number
   readonly tokens: Tokens | undefined
-  readonly tokensFile: Tokens | undefined
+  readonly tokensFile: TokenFile | undefined
   readonly storeUrl: string
   readonly maxBodyBytes: number
   readonly maxLimit: number | undefined

@@ -1,51 +1,84 @@
-import { readFileSync } from 'node:fs'
-import { SettingError, type Variable } from './variables.ts'
+import { isUtf8 } from 'node:buffer'
+import { digestToken, UNSET_TOKENS, type Caller } from '../http/caller.ts'
+import { readVariableFile, SettingError, type Variable } from './variables.ts'
 
-/** The owner of each token. */
-export type Tokens = ReadonlyMap<string, string>
+/** The caller of each token, by the token's digest. */
+export type Tokens = ReadonlyMap<string, Caller>
 
-/** The token is RFC 6750's `b64token`. It has no colon, so the last colon divides an entry; an owner may have some. */
-const ENTRY = /^(?<owner>[^\0\n]+):(?<token>[A-Za-z0-9\-._~+/]+=*)$/
+/** A file of tokens, and what it held at the start. */
+export interface TokenFile {
+  readonly path: string
+  readonly bytes: Buffer
+  readonly tokens: Tokens
+}
+
+/**
+ * The token is RFC 6750's `b64token`. It has no colon, so the last colon divides an entry; an owner may have some. An
+ * owner has nothing that may stand between two entries or around one: `ada:x,bob:y` on one line is a mistake and no
+ * owner `ada:x,bob`, whom the access log would name.
+ */
+const ENTRY =
+  /^(?<owner>(?!#)[^\s,"'`\p{Cc}]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>[A-Za-z0-9\-._~+/]+=*))(?<read>[ \t]+read)?$/u
+
+const FORM =
+  'owner:token or owner:$sha256$ with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
+  'An owner has no white space, comma or quote and does not begin with "#"; ' +
+  'a token has letters, digits and -._~+/, then any "="'
+
+/** No program means to let in who sends one of these. */
+const UNSET: ReadonlySet<string> = new Set(['', ...UNSET_TOKENS].map(digestToken))
 
 /** A variable that takes tokens, separated by commas. */
 export function tokenList(name: string): Variable<Tokens | undefined> {
-  const takes = 'owner:token, separated by commas; by default a random token for the owner demo'
+  const takes =
+    'owner:token, "owner:token read" or owner:$sha256$<digest>, separated by commas; ' +
+    'by default a random token for the owner demo'
   const parse = (value: string): Tokens => parseTokens(name, 'entry', value.split(','))
   return { name, preset: undefined, shown: undefined, takes, parse }
 }
 
 /** A variable that takes the path of a file with a token in each line. */
-export function tokenFile(name: string, insteadOf: string): Variable<Tokens | undefined> {
-  const takes = `a file of owner:token lines, in place of ${insteadOf}`
-  function parse(path: string): Tokens {
-    let content: string
-    try {
-      content = readFileSync(path, 'utf8')
-    } catch (cause) {
-      const { code } = cause as NodeJS.ErrnoException
-      throw new SettingError(name, `takes ${takes}; the file cannot be read (${code})`, { cause })
-    }
-    return parseTokens(name, 'line', content.split('\n'))
+export function tokenFile(name: string, insteadOf: string): Variable<TokenFile | undefined> {
+  const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
+  function parse(path: string): TokenFile {
+    const bytes = readVariableFile(name, takes, path)
+    return { path, bytes, tokens: parseTokenFile(name, bytes) }
   }
   return { name, preset: undefined, shown: undefined, takes, parse }
 }
 
+/**
+ * Reads the tokens of a file.
+ * @throws SettingError if a line is wrong, or there is no token
+ */
+export function parseTokenFile(variable: string, bytes: Buffer): Tokens {
+  // Otherwise two owners could become the same one.
+  if (!isUtf8(bytes)) throw new SettingError(variable, 'takes a file in UTF-8, and this one is not')
+  const lines = bytes.toString().split('\n')
+  return parseTokens(
+    variable,
+    'line',
+    lines.map((line) => line.replace(/^\s*#.*/, '')),
+  )
+}
+
 /** An error gives the number of the entry that is wrong and does not quote it: it may hold a token. */
 function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly string[]): Tokens {
-  const owners = new Map<string, string>()
+  const tokens = new Map<string, Caller>()
   for (const [index, entry] of entries.entries()) {
-    if (entry.trim() === '') continue
+    const text = entry.trim()
+    if (text === '') continue
     const place = `${unit} ${index + 1}`
-    const { owner, token } = ENTRY.exec(entry.trim())?.groups ?? {}
-    if (owner === undefined || token === undefined) {
-      throw new SettingError(
-        variable,
-        `takes owner:token, with a token of letters, digits and -._~+/, then any "="; ${place} is not of that form`,
-      )
+    const parts = ENTRY.exec(text)?.groups
+    if (parts === undefined) throw new SettingError(variable, `takes ${FORM}; ${place} is not of that form`)
+    const { owner, digest, token, read } = parts as { owner: string } & Partial<Record<string, string>>
+    const key = token === undefined ? Buffer.from(digest!, 'hex').toString('latin1') : digestToken(token)
+    if (UNSET.has(key)) {
+      throw new SettingError(variable, `takes tokens that were chosen; ${place} was made of an unset variable`)
     }
-    if (owners.has(token)) throw new SettingError(variable, `takes each token once; ${place} repeats one`)
-    owners.set(token, owner)
+    if (tokens.has(key)) throw new SettingError(variable, `takes each token once; ${place} repeats one`)
+    tokens.set(key, { owner, access: read === undefined ? 'write' : 'read' })
   }
-  if (owners.size === 0) throw new SettingError(variable, 'takes at least one owner:token; there is none')
-  return owners
+  if (tokens.size === 0) throw new SettingError(variable, 'takes at least one owner:token; there is none')
+  return tokens
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { MAX_TIMER_MS } from '../option-checks.ts'
 
 /** A setting is wrong. The message names the variable and what it takes, and never quotes what it holds. */
@@ -74,4 +75,17 @@ export function flag(name: string, preset: boolean, meaning: string): Variable<b
     return value === '1'
   }
   return { name, preset, shown: preset ? '1' : '0', takes, parse }
+}
+
+/**
+ * Reads the file that a variable names.
+ * @throws SettingError if it cannot be read
+ */
+export function readVariableFile(name: string, takes: string, path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new SettingError(name, `takes ${takes}; the file cannot be read (${code})`, { cause })
+  }
 }

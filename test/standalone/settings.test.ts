@@ -1,21 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { suite, test, type TestContext } from 'node:test'
+import { suite, test } from 'node:test'
 import { helpText, readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { SettingError } from '../../src/standalone/variables.ts'
 import { STORE_SCHEMES } from '../../src/stores/open-store.ts'
 
 type Environment = Readonly<Record<string, string>>
-
-function temporaryFile(t: TestContext, content: string): string {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
-  const path = join(directory, 'tokens')
-  writeFileSync(path, content)
-  return path
-}
 
 function messageOf(environment: Environment): string {
   let message = ''
@@ -153,97 +142,6 @@ test('refuses a URL whose scheme is the name of a member of every object', () =>
   for (const url of ['constructor:plants', '__proto__:plants', ':plants']) {
     assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes a URL like /)
   }
-})
-
-suite('PLANT_STORE_TOKENS', () => {
-  test('takes owners with their tokens', () => {
-    const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:YWRh,bob:Ym9i==' })
-    assert.deepEqual(
-      tokens,
-      new Map([
-        ['YWRh', 'ada'],
-        ['Ym9i==', 'bob'],
-      ]),
-    )
-  })
-
-  test('divides an entry at its last colon, since a token has none', () => {
-    assert.deepEqual(readSettings({ PLANT_STORE_TOKENS: 'urn:user:1:YWRh' }).tokens, new Map([['YWRh', 'urn:user:1']]))
-  })
-
-  test('lets one owner have several tokens', () => {
-    const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:old,ada:new' })
-    assert.deepEqual(
-      tokens,
-      new Map([
-        ['old', 'ada'],
-        ['new', 'ada'],
-      ]),
-    )
-  })
-
-  test('minds neither space around an entry nor blank entries', () => {
-    assert.deepEqual(readSettings({ PLANT_STORE_TOKENS: ' ada:YWRh , , ' }).tokens, new Map([['YWRh', 'ada']]))
-  })
-
-  const form = 'takes owner:token, with a token of letters, digits and -._~+/, then any "="'
-  const rows: readonly [entries: string, problem: string][] = [
-    ['', 'takes at least one owner:token; there is none'],
-    [' , ', 'takes at least one owner:token; there is none'],
-    ['secret', `${form}; entry 1 is not of that form`],
-    ['ada:YWRh,:secret', `${form}; entry 2 is not of that form`],
-    ['ada:', `${form}; entry 1 is not of that form`],
-    ['ada:sec ret', `${form}; entry 1 is not of that form`],
-    ['ada:sec=ret', `${form}; entry 1 is not of that form`],
-    ['ada:secrèt', `${form}; entry 1 is not of that form`],
-    ['ada:secret,bob:secret', 'takes each token once; entry 2 repeats one'],
-  ]
-  for (const [entries, problem] of rows) {
-    test(`refuses ${JSON.stringify(entries)} and quotes nothing of it`, () => {
-      assert.equal(messageOf({ PLANT_STORE_TOKENS: entries }), `PLANT_STORE_TOKENS ${problem}`)
-    })
-  }
-})
-
-suite('PLANT_STORE_TOKENS_FILE', () => {
-  test('takes a file with a token in each line, blank lines and CRLF included', (t) => {
-    const path = temporaryFile(t, 'ada:YWRh\r\n\n  bob:Ym9i\n')
-    const { tokensFile } = readSettings({ PLANT_STORE_TOKENS_FILE: path })
-    assert.deepEqual(
-      tokensFile,
-      new Map([
-        ['YWRh', 'ada'],
-        ['Ym9i', 'bob'],
-      ]),
-    )
-  })
-
-  test('names the line that is wrong', (t) => {
-    const path = temporaryFile(t, 'ada:YWRh\n\nbob\n')
-    const message = messageOf({ PLANT_STORE_TOKENS_FILE: path })
-    assert.match(message, /^PLANT_STORE_TOKENS_FILE takes owner:token, .*; line 3 is not of that form$/)
-  })
-
-  test('refuses an owner with U+0000, which no store could keep', (t) => {
-    const path = temporaryFile(t, 'a\0da:YWRh')
-    assert.match(messageOf({ PLANT_STORE_TOKENS_FILE: path }), /; line 1 is not of that form$/)
-  })
-
-  test('refuses a file that cannot be read', () => {
-    assert.equal(
-      messageOf({ PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' }),
-      'PLANT_STORE_TOKENS_FILE takes a file of owner:token lines, in place of PLANT_STORE_TOKENS; ' +
-        'the file cannot be read (ENOENT)',
-    )
-  })
-
-  test('refuses to be set beside PLANT_STORE_TOKENS', (t) => {
-    const path = temporaryFile(t, 'ada:YWRh')
-    assert.equal(
-      messageOf({ PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: path }),
-      'PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them',
-    )
-  })
 })
 
 test('the help names every variable that is read, with its default', () => {
