@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { digestToken } from '../http/caller.ts'
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
@@ -11,6 +10,8 @@ import { describeError, flushLog, log } from './log.ts'
 import { pageDocuments } from './page/documents.ts'
 import { createProgramPaths } from './program-paths.ts'
 import { createReports } from './reports.ts'
+import { createTokenSource } from './token-rotation.ts'
+import { singleToken } from './tokens.ts'
 import { reportTurnedAway } from './turned-away.ts'
 import { SettingError } from './variables.ts'
 
@@ -24,10 +25,10 @@ export async function start(settings: Settings): Promise<void> {
   const { storeUrl, storeTimeoutMs, maxBodyBytes, maxLimit, accessLog } = settings
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile?.tokens
-  const callers = tokens ?? new Map([[digestToken(demoToken), { owner: 'demo' }]])
+  const authenticate = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
   const store = await open(storeUrl)
   const plants = createPlantStore({
-    authenticate: (token) => callers.get(digestToken(token)),
+    authenticate,
     store,
     storeTimeoutMs,
     maxBodyBytes,

@@ -7,6 +7,8 @@ export type Tokens = ReadonlyMap<string, Caller>
 
 /** A file of tokens, and what it held at the start. */
 export interface TokenFile {
+  /** The variable that names it. */
+  readonly variable: string
   readonly path: string
   readonly bytes: Buffer
   readonly tokens: Tokens
@@ -28,6 +30,11 @@ const FORM =
 /** No program means to let in who sends one of these. */
 const UNSET: ReadonlySet<string> = new Set(['', ...UNSET_TOKENS].map(digestToken))
 
+/** The tokens of a service that has one owner with one token. */
+export function singleToken(token: string, owner: string): Tokens {
+  return new Map([[digestToken(token), { owner, access: 'write' }]])
+}
+
 /** A variable that takes tokens, separated by commas. */
 export function tokenList(name: string): Variable<Tokens | undefined> {
   const takes =
@@ -42,7 +49,7 @@ export function tokenFile(name: string, insteadOf: string): Variable<TokenFile |
   const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
   function parse(path: string): TokenFile {
     const bytes = readVariableFile(name, takes, path)
-    return { path, bytes, tokens: parseTokenFile(name, bytes) }
+    return { variable: name, path, bytes, tokens: parseTokenFile(name, bytes) }
   }
   return { name, preset: undefined, shown: undefined, takes, parse }
 }

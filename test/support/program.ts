@@ -33,10 +33,10 @@ class Lines {
       })
   }
 
-  /** Settles with the first line that matches, come or to come; undefined if there is none. */
-  async find(matches: (line: string) => boolean): Promise<string | undefined> {
+  /** Settles with the n-th line that matches, come or to come; undefined if there is none. */
+  async find(matches: (line: string) => boolean, n = 1): Promise<string | undefined> {
     for (;;) {
-      const found = this.all.find(matches)
+      const found = this.all.filter(matches)[n - 1]
       if (found !== undefined) return found
       if (this.#isEnded) return undefined
       await once(this.#news, 'news')
@@ -106,9 +106,9 @@ export class Program {
     return Number(new URL(this.url).port)
   }
 
-  /** Settles with the first event of that name that the program logs. */
-  async logged(event: string): Promise<Readonly<Record<string, unknown>>> {
-    const line = await this.stderr.find((line) => line.includes(`"event":"${event}"`))
+  /** Settles with the n-th event of that name that the program logs. */
+  async logged(event: string, n = 1): Promise<Readonly<Record<string, unknown>>> {
+    const line = await this.stderr.find((line) => line.includes(`"event":"${event}"`), n)
     if (line === undefined) throw new Error(`The program did not log ${event}: ${this.stderr.all.join('\n')}`)
     return JSON.parse(line) as Record<string, unknown>
   }
@@ -125,7 +125,8 @@ export class Program {
 }
 
 function withDefaults(environment: Environment): Environment {
-  return { PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, ...environment }
+  const tokens = 'PLANT_STORE_TOKENS_FILE' in environment ? {} : { PLANT_STORE_TOKENS: `ada:${TOKEN}` }
+  return { PORT: '0', ...tokens, ...environment }
 }
 
 /** Starts the program on a free port, with the token of ada, and waits until it serves. It ends with the test. */

@@ -1,0 +1,110 @@
+import { hash } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
+import { digestToken, type Caller } from '../http/caller.ts'
+import { log } from './log.ts'
+import { parseTokenFile, type TokenFile, type Tokens } from './tokens.ts'
+import { SettingError } from './variables.ts'
+
+/** How often the file is looked at. */
+const LOOK_MS = 10_000
+
+/** A change counts once two looks in a row have found it, so much apart: the file may be half written. */
+const SETTLE_MS = 100
+
+/**
+ * Makes the function that finds the caller of a token. If the tokens come from a file, it is read again at SIGHUP and
+ * whenever it has changed. SIGHUP no longer ends the process, whether or not there is a file.
+ */
+export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): (token: string) => Caller | undefined {
+  let callers = tokens
+  const lookAtOnce = file && followTokenFile(file, (changed) => (callers = changed))
+  process.on('SIGHUP', () => {
+    if (lookAtOnce === undefined) log('tokens-kept', { tokens: callers.size, reason: 'They come from no file.' })
+    else lookAtOnce()
+  })
+  return (token) => callers.get(digestToken(token))
+}
+
+/**
+ * Follows the content of a file of tokens. Neither its time nor its inode would do: a mounted secret is swapped by
+ * symbolic link. If the file is missing or wrong, the last good tokens hold.
+ * @param apply is given the tokens when they have changed
+ * @returns has the file read at once, and its content believed at once
+ */
+export function followTokenFile(file: TokenFile, apply: (tokens: Tokens) => void, lookMs = LOOK_MS): () => void {
+  const { variable, path } = file
+  let held = file.tokens
+  let heldDigest = digest(file.bytes)
+  /** What the last look found. */
+  let seen = heldDigest
+  /** What the log says of the file as it is now; undefined if the file is right. */
+  let complaint: string | undefined
+  let latest = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+
+  function lookIn(ms: number): void {
+    clearTimeout(timer)
+    timer = setTimeout(() => queue(false), ms).unref()
+  }
+
+  /** One look at a time: a file on a network may take long to read. */
+  function queue(isTold: boolean): void {
+    latest = latest.then(() => look(isTold))
+  }
+
+  async function look(isTold: boolean): Promise<void> {
+    const found = await read(variable, path)
+    const print = found instanceof SettingError ? found.message : digest(found)
+    const isSettled = print === seen
+    seen = print
+    if (isTold || isSettled) take(found, print, isTold)
+    // Whoever told may have done so too early.
+    lookIn(isTold || !isSettled ? SETTLE_MS : lookMs)
+  }
+
+  function take(found: Buffer | SettingError, print: string, isTold: boolean): void {
+    if (print === heldDigest && complaint === undefined && !isTold) return
+    try {
+      if (found instanceof SettingError) throw found
+      const tokens = parseTokenFile(variable, found)
+      const change = compare(held, tokens)
+      held = tokens
+      heldDigest = print
+      complaint = undefined
+      apply(tokens)
+      log('tokens-read', { tokens: tokens.size, ...change })
+    } catch (error) {
+      const { message } = error as SettingError
+      if (isTold || message !== complaint) log('tokens-kept', { tokens: held.size, reason: message })
+      complaint = message
+    }
+  }
+
+  lookIn(lookMs)
+  return () => queue(true)
+}
+
+async function read(variable: string, path: string): Promise<Buffer | SettingError> {
+  try {
+    // Others may never come to an end.
+    if ((await stat(path)).isFile()) return await readFile(path)
+    return new SettingError(variable, 'names no regular file, so it cannot be read again')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    return new SettingError(variable, `names a file that cannot be read (${code})`, { cause })
+  }
+}
+
+/** The file may hold tokens in plain text, so it is not kept. */
+function digest(bytes: Buffer): string {
+  return hash('sha256', bytes)
+}
+
+function compare(before: Tokens, after: Tokens): { added: number; removed: number; changed: number } {
+  const kept = [...after].filter(([token]) => before.has(token))
+  const changed = kept.filter(([token, { owner, access }]) => {
+    const caller = before.get(token)
+    return caller?.owner !== owner || caller.access !== access
+  })
+  return { added: after.size - kept.length, removed: before.size - kept.length, changed: changed.length }
+}
