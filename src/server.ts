@@ -1,17 +1,11 @@
 #!/usr/bin/env node
-import { helpText, readSettings } from './standalone/settings.ts'
-import { start } from './standalone/life-cycle.ts'
-import { describeError } from './standalone/log.ts'
-import { SettingError } from './standalone/variables.ts'
+// A Node that is too old must be able to read this file, and to say so in one line. So it imports nothing before that,
+// and has no syntax that is younger than modules.
+const [major, minor] = process.versions.node.split('.').map(Number)
 
-const [argument, ...rest] = process.argv.slice(2)
-
-try {
-  if (argument === '--help' && rest.length === 0) process.stdout.write(helpText())
-  else if (argument !== undefined) throw new SettingError('The command', 'takes no argument except --help')
-  else await start(readSettings(process.env))
-} catch (error) {
-  const isSetting = error instanceof SettingError
-  process.stderr.write(`plant-store: ${isSetting ? error.message : describeError(error)}\n`)
-  process.exit(isSetting ? 2 : 1)
+if (major! < 20 || (major === 20 && minor! < 19)) {
+  process.stderr.write(`plant-store: Node 20.19 or later is needed, and this is Node ${process.versions.node}\n`)
+  process.exitCode = 2
+} else {
+  void import('./standalone/command-line.ts').then(({ runCommand }) => runCommand(process.argv.slice(2)))
 }

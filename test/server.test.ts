@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -45,11 +46,18 @@ suite('the start', () => {
     assert.equal((await program.fetch('/livez')).status, 200)
   })
 
-  test('prints the settings at --help and serves nothing', async () => {
-    const { status, stdout, stderr } = await runToEnd({}, ['--help'])
-    assert.equal(status, 0)
-    assert.match(stdout, /^Usage: plant-store \[--help\]\n[^]*^ {2}PLANT_STORE_TOKENS_FILE$/m)
-    assert.equal(stderr, '')
+  for (const argument of ['--help', '-h']) {
+    test(`prints the settings at ${argument} and serves nothing`, async () => {
+      const { status, stdout, stderr } = await runToEnd({}, [argument])
+      assert.equal(status, 0)
+      assert.match(stdout, /^Usage: plant-store \[--help \| --version \| --ready\]\n[^]*^ {2}PLANT_STORE_TOKENS_FILE$/m)
+      assert.equal(stderr, '')
+    })
+  }
+
+  test('prints the version of the package at --version', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    assert.deepEqual(await runToEnd({}, ['--version']), { status: 0, stdout: version, stderr: '' })
   })
 
   for (const args of [['--port=80'], ['--help', 'me']]) {
@@ -57,10 +65,35 @@ suite('the start', () => {
       assert.deepEqual(await runToEnd({}, args), {
         status: 2,
         stdout: '',
-        stderr: 'plant-store: The command takes no argument except --help',
+        stderr: 'plant-store: The command takes no argument but --help, --version or --ready',
       })
     })
   }
+
+  for (const version of ['20.18.3', '18.20.8', '9.11.2']) {
+    test(`ends with status 2 and one line on Node ${version}`, async () => {
+      const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
+      const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`]
+      assert.deepEqual(await runToEnd({}, [], nodeArgs), {
+        status: 2,
+        stdout: '',
+        stderr: `plant-store: Node 20.19 or later is needed, and this is Node ${version}`,
+      })
+    })
+  }
+
+  test('needs the Node that package.json says', () => {
+    const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } }
+    assert.equal(engines.node, '>=20.19')
+  })
+
+  test('shows an address that a browser can open if the service listens on all', async (t) => {
+    const program = await startProgram(t, { HOST: '0.0.0.0' })
+    assert.match(program.url, /^http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
+    const other = await startProgram(t, { HOST: '::' })
+    assert.match(other.url, /^http:\/\/\[::1\]:[1-9][0-9]*$/)
+    assert.equal((await other.fetch('/livez')).status, 200)
+  })
 
   test('ends with status 2 and one line at a wrong setting', async () => {
     assert.deepEqual(await runToEnd({ PORT: 'http' }), {
@@ -120,4 +153,64 @@ test('goes on if whoever reads its log has gone', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
   program.child.stderr.destroy()
   for (let i = 0; i < 3; i++) assert.equal((await program.fetch('/plants')).status, 200)
+})
+
+suite('--ready', () => {
+  function askReady(environment: Record<string, string>): Promise<object> {
+    return runToEnd(environment, ['--ready'])
+  }
+
+  for (const host of ['127.0.0.1', '0.0.0.0', '::', 'localhost']) {
+    test(`ends with status 0 if the service on ${host} is ready`, async (t) => {
+      const { port } = await startProgram(t, { HOST: host })
+      const address = { HOST: host, PORT: String(port) }
+      // The tokens of a running service may be wrong by now.
+      const environment = { ...address, PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' }
+      assert.deepEqual(await askReady(environment), { status: 0, stdout: '', stderr: '' })
+    })
+  }
+
+  test('ends with status 1 if the service is not ready, and says why', async (t) => {
+    const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '60000' })
+    program.child.kill('SIGTERM')
+    await program.logged('drain-delay')
+    assert.deepEqual(await askReady({ PORT: String(program.port) }), {
+      status: 1,
+      stdout: '',
+      stderr: 'plant-store: the service is not ready: {"error":50300,"message":"The service is shutting down."}',
+    })
+  })
+
+  test('ends with status 1 if nobody listens', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    const stderr = `plant-store: connect ECONNREFUSED 127.0.0.1:${port}`
+    assert.deepEqual(await askReady({ PORT: String(port) }), { status: 1, stdout: '', stderr })
+  })
+
+  test('ends with status 1 if the service does not answer', async (t) => {
+    const server = createServer().listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const environment = { PORT: String(port), PLANT_STORE_STORE_TIMEOUT_MS: '1' }
+    const stderr = 'plant-store: the service did not answer in time'
+    assert.deepEqual(await askReady(environment), { status: 1, stdout: '', stderr })
+  })
+
+  for (const [port, problem] of [
+    ['0', 'takes for --ready the port on which the service listens, not 0'],
+    ['http', 'takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'],
+  ]) {
+    test(`ends with status 1 if PORT is ${port}`, async () => {
+      assert.deepEqual(await askReady({ PORT: port! }), {
+        status: 1,
+        stdout: '',
+        stderr: `plant-store: PORT ${problem}`,
+      })
+    })
+  }
 })

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
+import { reachableHost, urlOf } from './address.ts'
 import type { Settings } from './settings.ts'
 import { createHttpServer, type HttpServer } from './http-server.ts'
 import { describeError, flushLog, log } from './log.ts'
@@ -22,10 +23,11 @@ import { SettingError } from './variables.ts'
 export async function start(settings: Settings): Promise<void> {
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
-  const { storeUrl, storeTimeoutMs, maxBodyBytes, maxLimit, accessLog } = settings
+  const { storeTimeoutMs, maxBodyBytes, maxLimit, accessLog } = settings
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile?.tokens
   const authenticate = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
+  const storeUrl = settings.storeUrlFile ?? settings.storeUrl
   const store = await open(storeUrl)
   const plants = createPlantStore({
     authenticate,
@@ -77,8 +79,9 @@ async function listen({ server }: HttpServer, { host, port }: Settings): Promise
       ? new SettingError('PORT', `takes a port that is free on HOST; ${port} is not (${code})`, { cause })
       : new SettingError('HOST', `takes an address of this machine, and this is not one (${code})`, { cause })
   }
-  const shownHost = host.includes(':') ? `[${host}]` : host
-  return `http://${shownHost}:${(server.address() as AddressInfo).port}`
+  const { address, port: realPort } = server.address() as AddressInfo
+  // The host is a name that people chose, unless it stands for all addresses.
+  return urlOf(reachableHost(address) === address ? host : address, realPort)
 }
 
 function invitation(url: string, token: string, hasPage: boolean): string {

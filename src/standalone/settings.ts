@@ -1,7 +1,8 @@
 import { MAX_TIMER_MS } from '../option-checks.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
+import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
-import { flag, milliseconds, SettingError, text, wholeNumber, type Variable } from './variables.ts'
+import { flag, milliseconds, SettingError, text, textFile, wholeNumber, type Variable } from './variables.ts'
 
 /** What the environment says, checked, with every default in place. */
 export interface Settings {
@@ -10,6 +11,8 @@ export interface Settings {
   readonly tokens: Tokens | undefined
   readonly tokensFile: TokenFile | undefined
   readonly storeUrl: string
+  /** The URL that a file holds. */
+  readonly storeUrlFile: string | undefined
   readonly maxBodyBytes: number
   readonly maxLimit: number | undefined
   readonly storeTimeoutMs: number
@@ -30,17 +33,23 @@ const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => exa
 
 const MAX_INT32 = 2 ** 31 - 1
 
+const STORE_URL = text(
+  'PLANT_STORE_URL',
+  'memory:',
+  `a URL like ${STORE_URLS.join(' or ')}: where the plants are kept`,
+  isStoreUrl,
+)
+
+/** Where the program listens, and how long its store may take. */
+export type Address = Pick<Settings, 'host' | 'port' | 'storeTimeoutMs'>
+
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   host: text('HOST', '127.0.0.1', 'the host name or address to listen on', (name) => name !== ''),
   port: wholeNumber('PORT', 3000, 0, 65_535, 'the port to listen on; 0 takes a free one'),
   tokens: tokenList('PLANT_STORE_TOKENS'),
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
-  storeUrl: text(
-    'PLANT_STORE_URL',
-    'memory:',
-    `a URL like ${STORE_URLS.join(' or ')}: where the plants are kept`,
-    isStoreUrl,
-  ),
+  storeUrl: STORE_URL,
+  storeUrlFile: textFile('PLANT_STORE_URL_FILE', STORE_URL),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
   storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
@@ -79,28 +88,65 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   maxConnections: wholeNumber('PLANT_STORE_MAX_CONNECTIONS', undefined, 1, MAX_INT32, 'the most connections'),
 }
 
+/** Variables of which only one may be set: two that say the same would hide that one of them is wrong. */
+const ALTERNATIVES: readonly (readonly [keyof Settings, keyof Settings])[] = [
+  ['tokensFile', 'tokens'],
+  ['storeUrlFile', 'storeUrl'],
+]
+
 /**
  * Reads the settings of the program.
- * @throws SettingError if a variable is wrong
+ * @throws SettingError if a variable is wrong, or is none
  */
-export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
-  const values = Object.entries(VARIABLES).map(([key, variable]: [string, Variable<unknown>]) => {
-    const value = environment[variable.name]
-    return [key, value === undefined ? variable.preset : variable.parse(value)]
-  })
-  const settings = Object.fromEntries(values) as Settings
-  if (settings.tokens !== undefined && settings.tokensFile !== undefined) {
-    throw new SettingError('PLANT_STORE_TOKENS_FILE', 'and PLANT_STORE_TOKENS are both set: set only one of them')
+export function readSettings(environment: Environment): Settings {
+  const ours = withoutServiceLinks(environment)
+  refuseUnknownVariables(
+    ours,
+    Object.values(VARIABLES).map(({ name }) => name),
+  )
+  for (const [{ name }, { name: other }] of ALTERNATIVES.map(([a, b]) => [VARIABLES[a], VARIABLES[b]] as const)) {
+    if (ours[name] !== undefined && ours[other] !== undefined) {
+      throw new SettingError(name, `and ${other} are both set: set only one of them`)
+    }
   }
-  return settings
+  const values = Object.entries(VARIABLES).map(([key, variable]: [string, Variable<unknown>]) => {
+    return [key, readVariable(ours, variable)]
+  })
+  return Object.fromEntries(values) as Settings
 }
+
+/**
+ * Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now.
+ * @throws SettingError if one of these variables is wrong
+ */
+export function readAddress(environment: Environment): Address {
+  const { host, port, storeTimeoutMs } = VARIABLES
+  return {
+    host: readVariable(environment, host),
+    port: readVariable(environment, port),
+    storeTimeoutMs: readVariable(environment, storeTimeoutMs),
+  }
+}
+
+function readVariable<T>(environment: Environment, { name, preset, parse }: Variable<T>): T {
+  const value = environment[name]
+  return value === undefined ? preset : parse(value)
+}
+
+const USAGE = `Usage: plant-store [--help | --version | --ready]
+
+  --help     prints this
+  --version  prints the version
+  --ready    asks the service at HOST and PORT whether it is ready, and ends with status 0 or 1
+
+The settings are environment variables. With their defaults, they are:
+
+`
 
 /** What `--help` prints. */
 export function helpText(): string {
   const rows = Object.values(VARIABLES).map(
     ({ name, shown, takes }) => `  ${shown === undefined ? name : `${name}=${shown}`}\n      ${takes}\n`,
   )
-  const usage =
-    'Usage: plant-store [--help]\n\nThe settings are environment variables. With their defaults, they are:\n\n'
-  return usage + rows.join('')
+  return `${USAGE}${rows.join('')}`
 }

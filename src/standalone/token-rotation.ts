@@ -31,7 +31,11 @@ export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): 
  * @param apply is given the tokens when they have changed
  * @returns has the file read at once, and its content believed at once
  */
-export function followTokenFile(file: TokenFile, apply: (tokens: Tokens) => void, lookMs = LOOK_MS): () => void {
+export function followTokenFile(
+  file: TokenFile,
+  apply: (tokens: Tokens) => void,
+  lookMs: number = LOOK_MS,
+): () => void {
   const { variable, path } = file
   let held = file.tokens
   let heldDigest = digest(file.bytes)

@@ -42,6 +42,24 @@ export function text(
   return { name, preset, shown: preset, takes, parse }
 }
 
+/** A variable that takes the path of a file with what another variable takes: a secret that is mounted. */
+export function textFile(name: string, other: Variable<string>): Variable<string | undefined> {
+  const takes = `a file that holds what ${other.name} takes, in place of it`
+  function parse(path: string): string {
+    const value = readVariableFile(name, takes, path)
+      .toString()
+      .replace(/\r?\n$/, '')
+    try {
+      return other.parse(value)
+    } catch (cause) {
+      throw new SettingError(name, `takes ${takes}, and this one does not: ${(cause as SettingError).message}`, {
+        cause,
+      })
+    }
+  }
+  return { name, preset: undefined, shown: undefined, takes, parse }
+}
+
 /** A variable that takes a whole number in decimal. */
 export function wholeNumber<P extends number | undefined>(
   name: string,

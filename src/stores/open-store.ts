@@ -1,3 +1,4 @@
+import { isBuiltin } from 'node:module'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { memoryStore } from './memory/memory-store.ts'
@@ -28,11 +29,18 @@ export const STORE_SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, S
   ['memory', { example: 'memory:', form: /^memory:$/, open: memoryStore }],
   [
     'sqlite',
-    { example: 'sqlite:plants.db', form: /^sqlite:./, open: (url) => sqliteStore(url.slice('sqlite:'.length)) },
+    // With slashes after the scheme, as some drivers have it, the path would be an absolute one or none.
+    { example: 'sqlite:plants.db', form: /^sqlite:(?!\/\/)./, open: openSqlite },
   ],
   ['postgres', POSTGRES],
   ['postgresql', POSTGRES],
 ])
+
+function openSqlite(url: string): Store {
+  // The store would advise to pass a handle, which nobody can pass to the program.
+  if (!isBuiltin('node:sqlite')) throw new Error('SQLite needs Node 22.13 or later.')
+  return sqliteStore(url.slice('sqlite:'.length))
+}
 
 /** The scheme of a URL that names a store. */
 export function schemeOf(url: string): string {

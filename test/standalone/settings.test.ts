@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { helpText, readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { SettingError } from '../../src/standalone/variables.ts'
 import { STORE_SCHEMES } from '../../src/stores/open-store.ts'
+import { temporaryFile } from '../support/temporary-file.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -25,6 +26,7 @@ test('has a default for every setting', () => {
     tokens: undefined,
     tokensFile: undefined,
     storeUrl: 'memory:',
+    storeUrlFile: undefined,
     maxBodyBytes: 65_536,
     maxLimit: undefined,
     storeTimeoutMs: 10_000,
@@ -105,6 +107,8 @@ suite('refuses, and says what the variable takes', () => {
     ['PLANT_STORE_URL', 'memory:plants', url],
     ['PLANT_STORE_URL', 'sqlite:', url],
     ['PLANT_STORE_URL', 'plants.db', url],
+    ['PLANT_STORE_URL', 'sqlite://plants.db', url],
+    ['PLANT_STORE_URL', 'sqlite:///var/lib/plants.db', url],
     ['PLANT_STORE_URL', 'postgres:ada', url],
     ['PLANT_STORE_URL', 'mysql://ada:secret@db/plants', url],
     ['PLANT_STORE_ACCESS_LOG', 'true', accessLog],
@@ -144,11 +148,83 @@ test('refuses a URL whose scheme is the name of a member of every object', () =>
   }
 })
 
-test('the help names every variable that is read, with its default', () => {
-  const read: string[] = []
-  readSettings(new Proxy({}, { get: (_, name) => void read.push(String(name)) }))
-  const help = helpText()
-  assert.ok(read.length > 15)
-  for (const name of read) assert.match(help, new RegExp(`^  ${name}(=\\S+)?\\n      \\S`, 'm'))
-  assert.match(help, /^ {2}PORT=3000$/m)
+suite('a variable that begins like a setting and is none', () => {
+  const rows: readonly [name: string, nearest: string][] = [
+    ['PLANT_STORE_TOKEN', 'PLANT_STORE_TOKENS'],
+    ['PLANT_STORE_TOKEN_FILE', 'PLANT_STORE_TOKENS_FILE'],
+    ['PLANT_STORE_DATABASE_URL', 'PLANT_STORE_URL'],
+    ['PLANT_STORE_PORT', 'PORT'],
+    ['PLANT_STORE_HOST', 'HOST'],
+    ['PLANT_STORE_tokens', 'PLANT_STORE_TOKENS'],
+  ]
+  for (const [name, nearest] of rows) {
+    test(`${name} is refused, and ${nearest} is named`, () => {
+      assert.equal(messageOf({ [name]: 'secret' }), `${name} is no setting; the nearest one is ${nearest}`)
+    })
+  }
+
+  test('is refused before another one is read that is wrong', () => {
+    assert.match(messageOf({ PORT: 'http', PLANT_STORE_TOKEN: 'secret' }), /^PLANT_STORE_TOKEN is no setting/)
+  })
+
+  test('is taken if Kubernetes made it of a service called plant-store, or plant-store-admin', () => {
+    const links = {
+      PLANT_STORE_SERVICE_HOST: '10.0.0.1',
+      PLANT_STORE_SERVICE_PORT: '80',
+      PLANT_STORE_SERVICE_PORT_HTTP: '80',
+      PLANT_STORE_PORT: 'tcp://10.0.0.1:80',
+      PLANT_STORE_PORT_80_TCP: 'tcp://10.0.0.1:80',
+      PLANT_STORE_PORT_80_TCP_PROTO: 'tcp',
+      PLANT_STORE_PORT_80_TCP_PORT: '80',
+      PLANT_STORE_PORT_80_TCP_ADDR: '10.0.0.1',
+      PLANT_STORE_ADMIN_SERVICE_HOST: '10.0.0.2',
+      PLANT_STORE_ADMIN_PORT: 'tcp://10.0.0.2:9090',
+    }
+    assert.deepEqual(readSettings(links), readSettings({}))
+  })
+
+  test('is no concern of ours if it begins otherwise', () => {
+    assert.deepEqual(readSettings({ PLANT_STOREY: '1', MY_PLANT_STORE_TOKEN: '1', PATH: '' }), readSettings({}))
+  })
+})
+
+suite('PLANT_STORE_URL_FILE', () => {
+  for (const content of ['sqlite:plants.db', 'sqlite:plants.db\n', 'sqlite:plants.db\r\n']) {
+    test(`takes a file with ${JSON.stringify(content)}`, (t) => {
+      const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, content) }
+      assert.equal(readSettings(environment).storeUrlFile, 'sqlite:plants.db')
+    })
+  }
+
+  const takes = 'PLANT_STORE_URL_FILE takes a file that holds what PLANT_STORE_URL takes, in place of it'
+
+  test('refuses a file with something else, and quotes nothing of it', (t) => {
+    const message = messageOf({ PLANT_STORE_URL_FILE: temporaryFile(t, 'mysql://ada:secret@db/plants\n') })
+    assert.equal(
+      message,
+      `${takes}, and this one does not: PLANT_STORE_URL takes a URL like memory: or sqlite:plants.db or ` +
+        'postgres://user:password@host/database: where the plants are kept',
+    )
+  })
+
+  test('refuses what cannot be read', () => {
+    const message = messageOf({ PLANT_STORE_URL_FILE: '/nowhere/url' })
+    assert.equal(message, `${takes}; the file cannot be read (ENOENT)`)
+  })
+
+  test('refuses to be set beside PLANT_STORE_URL', () => {
+    assert.equal(
+      messageOf({ PLANT_STORE_URL: 'memory:', PLANT_STORE_URL_FILE: '/nowhere/url' }),
+      'PLANT_STORE_URL_FILE and PLANT_STORE_URL are both set: set only one of them',
+    )
+  })
+})
+
+test('the help shows variables that are settings, and says what each takes', () => {
+  const names = [...helpText().matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
+  assert.ok(names.length > 15)
+  for (const name of names) {
+    if (name !== 'HOST') assert.match(messageOf({ [name]: '\0' }), new RegExp(`^${name} takes `))
+  }
+  assert.match(helpText(), /^ {2}PORT=3000$/m)
 })

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { digestToken } from '../../src/http/caller.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
 import type { Tokens } from '../../src/standalone/tokens.ts'
 import { SettingError } from '../../src/standalone/variables.ts'
+import { temporaryFile } from '../support/temporary-file.ts'
 
 function sha256(token: string): string {
   return createHash('sha256').update(token).digest('hex')
@@ -19,14 +18,6 @@ function tokensOf(entries: string): Tokens | undefined {
 
 function tokensOfFile(t: TestContext, content: string | Buffer): Tokens | undefined {
   return readSettings({ PLANT_STORE_TOKENS_FILE: temporaryFile(t, content) }).tokensFile?.tokens
-}
-
-function temporaryFile(t: TestContext, content: string | Buffer): string {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
-  const path = join(directory, 'tokens')
-  writeFileSync(path, content)
-  return path
 }
 
 /** Token, owner and access. */

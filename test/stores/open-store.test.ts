@@ -32,11 +32,16 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.equal(await (await second.fetch('/plants')).text(), '[{"name":"Fern"}]')
     assert.equal((await second.logged('start'))['store'], 'sqlite')
   })
+
+  test('ends the start if the file cannot be opened', async () => {
+    const message = await refusal('sqlite:/nowhere/plants.db')
+    assert.match(message, /^SQLite database \/nowhere\/plants\.db: /)
+  })
 })
 
-test('PLANT_STORE_URL=sqlite:… ends the start if the file cannot be opened', async () => {
-  const message = await refusal('sqlite:/nowhere/plants.db')
-  assert.match(message, /^SQLite database \/nowhere\/plants\.db: /)
+test("PLANT_STORE_URL=sqlite:… ends the start on a Node that lacks it, and says which one doesn't", async () => {
+  const nodeArgs = isBuiltin('node:sqlite') ? ['--no-experimental-sqlite'] : []
+  assert.equal(await refusal('sqlite:plants.db', nodeArgs), 'SQLite needs Node 22.13 or later.')
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {

@@ -1,0 +1,40 @@
+import { VERSION } from '../version.ts'
+import { start } from './life-cycle.ts'
+import { describeError } from './log.ts'
+import { askReady } from './ready.ts'
+import { helpText, readAddress, readSettings } from './settings.ts'
+import { SettingError } from './variables.ts'
+
+/** Does what the arguments of the command ask for. Ends the process if that fails. */
+export async function runCommand(args: readonly string[]): Promise<void> {
+  try {
+    const [argument] = args
+    switch (args.length > 1 ? 'too many' : argument) {
+      case undefined:
+        return await start(readSettings(process.env))
+      case '--help':
+      case '-h':
+        return void process.stdout.write(helpText())
+      case '--version':
+        return void process.stdout.write(`${VERSION}\n`)
+      case '--ready':
+        return await reportReady()
+      default:
+        throw new SettingError('The command', 'takes no argument but --help, --version or --ready')
+    }
+  } catch (error) {
+    const isSetting = error instanceof SettingError
+    process.stderr.write(`plant-store: ${isSetting ? error.message : describeError(error)}\n`)
+    process.exit(isSetting ? 2 : 1)
+  }
+}
+
+/** Whoever asks, such as a container engine, wants no other status than 0 and 1. */
+async function reportReady(): Promise<void> {
+  try {
+    await askReady(readAddress(process.env))
+  } catch (error) {
+    process.stderr.write(`plant-store: ${(error as Error).message}\n`)
+    process.exitCode = 1
+  }
+}

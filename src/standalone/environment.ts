@@ -1,0 +1,56 @@
+import { SettingError } from './variables.ts'
+
+/** The variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const PREFIX = 'PLANT_STORE_'
+
+/**
+ * Names of the variables with which Kubernetes tells each container of the services beside it. One that is called
+ * `plant-store` begins like our settings do.
+ */
+const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
+
+/** What such a variable holds whose name is also one that a setting could have. */
+const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
+
+/** The environment without what Kubernetes put there. */
+export function withoutServiceLinks(environment: Environment): Environment {
+  const isOurs = ([name, value]: [string, string | undefined]): boolean =>
+    !(name.startsWith(PREFIX) && (SERVICE_LINK.test(name) || (name.endsWith('_PORT') && SERVICE_URL.test(value ?? ''))))
+  return Object.fromEntries(Object.entries(environment).filter(isOurs))
+}
+
+/**
+ * A misspelt PLANT_STORE_TOKENS must never start a service with a demo token.
+ * @throws SettingError if a variable begins like a setting and is none
+ */
+export function refuseUnknownVariables(environment: Environment, known: readonly string[]): void {
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith(PREFIX) || known.includes(name)) continue
+    throw new SettingError(name, `is no setting; the nearest one is ${findNearest(name, known)}`)
+  }
+}
+
+function findNearest(name: string, known: readonly string[]): string {
+  const distances = known.map((other) => measureDistance(withoutPrefix(name).toUpperCase(), withoutPrefix(other)))
+  return known[distances.indexOf(Math.min(...distances))]!
+}
+
+/** PLANT_STORE_PORT is PORT with what the others have. */
+function withoutPrefix(name: string): string {
+  return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name
+}
+
+/** How many characters must be put in, left out or replaced (Levenshtein). Takes the product of the lengths. */
+function measureDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (const [i, char] of [...a].entries()) {
+    const next = [i + 1]
+    for (const [j, other] of [...b].entries()) {
+      next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (char === other ? 0 : 1)))
+    }
+    row = next
+  }
+  return row[b.length]!
+}

@@ -1,0 +1,27 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { reachableHost } from './address.ts'
+import type { Address } from './settings.ts'
+import { SettingError } from './variables.ts'
+
+/** How much longer than its store the service may take to say that it is not ready. */
+const MARGIN_MS = 1000
+
+/**
+ * Asks the service at an address of this machine whether it is ready.
+ * @throws Error that says why it is not
+ */
+export async function askReady({ host, port, storeTimeoutMs }: Address): Promise<void> {
+  if (port === 0) throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')
+  const signal = AbortSignal.timeout(storeTimeoutMs + MARGIN_MS)
+  const asking = request({ host: reachableHost(host), port, path: '/readyz', agent: false, signal }).end()
+  try {
+    const [response] = (await once(asking, 'response')) as [IncomingMessage]
+    const body = await text(response)
+    if (response.statusCode === 200) return
+    throw new Error(`the service is not ready: ${body}`)
+  } catch (error) {
+    throw signal.aborted ? new Error('the service did not answer in time') : error
+  }
+}
