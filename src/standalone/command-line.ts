@@ -11,14 +11,18 @@ export async function runCommand(args: readonly string[]): Promise<void> {
     const [argument] = args
     switch (args.length > 1 ? 'too many' : argument) {
       case undefined:
-        return await start(readSettings(process.env))
+        await start(readSettings(process.env))
+        break
       case '--help':
       case '-h':
-        return void process.stdout.write(helpText())
+        process.stdout.write(helpText())
+        break
       case '--version':
-        return void process.stdout.write(`${VERSION}\n`)
+        process.stdout.write(`${VERSION}\n`)
+        break
       case '--ready':
-        return await reportReady()
+        await reportReady()
+        break
       default:
         throw new SettingError('The command', 'takes no argument but --help, --version or --ready')
     }

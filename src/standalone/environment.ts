@@ -45,9 +45,9 @@ function withoutPrefix(name: string): string {
 /** How many characters must be put in, left out or replaced (Levenshtein). Takes the product of the lengths. */
 function measureDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (const [i, char] of [...a].entries()) {
+  for (const [i, char] of Array.from(a).entries()) {
     const next = [i + 1]
-    for (const [j, other] of [...b].entries()) {
+    for (const [j, other] of Array.from(b).entries()) {
       next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (char === other ? 0 : 1)))
     }
     row = next
