@@ -55,7 +55,7 @@ const TRANSIENT = new Map([
 ])
 
 /** How long to wait until a locked file is tried again. */
-const RETRY_MS = 5
+export const RETRY_MS = 5
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
@@ -80,7 +80,7 @@ export class SqliteConnection {
       this.#setUp()
     } catch (error) {
       this.close()
-      throw explain(error, this.#file)
+      throw this.explain(error)
     }
   }
 
@@ -132,10 +132,15 @@ export class SqliteConnection {
       try {
         return work()
       } catch (error) {
-        if (!isBusy(error) || performance.now() >= deadline) throw explain(error, this.#file)
+        if (!isBusy(error) || performance.now() >= deadline) throw this.explain(error)
       }
       await sleep(RETRY_MS)
     }
+  }
+
+  /** What to tell the caller of the store: the error with the name of the file, as worth trying again if it is. */
+  explain(error: unknown): Error {
+    return explain(error, this.#file)
   }
 
   /** Closes the database if it was opened here. */

@@ -2,26 +2,23 @@ import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '
 import type { NewPlant } from '../../plants/plant.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
-import { Batcher } from '../batcher.ts'
 import { PageBuilder } from '../page-builder.ts'
-import { isBusy, SqliteConnection } from './connection.ts'
+import { SqliteConnection } from './connection.ts'
 import type { SqliteHandle } from './connection.ts'
+import { WriteQueue } from './write-queue.ts'
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './connection.ts'
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
   /**
-   * How long to wait while another process has the file locked, in milliseconds; default 4,000. An operation that
-   * arrives during that wait may wait twice as long, and the service gives up after its `storeTimeoutMs`.
+   * How long an operation waits while another process has the file locked, in milliseconds; default 4,000. Then it is
+   * refused, and not carried out later. Keep it below `storeTimeoutMs` of the service.
    */
   readonly busyTimeoutMs?: number
   /** The most operations that share a commit, and hold up the event loop together; default 1,000. */
   readonly maxBatch?: number
 }
-
-/** Writes within a transaction, and returns whether there was something to change. */
-type Write = () => boolean
 
 /** Has SQLite make the JSON text of the response, which takes less time than encoding it here. */
 const SELECT = `
@@ -39,20 +36,17 @@ const SELECT = `
  * @throws Error if the file cannot be opened or written, or holds anything but plants in this version's schema
  */
 export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): Required<Store> {
-  const { busyTimeoutMs, maxBatch } = resolveOptions(options)
+  const resolved = resolveOptions(options)
   checkSource(source)
 
-  const connection = new SqliteConnection(source, busyTimeoutMs)
+  const connection = new SqliteConnection(source, resolved.busyTimeoutMs)
   const insert = connection.prepare('INSERT INTO plants VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
   const probe = connection.prepare('SELECT 1 FROM plants LIMIT 1')
 
-  const writes = new Batcher<Write, boolean>((group) => commit(connection, group), {
-    maxOperations: maxBatch,
-    schedule: setImmediate,
-  })
+  const writes = new WriteQueue(connection, resolved)
   let closed: Promise<void> | undefined
 
   return {
@@ -83,18 +77,6 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
     close(): Promise<void> {
       return (closed ??= writes.idle().then(() => connection.close()))
     },
-  }
-}
-
-/** Commits a group in one transaction. If a write fails, that is rolled back, and each write gets a transaction. */
-async function commit(connection: SqliteConnection, group: readonly Write[]): Promise<PromiseSettledResult<boolean>[]> {
-  try {
-    return await connection.whenFree(() =>
-      connection.transaction(() => group.map((write) => ({ status: 'fulfilled', value: write() }))),
-    )
-  } catch (error) {
-    if (group.length === 1 || isBusy((error as Error).cause)) throw error
-    return Promise.allSettled(group.map((write) => connection.whenFree(() => connection.transaction(write))))
   }
 }
 

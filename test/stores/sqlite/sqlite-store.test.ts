@@ -1,38 +1,17 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import process from 'node:process'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { NewPlant } from '../../../src/plants/plant.ts'
 import { StoreUnavailableError, type PageRequest, type Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle, SqliteStatement, SqliteValue } from '../../../src/stores/sqlite/sqlite-store.ts'
-
-const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
+import { lockElsewhere, newPath, open, skip } from '../../support/sqlite-file.ts'
 
 const MIN = -(2n ** 63n)
 const MAX = 2n ** 63n - 1n
-
-/** A path in a directory of its own, which goes away with the test. */
-function newPath(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
-  return join(directory, 'plants.db')
-}
-
-/** A `node:sqlite` database, closed with the test. */
-function open(t: TestContext, path: string, options = {}): SqliteHandle {
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  const handle = new DatabaseSync(path, options)
-  t.after(() => handle.close())
-  return handle
-}
 
 /** `node:sqlite` in the terms of better-sqlite3: how integers are asked for, and how an error names its code. */
 function inTermsOfBetterSqlite3(handle: SqliteHandle): SqliteHandle {
@@ -113,23 +92,6 @@ function countCommits(path: string): number {
   let commits = 0
   for (let frame = 32; frame < log.length; frame += frameSize) if (log.readUInt32BE(frame + 4) > 0) commits++
   return commits
-}
-
-/** Another process that has the write lock of a file until it is told to let go. */
-async function lockElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
-  const program = `
-    const database = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(process.argv[1])
-    database.exec('BEGIN IMMEDIATE')
-    process.stdout.write('locked')
-    process.stdin.once('data', () => { database.exec('COMMIT'); process.exit() })`
-  const child = spawn(process.execPath, ['-e', program, path], { stdio: ['pipe', 'pipe', 'inherit'] })
-  t.after(() => child.kill())
-  await once(child.stdout, 'data')
-  return async () => {
-    const exited = once(child, 'exit')
-    child.stdin.write('let go')
-    await exited
-  }
 }
 
 test('a path takes a Node.js that has node:sqlite, and says so', async () => {

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { StoreUnavailableError } from '../../../src/plants/store.ts'
+import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { keptIds, post, send, servePlants } from '../../support/service.ts'
+import { lockElsewhere, newPath, open, skip } from '../../support/sqlite-file.ts'
+
+const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
+
+function spin(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end;);
+}
+
+test('carries out no write later that was refused because the file stayed locked', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path, { busyTimeoutMs: 400 })
+  t.after(() => store.close())
+  const letGo = await lockElsewhere(t, path)
+  const server = await servePlants(t, { store, storeTimeoutMs: 1000 })
+  const create = (id: number): ReturnType<typeof send> => {
+    return send(server, post('ada', JSON.stringify({ id, name: 'Monstera' })))
+  }
+  const answers = await Promise.all(Array.from({ length: 64 }, (_, id) => create(id)))
+  await letGo()
+  assert.equal((await create(64)).status, 200)
+
+  assert.deepEqual(await keptIds(store), [64n])
+  const body = '{"error":50300,"message":"The plants are out of reach at the moment; try again."}'
+  const headers = { 'content-type': 'application/json', 'content-length': String(body.length), 'retry-after': '1' }
+  for (const answer of answers) {
+    assert.deepEqual(answer, { status: 503, headers, connection: 'close', body })
+  }
+})
+
+test('refuses a write when its own time is over, and leaves a later one its time', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path, { busyTimeoutMs: 400 })
+  t.after(() => store.close())
+  const elsewhere = open(t, path)
+  elsewhere.exec('BEGIN IMMEDIATE')
+  const earlier = store.create('ada', plant(1n))
+  spin(300)
+  const later = store.create('ada', plant(2n))
+  await assert.rejects(async () => earlier, StoreUnavailableError)
+  elsewhere.exec('COMMIT')
+  assert.equal(await later, true)
+  assert.deepEqual(await keptIds(store), [2n])
+})
+
+test('waits for a lock also between the writes of a group that failed', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  const elsewhere = open(t, path)
+  const settled: string[] = []
+  const writes = [plant(1n), { id: 2n, name: {} as string }, plant(3n)].map(async (each) => {
+    const outcome = await Promise.resolve(store.create('ada', each)).catch((error: unknown) => (error as Error).name)
+    settled.push(`${each.id}: ${outcome}`)
+  })
+  // The turn in which the writes are tried together.
+  await new Promise(setImmediate)
+  elsewhere.exec('BEGIN IMMEDIATE')
+  writes.push(Promise.resolve(store.create('ada', plant(4n))).then(() => void settled.push('4')))
+  await new Promise(setImmediate)
+  await new Promise(setImmediate)
+  assert.deepEqual(settled, [])
+  elsewhere.exec('COMMIT')
+  await Promise.all(writes)
+  assert.deepEqual(settled, ['1: true', '2: Error', '3: true', '4'])
+  assert.deepEqual(await keptIds(store), [1n, 3n, 4n])
+})
