@@ -5,7 +5,7 @@ const PARAMETER = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=(?:([!#$%&'*+.^_`|~\w-
 
 /**
  * Checks that a body is JSON in UTF-8 and comes as it is.
- * @throws HttpError 41500 where Content-Type is another, missing or malformed; 41501 where a coding was applied
+ * @throws HttpError 41500 if Content-Type is another, missing or malformed; 41501 if a coding was applied
  */
 export function checkContent(contentType: string | undefined, contentEncoding: string): void {
   if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')

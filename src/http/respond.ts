@@ -1,6 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers/promises'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
 import type { HttpError } from './errors.ts'
@@ -50,13 +51,13 @@ export function respond(
   request: IncomingMessage,
   response: ServerResponse,
   answer: HttpResponse,
-): number | Promise<number> {
+): MaybePromise<number> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
   // Node announces a request before it has parsed the body that came in the same packet. Such a body is not awaited.
   return setImmediate().then(() => send(request, response, answer))
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): number | Promise<number> {
+function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<number> {
   if (response.headersSent || isClosed(response)) return 0
   // If its client resets a stream without an error, some versions of Node keep it, with all that it has to send.
   const stream = streamOf(response)
