@@ -29,10 +29,10 @@ export const SQLITE: Database = {
 }
 
 const SCHEMA = 'plant_store_bench'
-const server = process.env['PLANT_STORE_TEST_POSTGRES_URL']
+const server = process.env['TEST_POSTGRES_URL']
 
 export const POSTGRES: Database = {
-  missing: server === undefined ? 'PLANT_STORE_TEST_POSTGRES_URL names no PostgreSQL server' : undefined,
+  missing: server === undefined ? 'TEST_POSTGRES_URL names no PostgreSQL server' : undefined,
 
   async create() {
     const location = new URL(server ?? '')

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { fuzz } from '../support/fuzz/fuzzer.ts'
 
 // Longer, and with other seeds, by hand: npm run fuzz -- --seconds 600 --seed 7
-const seconds = Number(process.env['PLANT_STORE_TEST_FUZZ_SECONDS'] ?? 2)
+const seconds = Number(process.env['TEST_FUZZ_SECONDS'] ?? 2)
 
 for (const kind of ['plain', 'standalone'] as const) {
   test(`packets change nothing of what a ${kind} server answers and keeps`, async (t) => {

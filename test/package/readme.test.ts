@@ -16,7 +16,7 @@ import { bearer, portOf, servePlants } from '../support/service.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const POSTGRES_URL = process.env['PLANT_STORE_TEST_POSTGRES_URL']
+const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
 const hasSqlite = isBuiltin('node:sqlite')
 const hasCurl = await run('curl', ['--version']).then(
   () => true,
@@ -39,7 +39,7 @@ function fromSources(code: string): string {
 
 function skipped(code: string): string | false {
   if (code.includes('sqliteStore(') && !hasSqlite) return 'this Node has no node:sqlite'
-  return code.includes('postgres://') && POSTGRES_URL === undefined && 'PLANT_STORE_TEST_POSTGRES_URL is not set'
+  return code.includes('postgres://') && POSTGRES_URL === undefined && 'TEST_POSTGRES_URL is not set'
 }
 
 function protocolOf(code: string): 'http' | 'https' | 'h2' {

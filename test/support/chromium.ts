@@ -8,14 +8,14 @@ const chromium = findChromium()
 
 /** Why a test is skipped that takes a browser. */
 export const needsChromium: string | false =
-  chromium === undefined && 'install Chromium, or set PLANT_STORE_TEST_CHROMIUM to its path'
+  chromium === undefined && 'install Chromium, or set TEST_CHROMIUM to its path'
 
-if (chromium === undefined && process.env['PLANT_STORE_TEST_REQUIRE_ALL'] === '1') {
-  throw new Error('PLANT_STORE_TEST_REQUIRE_ALL is set, and there is no Chromium')
+if (chromium === undefined && process.env['TEST_REQUIRE_ALL'] === '1') {
+  throw new Error('TEST_REQUIRE_ALL is set, and there is no Chromium')
 }
 
 function findChromium(): string | undefined {
-  const { PATH = '', PLANT_STORE_TEST_CHROMIUM: path } = process.env
+  const { PATH = '', TEST_CHROMIUM: path } = process.env
   const paths = PATH.split(delimiter).flatMap((directory) => NAMES.map((name) => join(directory, name)))
   return path ?? paths.find(isExecutable)
 }

@@ -3,13 +3,12 @@ import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { Client, Pool, type PoolConfig } from 'pg'
 
-const url = process.env['PLANT_STORE_TEST_POSTGRES_URL']
+const url = process.env['TEST_POSTGRES_URL']
 
 /** Why a test is skipped that takes several sessions or the end of one: what stands in for a server has just one. */
-export const needsServer: string | false =
-  url === undefined && 'set PLANT_STORE_TEST_POSTGRES_URL to a PostgreSQL server'
+export const needsServer: string | false = url === undefined && 'set TEST_POSTGRES_URL to a PostgreSQL server'
 
-/** A database for one test file: on the server that PLANT_STORE_TEST_POSTGRES_URL names, else in this process. */
+/** A database for one test file: on the server that TEST_POSTGRES_URL names, else in this process. */
 export interface TestDatabase {
   readonly config: DatabaseConfig
   readonly url: string

@@ -35,7 +35,10 @@ const SELECT = `
  * @throws TypeError if the source or an option is wrong
  * @throws Error if the file cannot be opened or written, or holds anything but plants in this version's schema
  */
-export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): Store & Required<Pick<Store, 'ping' | 'close'>> {
+export function sqliteStore(
+  source: string | SqliteHandle,
+  options: SqliteStoreOptions = {},
+): Store & Required<Pick<Store, 'ping' | 'close'>> {
   const resolved = resolveOptions(options)
   checkSource(source)
 

@@ -5,7 +5,7 @@ import { checkHistory, type Listing, type Operation } from '../../support/histor
 import { needsServer, openDatabase } from '../../support/postgres-server.ts'
 import { startProgram, type Program } from '../../support/program.ts'
 
-const SECONDS = Number(process.env['PLANT_STORE_TEST_RACE_SECONDS'] ?? 5)
+const SECONDS = Number(process.env['TEST_RACE_SECONDS'] ?? 5)
 const PROCESSES = 8
 const CLIENTS = 64
 const IDS = 200
