@@ -3,9 +3,10 @@
 // and has no syntax that is younger than modules.
 const [major, minor] = process.versions.node.split('.').map(Number)
 
-if (major! < 20 || (major === 20 && minor! < 19)) {
+if (major! * 1000 + minor! < 20019) {
   process.stderr.write(`plant-store: Node 20.19 or later is needed, and this is Node ${process.versions.node}\n`)
   process.exitCode = 2
 } else {
-  void import('./standalone/command-line.ts').then(({ runCommand }) => runCommand(process.argv.slice(2)))
+  const program = import('./standalone/command-line.ts')
+  void program.then((module) => module.runCommand(process.argv.slice(2)))
 }

@@ -17,7 +17,10 @@ const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 /** The environment without what Kubernetes put there. */
 export function withoutServiceLinks(environment: Environment): Environment {
   const isOurs = ([name, value]: [string, string | undefined]): boolean =>
-    !(name.startsWith(PREFIX) && (SERVICE_LINK.test(name) || (name.endsWith('_PORT') && SERVICE_URL.test(value ?? ''))))
+    !(
+      name.startsWith(PREFIX) &&
+      (SERVICE_LINK.test(name) || (name.endsWith('_PORT') && SERVICE_URL.test(String(value))))
+    )
   return Object.fromEntries(Object.entries(environment).filter(isOurs))
 }
 
