@@ -67,7 +67,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   const isHead = request.method === 'HEAD'
 
   if (typeof body === 'object') {
-    response.removeHeader('Content-Length')
+    withdraw(response, 'Content-Length')
     writeHead(response, status, [...answer.headers, 'Content-Type', JSON_TYPE])
     if (!isHead) return writeAll(request, response, body)
     response.end()
@@ -75,17 +75,18 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   }
 
   if (body === undefined) {
-    response.removeHeader('Content-Type')
-    response.removeHeader('Content-Length')
+    withdraw(response, 'Content-Type')
+    withdraw(response, 'Content-Length')
   }
   const headers =
     body === undefined
-      ? answer.headers
+      ? [...answer.headers]
       : [...answer.headers, 'Content-Type', answer.contentType ?? JSON_TYPE, 'Content-Length', String(body.length)]
   const content = isHead ? undefined : body
   if (status >= 400 && isBodyAwaited(request)) {
     // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2).
-    writeHead(response, status, stream === undefined ? [...headers, 'Connection', 'close'] : headers)
+    if (stream === undefined) headers.push('Connection', 'close')
+    writeHead(response, status, headers)
     // The response goes out now. Its end, after which the connection closes, waits for the client.
     if (content === undefined) response.flushHeaders()
     else writeNow(response, content)
@@ -113,14 +114,18 @@ function isBare(response: ServerResponse): boolean {
  * Sends the head. What wraps a response expects a field by `setHeader` at the latest when `writeHead` is called: it does
  * not look at what `writeHead` is given, or takes an array for pairs.
  */
-function writeHead(response: ServerResponse, status: number, headers: readonly string[]): void {
-  const fields: Record<string, string> = {}
-  const isFast = isBare(response)
-  for (let i = 0; i < headers.length; i += 2) {
-    if (isFast) fields[headers[i]!] = headers[i + 1]!
-    else response.setHeader(headers[i]!, headers[i + 1]!)
+function writeHead(response: ServerResponse, status: number, headers: string[]): void {
+  if (isBare(response)) {
+    response.writeHead(status, headers)
+    return
   }
-  response.writeHead(status, fields)
+  for (let i = 0; i < headers.length; i += 2) response.setHeader(headers[i]!, headers[i + 1]!)
+  response.writeHead(status)
+}
+
+/** Takes back a field that the host has set and that this response does not have. */
+function withdraw(response: ServerResponse, name: string): void {
+  if (response.hasHeader(name)) response.removeHeader(name)
 }
 
 /** Text as what wraps a response expects it, which may not pass an encoding on. */
