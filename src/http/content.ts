@@ -4,8 +4,8 @@ import { HttpError } from './errors.ts'
 const PARAMETER = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=(?:([!#$%&'*+.^_`|~\w-]+)|"((?:[^"\\]|\\.)*)"))?/y
 
 /**
- * Checks that a body is JSON in UTF-8 and comes as it is.
- * @throws HttpError 41500 if Content-Type is another, missing or malformed; 41501 if a coding was applied
+ * Checks that a body is JSON in UTF-8, in no content coding.
+ * @throws HttpError 41500 if Content-Type is missing, malformed or another; 41501 if a coding was applied
  */
 export function checkContent(contentType: string | undefined, contentEncoding: string): void {
   if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')
@@ -29,8 +29,9 @@ function isJson(contentType: string): boolean {
 }
 
 /**
- * An empty element of a list is none (RFC 9110 section 5.6.1.2). Only a name parts two runs of spaces: side by side, they
- * would share one run in as many ways as it is long, and trying each takes time quadratic in it.
+ * An empty element of a list does not count (RFC 9110 section 5.6.1.2). In the pattern two runs of spaces have a name
+ * between them: side by side they could share the same spaces in as many ways as there are, and to try each takes time
+ * quadratic in their number.
  */
 function isIdentity(contentEncoding: string): boolean {
   return contentEncoding.split(',').every((coding) => /^[ \t]*(?:identity[ \t]*)?$/i.test(coding))
