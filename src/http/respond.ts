@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers/promises'
@@ -174,7 +175,8 @@ async function writeAll(
   let goOn: (() => void) | undefined
   // One listener for the whole body: what wraps `on` may add it to another stream, where `off` does not find it.
   response.on('drain', () => goOn?.())
-  response.on('close', () => goOn?.())
+  // That stream may never close, so this one is added to the response itself.
+  EventEmitter.prototype.on.call(response, 'close', () => goOn?.())
   try {
     for await (const piece of body) {
       if (isClosed(response)) return length

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
@@ -24,7 +25,8 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
   if (before === 0) socket.on('resume', pause).pause()
   waiting.set(socket, before + 1)
 
-  response.once('socket', () => {
+  // It comes once. What wraps `on` may add a listener to a stream where the event never comes; `once` calls `on`.
+  EventEmitter.prototype.on.call(response, 'socket', () => {
     const left = waiting.get(socket)! - 1
     waiting.set(socket, left)
     if (left === 0) socket.off('resume', pause).resume()

@@ -27,7 +27,7 @@ suite('a client that reads slowly', { timeout: 60_000 }, () => {
     ['compression-1.7', 'gzip'],
   ] as const) {
     test(`gets 200,000 plants whole through ${name}, for ${coding}, at the cost of less than 2 MiB`, async (t) => {
-      const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore().store })
+      const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore() })
       const compress = load(name)
       let sent: ServerResponse | undefined
       const server = await serve(t, (request, response) => {
@@ -61,7 +61,7 @@ suite('a client that reads slowly', { timeout: 60_000 }, () => {
 suite('HTTP/2, behind compression', { timeout: 60_000 }, () => {
   /** Gives two connections to a server: for whole requests, and for streams. */
   async function serveCompressed(t: TestContext): Promise<{ client: Client; session: ClientHttp2Session }> {
-    const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore().store })
+    const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore() })
     const compress = load('compression', { threshold: 0 }) as (...args: [unknown, unknown, () => void]) => void
     const server = await start(
       createServer((request, response) => compress(request, response, () => plantStore(request, response))),

@@ -24,19 +24,19 @@ function nextPlants({ limit, after = 0n }: PageRequest): readonly NewPlant[] {
 
 /**
  * A store of its own that has the long lists, one of an owner `endless`, and one of an owner `failing` that fails after
- * the first page. It counts the pages that it is asked for.
+ * the first page.
  */
-export function createStore(): { readonly store: Store; pages: number } {
+export function createStore(): Store {
   const memory = memoryStore()
-  const list: Store['list'] = (owner, page) => {
-    counter.pages++
-    if (owner === 'endless') return nextTurn(nextPlants(page))
-    if (owner === 'failing' && page.after !== undefined) throw new Error('disk')
-    if (owner === 'failing') return lists.list('some', page)
-    return (owner in LISTS ? lists : memory).list(owner, page)
+  return {
+    ...memory,
+    list(owner, page) {
+      if (owner === 'endless') return nextTurn(nextPlants(page))
+      if (owner === 'failing' && page.after !== undefined) throw new Error('disk')
+      if (owner === 'failing') return lists.list('some', page)
+      return (owner in LISTS ? lists : memory).list(owner, page)
+    },
   }
-  const counter = { store: { ...memory, list }, pages: 0 }
-  return counter
 }
 
 /** Asks for the list of an owner, in a content coding. */

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import express from 'express'
 import { createPlantStore, type PlantStore } from '../../src/index.ts'
+import { RawConnection } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 import { post, type Answer } from '../support/service.ts'
 import { authenticate, CONTRACT_CASES } from './cases.ts'
@@ -57,12 +57,13 @@ after(() => assert.deepEqual(warnings, []))
 for (const [host, mount] of Object.entries(HOSTS)) {
   for (const chain of CHAINS) {
     suite(`${host}, behind ${chain.name}`, { timeout: 60_000 }, () => {
-      const counter = createStore()
+      const store = createStore()
       let server: Mounted
       let client: Client
       let response: ServerResponse
+      let responded: (() => void) | undefined
       before(async () => {
-        const plantStore = createPlantStore({ authenticate, store: counter.store })
+        const plantStore = createPlantStore({ authenticate, store, onResponse: () => responded?.() })
         const httpServer = createServer(mount(chain, plantStore))
         httpServer.prependListener('request', (_, created) => (response = created))
         server = await start(httpServer)
@@ -100,18 +101,27 @@ for (const [host, mount] of Object.entries(HOSTS)) {
         await assert.rejects(client.send(getCoded('failing', 'gzip')), { code: 'ECONNRESET' })
       })
 
-      test('ends a list when its client leaves', async () => {
+      test('ends a list when its client reads nothing and leaves', { timeout: 10_000 }, async () => {
+        const isOver = new Promise<void>((resolve) => (responded = resolve))
         const request = client.open(getCoded('endless', 'gzip'))
-        request.end()
-        const [received] = (await once(request, 'response')) as [IncomingMessage]
-        await once(received, 'data')
-        request.on('error', () => undefined).destroy()
-        await until(() => response.closed)
-        await nextTurn()
+        request.on('error', () => undefined).end()
+        await once(request, 'response')
+        await until(() => response.writableNeedDrain)
 
-        const { pages } = counter
-        for (let turn = 0; turn < 10; turn++) await nextTurn()
-        assert.equal(counter.pages, pages)
+        request.destroy()
+
+        await isOver
+      })
+
+      test('carries out what a connection pipelines in order', { timeout: 10_000 }, async () => {
+        const connection = await RawConnection.open(server.port)
+        const fields = 'Host: a\r\nAuthorization: Bearer pipelining\r\nAccept-Encoding: gzip\r\n'
+        const plant = '{"id":1,"name":"Fern"}'
+        const create = `POST /plants HTTP/1.1\r\n${fields}Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`
+        connection.send(`${create}${create}DELETE /plants/1 HTTP/1.1\r\n${fields}Connection: close\r\n\r\n`)
+
+        const statuses = [...(await connection.closed).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+        assert.deepEqual(statuses, ['200', '409', '204'])
       })
 
       for (const coding of ['identity', 'gzip', 'br']) {
