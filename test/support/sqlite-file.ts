@@ -31,7 +31,7 @@ async function beginElsewhere(t: TestContext, path: string, begin: string): Prom
     const database = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(process.argv[1])
     database.exec(process.argv[2])
     process.stdout.write('begun')
-    process.stdin.once('data', () => { database.exec('COMMIT'); process.exit() })`
+    process.stdin.once('data', () => { database.close(); process.exit() })`
   const child = spawn(process.execPath, ['-e', program, path, begin], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => child.kill())
   await once(child.stdout, 'data')

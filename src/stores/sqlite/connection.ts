@@ -1,7 +1,8 @@
 import { isBuiltin } from 'node:module'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StoreUnavailableError } from '../../plants/store.ts'
+import { explain, isBusy, LOCKED } from './errors.ts'
+import { LARGE_LOG_BYTES, LogKeeper } from './log-keeper.ts'
 
 /** What the store calls of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
 export interface SqliteHandle {
@@ -44,18 +45,14 @@ const SCHEMA = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION}`
 
-/** The result codes after which trying again may help (sqlite.org/rescode.html). */
-const TRANSIENT = new Map([
-  [5, 'SQLITE_BUSY'],
-  [6, 'SQLITE_LOCKED'],
-  [7, 'SQLITE_NOMEM'],
-  [10, 'SQLITE_IOERR'],
-  [13, 'SQLITE_FULL'],
-  [14, 'SQLITE_CANTOPEN'],
-])
-
 /** How long to wait until a locked file is tried again. */
 export const RETRY_MS = 5
+
+/**
+ * What makes a commit survive a power cut. Some builds of SQLite reopen a WAL file with NORMAL, which loses commits. On
+ * macOS only fullfsync makes the drive write; elsewhere it does nothing.
+ */
+const DURABLE = 'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON'
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
@@ -66,20 +63,23 @@ export class SqliteConnection {
   readonly #begin: SqliteStatement
   readonly #commit: SqliteStatement
   readonly #rollback: SqliteStatement
+  /** Only if the file was opened here: a library of its own, as better-sqlite3 has, would lose its locks to another. */
+  readonly #log: LogKeeper | undefined
 
   /** @throws if the file cannot be opened, or holds anything but plants in this version's schema */
   constructor(source: string | SqliteHandle, busyTimeoutMs: number) {
     this.#ownsHandle = typeof source === 'string'
     this.#handle = typeof source === 'string' ? openFile(source) : source
-    this.#file = typeof source === 'string' ? source : fileOf(source)
+    this.#file = typeof source === 'string' ? source : pathOf(source) || ':memory:'
     this.#busyTimeoutMs = busyTimeoutMs
     try {
       this.#begin = this.prepare('BEGIN IMMEDIATE')
       this.#commit = this.prepare('COMMIT')
       this.#rollback = this.prepare('ROLLBACK')
       this.#setUp()
+      this.#log = this.#ownsHandle ? this.#keepLog() : undefined
     } catch (error) {
-      this.close()
+      this.#closeHandle()
       throw this.explain(error)
     }
   }
@@ -106,10 +106,12 @@ export class SqliteConnection {
 
   /** Does the work in a transaction that has the write lock from the start, so that only BEGIN can find it taken. */
   transaction<Result>(work: () => Result): Result {
+    if (this.#log?.isPaused === true) throw LOCKED
     this.#begin.run()
     try {
       const result = work()
       this.#commit.run()
+      this.#log?.wrote()
       return result
     } catch (error) {
       try {
@@ -138,25 +140,35 @@ export class SqliteConnection {
     }
   }
 
-  /** What to tell the caller of the store: the error with the name of the file, as worth trying again if it is. */
+  /** What to tell the caller of the store. */
   explain(error: unknown): Error {
     return explain(error, this.#file)
   }
 
   /** Closes the database if it was opened here. */
-  close(): void {
+  async close(): Promise<void> {
+    await this.#log?.close()
+    this.#closeHandle()
+  }
+
+  #closeHandle(): void {
     if (this.#ownsHandle) this.#handle.close()
   }
 
   #setUp(): void {
-    // Some builds of SQLite reopen a WAL file with NORMAL, which loses commits when the power fails. On macOS only
-    // fullfsync makes the drive write; elsewhere it does nothing.
-    this.#handle.exec(`
-      PRAGMA busy_timeout = ${this.#busyTimeoutMs};
-      PRAGMA synchronous = FULL;
-      PRAGMA fullfsync = ON`)
+    this.#handle.exec(`PRAGMA busy_timeout = ${this.#busyTimeoutMs}; ${DURABLE}`)
     this.transaction(() => this.#checkSchema())
-    this.#handle.exec('PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 0')
+    // The log keeps the room that it has on the disk, as to get that anew takes time; but not if it was large.
+    this.#handle.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA journal_size_limit = ${LARGE_LOG_BYTES};
+      PRAGMA busy_timeout = 0`)
+  }
+
+  #keepLog(): LogKeeper | undefined {
+    const file = pathOf(this.#handle)
+    if (file === '') return undefined
+    return new LogKeeper(file, DURABLE, (isOn) => this.#handle.exec(`PRAGMA wal_autocheckpoint = ${isOn ? 1000 : 0}`))
   }
 
   #checkSchema(): void {
@@ -190,26 +202,8 @@ function openFile(path: string): SqliteHandle {
   }
 }
 
-function fileOf(handle: SqliteHandle): string {
+/** The absolute path of a file; empty if the database has none. */
+function pathOf(handle: SqliteHandle): string {
   const [main] = handle.prepare('PRAGMA database_list').all() as [{ readonly file: string }]
-  return main.file || ':memory:'
-}
-
-/** Whether another process has the file locked. */
-export function isBusy(error: unknown): boolean {
-  return transientCode(error) === 'SQLITE_BUSY'
-}
-
-function transientCode(error: unknown): string | undefined {
-  const { errcode, code } = error as { readonly errcode?: number; readonly code?: string }
-  // node:sqlite gives the number of the extended code, whose last byte is the code; better-sqlite3 gives its name.
-  if (errcode !== undefined) return TRANSIENT.get(errcode & 0xff)
-  return [...TRANSIENT.values()].find((name) => code?.startsWith(name))
-}
-
-function explain(error: unknown, file: string): Error {
-  const message = `SQLite database ${file}: ${(error as Error).message}`
-  return transientCode(error) === undefined
-    ? new Error(message, { cause: error })
-    : new StoreUnavailableError(message, { cause: error })
+  return main.file
 }

@@ -1,4 +1,5 @@
-import { isBusy, RETRY_MS, type SqliteConnection } from './connection.ts'
+import { RETRY_MS, type SqliteConnection } from './connection.ts'
+import { isBusy } from './errors.ts'
 
 /** Writes within a transaction, and returns whether there was something to change. */
 export type Write = () => boolean

@@ -169,6 +169,8 @@ test('asks the connection for a write-ahead log that is synced at every commit',
   assert.equal(ask('journal_mode'), 'wal')
   assert.equal(ask('synchronous'), 2)
   assert.equal(ask('fullfsync'), 1)
+  assert.equal(ask('journal_size_limit'), 16 * 2 ** 20)
+  assert.equal(ask('wal_autocheckpoint'), 1000)
 })
 
 test('commits what arrives in one turn of the event loop together', { skip }, async (t) => {
@@ -435,6 +437,13 @@ test('is backed up by VACUUM INTO while it serves', { skip }, async (t) => {
   change(path, `VACUUM INTO '${path}.backup'`)
   assert.equal(await later, true)
   assert.deepEqual(await idsOf(sqliteStore(open(t, `${path}.backup`)), 'owner'), [1n])
+})
+
+test('keeps plants in memory if that is the path', { skip }, async (t) => {
+  const store = sqliteStore(':memory:')
+  t.after(() => store.close())
+  assert.equal(await store.create('owner', plant(1n)), true)
+  assert.deepEqual(await idsOf(store, 'owner'), [1n])
 })
 
 test('takes a database in memory, and says so when it fails', { skip }, async (t) => {
