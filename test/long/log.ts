@@ -1,7 +1,7 @@
 // What a reader that stays for long costs: the log of SQLite cannot be emptied while it reads, and is large when it goes.
-//   npm run log                        30 seconds of load beside the reader
-//   npm run log -- --seconds 10        less of it
-//   npm run log -- --hand-in           with a database that is handed in
+//   node --import tsx test/long/log.ts                30 seconds of load beside the reader
+//   node --import tsx test/long/log.ts --seconds 10   less of it
+//   node --import tsx test/long/log.ts --hand-in      with a database that is handed in
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
