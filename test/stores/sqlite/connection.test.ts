@@ -16,7 +16,10 @@ test('does what found the file locked once it is free', { skip }, async (t) => {
   const path = join(folder, 'plants.db')
   const connection = new SqliteConnection(path, 10_000)
   const [writer, other] = [new DatabaseSync(path), new DatabaseSync(path)]
-  t.after(() => [connection, writer, other].forEach((handle) => handle.close()))
+  t.after(async () => {
+    await connection.close()
+    for (const handle of [writer, other]) handle.close()
+  })
 
   writer.exec('BEGIN IMMEDIATE')
   let tries = 0
