@@ -5,8 +5,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { HttpError } from '../http/errors.ts'
 import type { Gate } from './gate.ts'
-import type { Connection } from './http-server.ts'
-import { refuse } from './refusal.ts'
+import type { Connection, Refuse } from './http-server.ts'
 
 type Connections = ReadonlyMap<Duplex, Connection>
 
@@ -33,6 +32,7 @@ export async function closeServer(
   connections: Connections,
   gate: Gate,
   timeoutMs: number,
+  refuse: Refuse,
 ): Promise<void> {
   const startedAt = performance.now()
   const closed = once(server, 'close')
@@ -48,7 +48,7 @@ export async function closeServer(
   NetServer.prototype.close.call(server)
   gate.open()
   const leftMs = startedAt + CLOSE_SILENT * timeoutMs - performance.now()
-  const timer = setTimeout(() => closeSilent(server, connections), leftMs)
+  const timer = setTimeout(() => closeSilent(server, connections, refuse), leftMs)
   await closed
   clearTimeout(timer)
 }
@@ -108,7 +108,7 @@ async function emptyTurn(server: Server, patienceMs: number): Promise<void> {
  * Closes the connections that wait for a request, or for the rest of a header. No request is lost with them, and a
  * client that sends nothing must not decide how the drain ends.
  */
-function closeSilent(server: Server, connections: Connections): void {
+function closeSilent(server: Server, connections: Connections, refuse: Refuse): void {
   server.closeIdleConnections()
   for (const [socket, { latest }] of connections) {
     if (latest?.writableFinished === false) continue

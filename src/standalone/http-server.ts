@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
@@ -24,6 +24,16 @@ type Limits = Pick<
   | 'maxConnections'
 >
 
+/**
+ * Makes the header fields that every response must have: name, value, name, value…
+ * @param headers what is known of the header of the request: of one that could not be read, `origin` and `x-request-id`
+ * @param request undefined if it could not be read
+ */
+export type CommonFields = (headers: IncomingHttpHeaders, request?: IncomingMessage) => readonly string[]
+
+/** Responds on a bare connection and closes it. */
+export type Refuse = (socket: Duplex, error: HttpError, request?: IncomingMessage) => void
+
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface HttpServer {
   readonly server: Server
@@ -39,12 +49,18 @@ export interface Connection {
   latest?: ServerResponse
   /** The response to the request that was carried out last. */
   current?: ServerResponse
+  /** Returns what has come of the header of a request that is not whole. */
+  readonly head: () => Buffer
   /** Nothing more can be read from it. */
   isBroken?: true
 }
 
 /** Makes a server that hands its requests to `listener`, those of a connection one after another. */
-export function createHttpServer(listener: RequestListener, limits: Limits): HttpServer {
+export function createHttpServer(
+  listener: RequestListener,
+  limits: Limits,
+  commonFields: CommonFields = () => [],
+): HttpServer {
   const connections = new Map<Duplex, Connection>()
   const gate = createGate(listener)
   let isDraining = false
@@ -65,9 +81,8 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
 
   cutStalled(server, limits.stallTimeoutMs)
   server.on('connection', (socket) => {
-    const connection: Connection = {}
+    const connection: Connection = { head: readInSlices(socket, () => connection.latest?.req) }
     connections.set(socket, connection)
-    readInSlices(socket, () => connection.latest?.req)
     socket.once('close', () => connections.delete(socket))
   })
 
@@ -89,6 +104,8 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
     const connection = connections.get(request.socket)!
     connection.latest = response
+    const fields = commonFields(request.headers, request)
+    for (let i = 0; i < fields.length; i += 2) response.setHeader(fields[i]!, fields[i + 1]!)
     inTurn(request, response, () => {
       connection.current = response
       // If requests wait behind this one, the connection closes after the last of them.
@@ -97,6 +114,11 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
       if (problem === undefined) listener(request, response)
       else refuseRequest(request, response, new HttpError('malformedRequest', problem))
     })
+  }
+
+  function refuseOn(socket: Duplex, error: HttpError, request?: IncomingMessage): void {
+    const headers = request?.headers ?? readHead(connections.get(socket)!.head())
+    refuse(socket, error, commonFields(headers, request))
   }
 
   server.on('clientError', (error: Error, socket) => {
@@ -113,21 +135,21 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
     }
     connection.isBroken = true
     const refusal = toHttpError(error)
-    if (latest === undefined) refuse(socket, refusal)
-    else if (latest.req.complete) refuseAfter(latest, socket, refusal)
-    else refuseInstead(latest, socket, refusal)
+    if (latest === undefined) refuseOn(socket, refusal)
+    else if (latest.req.complete) refuseAfter(latest, socket, refusal, refuseOn)
+    else refuseInstead(latest, socket, refusal, refuseOn)
   })
 
   // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
-  server.on('connect', (_request, socket) => {
+  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy())
     const connection = connections.get(socket)!
     connection.isBroken = true
     const refusal = new HttpError('malformedRequest', 'This service is no proxy.')
-    if (connection.latest === undefined) return refuse(socket, refusal)
+    if (connection.latest === undefined) return refuseOn(socket, refusal, request)
     // Node has removed its own listener, and a list that is being sent waits for this event.
     socket.on('drain', () => connection.current!.emit('drain'))
-    refuseAfter(connection.latest, socket, refusal)
+    refuseAfter(connection.latest, socket, refusal, refuseOn, request)
   })
 
   return {
@@ -138,9 +160,21 @@ export function createHttpServer(listener: RequestListener, limits: Limits): Htt
       for (const { latest } of connections.values()) {
         if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
-      await closeServer(server, connections, gate, limits.drainTimeoutMs)
+      await closeServer(server, connections, gate, limits.drainTimeoutMs, refuseOn)
     },
   }
+}
+
+const HEAD_FIELD = /^(origin|x-request-id):[ \t]*([^\r\n]*?)[ \t]*\r?$/gim
+
+/** Reads of a header that is not whole, or malformed, what the response to it depends on. */
+function readHead(head: Buffer): IncomingHttpHeaders {
+  const headers: Record<string, string> = {}
+  for (const [, name, value] of head.toString('latin1').matchAll(HEAD_FIELD)) {
+    const key = name!.toLowerCase()
+    headers[key] = key in headers ? `${headers[key]}, ${value}` : value!
+  }
+  return headers
 }
 
 /** Says what is wrong with the Host of a request. A second Host is refused with the other fields. */
@@ -155,9 +189,15 @@ function refuseRequest(request: IncomingMessage, response: ServerResponse, error
 }
 
 /** Refuses what follows a request once its response is sent, unless that response closes the connection. */
-function refuseAfter(response: ServerResponse, socket: Duplex, error: HttpError): void {
-  if (response.closed) refuse(socket, error)
-  else response.once('close', () => refuse(socket, error))
+function refuseAfter(
+  response: ServerResponse,
+  socket: Duplex,
+  error: HttpError,
+  refuse: Refuse,
+  request?: IncomingMessage,
+): void {
+  if (response.closed) refuse(socket, error, request)
+  else response.once('close', () => refuse(socket, error, request))
 }
 
 /**
@@ -165,11 +205,11 @@ function refuseAfter(response: ServerResponse, socket: Duplex, error: HttpError)
  * is carried out and answered all the same, as if the body had come after the response: a client that is refused must
  * be able to try again.
  */
-function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError): void {
+function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError, refuse: Refuse): void {
   const { req } = response
   function refuseNow(): void {
     if (response.headersSent) closeGently(socket)
-    else refuse(socket, error)
+    else refuse(socket, error, req)
   }
   // The service starts to read a body in the request's turn, and Node reads the rest of it after the response.
   if (req.readableFlowing === null) req.once('resume', refuseNow)

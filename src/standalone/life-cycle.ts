@@ -5,6 +5,7 @@ import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
 import { reachableHost, urlOf } from './address.ts'
+import { createCommonFields } from './common-fields.ts'
 import type { Settings } from './settings.ts'
 import { createHttpServer, type HttpServer } from './http-server.ts'
 import { describeError, flushLog, log } from './log.ts'
@@ -41,9 +42,11 @@ export async function start(settings: Settings): Promise<void> {
   const isDraining = (): boolean => stopping.signal.aborted
   const documents = settings.page ? pageDocuments(schemeOf(storeUrl)) : new Map()
   const programPaths = createProgramPaths({ store, storeTimeoutMs, isDraining, documents }, plants)
-  const http = createHttpServer((request, response) => {
-    plants(request, response, () => programPaths(request, response))
-  }, settings)
+  const http = createHttpServer(
+    (request, response) => plants(request, response, () => programPaths(request, response)),
+    settings,
+    createCommonFields(settings.corsOrigins),
+  )
 
   // Whoever reads the output may stop. That must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)

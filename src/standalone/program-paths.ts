@@ -11,6 +11,11 @@ import { createProbes, type ProbeOptions } from './probes.ts'
 /** The paths that programs use, beside those of the plants. None needs a token. */
 export type ProgramPath = '/livez' | '/readyz' | '/openapi.json'
 
+export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', '/openapi.json']
+
+/** The methods of each path of the program: HEAD and OPTIONS follow from GET. */
+export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
+
 /** What the paths of the program serve. */
 export interface ProgramOptions extends ProbeOptions {
   /** Documents for people, by their paths; by default none. */
@@ -20,8 +25,7 @@ export interface ProgramOptions extends ProbeOptions {
 /** Makes the response to a GET. */
 type Get = (request: IncomingMessage) => MaybePromise<HttpResponse>
 
-/** The methods of each path: HEAD and OPTIONS follow from GET. */
-const ALLOW: readonly string[] = ['Allow', 'GET, HEAD, OPTIONS']
+const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
 
 /**
  * Makes the listener for the paths of the program itself.

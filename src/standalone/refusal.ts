@@ -18,8 +18,11 @@ export function toHttpError(error: Error): HttpError {
   return new HttpError(isTooLarge ? 'tooManyFields' : 'malformedRequest')
 }
 
-/** Responds on a bare connection and closes it, if the client is still there. */
-export function refuse(socket: Duplex, error: HttpError): void {
+/**
+ * Responds on a bare connection and closes it, if the client is still there.
+ * @param fields further header fields: name, value, name, value…
+ */
+export function refuse(socket: Duplex, error: HttpError, fields: readonly string[]): void {
   if (!socket.writable) return
   const { body } = errorResponse(error)
   const head = [
@@ -29,6 +32,7 @@ export function refuse(socket: Duplex, error: HttpError): void {
     `Date: ${new Date().toUTCString()}`,
     'Connection: close',
   ]
+  for (let i = 0; i < fields.length; i += 2) head.push(`${fields[i]!}: ${fields[i + 1]!}`)
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1')
   closeGently(socket)
 }

@@ -1,5 +1,6 @@
 import { MAX_TIMER_MS } from '../option-checks.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
+import { originList, type Origins } from './cors.ts'
 import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
 import { flag, milliseconds, SettingError, text, textFile, wholeNumber, type Variable } from './variables.ts'
@@ -18,6 +19,7 @@ export interface Settings {
   readonly storeTimeoutMs: number
   readonly accessLog: boolean
   readonly page: boolean
+  readonly corsOrigins: Origins | undefined
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
@@ -55,6 +57,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', false, 'whether a line is logged for each response'),
   page: flag('PLANT_STORE_PAGE', true, 'whether there is a page for people at /'),
+  corsOrigins: originList('PLANT_STORE_CORS_ORIGINS'),
 
   // A client that means well sends its header at once. This leaves time for packets that are lost twice.
   headersTimeoutMs: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'in which a header must arrive'),

@@ -9,8 +9,10 @@ const SLICE_BYTES = 1800
  * Hands the input of a new connection to Node's parser in slices, and nothing while a request waits for its turn. So at
  * most 100 requests of a connection wait. Otherwise Node would announce all requests that one read brings: thousands.
  * @param latest returns the request that came last on the connection
+ * @returns what has come of the header of a request that is not whole
  */
-export function readInSlices(socket: Socket, latest: () => IncomingMessage | undefined): void {
+export function readInSlices(socket: Socket, latest: () => IncomingMessage | undefined): () => Buffer {
+  let head: Buffer[] = []
   /** How many bytes were handed on since the latest request came, with the slice in which it began. */
   let handedOn = 0
 
@@ -22,7 +24,9 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
       if (request !== undefined && isBodyWaiting(request)) return
       const size = Math.min(socket.readableLength, Math.max(SLICE_BYTES, bodyLeft(request)))
       socket.read(size)
-      handedOn = latest() === request ? handedOn + size : size
+      const isSame = latest() === request
+      handedOn = isSame ? handedOn + size : size
+      if (!isSame || request?.complete === false) head = []
     }
   }
 
@@ -32,9 +36,12 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
     return Number(request.headers['content-length'] ?? 0) - handedOn
   }
 
+  // Node's parser may refuse a slice as it gets it.
+  socket.prependListener('data', (slice: Buffer) => head.push(slice))
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
   socket.on('readable', readOn).on('resume', readOn)
+  return () => Buffer.concat(head)
 }
 
 /** Whether a body comes faster than it is read. */

@@ -73,10 +73,14 @@ suite('an answer that is no failure', () => {
     await send(server, post(SECRET, '{"id":1,"name":"Fern"}'))
     const { body } = await send(server, get('guess', '/plants/1?token=guess'))
 
+    const [first, second] = events.map(({ request }) => request)
+    assert.match(String(first), UUID)
+    assert.notEqual(first, second)
     assert.deepEqual(events.map(withoutTimes), [
-      { event: 'response', method: 'POST', resource: '/plants', owner: 'ada', status: 200, bytes: 15 },
+      { event: 'response', request: first, method: 'POST', resource: '/plants', owner: 'ada', status: 200, bytes: 15 },
       {
         event: 'response',
+        request: second,
         method: 'GET',
         resource: '/plants/{id}',
         status: 401,

@@ -32,6 +32,7 @@ test('has a default for every setting', () => {
     storeTimeoutMs: 10_000,
     accessLog: false,
     page: true,
+    corsOrigins: undefined,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 30_000,
     keepAliveTimeoutMs: 5000,
