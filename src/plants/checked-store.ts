@@ -2,7 +2,9 @@ import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from './store.ts'
 
 /** Which methods a store must have; the others it may have. */
-const METHODS: { readonly [Name in keyof Required<Store>]: undefined extends Store[Name] ? 'optional' : 'required' } = {
+export const STORE_METHODS: {
+  readonly [Name in keyof Required<Store>]: undefined extends Store[Name] ? 'optional' : 'required'
+} = {
   create: 'required',
   list: 'required',
   delete: 'required',
@@ -12,7 +14,7 @@ const METHODS: { readonly [Name in keyof Required<Store>]: undefined extends Sto
 
 /** What is wrong with the methods of a store: the name of the first that is missing or no function, and what is there. */
 export function findWrongMethod(store: object): { readonly name: string; readonly value: unknown } | undefined {
-  for (const [name, need] of Object.entries(METHODS)) {
+  for (const [name, need] of Object.entries(STORE_METHODS)) {
     const value: unknown = Reflect.get(store, name)
     if (typeof value !== 'function' && (need === 'required' || value !== undefined)) return { name, value }
   }

@@ -1,7 +1,5 @@
-import type { IncomingMessage } from 'node:http'
-import { createRouter } from '../http/route.ts'
-import { OPERATIONS, RESOURCE_PATHS, type ResourcePath } from '../operations.ts'
-import { PROGRAM_METHODS, PROGRAM_PATHS, type ProgramPath } from './program-paths.ts'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Routes } from './routes.ts'
 import { SettingError, type Variable } from './variables.ts'
 
 /** The origins whose pages may use the service; `*` stands for all. */
@@ -38,23 +36,34 @@ function isOrigin(text: string): boolean {
 }
 
 /**
- * The header fields of a response to an origin. With a list, responses depend on the origin whether or not there is one,
- * so a cache must know.
- * @param origin the Origin field of the request
+ * Makes the header fields of a response for browsers.
+ * @param headers those of the request, as far as they are known
+ * @param request undefined if it could not be read
  */
-export function corsFields(origins: Origins, origin: string | undefined): readonly string[] {
-  if (origins === '*') return ['Access-Control-Allow-Origin', '*', ...EXPOSED]
-  if (origin === undefined || !origins.has(origin)) return ['Vary', 'Origin']
-  return ['Vary', 'Origin', 'Access-Control-Allow-Origin', origin, ...EXPOSED]
+export type Cors = (headers: IncomingHttpHeaders, request?: IncomingMessage) => readonly string[]
+
+/** @param routes says which resources there are, and their methods */
+export function createCors(origins: Origins, routes: Routes): Cors {
+  // With a list, responses depend on the origin whether or not there is one, so a cache must know.
+  const vary = origins === '*' ? [] : ['Vary', 'Origin']
+
+  function findAllowed(origin: string | undefined): string | undefined {
+    if (origins === '*') return '*'
+    return origin !== undefined && origins.has(origin) ? origin : undefined
+  }
+
+  return ({ origin }, request) => {
+    const allowed = findAllowed(origin)
+    if (allowed === undefined) return vary
+    const preflight = request === undefined ? [] : preflightFields(routes, request)
+    return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflight]
+  }
 }
 
-const route = createRouter<ResourcePath | ProgramPath>('', [...RESOURCE_PATHS, ...PROGRAM_PATHS])
-
 /** The further header fields of the response to a preflight; none if a request is none, or is for no resource. */
-export function preflightFields({ method, headers, url }: IncomingMessage): readonly string[] {
-  if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return []
-  const path = route(url!)?.path
-  if (headers.origin === undefined || path === undefined) return []
-  const methods = path in OPERATIONS ? [...Object.keys(OPERATIONS[path as ResourcePath]), 'OPTIONS'] : PROGRAM_METHODS
-  return ['Access-Control-Allow-Methods', methods.join(', '), ...PREFLIGHT]
+function preflightFields(routes: Routes, { method, headers, url }: IncomingMessage): readonly string[] {
+  if (method !== 'OPTIONS' || headers.origin === undefined) return []
+  if (headers['access-control-request-method'] === undefined) return []
+  const path = routes.find(url!)
+  return path === undefined ? [] : ['Access-Control-Allow-Methods', routes.methodsOf(path).join(', '), ...PREFLIGHT]
 }

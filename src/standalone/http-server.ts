@@ -31,6 +31,14 @@ type Limits = Pick<
  */
 export type CommonFields = (headers: IncomingHttpHeaders, request?: IncomingMessage) => readonly string[]
 
+/** Is told of the requests of a server. */
+export interface Observer {
+  /** A request is carried out now. */
+  readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void
+  /** A request was refused on a bare connection. */
+  readonly onRefusal?: (status: number) => void
+}
+
 /** Responds on a bare connection and closes it. */
 export type Refuse = (socket: Duplex, error: HttpError, request?: IncomingMessage) => void
 
@@ -40,7 +48,7 @@ export interface HttpServer {
   /** Ends every connection after its next response, and settles once the server and all connections are closed. */
   drain(): Promise<void>
   /** How many connections are open. */
-  connectionCount(): number
+  readonly connectionCount: () => number
 }
 
 /** An open connection. */
@@ -60,6 +68,7 @@ export function createHttpServer(
   listener: RequestListener,
   limits: Limits,
   commonFields: CommonFields = () => [],
+  { onRequest, onRefusal }: Observer = {},
 ): HttpServer {
   const connections = new Map<Duplex, Connection>()
   const gate = createGate(listener)
@@ -108,6 +117,7 @@ export function createHttpServer(
     for (let i = 0; i < fields.length; i += 2) response.setHeader(fields[i]!, fields[i + 1]!)
     inTurn(request, response, () => {
       connection.current = response
+      onRequest?.(request, response)
       // If requests wait behind this one, the connection closes after the last of them.
       if (isDraining && connection.latest === response) response.setHeader('Connection', 'close')
       const problem = findHostProblem(request)
@@ -119,6 +129,7 @@ export function createHttpServer(
   function refuseOn(socket: Duplex, error: HttpError, request?: IncomingMessage): void {
     const headers = request?.headers ?? readHead(connections.get(socket)!.head())
     refuse(socket, error, commonFields(headers, request))
+    onRefusal?.(error.status)
   }
 
   server.on('clientError', (error: Error, socket) => {

@@ -1,17 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
+import { createAdminListener } from './admin.ts'
 import { reachableHost, urlOf } from './address.ts'
 import { createCommonFields } from './common-fields.ts'
+import { createCors } from './cors.ts'
 import type { Settings } from './settings.ts'
 import { createHttpServer, type HttpServer } from './http-server.ts'
 import { describeError, flushLog, log } from './log.ts'
+import { createMetrics } from './metrics/metrics.ts'
 import { pageDocuments } from './page/documents.ts'
 import { createProgramPaths } from './program-paths.ts'
 import { createReports } from './reports.ts'
+import { createRoutes } from './routes.ts'
 import { createTokenSource } from './token-rotation.ts'
 import { singleToken } from './tokens.ts'
 import { reportTurnedAway } from './turned-away.ts'
@@ -29,7 +34,12 @@ export async function start(settings: Settings): Promise<void> {
   const tokens = settings.tokens ?? settings.tokensFile?.tokens
   const authenticate = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
   const storeUrl = settings.storeUrlFile ?? settings.storeUrl
-  const store = await open(storeUrl)
+  const documents = settings.page ? pageDocuments(schemeOf(storeUrl)) : new Map()
+  const routes = createRoutes([...documents.keys()])
+  const { adminPort, corsOrigins } = settings
+  const metrics = adminPort === undefined ? undefined : createMetrics(routes)
+  const opened = await open(storeUrl)
+  const store = metrics?.watchStore(opened) ?? opened
   const plants = createPlantStore({
     authenticate,
     store,
@@ -39,21 +49,23 @@ export async function start(settings: Settings): Promise<void> {
     ...createReports(accessLog),
   })
   const stopping = new AbortController()
-  const isDraining = (): boolean => stopping.signal.aborted
-  const documents = settings.page ? pageDocuments(schemeOf(storeUrl)) : new Map()
-  const programPaths = createProgramPaths({ store, storeTimeoutMs, isDraining, documents }, plants)
+  const probes = { store, storeTimeoutMs, isDraining: () => stopping.signal.aborted }
+  const programPaths = createProgramPaths({ ...probes, documents }, plants)
   const http = createHttpServer(
     (request, response) => plants(request, response, () => programPaths(request, response)),
     settings,
-    createCommonFields(settings.corsOrigins),
+    createCommonFields(corsOrigins && createCors(corsOrigins, routes)),
+    metrics?.observer,
   )
 
   // Whoever reads the output may stop. That must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
-  const url = await listen(http, settings)
+  const url = await listen(http, settings, ['HOST', 'PORT'])
+  const admin = metrics && (await serveAdmin(createAdminListener(probes, metrics), adminPort!, settings))
+  metrics?.watchServer(http)
   reportTurnedAway(http.server)
   stopAtSignal(stopping, http, store, settings)
-  log('start', { url, store: schemeOf(storeUrl) })
+  log('start', { url, admin, store: schemeOf(storeUrl) })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (tokens === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
@@ -72,15 +84,28 @@ function explain({ message, cause }: Error): string {
   return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }
 
-async function listen({ server }: HttpServer, { host, port }: Settings): Promise<string> {
+async function serveAdmin(listener: RequestListener, port: number, settings: Settings): Promise<string> {
+  const host = settings.adminHost ?? settings.host
+  const http = createHttpServer(listener, settings, createCommonFields())
+  return listen(http, { host, port }, ['PLANT_STORE_ADMIN_HOST', 'PLANT_STORE_ADMIN_PORT'])
+}
+
+/** @param variables the names of those that say where */
+async function listen(
+  { server }: HttpServer,
+  { host, port }: Pick<Settings, 'host' | 'port'>,
+  variables: readonly [host: string, port: string],
+): Promise<string> {
   try {
     await once(server.listen({ host, port }), 'listening')
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     const isPort = code === 'EADDRINUSE' || code === 'EACCES'
     throw isPort
-      ? new SettingError('PORT', `takes a port that is free on HOST; ${port} is not (${code})`, { cause })
-      : new SettingError('HOST', `takes an address of this machine, and this is not one (${code})`, { cause })
+      ? new SettingError(variables[1], `takes a port that is free on ${variables[0]}; ${port} is not (${code})`, {
+          cause,
+        })
+      : new SettingError(variables[0], `takes an address of this machine, and this is not one (${code})`, { cause })
   }
   const { address, port: realPort } = server.address() as AddressInfo
   // The host is a name that people chose, unless it stands for all addresses.

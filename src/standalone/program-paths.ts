@@ -40,7 +40,11 @@ export function createProgramPaths(options: ProgramOptions, notFound: RequestLis
   return serveGets([...Object.entries(gets), ...documents], notFound)
 }
 
-function serveGets(gets: Iterable<readonly [path: string, get: Get]>, notFound: RequestListener): RequestListener {
+/** Makes the listener for paths that have a GET, and HEAD and OPTIONS with it. */
+export function serveGets(
+  gets: Iterable<readonly [path: string, get: Get]>,
+  notFound: RequestListener,
+): RequestListener {
   const byName = new Map<string | undefined, Get>(Array.from(gets, ([path, get]) => [path.slice(1), get]))
 
   return function answerProgram(request, response) {

@@ -20,6 +20,8 @@ export interface Settings {
   readonly accessLog: boolean
   readonly page: boolean
   readonly corsOrigins: Origins | undefined
+  readonly adminPort: number | undefined
+  readonly adminHost: string | undefined
   readonly headersTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
@@ -32,6 +34,10 @@ export interface Settings {
 }
 
 const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => example)
+
+function isHostName(name: string): boolean {
+  return name !== ''
+}
 
 const MAX_INT32 = 2 ** 31 - 1
 
@@ -46,7 +52,7 @@ const STORE_URL = text(
 export type Address = Pick<Settings, 'host' | 'port' | 'storeTimeoutMs'>
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
-  host: text('HOST', '127.0.0.1', 'the host name or address to listen on', (name) => name !== ''),
+  host: text('HOST', '127.0.0.1', 'the host name or address to listen on', isHostName),
   port: wholeNumber('PORT', 3000, 0, 65_535, 'the port to listen on; 0 takes a free one'),
   tokens: tokenList('PLANT_STORE_TOKENS'),
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
@@ -58,6 +64,13 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   accessLog: flag('PLANT_STORE_ACCESS_LOG', false, 'whether a line is logged for each response'),
   page: flag('PLANT_STORE_PAGE', true, 'whether there is a page for people at /'),
   corsOrigins: originList('PLANT_STORE_CORS_ORIGINS'),
+  adminPort: wholeNumber('PLANT_STORE_ADMIN_PORT', undefined, 0, 65_535, 'a port for the probes and the metrics'),
+  adminHost: text(
+    'PLANT_STORE_ADMIN_HOST',
+    undefined,
+    'the host name or address of that port; HOST if not set',
+    isHostName,
+  ),
 
   // A client that means well sends its header at once. This leaves time for packets that are lost twice.
   headersTimeoutMs: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'in which a header must arrive'),
@@ -111,6 +124,9 @@ export function readSettings(environment: Environment): Settings {
     if (ours[name] !== undefined && ours[other] !== undefined) {
       throw new SettingError(name, `and ${other} are both set: set only one of them`)
     }
+  }
+  if (ours[VARIABLES.adminHost.name] !== undefined && ours[VARIABLES.adminPort.name] === undefined) {
+    throw new SettingError(VARIABLES.adminHost.name, `needs ${VARIABLES.adminPort.name} beside it`)
   }
   const values = Object.entries(VARIABLES).map(([key, variable]: [string, Variable<unknown>]) => {
     return [key, readVariable(ours, variable)]

@@ -29,12 +29,12 @@ export interface Variable<T> {
 }
 
 /** A variable that takes text. */
-export function text(
+export function text<P extends string | undefined>(
   name: string,
-  preset: string,
+  preset: P,
   takes: string,
   isValid: (value: string) => boolean,
-): Variable<string> {
+): Variable<string | P> {
   function parse(value: string): string {
     if (!isValid(value)) throw new SettingError(name, `takes ${takes}`)
     return value

@@ -4,9 +4,11 @@ import { suite, test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, StoreUnavailableError, type Store } from '../../src/index.ts'
 import { ERRORS, type ErrorName } from '../../src/http/errors.ts'
 import { createCommonFields } from '../../src/standalone/common-fields.ts'
+import { createCors } from '../../src/standalone/cors.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { createReports } from '../../src/standalone/reports.ts'
+import { createRoutes } from '../../src/standalone/routes.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { captureLog } from '../support/captured-log.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -26,13 +28,14 @@ const store: Store = {
 /** Starts a service like that of the program. */
 async function startService(t: TestContext, environment: Record<string, string>): Promise<number> {
   const settings: Settings = { ...readSettings(environment), headersTimeoutMs: 200, checkIntervalMs: 20 }
+  const { corsOrigins } = settings
   const tokens = { writer: 'ada', reader: { owner: 'ada', access: 'read' } } as const
   const plants = createPlantStore({ tokens, store, ...createReports(true) })
   const pages = createProgramPaths({ store, storeTimeoutMs: 1000, isDraining: () => false }, plants)
   const { server } = createHttpServer(
     (request, response) => plants(request, response, () => pages(request, response)),
     settings,
-    createCommonFields(settings.corsOrigins),
+    createCommonFields(corsOrigins && createCors(corsOrigins, createRoutes([]))),
   )
   await listen(server)
   t.after(() => close(server))

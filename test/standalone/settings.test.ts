@@ -33,6 +33,8 @@ test('has a default for every setting', () => {
     accessLog: false,
     page: true,
     corsOrigins: undefined,
+    adminPort: undefined,
+    adminHost: undefined,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 30_000,
     keepAliveTimeoutMs: 5000,
@@ -56,6 +58,11 @@ suite('reads', () => {
     [{ PLANT_STORE_MAX_BODY_BYTES: '1' }, { maxBodyBytes: 1 }],
     [{ PLANT_STORE_MAX_LIMIT: '100' }, { maxLimit: 100 }],
     [{ PLANT_STORE_STORE_TIMEOUT_MS: '2147483647' }, { storeTimeoutMs: 2_147_483_647 }],
+    [{ PLANT_STORE_ADMIN_PORT: '9090' }, { adminPort: 9090 }],
+    [
+      { PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '::1' },
+      { adminPort: 0, adminHost: '::1' },
+    ],
     [{ PLANT_STORE_ACCESS_LOG: '1' }, { accessLog: true }],
     [{ PLANT_STORE_ACCESS_LOG: '0' }, { accessLog: false }],
     [{ PLANT_STORE_PAGE: '0' }, { page: false }],
@@ -189,6 +196,11 @@ suite('a variable that begins like a setting and is none', () => {
   })
 })
 
+test('PLANT_STORE_ADMIN_HOST is refused if there is no admin port', () => {
+  const message = messageOf({ PLANT_STORE_ADMIN_HOST: '127.0.0.1' })
+  assert.equal(message, 'PLANT_STORE_ADMIN_HOST needs PLANT_STORE_ADMIN_PORT beside it')
+})
+
 suite('PLANT_STORE_URL_FILE', () => {
   for (const content of ['sqlite:plants.db', 'sqlite:plants.db\n', 'sqlite:plants.db\r\n']) {
     test(`takes a file with ${JSON.stringify(content)}`, (t) => {
@@ -225,7 +237,9 @@ test('the help shows variables that are settings, and says what each takes', () 
   const names = [...helpText().matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
   assert.ok(names.length > 15)
   for (const name of names) {
-    if (name !== 'HOST') assert.match(messageOf({ [name]: '\0' }), new RegExp(`^${name} takes `))
+    const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
+    const wrong = name.endsWith('HOST') ? '' : '\0'
+    assert.match(messageOf({ ...beside, [name]: wrong }), new RegExp(`^${name} takes `))
   }
   assert.match(helpText(), /^ {2}PORT=3000$/m)
 })

@@ -1,0 +1,22 @@
+import type { RequestListener } from 'node:http'
+import { HttpError } from '../http/errors.ts'
+import { errorResponse, respond, type HttpResponse } from '../http/respond.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import { createProbes, type ProbeOptions } from './probes.ts'
+import { serveGets } from './program-paths.ts'
+
+/** Makes the listener of the admin port: the probes and the metrics. None needs a token. */
+export function createAdminListener(options: ProbeOptions, metrics: Metrics): RequestListener {
+  const getMetrics = (): HttpResponse => ({
+    status: 200,
+    headers: [],
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    body: metrics.format(),
+  })
+  return serveGets([...Object.entries(createProbes(options)), ['/metrics', getMetrics]], refuseUnknownPath)
+}
+
+const refuseUnknownPath: RequestListener = (request, response) => {
+  const message = 'There is nothing at this path. Here are /livez, /readyz and /metrics.'
+  void respond(request, response, errorResponse(new HttpError('noResource', message)))
+}

@@ -1,0 +1,42 @@
+import type { Store } from '../../plants/store.ts'
+import type { HttpServer, Observer } from '../http-server.ts'
+import type { Routes } from '../routes.ts'
+import { formatFamilies, single, type Family } from './families.ts'
+import { createProcessMetrics } from './process.ts'
+import { createRequestMetrics } from './requests.ts'
+import { createStoreMetrics } from './store-calls.ts'
+
+/** What is counted for those who run the program. */
+export interface Metrics {
+  /** Counts the requests of a server. */
+  readonly observer: Observer
+  /** The store, with its calls counted. */
+  readonly watchStore: (store: Store) => Store
+  /** Adds what only a server knows. */
+  readonly watchServer: (http: HttpServer) => void
+  readonly format: () => string
+}
+
+export function createMetrics(routes: Routes): Metrics {
+  const requests = createRequestMetrics(routes)
+  const store = createStoreMetrics()
+  const families: Family[] = [...requests.families, ...store.families, ...createProcessMetrics()]
+  return {
+    observer: requests,
+    watchStore: (watched) => store.watch(watched),
+    watchServer({ server, connectionCount }) {
+      let dropped = 0
+      server.on('drop', () => dropped++)
+      families.push(
+        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', connectionCount),
+        single(
+          'counter',
+          'plant_store_http_dropped_connections_total',
+          'Connections that were closed at once, as the most that may be were open.',
+          () => dropped,
+        ),
+      )
+    },
+    format: () => formatFamilies(families),
+  }
+}

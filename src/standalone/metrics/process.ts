@@ -1,0 +1,49 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { VERSION } from '../../version.ts'
+import { single, type Family } from './families.ts'
+
+const NANOSECOND = 1e-9
+const MICROSECOND = 1e-6
+
+/** What is told of the process, under the names that Prometheus's own client libraries use. */
+export function createProcessMetrics(): readonly Family[] {
+  const delay = monitorEventLoopDelay()
+  delay.enable()
+  const startedAt = performance.timeOrigin / 1000
+  const build = { version: VERSION, node: process.versions.node }
+
+  return [
+    single('counter', 'process_cpu_seconds_total', 'CPU time of the process, in seconds.', () => {
+      const { user, system } = process.cpuUsage()
+      return (user + system) * MICROSECOND
+    }),
+    single('gauge', 'process_start_time_seconds', 'When the process started, in seconds since 1970.', () => startedAt),
+    single('gauge', 'process_resident_memory_bytes', 'Memory that the process has in RAM.', () => {
+      return process.memoryUsage.rss()
+    }),
+    single('gauge', 'nodejs_heap_size_used_bytes', 'Memory of the heap that is in use.', () => {
+      return process.memoryUsage().heapUsed
+    }),
+    single('gauge', 'nodejs_heap_size_total_bytes', 'Memory of the heap.', () => process.memoryUsage().heapTotal),
+    single('gauge', 'nodejs_eventloop_lag_p99_seconds', 'The 99th percentile of the delay of the event loop.', () => {
+      return delay.percentile(99) * NANOSECOND
+    }),
+    // The last one that is read: the next scrape has what comes from now on.
+    single(
+      'gauge',
+      'nodejs_eventloop_lag_max_seconds',
+      'The longest delay of the event loop since the last scrape.',
+      () => {
+        const { max } = delay
+        delay.reset()
+        return max * NANOSECOND
+      },
+    ),
+    {
+      name: 'plant_store_build_info',
+      help: 'Which version runs, on which Node.',
+      type: 'gauge',
+      samples: () => [`plant_store_build_info{version="${build.version}",node="${build.node}"} 1\n`],
+    },
+  ]
+}

@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Routes } from '../routes.ts'
+import { Counter, Histogram, single, type Family, type Series } from './families.ts'
+
+/** The bounds that OpenTelemetry's semantic conventions advise for durations in seconds. */
+export const SECONDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+
+/** The methods that may be a label; a client may send any other name. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'])
+
+/** What a server counts of its requests. */
+export interface RequestMetrics {
+  readonly families: readonly Family[]
+  readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
+  readonly onRefusal: (status: number) => void
+}
+
+export function createRequestMetrics(routes: Routes): RequestMetrics {
+  const durations = new Histogram(
+    'http_server_request_duration_seconds',
+    'How long requests took, from their turn on the connection to the end of the response.',
+    SECONDS,
+  )
+  const refusals = new Counter(
+    'plant_store_http_refusals_total',
+    'Requests that were refused before the service saw them: late, too large or malformed.',
+  )
+  const series = new Map<string, Map<string, Map<number, Series>>>()
+  let active = 0
+
+  /** Labels are made once: a look-up takes less time than joining them. */
+  function find(method: string, route: string, status: number): Series {
+    const byMethod = at(series, route, () => new Map<string, Map<number, Series>>())
+    const byStatus = at(byMethod, method, () => new Map<number, Series>())
+    return at(byStatus, status, () =>
+      durations.addSeries({
+        http_request_method: method,
+        http_route: route,
+        http_response_status_code: status === 0 ? 'none' : String(status),
+      }),
+    )
+  }
+
+  return {
+    families: [
+      durations,
+      single('gauge', 'http_server_active_requests', 'Requests that are being served.', () => active),
+      refusals,
+    ],
+    onRequest(request, response) {
+      const startedAt = performance.now()
+      active++
+      response.once('close', () => {
+        active--
+        const method = METHODS.has(request.method!) ? request.method! : '_OTHER'
+        // The client may have gone before there was a response.
+        const status = response.headersSent ? response.statusCode : 0
+        find(method, routes.find(request.url!) ?? 'unmatched', status).observe((performance.now() - startedAt) / 1000)
+      })
+    },
+    onRefusal(status) {
+      refusals.add({ http_response_status_code: String(status) })
+    },
+  }
+}
+
+function at<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key)
+  if (value === undefined) map.set(key, (value = make()))
+  return value
+}

@@ -1,0 +1,83 @@
+import { subscribe } from 'node:diagnostics_channel'
+import { STORE_METHODS } from '../../plants/checked-store.ts'
+import { StoreUnavailableError, type Store } from '../../plants/store.ts'
+import { BATCHES, type BatchEvent } from '../../stores/batcher.ts'
+import { Histogram, type Family, type Series } from './families.ts'
+import { SECONDS } from './requests.ts'
+
+/** How a call ended: with a result, or with an error that says what became of the call. */
+const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const
+type Outcome = (typeof OUTCOMES)[number]
+
+/** The methods whose calls are counted. */
+const OPERATIONS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as Exclude<keyof Store, 'close'>[]
+type Operation = (typeof OPERATIONS)[number]
+
+/** What is counted of the calls of a store. */
+export interface StoreMetrics {
+  readonly families: readonly Family[]
+  /** The store, with its calls counted. */
+  watch(store: Store): Store
+}
+
+export function createStoreMetrics(): StoreMetrics {
+  const durations = new Histogram(
+    'plant_store_store_call_duration_seconds',
+    'How long the store took, by operation and outcome.',
+    SECONDS,
+  )
+  const series = new Map<string, Series>()
+  for (const operation of OPERATIONS) {
+    for (const outcome of OUTCOMES) series.set(operation + outcome, durations.addSeries({ operation, outcome }))
+  }
+  const batchSizes = new Histogram(
+    'plant_store_store_batch_size',
+    'How many operations shared a statement or a commit.',
+    [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
+  )
+  const batches = batchSizes.addSeries({})
+  subscribe(BATCHES, (event) => batches.observe((event as BatchEvent).size))
+
+  /** Counts a call, which may return its result at once. */
+  function count<T>(operation: Operation, call: () => T): T {
+    const startedAt = performance.now()
+    function end(outcome: Outcome): void {
+      series.get(operation + outcome)!.observe((performance.now() - startedAt) / 1000)
+    }
+    let result: T
+    try {
+      result = call()
+    } catch (error) {
+      end(outcomeOf(error))
+      throw error
+    }
+    if (result instanceof Promise) {
+      result.then(
+        () => end('ok'),
+        (error: unknown) => end(outcomeOf(error)),
+      )
+    } else {
+      end('ok')
+    }
+    return result
+  }
+
+  return {
+    families: [durations, batchSizes],
+    watch(store) {
+      // What is not counted passes through.
+      const watched = Object.create(store) as Store
+      for (const operation of OPERATIONS) {
+        const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined
+        if (call === undefined) continue
+        Reflect.set(watched, operation, (...args: unknown[]) => count(operation, () => call(...args)))
+      }
+      return watched
+    },
+  }
+}
+
+function outcomeOf(error: unknown): Outcome {
+  if (!(error instanceof StoreUnavailableError)) return 'fault'
+  return error.isOutcomeUnknown ? 'unknown' : 'unavailable'
+}
