@@ -34,9 +34,9 @@ export type CommonFields = (headers: IncomingHttpHeaders, request?: IncomingMess
 /** Is told of the requests of a server. */
 export interface Observer {
   /** A request is carried out now. */
-  readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void
-  /** A request was refused on a bare connection. */
-  readonly onRefusal?: (status: number) => void
+  readonly onRequest?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
+  /** A request was refused on a bare connection, with these common fields. */
+  readonly onRefusal?: (error: HttpError, fields: readonly string[]) => void
 }
 
 /** Responds on a bare connection and closes it. */
@@ -128,8 +128,9 @@ export function createHttpServer(
 
   function refuseOn(socket: Duplex, error: HttpError, request?: IncomingMessage): void {
     const headers = request?.headers ?? readHead(connections.get(socket)!.head())
-    refuse(socket, error, commonFields(headers, request))
-    onRefusal?.(error.status)
+    const fields = commonFields(headers, request)
+    refuse(socket, error, fields)
+    onRefusal?.(error, fields)
   }
 
   server.on('clientError', (error: Error, socket) => {

@@ -15,7 +15,7 @@ import { describeError, flushLog, log } from './log.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { pageDocuments } from './page/documents.ts'
 import { createProgramPaths } from './program-paths.ts'
-import { createReports } from './reports.ts'
+import { createReports, reportRefusal } from './reports.ts'
 import { createRoutes } from './routes.ts'
 import { createTokenSource } from './token-rotation.ts'
 import { singleToken } from './tokens.ts'
@@ -29,7 +29,7 @@ import { SettingError } from './variables.ts'
 export async function start(settings: Settings): Promise<void> {
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
-  const { storeTimeoutMs, maxBodyBytes, maxLimit, accessLog } = settings
+  const { storeTimeoutMs, maxBodyBytes, maxLimit, accessLog, slowMs } = settings
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile?.tokens
   const authenticate = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
@@ -46,7 +46,7 @@ export async function start(settings: Settings): Promise<void> {
     storeTimeoutMs,
     maxBodyBytes,
     ...(maxLimit === undefined ? {} : { maxLimit }),
-    ...createReports(accessLog),
+    ...createReports(accessLog, slowMs),
   })
   const stopping = new AbortController()
   const probes = { store, storeTimeoutMs, isDraining: () => stopping.signal.aborted }
@@ -55,7 +55,13 @@ export async function start(settings: Settings): Promise<void> {
     (request, response) => plants(request, response, () => programPaths(request, response)),
     settings,
     createCommonFields(corsOrigins && createCors(corsOrigins, routes)),
-    metrics?.observer,
+    {
+      onRequest: metrics?.observer.onRequest,
+      onRefusal(error, fields) {
+        metrics?.observer.onRefusal(error, fields)
+        if (accessLog) reportRefusal(error, fields)
+      },
+    },
   )
 
   // Whoever reads the output may stop. That must not end the service.

@@ -1,11 +1,15 @@
+import type { HttpError } from '../http/errors.ts'
 import type { PlantStoreOptions } from '../options.ts'
 import { describeError, log } from './log.ts'
 import { idOf } from './request-ids.ts'
 
 type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>
 
-/** Makes the listeners of the service that log failures, and with `accessLog` every response. */
-export function createReports(accessLog: boolean): Reports {
+/**
+ * Makes the listeners of the service that log failures, and with `accessLog` every response.
+ * @param slowMs a response that took at least so long is logged as slow
+ */
+export function createReports(accessLog: boolean, slowMs = Infinity): Reports {
   return {
     onError(error, request) {
       log('failure', { request: idOf(request), reason: describeError(error) })
@@ -13,9 +17,17 @@ export function createReports(accessLog: boolean): Reports {
     onResponse({ request, resource, owner, status, error, bytes, durationMs }) {
       // A 501 is no failure: any client can cause one, without a token.
       const isFailure = status === 500 || status === 503
-      if (!isFailure && !accessLog) return
+      const isSlow = durationMs >= slowMs
+      if (!isFailure && !isSlow && !accessLog) return
       const { method } = request
-      log('response', { request: idOf(request), method, resource, owner, status, error, bytes, durationMs })
+      const fields = { request: idOf(request), method, resource, owner, status, error, bytes, durationMs }
+      if (isSlow) log('slow', fields)
+      if (isFailure || accessLog) log('response', fields)
     },
   }
+}
+
+/** Logs a request that was refused before the service saw it. */
+export function reportRefusal({ status, error }: HttpError, [, id]: readonly string[]): void {
+  log('refused', { request: id, status, error })
 }

@@ -19,6 +19,7 @@ export interface Settings {
   readonly storeTimeoutMs: number
   readonly accessLog: boolean
   readonly page: boolean
+  readonly slowMs: number | undefined
   readonly corsOrigins: Origins | undefined
   readonly adminPort: number | undefined
   readonly adminHost: string | undefined
@@ -63,6 +64,13 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', false, 'whether a line is logged for each response'),
   page: flag('PLANT_STORE_PAGE', true, 'whether there is a page for people at /'),
+  slowMs: wholeNumber(
+    'PLANT_STORE_SLOW_MS',
+    undefined,
+    1,
+    MAX_TIMER_MS,
+    'milliseconds from which on a response is logged as slow',
+  ),
   corsOrigins: originList('PLANT_STORE_CORS_ORIGINS'),
   adminPort: wholeNumber('PLANT_STORE_ADMIN_PORT', undefined, 0, 65_535, 'a port for the probes and the metrics'),
   adminHost: text(

@@ -213,7 +213,7 @@ suite('the calls of a store', () => {
       }
     }
     const extended = new Extended()
-    const store = createStoreMetrics().watch(extended as Store)
+    const store = createStoreMetrics().watch(extended)
     const more = { signal: new AbortController().signal }
     Reflect.apply(store.create.bind(store), undefined, ['ada', { id: 1n, name: 'Fern' }, more])
     assert.deepEqual(extended.calls, [['ada', { id: 1n, name: 'Fern' }, more]])
@@ -330,12 +330,19 @@ test('Prometheus answers the queries of docs/running.md', { skip: withoutCommand
   const { program, admin } = await startWithMetrics(t, { PLANT_STORE_DRAIN_DELAY_MS: '600000' })
   // From now on some requests fail: the service is not ready.
   program.child.kill('SIGTERM')
-  const timer = setInterval(() => {
-    void program.fetch('/plants').then((response) => response.text())
-    void program.fetch('/plants/x', { method: 'DELETE' }).then((response) => response.text())
-    void program.fetch('/readyz').then((response) => response.text())
-  }, 50)
-  t.after(() => clearInterval(timer))
+  const enough = new AbortController()
+  const load = (async () => {
+    while (!enough.signal.aborted) {
+      for (const [path, method] of [
+        ['/plants', 'GET'],
+        ['/plants/x', 'DELETE'],
+        ['/readyz', 'GET'],
+      ] as const) {
+        await (await program.fetch(path, { method })).text()
+      }
+      await setTimeout(20)
+    }
+  })()
   const ask = await startPrometheus(t, admin)
   const [rates, failures, times, storeTimes] = blocksOf(RUNNING, 'promql').map(({ code }) => code.trim())
 
@@ -351,4 +358,6 @@ test('Prometheus answers the queries of docs/running.md', { skip: withoutCommand
   assert.deepEqual(routes.sort(), ['/plants', '/plants/{id}', '/readyz'])
   const list = (await ask(storeTimes!)).find(({ metric }) => metric['operation'] === 'list')
   assert.ok(Number(list!.value[1]) < 1)
+  enough.abort()
+  await load
 })

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError } from '../../src/index.ts'
 import { describeError } from '../../src/standalone/log.ts'
 import { createReports } from '../../src/standalone/reports.ts'
 import { captureLog } from '../support/captured-log.ts'
 import { delegatingStore } from '../support/delegating-store.ts'
-import { get, post, send, servePlants } from '../support/service.ts'
+import { startProgram } from '../support/program.ts'
+import { del, get, post, send, servePlants } from '../support/service.ts'
 
 const SECRET = 'c2VjcmV0'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -89,6 +91,42 @@ suite('an answer that is no failure', () => {
       },
     ])
   })
+})
+
+suite('a response that takes as long as PLANT_STORE_SLOW_MS says', () => {
+  const slow = { ...memoryStore(), delete: () => setTimeout(30, false) }
+
+  for (const accessLog of [false, true]) {
+    test(`is logged as slow ${accessLog ? 'beside' : 'without'} the access log`, async (t) => {
+      const events = captureLog(t)
+      const server = await servePlants(t, { ...createReports(accessLog, 25), store: slow, tokens: { [SECRET]: 'ada' } })
+      await send(server, get(SECRET))
+      const { body } = await send(server, del(SECRET, 1n))
+      const found = events.filter(({ event }) => event === 'slow')
+      const [{ request } = {}] = found
+      assert.deepEqual(found.map(withoutTimes), [
+        {
+          event: 'slow',
+          request,
+          method: 'DELETE',
+          resource: '/plants/{id}',
+          owner: 'ada',
+          status: 404,
+          error: 40401,
+          bytes: body.length,
+        },
+      ])
+      assert.equal(events.length, accessLog ? 3 : 1)
+    })
+  }
+})
+
+test('a refusal on a bare connection is a line of the access log, with its id', async (t) => {
+  const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
+  await (await program.connect()).send('GET / HTTP/1.1\r\nX-Request-Id: mine\r\nno field\r\n\r\n').closed
+  const { time, ...refused } = await program.logged('refused')
+  assert.ok(time)
+  assert.deepEqual(refused, { event: 'refused', request: 'mine', status: 400, error: 40000 })
 })
 
 suite('of what was thrown, the log has', () => {

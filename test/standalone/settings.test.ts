@@ -32,6 +32,7 @@ test('has a default for every setting', () => {
     storeTimeoutMs: 10_000,
     accessLog: false,
     page: true,
+    slowMs: undefined,
     corsOrigins: undefined,
     adminPort: undefined,
     adminHost: undefined,

@@ -9,7 +9,7 @@ import { createStoreMetrics } from './store-calls.ts'
 /** What is counted for those who run the program. */
 export interface Metrics {
   /** Counts the requests of a server. */
-  readonly observer: Observer
+  readonly observer: Required<Observer>
   /** The store, with its calls counted. */
   readonly watchStore: (store: Store) => Store
   /** Adds what only a server knows. */
@@ -24,11 +24,13 @@ export function createMetrics(routes: Routes): Metrics {
   return {
     observer: requests,
     watchStore: (watched) => store.watch(watched),
-    watchServer({ server, connectionCount }) {
+    watchServer(http) {
       let dropped = 0
-      server.on('drop', () => dropped++)
+      http.server.on('drop', () => dropped++)
       families.push(
-        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', connectionCount),
+        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', () =>
+          http.connectionCount(),
+        ),
         single(
           'counter',
           'plant_store_http_dropped_connections_total',

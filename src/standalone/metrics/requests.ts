@@ -12,7 +12,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPT
 export interface RequestMetrics {
   readonly families: readonly Family[]
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
-  readonly onRefusal: (status: number) => void
+  readonly onRefusal: (error: { readonly status: number }) => void
 }
 
 export function createRequestMetrics(routes: Routes): RequestMetrics {
@@ -58,7 +58,7 @@ export function createRequestMetrics(routes: Routes): RequestMetrics {
         find(method, routes.find(request.url!) ?? 'unmatched', status).observe((performance.now() - startedAt) / 1000)
       })
     },
-    onRefusal(status) {
+    onRefusal({ status }) {
       refusals.add({ http_response_status_code: String(status) })
     },
   }
