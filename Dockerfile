@@ -1,0 +1,14 @@
+FROM node:24-slim AS build
+WORKDIR /app
+COPY . .
+RUN npm ci --ignore-scripts && npm run build
+
+FROM node:24-slim
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/dist ./dist
+USER node
+ENV HOST=0.0.0.0
+EXPOSE 3000
+HEALTHCHECK CMD ["node", "dist/server.js", "--ready"]
+CMD ["node", "dist/server.js"]
