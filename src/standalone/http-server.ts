@@ -5,24 +5,40 @@ import { HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
 import { errorResponse, respond } from '../http/respond.ts'
 import { inTurn, isHeldBack } from '../http/turn.ts'
-import type { Settings } from './settings.ts'
 import { closeServer } from './drain.ts'
 import { createGate } from './gate.ts'
 import { closeGently, isTimeout, refuse, toHttpError } from './refusal.ts'
 import { readInSlices } from './slices.ts'
 import { cutStalled } from './stall.ts'
 
-type Limits = Pick<
-  Settings,
-  | 'headersTimeoutMs'
-  | 'requestTimeoutMs'
-  | 'keepAliveTimeoutMs'
-  | 'stallTimeoutMs'
-  | 'checkIntervalMs'
-  | 'drainTimeoutMs'
-  | 'maxHeaderBytes'
-  | 'maxConnections'
->
+/** The time-outs and limits of a server. */
+export interface Limits {
+  readonly headersTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  readonly stallTimeoutMs: number
+  readonly checkIntervalMs: number
+  readonly drainTimeoutMs: number
+  readonly maxHeaderBytes: number
+  readonly maxConnections: number | undefined
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  // A client that means well sends its header at once. This leaves time for packets that are lost twice.
+  headersTimeoutMs: 10_000,
+  // Enough for a body of 64 KiB at 20 kbit/s.
+  requestTimeoutMs: 30_000,
+  // Shorter than a drain, so that idle connections close by themselves. Behind a proxy it must exceed the time-out of
+  // the proxy, or the proxy may send a request just as the connection closes.
+  keepAliveTimeoutMs: 5000,
+  stallTimeoutMs: 30_000,
+  // With Node's default of 30 s a late request would live far beyond its time-out.
+  checkIntervalMs: 500,
+  // Well within the 30 s that Kubernetes waits before it kills a process.
+  drainTimeoutMs: 10_000,
+  maxHeaderBytes: 16_384,
+  maxConnections: undefined,
+}
 
 /**
  * Makes the header fields that every response must have: name, value, name, value…

@@ -1,12 +1,13 @@
 import { MAX_TIMER_MS } from '../option-checks.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { originList, type Origins } from './cors.ts'
+import { DEFAULT_LIMITS, type Limits } from './http-server.ts'
 import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
 import { flag, milliseconds, SettingError, text, textFile, wholeNumber, type Variable } from './variables.ts'
 
 /** What the environment says, checked, with every default in place. */
-export interface Settings {
+export interface Settings extends Limits {
   readonly host: string
   readonly port: number
   readonly tokens: Tokens | undefined
@@ -23,15 +24,7 @@ export interface Settings {
   readonly corsOrigins: Origins | undefined
   readonly adminPort: number | undefined
   readonly adminHost: string | undefined
-  readonly headersTimeoutMs: number
-  readonly requestTimeoutMs: number
-  readonly keepAliveTimeoutMs: number
-  readonly stallTimeoutMs: number
-  readonly checkIntervalMs: number
   readonly drainDelayMs: number
-  readonly drainTimeoutMs: number
-  readonly maxHeaderBytes: number
-  readonly maxConnections: number | undefined
 }
 
 const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => example)
@@ -80,24 +73,31 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     isHostName,
   ),
 
-  // A client that means well sends its header at once. This leaves time for packets that are lost twice.
-  headersTimeoutMs: milliseconds('PLANT_STORE_HEADERS_TIMEOUT_MS', 10_000, 'in which a header must arrive'),
-  // Enough for a body of 64 KiB at 20 kbit/s.
-  requestTimeoutMs: milliseconds('PLANT_STORE_REQUEST_TIMEOUT_MS', 30_000, 'in which a whole request must arrive'),
-  // Shorter than a drain, so that idle connections close by themselves. Behind a proxy it must exceed the time-out of
-  // the proxy, or the proxy may send a request just as the connection closes.
+  headersTimeoutMs: milliseconds(
+    'PLANT_STORE_HEADERS_TIMEOUT_MS',
+    DEFAULT_LIMITS.headersTimeoutMs,
+    'in which a header must arrive',
+  ),
+  requestTimeoutMs: milliseconds(
+    'PLANT_STORE_REQUEST_TIMEOUT_MS',
+    DEFAULT_LIMITS.requestTimeoutMs,
+    'in which a whole request must arrive',
+  ),
   keepAliveTimeoutMs: milliseconds(
     'PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS',
-    5000,
+    DEFAULT_LIMITS.keepAliveTimeoutMs,
     'after which an idle connection is closed',
   ),
   stallTimeoutMs: milliseconds(
     'PLANT_STORE_STALL_TIMEOUT_MS',
-    30_000,
+    DEFAULT_LIMITS.stallTimeoutMs,
     'after which a client that takes nothing is cut',
   ),
-  // With Node's default of 30 s a late request would live far beyond its time-out.
-  checkIntervalMs: milliseconds('PLANT_STORE_CHECK_INTERVAL_MS', 500, 'between two checks for late requests'),
+  checkIntervalMs: milliseconds(
+    'PLANT_STORE_CHECK_INTERVAL_MS',
+    DEFAULT_LIMITS.checkIntervalMs,
+    'between two checks for late requests',
+  ),
   // A balancer's health check needs time to see that the service is no longer ready.
   drainDelayMs: wholeNumber(
     'PLANT_STORE_DRAIN_DELAY_MS',
@@ -106,9 +106,18 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     MAX_TIMER_MS,
     'milliseconds in which a shutdown only lets /readyz answer 503, before it drains',
   ),
-  // Well within the 30 s that Kubernetes waits before it kills a process.
-  drainTimeoutMs: milliseconds('PLANT_STORE_DRAIN_TIMEOUT_MS', 10_000, 'that a shutdown may take after that delay'),
-  maxHeaderBytes: wholeNumber('PLANT_STORE_MAX_HEADER_BYTES', 16_384, 1024, 2 ** 20, 'the most header bytes'),
+  drainTimeoutMs: milliseconds(
+    'PLANT_STORE_DRAIN_TIMEOUT_MS',
+    DEFAULT_LIMITS.drainTimeoutMs,
+    'that a shutdown may take after that delay',
+  ),
+  maxHeaderBytes: wholeNumber(
+    'PLANT_STORE_MAX_HEADER_BYTES',
+    DEFAULT_LIMITS.maxHeaderBytes,
+    1024,
+    2 ** 20,
+    'the most header bytes',
+  ),
   maxConnections: wholeNumber('PLANT_STORE_MAX_CONNECTIONS', undefined, 1, MAX_INT32, 'the most connections'),
 }
 

@@ -74,7 +74,7 @@ suite('the package', () => {
   test('exports each of its modules', async () => {
     const stdout = await runInProject(
       'all.mjs',
-      `for (const name of ['plant-store', 'plant-store/sqlite', 'plant-store/postgres', 'plant-store/conformance']) {
+      `for (const name of ['plant-store', 'plant-store/sqlite', 'plant-store/postgres', 'plant-store/server', 'plant-store/conformance']) {
          console.log(Object.keys(await import(name)).sort().join())
        }`,
     )
@@ -82,6 +82,7 @@ suite('the package', () => {
       'MAX_PAGE,MAX_PAGE_BYTES,StoreUnavailableError,createPlantStore,memoryStore,openapi',
       'sqliteStore',
       'postgresStore,schema',
+      'createServer',
       'storeConformance',
     ])
   })

@@ -1,0 +1,62 @@
+import type { RequestListener } from 'node:http'
+import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../option-checks.ts'
+import { createHttpServer, DEFAULT_LIMITS, type HttpServer, type Limits } from './http-server.ts'
+
+export type { HttpServer } from './http-server.ts'
+
+/** What a host may set. Every option has a default. */
+export interface ServerOptions {
+  /** How long the header of a request may take to arrive; by default 10,000. */
+  readonly headersTimeoutMs?: number
+  /** How long a whole request may take to arrive; by default 30,000. */
+  readonly requestTimeoutMs?: number
+  /** How long an idle connection stays open; by default 5,000. */
+  readonly keepAliveTimeoutMs?: number
+  /** How long a client may take nothing of its response; by default 30,000. */
+  readonly stallTimeoutMs?: number
+  /** How often the server looks for requests that are late; by default 500. */
+  readonly checkIntervalMs?: number
+  /** How long a drain may take; by default 10,000. */
+  readonly drainTimeoutMs?: number
+  /** The most bytes that the header of a request may have; by default 16,384. */
+  readonly maxHeaderBytes?: number
+  /** The most connections at a time; by default there is no limit. */
+  readonly maxConnections?: number
+}
+
+/**
+ * Makes the server that the program uses, with a listener of yours: it keeps its time-outs, answers what `node:http`
+ * refuses with an Error body, carries out the requests of a connection one after another, and can be drained.
+ * @throws TypeError if an option is wrong
+ */
+export function createServer(listener: RequestListener, options: ServerOptions = {}): HttpServer {
+  if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
+  if (!isObject(options)) throw wrong('options', 'an object', options)
+  const { maxHeaderBytes, maxConnections, ...times } = options
+  const limits: Limits = {
+    ...DEFAULT_LIMITS,
+    maxHeaderBytes: checkWholeNumber('maxHeaderBytes', maxHeaderBytes, 1024, 2 ** 20) ?? DEFAULT_LIMITS.maxHeaderBytes,
+    maxConnections: checkWholeNumber('maxConnections', maxConnections, 1),
+    ...checkTimes(times),
+  }
+  return createHttpServer(listener, limits)
+}
+
+type Times = Omit<ServerOptions, 'maxHeaderBytes' | 'maxConnections'>
+
+function checkTimes(times: Times): Times {
+  const { headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs, stallTimeoutMs, ...rest } = times
+  const { checkIntervalMs, drainTimeoutMs, ...unknown } = rest
+  refuseUnknown(unknown)
+  const known = {
+    headersTimeoutMs,
+    requestTimeoutMs,
+    keepAliveTimeoutMs,
+    stallTimeoutMs,
+    checkIntervalMs,
+    drainTimeoutMs,
+  }
+  return Object.fromEntries(
+    Object.entries(known).filter(([name, ms]) => checkWholeNumber(name, ms, 1, MAX_TIMER_MS) !== undefined),
+  )
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { suite, test } from 'node:test'
+import { createPlantStore } from '../../src/index.ts'
+import { createServer, type ServerOptions } from '../../src/standalone/server.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { close, listen, portOf } from '../support/service.ts'
+
+const plants = createPlantStore({ tokens: { secret: 'ada' } })
+
+test('a host gets the server of the program: it refuses in JSON, keeps its time-outs and drains', async (t) => {
+  const http = createServer(plants, { headersTimeoutMs: 100, checkIntervalMs: 20 })
+  await listen(http.server)
+  t.after(() => close(http.server))
+  const late = await RawConnection.open(portOf(http.server))
+  assert.match(await late.send('GET /plants').closed, /^HTTP\/1\.1 408 [^]*{"error":40800,/)
+  const closed = once(http.server, 'close')
+  const idle = await RawConnection.open(portOf(http.server))
+  idle.send('GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\n\r\n')
+  await idle.receive(/\[\]$/)
+  idle.socket.end()
+  await http.drain()
+  await closed
+})
+
+suite('a server with a wrong option is not made:', () => {
+  const rows: readonly [options: unknown, message: string][] = [
+    [{ headersTimeout: 1 }, 'unknown option "headersTimeout"'],
+    [{ headersTimeoutMs: 0 }, 'options.headersTimeoutMs must be a whole number from 1 to 2147483647, not 0'],
+    [{ drainTimeoutMs: '1s' }, "options.drainTimeoutMs must be a whole number from 1 to 2147483647, not '1s'"],
+    [{ maxHeaderBytes: 1 }, 'options.maxHeaderBytes must be a whole number from 1024 to 1048576, not 1'],
+    [{ maxConnections: 0 }, 'options.maxConnections must be a whole number from 1 to 9007199254740991, not 0'],
+    [null, 'options must be an object, not null'],
+  ]
+  for (const [options, message] of rows) {
+    test(message, () => {
+      assert.throws(() => createServer(plants, options as ServerOptions), { name: 'TypeError', message })
+    })
+  }
+
+  test('listener must be a function', () => {
+    assert.throws(() => createServer('x' as never), {
+      name: 'TypeError',
+      message: "listener must be a function, not 'x'",
+    })
+  })
+})
