@@ -143,6 +143,8 @@ export function createHttpServer(
   }
 
   function refuseOn(socket: Duplex, error: HttpError, request?: IncomingMessage): void {
+    // The client may have gone meanwhile.
+    if (!socket.writable) return
     const headers = request?.headers ?? readHead(connections.get(socket)!.head())
     const fields = commonFields(headers, request)
     refuse(socket, error, fields)

@@ -19,11 +19,10 @@ export function toHttpError(error: Error): HttpError {
 }
 
 /**
- * Responds on a bare connection and closes it, if the client is still there.
+ * Responds on a bare connection and closes it.
  * @param fields further header fields: name, value, name, value…
  */
 export function refuse(socket: Duplex, error: HttpError, fields: readonly string[]): void {
-  if (!socket.writable) return
   const { body } = errorResponse(error)
   const head = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,

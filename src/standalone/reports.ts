@@ -9,7 +9,7 @@ type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>
  * Makes the listeners of the service that log failures, and with `accessLog` every response.
  * @param slowMs a response that took at least so long is logged as slow
  */
-export function createReports(accessLog: boolean, slowMs = Infinity): Reports {
+export function createReports(accessLog: boolean, slowMs?: number): Reports {
   return {
     onError(error, request) {
       log('failure', { request: idOf(request), reason: describeError(error) })
@@ -17,7 +17,7 @@ export function createReports(accessLog: boolean, slowMs = Infinity): Reports {
     onResponse({ request, resource, owner, status, error, bytes, durationMs }) {
       // A 501 is no failure: any client can cause one, without a token.
       const isFailure = status === 500 || status === 503
-      const isSlow = durationMs >= slowMs
+      const isSlow = slowMs !== undefined && durationMs >= slowMs
       if (!isFailure && !isSlow && !accessLog) return
       const { method } = request
       const fields = { request: idOf(request), method, resource, owner, status, error, bytes, durationMs }
