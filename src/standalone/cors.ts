@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { RequestHead } from './request-head.ts'
 import type { Routes } from './routes.ts'
 import { SettingError, type Variable } from './variables.ts'
 
@@ -35,12 +35,8 @@ function isOrigin(text: string): boolean {
   return text === `${protocol}//${host}`
 }
 
-/**
- * Makes the header fields of a response for browsers.
- * @param headers those of the request, as far as they are known
- * @param request undefined if it could not be read
- */
-export type Cors = (headers: IncomingHttpHeaders, request?: IncomingMessage) => readonly string[]
+/** Makes the header fields of a response for browsers. */
+export type Cors = (request: RequestHead) => readonly string[]
 
 /** @param routes says which resources there are, and their methods */
 export function createCors(origins: Origins, routes: Routes): Cors {
@@ -52,16 +48,15 @@ export function createCors(origins: Origins, routes: Routes): Cors {
     return origin !== undefined && origins.has(origin) ? origin : undefined
   }
 
-  return ({ origin }, request) => {
-    const allowed = findAllowed(origin)
+  return (request) => {
+    const allowed = findAllowed(request.headers.origin)
     if (allowed === undefined) return vary
-    const preflight = request === undefined ? [] : preflightFields(routes, request)
-    return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflight]
+    return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflightFields(routes, request)]
   }
 }
 
 /** The further header fields of the response to a preflight; none if a request is none, or is for no resource. */
-function preflightFields(routes: Routes, { method, headers, url }: IncomingMessage): readonly string[] {
+function preflightFields(routes: Routes, { method, headers, url }: RequestHead): readonly string[] {
   if (method !== 'OPTIONS' || headers.origin === undefined) return []
   if (headers['access-control-request-method'] === undefined) return []
   const path = routes.find(url!)

@@ -5,7 +5,8 @@ import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { HttpError } from '../http/errors.ts'
 import type { Gate } from './gate.ts'
-import type { Connection, Refuse } from './http-server.ts'
+import type { Connection } from './http-server.ts'
+import type { Refuse } from './refusal.ts'
 
 type Connections = ReadonlyMap<Duplex, Connection>
 

@@ -1,13 +1,14 @@
 import { createServer } from 'node:http'
-import type { IncomingHttpHeaders, IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
-import { errorResponse, respond } from '../http/respond.ts'
+import { addFields, errorResponse, respond } from '../http/respond.ts'
 import { inTurn, isHeldBack } from '../http/turn.ts'
 import { closeServer } from './drain.ts'
 import { createGate } from './gate.ts'
-import { closeGently, isTimeout, refuse, toHttpError } from './refusal.ts'
+import { isTimeout, refuse, refuseAfter, refuseInstead, toHttpError } from './refusal.ts'
+import { readBrokenHead, type RequestHead } from './request-head.ts'
 import { readInSlices } from './slices.ts'
 import { cutStalled } from './stall.ts'
 
@@ -40,23 +41,16 @@ export const DEFAULT_LIMITS: Limits = {
   maxConnections: undefined,
 }
 
-/**
- * Makes the header fields that every response must have: name, value, name, value…
- * @param headers what is known of the header of the request: of one that could not be read, `origin` and `x-request-id`
- * @param request undefined if it could not be read
- */
-export type CommonFields = (headers: IncomingHttpHeaders, request?: IncomingMessage) => readonly string[]
+/** Makes the header fields that every response to a request must have: name, value, name, value… */
+export type CommonFields = (request: RequestHead) => readonly string[]
 
 /** Is told of the requests of a server. */
 export interface Observer {
   /** A request is carried out now. */
   readonly onRequest?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
-  /** A request was refused on a bare connection, with these common fields. */
-  readonly onRefusal?: (error: HttpError, fields: readonly string[]) => void
+  /** A request was refused on a bare connection. */
+  readonly onRefusal?: (error: HttpError, request: RequestHead) => void
 }
-
-/** Responds on a bare connection and closes it. */
-export type Refuse = (socket: Duplex, error: HttpError, request?: IncomingMessage) => void
 
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface HttpServer {
@@ -129,8 +123,7 @@ export function createHttpServer(
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
     const connection = connections.get(request.socket)!
     connection.latest = response
-    const fields = commonFields(request.headers, request)
-    for (let i = 0; i < fields.length; i += 2) response.setHeader(fields[i]!, fields[i + 1]!)
+    addFields(response, commonFields(request))
     inTurn(request, response, () => {
       connection.current = response
       onRequest?.(request, response)
@@ -145,10 +138,9 @@ export function createHttpServer(
   function refuseOn(socket: Duplex, error: HttpError, request?: IncomingMessage): void {
     // The client may have gone meanwhile.
     if (!socket.writable) return
-    const headers = request?.headers ?? readHead(connections.get(socket)!.head())
-    const fields = commonFields(headers, request)
-    refuse(socket, error, fields)
-    onRefusal?.(error, fields)
+    const head = request ?? readBrokenHead(connections.get(socket)!.head())
+    refuse(socket, error, commonFields(head))
+    onRefusal?.(error, head)
   }
 
   server.on('clientError', (error: Error, socket) => {
@@ -195,18 +187,6 @@ export function createHttpServer(
   }
 }
 
-const HEAD_FIELD = /^(origin|x-request-id):[ \t]*([^\r\n]*?)[ \t]*\r?$/gim
-
-/** Reads of a header that is not whole, or malformed, what the response to it depends on. */
-function readHead(head: Buffer): IncomingHttpHeaders {
-  const headers: Record<string, string> = {}
-  for (const [, name, value] of head.toString('latin1').matchAll(HEAD_FIELD)) {
-    const key = name!.toLowerCase()
-    headers[key] = key in headers ? `${headers[key]}, ${value}` : value!
-  }
-  return headers
-}
-
 /** Says what is wrong with the Host of a request. A second Host is refused with the other fields. */
 function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessage): string | undefined {
   if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
@@ -216,32 +196,4 @@ function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessag
 function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
   response.setHeader('Connection', 'close')
   void respond(request, response, errorResponse(error))
-}
-
-/** Refuses what follows a request once its response is sent, unless that response closes the connection. */
-function refuseAfter(
-  response: ServerResponse,
-  socket: Duplex,
-  error: HttpError,
-  refuse: Refuse,
-  request?: IncomingMessage,
-): void {
-  if (response.closed) refuse(socket, error, request)
-  else response.once('close', () => refuse(socket, error, request))
-}
-
-/**
- * Refuses a request if the rest of its body cannot be read, unless its response has begun. A request that needs no body
- * is carried out and answered all the same, as if the body had come after the response: a client that is refused must
- * be able to try again.
- */
-function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError, refuse: Refuse): void {
-  const { req } = response
-  function refuseNow(): void {
-    if (response.headersSent) closeGently(socket)
-    else refuse(socket, error, req)
-  }
-  // The service starts to read a body in the request's turn, and Node reads the rest of it after the response.
-  if (req.readableFlowing === null) req.once('resume', refuseNow)
-  else refuseNow()
 }

@@ -57,9 +57,9 @@ export async function start(settings: Settings): Promise<void> {
     createCommonFields(corsOrigins && createCors(corsOrigins, routes)),
     {
       onRequest: metrics?.observer.onRequest,
-      onRefusal(error, fields) {
-        metrics?.observer.onRefusal(error, fields)
-        if (accessLog) reportRefusal(error, fields)
+      onRefusal(error, request) {
+        metrics?.observer.onRefusal(error, request)
+        if (accessLog) reportRefusal(error, request)
       },
     },
   )

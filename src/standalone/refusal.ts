@@ -1,10 +1,13 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { errorResponse } from '../http/respond.ts'
 
 /** How long a client may go on sending after it was refused, so that it sees the response before a reset. */
 const LINGER_MS = 1000
+
+/** Responds on a bare connection and closes it. The request is undefined if it could not be read. */
+export type Refuse = (socket: Duplex, error: HttpError, request?: IncomingMessage) => void
 
 /** Whether a request did not arrive in time. */
 export function isTimeout(error: NodeJS.ErrnoException): boolean {
@@ -34,6 +37,34 @@ export function refuse(socket: Duplex, error: HttpError, fields: readonly string
   for (let i = 0; i < fields.length; i += 2) head.push(`${fields[i]!}: ${fields[i + 1]!}`)
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1')
   closeGently(socket)
+}
+
+/** Refuses what follows a request once its response is sent, unless that response closes the connection. */
+export function refuseAfter(
+  response: ServerResponse,
+  socket: Duplex,
+  error: HttpError,
+  refuse: Refuse,
+  request?: IncomingMessage,
+): void {
+  if (response.closed) refuse(socket, error, request)
+  else response.once('close', () => refuse(socket, error, request))
+}
+
+/**
+ * Refuses a request if the rest of its body cannot be read, unless its response has begun. A request that needs no body
+ * is carried out and answered all the same, as if the body had come after the response: a client that is refused must
+ * be able to try again.
+ */
+export function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError, refuse: Refuse): void {
+  const { req } = response
+  function refuseNow(): void {
+    if (response.headersSent) closeGently(socket)
+    else refuse(socket, error, req)
+  }
+  // The service starts to read a body in the request's turn, and Node reads the rest of it after the response.
+  if (req.readableFlowing === null) req.once('resume', refuseNow)
+  else refuseNow()
 }
 
 /** Closes a connection after what was written to it. What still arrives is read, or the system would reset it. */

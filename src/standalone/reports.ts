@@ -1,6 +1,7 @@
 import type { HttpError } from '../http/errors.ts'
 import type { PlantStoreOptions } from '../options.ts'
 import { describeError, log } from './log.ts'
+import type { RequestHead } from './request-head.ts'
 import { idOf } from './request-ids.ts'
 
 type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>
@@ -28,6 +29,6 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
 }
 
 /** Logs a request that was refused before the service saw it. */
-export function reportRefusal({ status, error }: HttpError, [, id]: readonly string[]): void {
-  log('refused', { request: id, status, error })
+export function reportRefusal({ status, error }: HttpError, request: RequestHead): void {
+  log('refused', { request: idOf(request), status, error })
 }

@@ -8,6 +8,7 @@ import { createCors } from '../../src/standalone/cors.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { createReports } from '../../src/standalone/reports.ts'
+import { idOf } from '../../src/standalone/request-ids.ts'
 import { createRoutes } from '../../src/standalone/routes.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { captureLog } from '../support/captured-log.ts'
@@ -201,7 +202,7 @@ suite('a preflight', () => {
 })
 
 suite('the id of a request', () => {
-  const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+  const NEW_ID = /^[\w-]{24}$/
 
   for (const id of ['x', '!'.repeat(128), '01JDZ/abc~{"}']) {
     test(`is the client's own ${JSON.stringify(id.slice(0, 20))}, in the response and in the log`, async (t) => {
@@ -229,16 +230,22 @@ suite('the id of a request', () => {
       const port = await startService(t, {})
       const answer = await ask(port, `GET /plants HTTP/1.1\r\n${HOST}${fields}Connection: close\r\n\r\n`)
       const id = answer.headers.get('x-request-id')!
-      assert.match(id, UUID)
+      assert.match(id, NEW_ID)
       assert.equal(events[0]!['request'], id)
     })
 
     test(`is a new one in a refusal on a bare connection if the client sent ${what}`, async (t) => {
       const port = await startService(t, {})
       const answer = await ask(port, `GET /plants HTTP/1.1\r\n${HOST}${fields}no field\r\n\r\n`)
-      assert.match(answer.headers.get('x-request-id')!, UUID)
+      assert.match(answer.headers.get('x-request-id')!, NEW_ID)
     })
   }
+
+  test('is another one for each request', () => {
+    const ids = Array.from({ length: 1000 }, () => idOf({ headers: {} }))
+    assert.equal(new Set(ids).size, 1000)
+    for (const id of ids) assert.match(id, NEW_ID)
+  })
 
   test('is that of its own request if the body of another came before', async (t) => {
     captureLog(t)
