@@ -1,20 +1,27 @@
-import { encodePlant, type NewPlant } from '../../plants/plant.ts'
-import type { PageRequest } from '../../plants/store.ts'
+import { encodePlant } from '../../plants/plant.ts'
+import type { Page, PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
-import { LARGE_BYTES, LIST_AFTER, LIST_FIRST, LIST_LARGE_AFTER, LIST_LARGE_FIRST } from './statements.ts'
-import type { Statement } from './statements.ts'
+import type { QueryResult } from './pool.ts'
+import {
+  LARGE_BYTES,
+  LIST_AFTER,
+  LIST_FIRST,
+  LIST_LARGE_AFTER,
+  LIST_LARGE_FIRST,
+  type Statement,
+} from './statements.ts'
 
 /** What the database sends of a plant; both texts are null if it holds them back. */
 type PlantRow = readonly [id: string, name: string | null, tag: string | null]
 
 /** Sends a statement. */
-type Send = (statement: Statement, values: unknown[]) => Promise<{ readonly rows: readonly (readonly unknown[])[] }>
+export type Send = (statement: Statement, values: unknown[]) => Promise<QueryResult>
 
 /**
  * Reads pages. Most are of small plants and take a statement that counts no bytes. If a plant is large, another one has
  * the server cut the page, so that nothing is sent of the plants behind it.
  */
-export function createPageReader(send: Send): (owner: string, request: PageRequest) => Promise<readonly NewPlant[]> {
+export function createPageReader(send: Send): (owner: string, request: PageRequest) => Promise<Page> {
   // After a page with large plants there mostly comes another.
   let isLarge = false
 

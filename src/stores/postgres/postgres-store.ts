@@ -1,51 +1,25 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { withDeadline } from '../../maybe-promise.ts'
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
-import { StoreUnavailableError } from '../../plants/store.ts'
-import type { PageRequest, Store } from '../../plants/store.ts'
-import { Batcher } from '../batcher.ts'
-import type { Run } from '../batcher.ts'
-import { isConflict, isNameTaken, isRefusedValue, isTransient } from './failure.ts'
-import { createPageReader } from './list.ts'
-import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, PING, schema } from './statements.ts'
-import type { Statement } from './statements.ts'
+import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
+import { Batcher, type Run } from '../batcher.ts'
 import { SharedReads } from '../shared-reads.ts'
+import { isNameTaken, isRefusedValue } from './failure.ts'
+import { createPageReader, type Send } from './list.ts'
+import type { Queryable } from './pool.ts'
+import { Sender } from './sender.ts'
+import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, PING, schema } from './statements.ts'
+import type { Statement } from './statements.ts'
 
 export { schema }
 
-/** What is called of a pool of connections: a `Pool` of `pg`, or what behaves like one. */
-export interface Queryable {
-  query(query: Query): Promise<QueryResult>
-  /** How the pool tells of a connection that broke while it was idle. */
-  on?(event: 'error', listener: (error: Error) => void): unknown
-  listenerCount?(event: 'error'): number
-}
-
-/** What a pool is asked. */
-export interface Query {
-  /** The name under which a connection keeps the statement prepared; without one it is not kept. */
-  name?: string
-  text: string
-  /** Strings, numbers and null, and arrays of these. */
-  values: unknown[]
-  rowMode: 'array'
-  /** How values are read, whatever the host has set: ids are exact as the text that the server sends. */
-  types: { getTypeParser(): (text: string) => string }
-  /** After how many milliseconds without an answer `pg` gives the connection up. */
-  query_timeout: number
-}
-
-/** What a pool answers. */
-export interface QueryResult {
-  rows: readonly (readonly unknown[])[]
-  /** How many rows the statement has changed. */
-  readonly rowCount: number | null
-}
+export type { Connection, Query, Queryable, QueryResult } from './pool.ts'
 
 /** Options of {@link postgresStore}. */
 export interface PostgresStoreOptions {
-  /** Whether connections keep statements prepared; default true. Set to false behind a transaction pooler. */
+  /**
+   * Whether connections keep statements prepared; default true. If a pooler turns out not to keep them, the store stops
+   * preparing them by itself.
+   */
   readonly preparedStatements?: boolean
   /** The most plants that are created, or deleted, by one statement; default 128. */
   readonly maxBatch?: number
@@ -55,16 +29,19 @@ export interface PostgresStoreOptions {
    */
   readonly maxInFlight?: number
   /**
-   * How long a statement may take, the wait for a connection included, in milliseconds; default 5,000. A create or
-   * delete may wait as long before it is sent, so twice this should not be more than the service's `storeTimeoutMs`.
+   * How long a statement may take, the wait for a connection included, in milliseconds; default 4,000. A create or
+   * delete may wait as long before it is sent, and cancelling a statement takes at most a quarter of it, so this should
+   * be at most 0.4 times the `storeTimeoutMs` of the service.
    */
   readonly timeoutMs?: number
+  /** Told what an operator should know; one line, without anything of the plants. */
+  readonly onWarning?: (message: string) => void
 }
 
 /** A store of plants in Postgres. */
 export interface PostgresStore extends Store {
   create(owner: string, plant: NewPlant): Promise<boolean>
-  list(owner: string, request: PageRequest): Promise<readonly NewPlant[]>
+  list(owner: string, request: PageRequest): Promise<Page>
   delete(owner: string, id: bigint): Promise<boolean>
   ping(): Promise<void>
   /** Makes the table of {@link schema} if there is none. Any number of processes may do so at once. */
@@ -86,14 +63,6 @@ interface Create extends Operation {
 /** The values that a statement takes for one plant. */
 type Values = (string | null)[]
 
-const asText = (text: string): string => text
-
-/** For `pg`, which reads an int8 as a double if its host has chosen so. */
-const AS_TEXT: Query['types'] = { getTypeParser: () => asText }
-
-/** How often a statement is sent that another one was preferred to. */
-const MAX_ATTEMPTS = 5
-
 /**
  * Keeps plants in Postgres, shared by any number of service processes. Plants that are created, or deleted, while
  * statements are under way go together in the next one, and requests for the same page share a statement.
@@ -105,29 +74,11 @@ const MAX_ATTEMPTS = 5
  * @throws TypeError if the pool or an option is none
  */
 export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
-  const { preparedStatements, maxBatch, maxInFlight, timeoutMs } = resolveOptions(options)
+  const { maxBatch, maxInFlight, timeoutMs, ...others } = resolveOptions(options)
   checkPool(pool)
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined)
-
-  async function send(statement: Statement, values: unknown[]): Promise<QueryResult> {
-    const { name, text } = statement
-    const query: Query = { text, values, rowMode: 'array', types: AS_TEXT, query_timeout: timeoutMs }
-    if (preparedStatements && name !== undefined) query.name = name
-    for (let attempt = 1; ; attempt++) {
-      try {
-        // A pool without a connectionTimeoutMillis may wait for a connection for ever, and would take the
-        // batches with it.
-        const noAnswer = (): Error => new Error(`No answer within ${timeoutMs} ms.`)
-        return detach(await withDeadline(pool.query(query), timeoutMs, noAnswer), values)
-      } catch (error) {
-        if (!isTransient(error)) throw error
-        if (!isConflict(error) || attempt === MAX_ATTEMPTS) {
-          throw new StoreUnavailableError('The database cannot be used now.', { cause: error })
-        }
-        await sleep(Math.random() * 2 ** attempt)
-      }
-    }
-  }
+  const sender = new Sender(pool, { timeoutMs, ...others })
+  const send: Send = (statement, values) => sender.send(statement, values)
 
   /** Collects operations while statements are under way, and has one statement carry out each group. */
   function batch<T extends Operation>(
@@ -154,7 +105,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
   ])
   const deletes = batch(DELETE_ONE, DELETE_MANY, ({ owner, id }) => [owner, String(id)])
   const readPage = createPageReader(send)
-  const lists = new SharedReads<readonly NewPlant[]>()
+  const lists = new SharedReads<Page>()
 
   return {
     create(owner, plant) {
@@ -171,11 +122,14 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       return deletes.add({ owner, id, expiry: performance.now() + timeoutMs })
     },
 
-    async ping() {
-      await send(PING, [])
+    ping() {
+      return sender.ping(PING)
     },
 
     async migrate() {
+      // Only who may create tables may ask for one that is there already.
+      const { rows } = await send(FIND_TABLE, [])
+      if (rows[0]![0] !== null) return
       await send({ text: schema }, []).catch((error: unknown) => {
         if (!isNameTaken(error)) throw error
         // By now the table of the other process is there. If something else has its name, this says so.
@@ -185,29 +139,27 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
   }
 }
 
-/**
- * Takes from `pg` what it would keep until the next full garbage collection: what holds a query with a `query_timeout`
- * is a function that V8 allocates among the old objects.
- */
-function detach(result: QueryResult, values: unknown[]): Pick<QueryResult, 'rows' | 'rowCount'> {
-  const { rows, rowCount } = result
-  result.rows = []
-  values.length = 0
-  return { rows, rowCount }
-}
-
 function resolveOptions(options: PostgresStoreOptions): Required<PostgresStoreOptions> {
   if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { preparedStatements = true, maxBatch, maxInFlight, timeoutMs, ...unknown } = options
+  const {
+    preparedStatements = true,
+    onWarning = () => undefined,
+    maxBatch,
+    maxInFlight,
+    timeoutMs,
+    ...unknown
+  } = options
   refuseUnknown(unknown)
   if (typeof preparedStatements !== 'boolean') {
     throw wrong('options.preparedStatements', 'true or false', preparedStatements)
   }
+  if (typeof onWarning !== 'function') throw wrong('options.onWarning', 'a function', onWarning)
   return {
     preparedStatements,
+    onWarning,
     maxBatch: checkWholeNumber('maxBatch', maxBatch, 1) ?? 128,
     maxInFlight: checkWholeNumber('maxInFlight', maxInFlight, 1) ?? 1,
-    timeoutMs: checkWholeNumber('timeoutMs', timeoutMs, 1, MAX_TIMER_MS) ?? 5000,
+    timeoutMs: checkWholeNumber('timeoutMs', timeoutMs, 1, MAX_TIMER_MS) ?? 4000,
   }
 }
 

@@ -1,7 +1,10 @@
-/** What a pool is asked, and the name under which its connections keep that prepared. */
+/** What a pool is asked. */
 export interface Statement {
+  /** Under which its connections keep it prepared, if they do. */
   readonly name?: string
   readonly text: string
+  /** Whether it changes plants. */
+  readonly isWrite?: true
 }
 
 /** The table that the store needs, for a host that makes its tables itself. */
@@ -13,10 +16,19 @@ export const schema = `CREATE TABLE IF NOT EXISTS plant_store_plants (
   PRIMARY KEY (owner, id)
 )`
 
-export const PING: Statement = { name: 'plant-store ping', text: 'SELECT 1' }
+/** Whether the table is there, for who may use it but not make it; NULL if not. */
+export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_plants')` }
+
+/** Changes nothing, and fails if a create or a delete would: on a standby, without the right to, or behind a lock. */
+export const PING: Statement = {
+  name: 'plant-store ping',
+  text: `WITH deleted AS (DELETE FROM plant_store_plants WHERE false)
+    INSERT INTO plant_store_plants (owner, id, name) SELECT '', 0, '' WHERE false`,
+}
 
 // One plant has a statement of its own: without unnest(), the sort and the returned row it takes less time.
 export const CREATE_ONE: Statement = {
+  isWrite: true,
   name: 'plant-store create one',
   text: `INSERT INTO plant_store_plants (owner, id, name, tag) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 }
@@ -24,6 +36,7 @@ export const CREATE_ONE: Statement = {
 // In the order of the key, so that statements of several processes wait for each other but never in a
 // circle; then in the order of arrival, so that the first create of an id is the one that stays.
 export const CREATE_MANY: Statement = {
+  isWrite: true,
   name: 'plant-store create many',
   text: `INSERT INTO plant_store_plants (owner, id, name, tag)
     SELECT owner, id, name, tag
@@ -35,6 +48,7 @@ export const CREATE_MANY: Statement = {
 }
 
 export const DELETE_ONE: Statement = {
+  isWrite: true,
   name: 'plant-store delete one',
   text: `DELETE FROM plant_store_plants WHERE owner = $1 AND id = $2`,
 }
@@ -43,6 +57,7 @@ export const DELETE_ONE: Statement = {
 // in the index. Otherwise a plan that was made while the table was small scans it, and goes on doing so when it has
 // grown.
 export const DELETE_MANY: Statement = {
+  isWrite: true,
   name: 'plant-store delete many',
   text: `DELETE FROM plant_store_plants AS plants
     USING (
@@ -78,7 +93,7 @@ export const LIST_AFTER: Statement = {
 }
 
 /**
- * A page that ends with the plant with which it comes to $3 bytes. The server takes half as long again to count them.
+ * A page that ends with the plant with which it comes to $3 bytes. Counting them costs the server half as much again.
  * @param plants which plants may be listed
  */
 const upToBytes = (plants: string): string => `

@@ -56,27 +56,78 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await store.create('ann', fern), true)
   })
 
-  test('is unavailable where the connection breaks in mid-statement', { skip: needsServer }, async () => {
-    const store = postgresStore(openPool())
-    assertUnavailable(
-      await failuresWhileLocked(store, () => proxy.cut()),
-      /Connection terminated unexpectedly|ECONNRESET/,
-    )
-    assert.equal(await store.delete('ann', 2n), false)
-  })
+  test(
+    'knows nothing of a write whose connection breaks, and leaves it not running',
+    { skip: needsServer },
+    async () => {
+      const store = postgresStore(openPool())
+      const failures = await failuresWhileLocked(store, async () => {
+        proxy.cut()
+        await noLockWaiters(direct)
+      })
+      assertUnavailable(failures, /Connection terminated unexpectedly|ECONNRESET/)
+      assert.deepEqual(outcomesUnknown(failures), [true, false, true])
+      assert.equal(await store.delete('ann', 2n), false)
+    },
+  )
 
-  test('is unavailable where the session is ended in mid-statement', { skip: needsServer }, async () => {
+  test('knows nothing of a write whose session is ended', { skip: needsServer }, async () => {
     const store = postgresStore(openPool())
     const failures = await failuresWhileLocked(store, (pids) =>
       direct.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids]),
     )
     assertUnavailable(failures, /terminating connection due to administrator command/)
+    assert.deepEqual(outcomesUnknown(failures), [true, false, true])
     assert.equal(await store.create('ann', fern), true)
   })
 
-  test('is unavailable where the statement takes too long for the server', { skip: needsServer }, async () => {
+  test('cancels a statement that takes too long, and keeps its connection', { skip: needsServer }, async () => {
+    const pool = openPool()
+    const store = postgresStore(pool, { timeoutMs: 500 })
+    const before: number[] = []
+    const failures = await failuresWhileLocked(store, (pids) => before.push(...pids))
+    assertUnavailable(failures, /canceling statement due to user request/)
+    assert.deepEqual(outcomesUnknown(failures), [false, false, false])
+    const pids = await Promise.all(
+      [1, 2, 3].map(() => pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid, pg_sleep(0.1)')),
+    )
+    assert.deepEqual(pids.map(({ rows }) => rows[0]!.pid).toSorted(), before.toSorted())
+  })
+
+  test(
+    'has no more statements in the server than connections, whatever comes of them',
+    { skip: needsServer },
+    async () => {
+      const store = postgresStore(openPool({ max: 2 }), { timeoutMs: 200 })
+      const holder = await direct.connect()
+      await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+      for (let round = 0; round < 5; round++) {
+        assertUnavailable(await failuresOf(store), /canceling statement|No answer/)
+        assert.ok((await lockWaiters(direct, 0)).length <= 2)
+      }
+      await noLockWaiters(direct)
+      await holder.query('ROLLBACK')
+      holder.release()
+      assert.equal(await store.create('ann', fern), true)
+    },
+  )
+
+  test('does without cancelling if the pool lends no connections', { skip: needsServer }, async () => {
+    const pool = openPool()
+    pool.on('error', () => undefined)
+    const store = postgresStore({ query: (query) => pool.query(query) }, { timeoutMs: 300 })
+    const failures = await failuresWhileLocked(store)
+    assertUnavailable(failures, /timeout|No answer/)
+    assert.deepEqual(outcomesUnknown(failures), [true, false, true])
+    await noLockWaiters(direct)
+    assert.equal(await store.delete('ann', 2n), false)
+  })
+
+  test('is unavailable if the statement takes too long for the server', { skip: needsServer }, async () => {
     const store = postgresStore(openPool({ statement_timeout: 300 }))
-    assertUnavailable(await failuresWhileLocked(store), /statement timeout/)
+    const failures = await failuresWhileLocked(store)
+    assertUnavailable(failures, /statement timeout/)
+    assert.deepEqual(outcomesUnknown(failures), [false, false, false])
     assert.equal(await store.create('ann', fern), true)
   })
 
@@ -101,11 +152,29 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assertUnavailable(await failuresOf(postgresStore(pool)), /after calling end on the pool/)
   })
 
-  test('lists and is unavailable for the rest while the server is read-only', { skip: needsServer }, async () => {
-    const store = postgresStore(openPool({ options: '-c default_transaction_read_only=on' }))
-    const [created, listed, deleted] = await failuresOf(store)
-    assertUnavailable([created, deleted], /read-only transaction/)
-    assert.equal(listed, undefined)
+  test(
+    'is unavailable while the server is read-only, and keeps no connection to it',
+    { skip: needsServer },
+    async () => {
+      const pool = openPool({ options: '-c default_transaction_read_only=on' })
+      const store = postgresStore(pool)
+      assertUnavailable(await failuresOf(store), /The server is read-only/)
+      await assert.rejects(store.ping(), StoreUnavailableError)
+      assert.equal(pool.totalCount, 0)
+    },
+  )
+
+  test('leaves a server that has become read-only', { skip: needsServer }, async () => {
+    const pool = openPool({ max: 1 })
+    const store = postgresStore(pool)
+    assert.equal(await store.create('ann', fern), true)
+    await pool.query('SET default_transaction_read_only = on')
+    const created = store.create('ann', { id: 2n, name: 'moss' })
+    await assert.rejects(created, (error: StoreUnavailableError) => {
+      assert.deepEqual([error.isOutcomeUnknown, (error.cause as { code: string }).code], [false, '25006'])
+      return true
+    })
+    assert.equal(await store.create('ann', { id: 2n, name: 'moss' }), true)
   })
 
   test('outlives the break of an idle connection, also where the host does not listen to the pool', async () => {
@@ -142,7 +211,8 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     proxy.unblock()
     assert.equal(await store.create('bob', fern), true)
     assert.equal(pool.waitingCount, 0)
-    assert.equal(pool.totalCount, 1)
+    // One, and those that asked whether the server is back.
+    assert.ok(pool.totalCount <= 5, `${pool.totalCount} connections`)
   })
 
   test('serves again after a silence of the server that the pool would sit out', async () => {
@@ -217,6 +287,16 @@ function assertUnavailable(failures: readonly unknown[], reason: RegExp): void {
     assert.ok(failure instanceof StoreUnavailableError, String(failure))
     assert.match(`${failure.message} ${String(failure.cause)}`, reason)
   }
+}
+
+/** Whether each of the failures says that its outcome is unknown. */
+function outcomesUnknown(failures: readonly unknown[]): boolean[] {
+  return failures.map((failure) => (failure as StoreUnavailableError).isOutcomeUnknown)
+}
+
+/** Settles once no session waits for a lock. */
+async function noLockWaiters(pool: Pool): Promise<void> {
+  while ((await lockWaiters(pool, 0)).length > 0) await sleep(10)
 }
 
 /** Waits until so many sessions wait for a lock. */

@@ -1,0 +1,70 @@
+import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net'
+import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import type { Connection } from './pool.ts'
+
+/** What stands in place of a protocol version (postgresql.org/docs/current/protocol-message-formats.html). */
+const CANCEL_REQUEST = 80_877_102
+const SSL_REQUEST = 80_877_103
+
+/**
+ * Has the server cancel what a connection is doing, by a second connection, as `psql` does at Ctrl-C. Settles once the
+ * server has done so; it does not say whether there was anything to cancel.
+ * @throws if the server could not be told within so many milliseconds
+ */
+export function cancelStatement(connection: Connection, ms: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const { processID, secretKey, ssl, host } = connection
+    if (typeof processID !== 'number' || typeof secretKey !== 'number') {
+      return reject(new Error('The connection does not tell how its statements are cancelled.'))
+    }
+
+    const socket = connect(addressOf(connection))
+    const timer = setTimeout(() => socket.destroy(new Error(`The server did not cancel within ${ms} ms.`)), ms)
+    socket.on('error', reject).once('close', () => clearTimeout(timer))
+
+    function send(stream: Socket): void {
+      // The server answers nothing. It closes the connection when the signal is on its way.
+      stream.on('close', () => resolve()).resume()
+      stream.write(message(CANCEL_REQUEST, processID!, secretKey!))
+    }
+
+    socket.once('connect', () => {
+      if (ssl === undefined || ssl === false) return send(socket)
+      socket.write(message(SSL_REQUEST))
+      socket.once('data', (answer) => {
+        // The key is a secret, so it never goes without TLS where the connection has it.
+        if (answer.toString() === 'S') {
+          const secure = connectTls(tlsOptions(socket, ssl, host))
+          secure.on('error', reject).once('secureConnect', () => send(secure))
+        } else {
+          socket.destroy(new Error('The server refused TLS for a cancellation.'))
+        }
+      })
+    })
+  })
+}
+
+/** Where the connection leads to. Its host may be a name for several servers, one of which has the statement. */
+function addressOf({ host = 'localhost', port = 5432, connection }: Connection): NetConnectOpts {
+  if (host.startsWith('/')) return { path: `${host}/.s.PGSQL.${port}` }
+  const { remoteAddress = host } = (connection?.stream ?? {}) as Partial<Socket>
+  return { host: remoteAddress, port }
+}
+
+/** As `pg` sets them for the connection itself. */
+function tlsOptions(socket: Socket, ssl: true | ConnectionOptions, host = ''): ConnectionOptions {
+  const options: ConnectionOptions = { socket, host }
+  if (ssl !== true) {
+    // The driver hides the key from whoever enumerates the options.
+    const { key } = ssl
+    Object.assign(options, ssl, { key })
+  }
+  if (isIP(host) === 0) options.servername = host
+  return options
+}
+
+function message(...fields: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(4 + 4 * fields.length)
+  for (const [index, field] of [bytes.length, ...fields].entries()) bytes.writeInt32BE(field, 4 * index)
+  return bytes
+}

@@ -1,0 +1,171 @@
+import { withDeadline } from '../../maybe-promise.ts'
+import { StoreUnavailableError } from '../../plants/store.ts'
+import { cancelStatement } from './cancel.ts'
+import { checkConnection, UnsuitableDatabaseError } from './check.ts'
+import { breaksConnection, isFault, isFromServer, isTimeout, NoAnswerError, UnconfirmedError } from './failure.ts'
+import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
+import { Silence } from './silence.ts'
+
+/** A query on its way. */
+class Call {
+  readonly startedAt = performance.now()
+  connection: Connection | undefined
+  /** Settles when the server has the statement behind it. Not there before it is sent. */
+  answer: Promise<QueryResult> | undefined
+  #isLate = false
+
+  /** Notes that nobody waits for it any more. */
+  giveUp(): void {
+    this.#isLate = true
+  }
+
+  isLate(): boolean {
+    return this.#isLate
+  }
+}
+
+/**
+ * Sends queries over connections that a pool lends.
+ *
+ * A connection stays lent until the server has its statement behind it, so the server never has more of them than the
+ * pool has connections. A statement that takes too long is cancelled.
+ *
+ * A connection is used only if it leads to a server that takes writes. That is asked when the connection is new, and
+ * again after another one has broken: the others may lead elsewhere by then, or nowhere.
+ */
+export class Connections {
+  readonly #pool: LendingPool
+  readonly #timeoutMs: number
+  /** How long the server may take for what is no work. */
+  readonly #patienceMs: number
+  /** The era in which a connection was checked last. A connection that is not in here is new. */
+  readonly #checked = new WeakMap<Connection, number>()
+  /** Ends whenever a connection breaks. */
+  #era = 0
+  readonly #silence = new Silence(() => this.#isAnswered())
+
+  constructor(pool: LendingPool, timeoutMs: number) {
+    this.#pool = pool
+    this.#timeoutMs = timeoutMs
+    this.#patienceMs = timeoutMs / 4
+  }
+
+  /**
+   * Sends a query.
+   * @throws StoreUnavailableError if it was not sent; else what came of it
+   */
+  async send(query: Query): Promise<QueryResult> {
+    const call = new Call()
+    try {
+      return await withDeadline(this.#call(query, call), this.#timeoutMs, () => {
+        call.giveUp()
+        return new NoAnswerError(this.#timeoutMs)
+      })
+    } catch (error) {
+      const { connection, answer } = call
+      if (connection === undefined || answer === undefined) throw this.#refuse(error, call.startedAt)
+      throw call.isLate()
+        ? await this.#cancel(connection, answer, error as Error)
+        : this.#takeBack(connection, error as Error)
+    }
+  }
+
+  async #call(query: Query, call: Call): Promise<QueryResult> {
+    if (this.#silence.over !== undefined) await this.#silence.over
+    let connection = await this.#pool.connect()
+    if (this.#checked.get(connection) !== this.#era) connection = await this.#check(connection)
+    if (call.isLate()) {
+      connection.release()
+      throw new NoAnswerError(this.#timeoutMs)
+    }
+    call.connection = connection
+    call.answer = connection.query(query)
+    const result = await call.answer
+    if (!call.isLate()) connection.release()
+    return result
+  }
+
+  /** Checks a connection, and then others until one is fit for use. */
+  async #check(unchecked: Connection): Promise<Connection> {
+    for (let connection = unchecked; ; connection = await this.#pool.connect()) {
+      const era = this.#era
+      const isNew = !this.#checked.has(connection)
+      listen(connection)
+      try {
+        await withDeadline(checkConnection(connection), this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
+        this.#checked.set(connection, era)
+        return connection
+      } catch (error) {
+        connection.release(error as Error)
+        // An old connection says nothing about what a new one would meet.
+        if (isNew) throw error
+      }
+    }
+  }
+
+  /** Says why a query was not sent. */
+  #refuse(error: unknown, startedAt: number): unknown {
+    if (isFault(error) || error instanceof UnsuitableDatabaseError) return error
+    if (isTimeout(error)) this.#missAnswer(startedAt)
+    return new StoreUnavailableError('The database cannot be used now.', { cause: error })
+  }
+
+  /** Has the server cancel a statement that has had its time. Returns what came of it. */
+  async #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
+    const startedAt = performance.now()
+    const outcome = answer.then(
+      () => new UnconfirmedError('The statement was committed, but its standby has not confirmed it.'),
+      (error: unknown) => error as Error,
+    )
+    try {
+      // Both, as a cancellation that is still on its way would hit the next statement.
+      const both = Promise.all([outcome, cancelStatement(connection, this.#patienceMs)])
+      const [error] = await withDeadline(both, this.#patienceMs, () => timeout)
+      return this.#takeBack(connection, error)
+    } catch {
+      this.#missAnswer(startedAt)
+      connection.release(timeout)
+      return timeout
+    }
+  }
+
+  /** Gives a connection back whose statement has failed. Returns why. */
+  #takeBack(connection: Connection, error: Error): Error {
+    if (error instanceof UnconfirmedError || (isFromServer(error) && !breaksConnection(error))) {
+      connection.release()
+      return error
+    }
+    this.#era++
+    const close = (): void => connection.release(error)
+    // A server that has not noticed that the connection broke goes on with the statement.
+    if (isFromServer(error)) close()
+    else cancelStatement(connection, this.#patienceMs).then(close, close)
+    return error
+  }
+
+  #missAnswer(startedAt: number): void {
+    this.#era++
+    this.#silence.begin(startedAt)
+  }
+
+  /** Whether the server says anything, be it an error. */
+  async #isAnswered(): Promise<boolean> {
+    try {
+      const connection = await this.#check(await this.#pool.connect())
+      connection.release()
+      return true
+    } catch (error) {
+      return !isTimeout(error)
+    }
+  }
+}
+
+/** Connections that have a listener. Several stores may share a pool. */
+const heard = new WeakSet<Connection>()
+
+/** A lent connection that breaks would end the process if nobody listened to it. */
+function listen(connection: Connection): void {
+  if (heard.has(connection)) return
+  heard.add(connection)
+  connection.on('error', () => undefined)
+}

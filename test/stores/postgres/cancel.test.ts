@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { TLSSocket } from 'node:tls'
+import { Client } from 'pg'
+import { cancelStatement } from '../../../src/stores/postgres/cancel.ts'
+import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
+
+const cert = readFileSync(new URL('../../support/localhost.crt', import.meta.url))
+const key = readFileSync(new URL('../../support/localhost.key', import.meta.url))
+
+/** What PostgreSQL sends in place of a version, and the request to cancel process 7 with key -2. */
+const SSL_REQUEST = '0000000804d2162f'
+const CANCEL_7 = '0000001004d2162e00000007fffffffe'
+
+const BACKEND = { processID: 7, secretKey: -2, host: '127.0.0.1' }
+
+interface Peer {
+  readonly port: number
+  readonly received: readonly string[]
+}
+
+/** A server that does so with each connection. */
+async function listen(t: TestContext, accept: (socket: Socket, received: string[]) => void): Promise<Peer> {
+  const received: string[] = []
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    accept(socket, received)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return { port: (server.address() as AddressInfo).port, received }
+}
+
+/** Takes one message, as a server does that then closes the connection. */
+function takeOne(socket: Socket, received: string[]): void {
+  socket.once('data', (bytes) => {
+    received.push(bytes.toString('hex'))
+    socket.end()
+  })
+}
+
+/** What the store needs of a connection, and nothing else. */
+function connection(fields: object): Parameters<typeof cancelStatement>[0] {
+  return { query: () => Promise.reject(new Error()), release: () => undefined, on: () => undefined, ...fields }
+}
+
+test('sends the request of the protocol and settles when the server closes', async (t) => {
+  const { port, received } = await listen(t, takeOne)
+  await cancelStatement(connection({ ...BACKEND, port }), 10_000)
+  assert.deepEqual(received, [CANCEL_7])
+})
+
+test('goes to the address that the connection leads to, whatever its name leads to by then', async (t) => {
+  const { port, received } = await listen(t, takeOne)
+  const stream = { remoteAddress: '127.0.0.1' }
+  await cancelStatement(connection({ ...BACKEND, host: 'elsewhere.invalid', port, connection: { stream } }), 10_000)
+  assert.deepEqual(received, [CANCEL_7])
+})
+
+for (const [name, ssl] of [
+  ['options', { ca: cert }],
+  ['the certificates of the system', true],
+] as const) {
+  test(`goes over TLS if the connection does, with its ${name}`, async (t) => {
+    const { port, received } = await listen(t, (socket, received) => {
+      socket.once('data', (bytes) => {
+        received.push(bytes.toString('hex'))
+        socket.write('S')
+        const secure = new TLSSocket(socket, { isServer: true, cert, key })
+        secure.on('error', () => undefined)
+        takeOne(secure, received)
+      })
+    })
+    const cancelled = cancelStatement(connection({ ...BACKEND, host: 'localhost', port, ssl }), 10_000)
+    if (ssl === true) await assert.rejects(cancelled, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    else await cancelled
+    assert.deepEqual(received, ssl === true ? [SSL_REQUEST] : [SSL_REQUEST, CANCEL_7])
+  })
+}
+
+test('sends no key to a server that refuses TLS', async (t) => {
+  const { port, received } = await listen(t, (socket, received) => {
+    socket.once('data', (bytes) => {
+      received.push(bytes.toString('hex'))
+      socket.write('N')
+    })
+  })
+  const cancelled = cancelStatement(connection({ ...BACKEND, port, ssl: true }), 10_000)
+  await assert.rejects(cancelled, { message: 'The server refused TLS for a cancellation.' })
+  assert.deepEqual(received, [SSL_REQUEST])
+})
+
+test('fails if the server says nothing for too long', async (t) => {
+  const { port } = await listen(t, () => undefined)
+  const cancelled = cancelStatement(connection({ ...BACKEND, port }), 50)
+  await assert.rejects(cancelled, { message: 'No answer within 50 ms.' })
+})
+
+test('fails if there is no server', async (t) => {
+  const { port } = await listen(t, takeOne)
+  await assert.rejects(cancelStatement(connection({ ...BACKEND, host: '/nowhere', port }), 10_000), { code: 'ENOENT' })
+  await assert.rejects(cancelStatement(connection({ ...BACKEND, port: 1 }), 10_000), { code: 'ECONNREFUSED' })
+})
+
+for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }]) {
+  test(`fails if a connection tells only ${JSON.stringify(fields)}`, async () => {
+    const message = 'The connection does not tell how its statements are cancelled.'
+    await assert.rejects(cancelStatement(connection(fields), 10_000), { message })
+  })
+}
+
+suite('cancels a statement of PostgreSQL', { skip: needsDebian }, () => {
+  const ways: [string, string[], (server: PostgresServer) => object][] = [
+    ['over TCP', [], ({ port }) => ({ host: '127.0.0.1', port })],
+    ['over a Unix socket', [], ({ folder, port }) => ({ host: folder, port })],
+    [
+      'over TLS',
+      ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`],
+      ({ port }) => ({ host: 'localhost', port, ssl: { ca: cert } }),
+    ],
+  ]
+  for (const [name, settings, config] of ways) {
+    test(name, async (t) => {
+      const server = await PostgresServer.start(t, settings)
+      const client = new Client({ user: 'plants', database: 'postgres', ...config(server) })
+      await client.connect()
+      const asleep = assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' })
+      await server.until(`SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`)
+      await cancelStatement(client as unknown as Parameters<typeof cancelStatement>[0], 10_000)
+      await asleep
+      await client.end()
+    })
+  }
+})

@@ -1,0 +1,201 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+
+const POSTGRES = '/usr/lib/postgresql'
+const bin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
+const PGBOUNCER = '/usr/sbin/pgbouncer'
+const HAPROXY = '/usr/sbin/haproxy'
+
+/** Why a test is skipped that starts servers of its own. Where it must not be, it fails instead. */
+export const needsDebian: string | false =
+  ![join(bin, 'postgres'), PGBOUNCER, HAPROXY].every(existsSync) &&
+  'install postgresql, pgbouncer and haproxy as Debian has them'
+if (needsDebian !== false && process.env['TEST_REQUIRE_ALL'] === '1') throw new Error(needsDebian)
+
+/** The servers refuse to run as root, so they get the user that comes with the packages. */
+const user = await serverUser()
+
+async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {
+  if (needsDebian !== false || process.getuid?.() !== 0) return undefined
+  const ids = await Promise.all(['-u', '-g'].map((option) => run('id', [option, 'postgres'])))
+  const [uid, gid] = ids.map(Number)
+  return { uid: uid!, gid: gid! }
+}
+
+async function run(file: string, args: readonly string[], asServer = false): Promise<string> {
+  const options = asServer ? { ...user, cwd: '/' } : {}
+  const { stdout } = await promisify(execFile)(file, args, options)
+  return stdout
+}
+
+/** A folder of the servers' user, removed with the test. */
+function makeFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  if (user !== undefined) chownSync(folder, user.uid, user.gid)
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Settles once something listens. */
+async function listening(port: number): Promise<void> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    })
+    socket.destroy()
+    if (isOpen) return
+    await sleep(20)
+  }
+}
+
+/** A server in the foreground, killed with the test. */
+function startProcess(t: TestContext, file: string, args: readonly string[]): ChildProcess {
+  const child = spawn(file, args, { ...user, cwd: '/', stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  return child
+}
+
+/** A PostgreSQL server, stopped with the test. */
+export class PostgresServer {
+  readonly port: number
+  readonly folder: string
+
+  private constructor(port: number, folder: string) {
+    this.port = port
+    this.folder = folder
+  }
+
+  /** @param settings lines of its configuration */
+  static async start(t: TestContext, settings: readonly string[] = [], encoding = 'UTF8'): Promise<PostgresServer> {
+    const server = new PostgresServer(await freePort(), makeFolder(t))
+    const { data } = server
+    const args = ['--auth=trust', '--username=plants', '--no-sync', `--encoding=${encoding}`, '--locale=C']
+    await run(join(bin, 'initdb'), [...args, `--pgdata=${data}`], true)
+    for (const file of ['localhost.crt', 'localhost.key']) {
+      copyFileSync(new URL(file, import.meta.url), join(data, file))
+      chmodSync(join(data, file), 0o600)
+      if (user !== undefined) chownSync(join(data, file), user.uid, user.gid)
+    }
+    await server.#begin(t, settings)
+    return server
+  }
+
+  /** Copies a server and follows it, as a standby of that name. */
+  static async startStandby(t: TestContext, primary: PostgresServer, name: string): Promise<PostgresServer> {
+    const server = new PostgresServer(await freePort(), makeFolder(t))
+    const source = `host=127.0.0.1 port=${primary.port} user=plants application_name=${name}`
+    const args = [`--pgdata=${server.data}`, '--checkpoint=fast', '--write-recovery-conf', `--dbname=${source}`]
+    await run(join(bin, 'pg_basebackup'), args, true)
+    await server.#begin(t)
+    return server
+  }
+
+  get data(): string {
+    return join(this.folder, 'data')
+  }
+
+  get url(): string {
+    return `postgres://plants@127.0.0.1:${this.port}/postgres`
+  }
+
+  async #begin(t: TestContext, settings: readonly string[] = []): Promise<void> {
+    // The last setting of a name holds.
+    const own = [`port=${this.port}`, `unix_socket_directories='${this.folder}'`, `listen_addresses='127.0.0.1'`]
+    const lines = ['fsync=off', 'max_connections=100', ...own, ...settings]
+    writeFileSync(join(this.data, 'postgresql.auto.conf'), lines.map((line) => `${line}\n`).join(''), { flag: 'a' })
+    t.after(() => this.stop('immediate').catch(() => undefined))
+    await this.begin()
+  }
+
+  async begin(): Promise<void> {
+    await this.control('start', '--wait', `--log=${this.folder}/log`)
+  }
+
+  async stop(mode: 'fast' | 'immediate'): Promise<void> {
+    await this.control('stop', `--mode=${mode}`)
+  }
+
+  async control(command: string, ...args: readonly string[]): Promise<void> {
+    await run(join(bin, 'pg_ctl'), [command, `--pgdata=${this.data}`, '--silent', ...args], true)
+  }
+
+  async query<R extends object>(text: string): Promise<R[]> {
+    const client = new Client({ connectionString: this.url })
+    client.on('error', () => undefined)
+    await client.connect()
+    try {
+      return (await client.query<R>(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** Settles once a query finds something. */
+  async until(text: string): Promise<void> {
+    while ((await this.query(text)).length === 0) await sleep(20)
+  }
+}
+
+/** PgBouncer as Debian has it, in transaction mode, in front of a server. Returns its port. */
+export async function startPgbouncer(t: TestContext, server: PostgresServer, poolSize = 10): Promise<number> {
+  const [folder, port] = [makeFolder(t), await freePort()]
+  const file = join(folder, 'pgbouncer.ini')
+  const lines = [
+    '[databases]',
+    `postgres = host=127.0.0.1 port=${server.port} user=plants`,
+    '[pgbouncer]',
+    `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =`,
+    `auth_type = any\npool_mode = transaction\ndefault_pool_size = ${poolSize}`,
+  ]
+  writeFileSync(file, lines.join('\n'))
+  startProcess(t, PGBOUNCER, ['--quiet', file])
+  await listening(port)
+  return port
+}
+
+/** HAProxy in front of several servers, of which it chooses the one that takes writes. Returns its port. */
+export async function startHaproxy(t: TestContext, servers: readonly PostgresServer[]): Promise<number> {
+  const [folder, port] = [makeFolder(t), await freePort()]
+  const file = join(folder, 'haproxy.cfg')
+  const lines = [
+    'defaults\n mode tcp\n timeout connect 1s\n timeout client 1h\n timeout server 1h',
+    `frontend plants\n bind 127.0.0.1:${port}\n default_backend postgres`,
+    'backend postgres\n option external-check\n external-check path /usr/bin:/bin',
+    ...servers.map(({ port }, index) => ` server s${index} 127.0.0.1:${port} check`),
+  ]
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  startProcess(t, HAPROXY, ['-db', '-f', file])
+  await listening(port)
+  return port
+}
