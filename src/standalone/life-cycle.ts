@@ -38,7 +38,7 @@ export async function start(settings: Settings): Promise<void> {
   const routes = createRoutes([...documents.keys()])
   const { adminPort, corsOrigins } = settings
   const metrics = adminPort === undefined ? undefined : createMetrics(routes)
-  const opened = await open(storeUrl)
+  const opened = await open(storeUrl, settings)
   const store = metrics?.watchStore(opened) ?? opened
   const plants = createPlantStore({
     authenticate,
@@ -76,9 +76,12 @@ export async function start(settings: Settings): Promise<void> {
   if (tokens === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
 
-async function open(storeUrl: string): Promise<Store> {
+async function open(storeUrl: string, settings: Settings): Promise<Store> {
   try {
-    return await openStore(storeUrl, (error) => log('disconnected', { reason: describeError(error) }))
+    return await openStore(storeUrl, {
+      ...settings,
+      onEvent: (event, reason) => log(event, { reason: typeof reason === 'string' ? reason : describeError(reason) }),
+    })
   } catch (cause) {
     const problem = `names a store that cannot be opened: ${explain(cause as Error)}`
     throw new SettingError('PLANT_STORE_URL', problem, { cause })

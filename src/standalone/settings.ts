@@ -15,6 +15,8 @@ export interface Settings extends Limits {
   readonly storeUrl: string
   /** The URL that a file holds. */
   readonly storeUrlFile: string | undefined
+  readonly postgresPoolSize: number
+  readonly postgresMigrate: boolean
   readonly maxBodyBytes: number
   readonly maxLimit: number | undefined
   readonly storeTimeoutMs: number
@@ -52,6 +54,8 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
   storeUrl: STORE_URL,
   storeUrlFile: textFile('PLANT_STORE_URL_FILE', STORE_URL),
+  postgresPoolSize: wholeNumber('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 1, 10_000, 'the most connections to Postgres'),
+  postgresMigrate: flag('PLANT_STORE_POSTGRES_MIGRATE', true, 'whether the table is made if Postgres has none'),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
   storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),

@@ -2,7 +2,7 @@ import { isBuiltin } from 'node:module'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { memoryStore } from './memory/memory-store.ts'
-import { openPostgres } from './postgres/open-postgres.ts'
+import { openPostgres, type PostgresSettings } from './postgres/open-postgres.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
 
 /** The stores that a URL of one scheme can name. */
@@ -12,11 +12,11 @@ export interface StoreScheme {
   /** Every such URL. */
   readonly form: RegExp
   /** @throws if the store cannot be opened */
-  readonly open: (url: string, onDisconnect: OnDisconnect) => MaybePromise<Store>
+  readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
 }
 
-/** Is told of a connection to a database that broke while it was idle. The store replaces it by itself. */
-export type OnDisconnect = (error: Error) => void
+/** What a program has set for its store. */
+export type StoreSettings = PostgresSettings
 
 const POSTGRES: StoreScheme = {
   example: 'postgres://user:password@host/database',
@@ -57,6 +57,6 @@ export function isStoreUrl(url: string): boolean {
  * @param url must be one, as {@link isStoreUrl} says
  * @throws if the store cannot be opened
  */
-export async function openStore(url: string, onDisconnect: OnDisconnect): Promise<Store> {
-  return STORE_SCHEMES.get(schemeOf(url))!.open(url, onDisconnect)
+export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
+  return STORE_SCHEMES.get(schemeOf(url))!.open(url, settings)
 }

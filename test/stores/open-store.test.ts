@@ -70,10 +70,17 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     assert.equal(await program.ended, 0)
   })
 
-  test('ends the start if there is no server', async () => {
+  test('ends the start if the URL is malformed, and quotes none of it', async () => {
     assert.equal(
-      await refusal('postgres://ada:secret@127.0.0.1:1/plants'),
-      'The database cannot be used now. connect ECONNREFUSED 127.0.0.1:1',
+      await refusal('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants'),
+      'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25',
+    )
+  })
+
+  test('ends the start where a file that the URL names is missing', async () => {
+    assert.match(
+      await refusal('postgres://ada:secret@127.0.0.1:1/plants?sslrootcert=/nowhere'),
+      /^ENOENT.*'\/nowhere'$/,
     )
   })
 

@@ -34,7 +34,7 @@ interface Database {
 }
 
 export async function openDatabase(): Promise<TestDatabase> {
-  const { config, poolConfig, drop } = await (url === undefined ? startPglite() : createDatabase(url))
+  const { config, poolConfig, drop } = await (url === undefined ? startPglite() : createDatabase())
   const pools: Pool[] = []
   return {
     config,
@@ -58,15 +58,17 @@ export function urlOf({ host, port, user, password, database }: DatabaseConfig):
   return `postgres://${user}:${encodeURIComponent(password)}@${host}:${port}/${database}`
 }
 
-async function createDatabase(connectionString: string): Promise<Database> {
+/** Has the server that TEST_POSTGRES_URL names do what takes no database. */
+export async function administer(sql: string): Promise<Client> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query(sql)
+  await client.end()
+  return client
+}
+
+async function createDatabase(): Promise<Database> {
   const database = `plant_store_test_${randomBytes(6).toString('hex')}`
-  async function administer(sql: string): Promise<Client> {
-    const client = new Client({ connectionString })
-    await client.connect()
-    await client.query(sql)
-    await client.end()
-    return client
-  }
   const { host, port, user = '', password = '' } = await administer(`CREATE DATABASE ${database}`)
   return {
     config: { host, port, user, password, database },

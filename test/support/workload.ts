@@ -2,15 +2,16 @@ import assert from 'node:assert/strict'
 import type { Plant } from '../../src/plants/plant.ts'
 import type { Program } from './program.ts'
 
-/** What is known of a plant: unsure from when an operation is sent until it is answered 200 or 204. */
+/** What is known of a plant: unsure from when an operation is sent until it is answered, and for ever if by 50301. */
 type State = 'present' | 'absent' | 'unsure'
 
 /** Clients that create and delete plants, each its own, and remember what they were told. */
 export class Workload {
   /** What was answered 200 or 204. */
   acknowledged = 0
-  /** What was answered 503. */
+  /** What was answered 503: 50300, after which nothing may have been carried out, or 50301. */
   unavailable = 0
+  unknown = 0
   readonly #plants: State[] = []
   readonly #running: Promise<void>[] = []
   readonly #goals = new Map<number, () => void>()
@@ -46,35 +47,43 @@ export class Workload {
       const doomed = Math.random() < 0.4 ? own.pop() : undefined
       const id = doomed ?? this.#plants.length
       this.#plants[id] = 'unsure'
-      const status = doomed === undefined ? await create(program, id) : await remove(program, id)
-      if (status === undefined) return
-      if (status === 503) {
-        this.unavailable++
-        continue
+      const answer = doomed === undefined ? await create(program, id) : await remove(program, id)
+      if (answer === undefined) return
+      const [before, after]: State[] = doomed === undefined ? ['absent', 'present'] : ['present', 'absent']
+      if (answer.error === 50301) {
+        this.unknown++
+      } else if (answer.error === 50300) {
+        this.#plants[id] = before!
+        if (doomed !== undefined) own.push(id)
+      } else {
+        assert.equal(answer.status, doomed === undefined ? 200 : 204)
+        this.#plants[id] = after!
+        if (doomed === undefined) own.push(id)
+        this.acknowledged++
+        this.#goals.get(this.acknowledged)?.()
       }
-      assert.equal(status, doomed === undefined ? 200 : 204)
-      this.#plants[id] = doomed === undefined ? 'present' : 'absent'
-      if (doomed === undefined) own.push(id)
-      this.acknowledged++
-      this.#goals.get(this.acknowledged)?.()
+      if (answer.status === 503) this.unavailable++
     }
   }
 }
 
-function create(program: Program, id: number): Promise<number | undefined> {
-  return statusOf(program, '/plants', { method: 'POST', body: `{"id":${id},"name":"${id}"}` })
+/** What a request was answered; undefined if the service was killed before. */
+type Answer = { readonly status: number; readonly error: number | undefined } | undefined
+
+function create(program: Program, id: number): Promise<Answer> {
+  return answerOf(program, '/plants', { method: 'POST', body: `{"id":${id},"name":"${id}"}` })
 }
 
-function remove(program: Program, id: number): Promise<number | undefined> {
-  return statusOf(program, `/plants/${id}`, { method: 'DELETE' })
+function remove(program: Program, id: number): Promise<Answer> {
+  return answerOf(program, `/plants/${id}`, { method: 'DELETE' })
 }
 
-/** The status of the answer; undefined if the service was killed before it answered. */
-async function statusOf(program: Program, ...[path, init]: Parameters<Program['fetch']>): Promise<number | undefined> {
+async function answerOf(program: Program, ...[path, init]: Parameters<Program['fetch']>): Promise<Answer> {
   try {
     const response = await program.fetch(path, init)
-    await response.arrayBuffer()
-    return response.status
+    const { status } = response
+    const body = await response.text()
+    return { status, error: status < 300 ? undefined : (JSON.parse(body) as { error: number }).error }
   } catch (error) {
     if (program.child.killed) return undefined
     throw error

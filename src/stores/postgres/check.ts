@@ -1,3 +1,4 @@
+import { UnsuitableDatabaseError } from './failure.ts'
 import type { Connection, Query } from './pool.ts'
 
 const asText = (text: string): string => text
@@ -18,13 +19,6 @@ const CHECK: Query = {
 export class ReadOnlyServerError extends Error {
   static {
     this.prototype.name = 'ReadOnlyServerError'
-  }
-}
-
-/** A database cannot keep every plant, and waiting does not mend it. */
-export class UnsuitableDatabaseError extends Error {
-  static {
-    this.prototype.name = 'UnsuitableDatabaseError'
   }
 }
 

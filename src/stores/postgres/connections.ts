@@ -1,7 +1,7 @@
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { cancelStatement } from './cancel.ts'
-import { checkConnection, UnsuitableDatabaseError } from './check.ts'
+import { checkConnection } from './check.ts'
 import { breaksConnection, isFault, isFromServer, isTimeout, NoAnswerError, UnconfirmedError } from './failure.ts'
 import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
 import { Silence } from './silence.ts'
@@ -105,7 +105,7 @@ export class Connections {
 
   /** Says why a query was not sent. */
   #refuse(error: unknown, startedAt: number): unknown {
-    if (isFault(error) || error instanceof UnsuitableDatabaseError) return error
+    if (isFault(error)) return error
     if (isTimeout(error)) this.#missAnswer(startedAt)
     return new StoreUnavailableError('The database cannot be used now.', { cause: error })
   }

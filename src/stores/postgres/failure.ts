@@ -49,6 +49,13 @@ export class UnconfirmedError extends Error {
   }
 }
 
+/** A database cannot keep every plant, and waiting does not mend it. */
+export class UnsuitableDatabaseError extends Error {
+  static {
+    this.prototype.name = 'UnsuitableDatabaseError'
+  }
+}
+
 /** Whether trying again may help after this error. */
 export function isTransient(error: unknown): boolean {
   const state = sqlState(error)
@@ -57,11 +64,11 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * Whether this is an error of the code. What arises on the way to a server has mostly no code that tells it from others,
+ * Whether this is an error of the code, or of how it was set up. What arises on the way to a server has mostly no code that tells it from others,
  * only a message ("Connection terminated unexpectedly"), so what cannot come from there is told apart.
  */
 export function isFault(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError
+  return error instanceof TypeError || error instanceof RangeError || error instanceof UnsuitableDatabaseError
 }
 
 /** Whether nothing was heard of the server for too long. A pool says so in words only. */

@@ -1,24 +1,108 @@
 import { createRequire } from 'node:module'
-import type { Store } from '../../plants/store.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreUnavailableError, type Store } from '../../plants/store.ts'
+import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
+import { readPostgresUrl } from './postgres-url.ts'
 
-/** How long a connection to Postgres may take. Less than the service waits for the store. */
-const CONNECT_TIMEOUT_MS = 5000
+/** How long a connection may take to be made, in milliseconds. It holds a place in the pool meanwhile. */
+const CONNECT_TIMEOUT_MS = 3000
+
+/** How long an idle connection goes without a probe whether its server is still there, in milliseconds. */
+const KEEP_ALIVE_DELAY_MS = 10_000
+
+/** How old a connection gets, in seconds. */
+const MAX_LIFETIME = 300
+
+/** The wait between two tries to start, in milliseconds: at first, and at most. */
+const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
+
+/** What a program has set for its store in Postgres. */
+export interface PostgresSettings {
+  /** The most connections. */
+  readonly postgresPoolSize: number
+  /** Whether the table is made if there is none. */
+  readonly postgresMigrate: boolean
+  /** How long a call of the store may take, in milliseconds. */
+  readonly storeTimeoutMs: number
+  /** Told what happens to the connections. */
+  readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
+}
 
 /**
- * Opens the plants in the database that a URL names, and makes their table if there is none.
- * @param onDisconnect is told of each connection that broke while it was idle
- * @throws if the driver is not installed, or the database cannot be used
+ * Opens the store of a program. If the database cannot serve yet, the store is unavailable until it can.
+ * @throws Error if waiting does not help
  */
-export async function openPostgres(connectionString: string, onDisconnect: (error: Error) => void): Promise<Store> {
-  const { Pool } = loadDriver()
-  // Keep-alive shows that a server has gone without a word while nothing is asked of it.
-  const pool = new Pool({ connectionString, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true })
-  // The pool replaces a connection that breaks while it is idle; without a listener the error would end the process.
-  pool.on('error', onDisconnect)
-  const store = postgresStore(pool)
-  await store.migrate()
-  return { ...store, close: () => pool.end() }
+export async function openPostgres(url: string, settings: PostgresSettings): Promise<Store> {
+  const { postgresPoolSize, postgresMigrate, storeTimeoutMs, onEvent } = settings
+  const connectionString = readPostgresUrl(url)
+  const { Client, Pool } = loadDriver()
+  // Reads the files that the URL names, which must be there from the start.
+  new Client({ connectionString })
+  const pool = new Pool({
+    connectionString,
+    max: postgresPoolSize,
+    fallback_application_name: 'plant-store',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+    // Not those of all processes at once.
+    maxLifetimeSeconds: MAX_LIFETIME * (0.8 + 0.2 * Math.random()),
+  })
+  pool.on('error', (error) => onEvent('disconnected', error))
+  const store = postgresStore(pool, {
+    // What is left of the time is for what waits for a statement, and for cancelling one.
+    timeoutMs: Math.ceil(0.4 * storeTimeoutMs),
+    onWarning: (message) => onEvent('warning', message),
+  })
+
+  async function begin(): Promise<void> {
+    if (postgresMigrate) await store.migrate()
+    await store.ping()
+  }
+
+  const closing = new AbortController()
+  let problem: unknown
+
+  async function retry(): Promise<void> {
+    for (let wait = FIRST_WAIT_MS; problem !== undefined; wait = Math.min(2 * wait, MAX_WAIT_MS)) {
+      onEvent('unreachable', problem)
+      await sleep(wait, undefined, { signal: closing.signal })
+      problem = await failureOf(begin())
+    }
+  }
+
+  problem = await failureOf(begin())
+  if (problem instanceof UnsuitableDatabaseError) {
+    await pool.end()
+    throw problem
+  }
+  // Rejects only when the store is closed.
+  retry().catch(() => undefined)
+
+  function begun(): typeof store {
+    if (problem === undefined) return store
+    throw new StoreUnavailableError('The database could not be used yet.', { cause: problem })
+  }
+  return {
+    create: (owner, plant) => begun().create(owner, plant),
+    list: (owner, request) => begun().list(owner, request),
+    delete: (owner, id) => begun().delete(owner, id),
+    ping: () => begun().ping(),
+    async close() {
+      closing.abort()
+      if (!pool.ending) await pool.end()
+    },
+  }
+}
+
+async function failureOf(promise: Promise<void>): Promise<unknown> {
+  try {
+    await promise
+    return undefined
+  } catch (error) {
+    return error
+  }
 }
 
 /** Only whoever keeps plants in Postgres needs its driver, so it is not installed with this package. */

@@ -1,0 +1,63 @@
+/** The parameters of a URL that are taken, named as libpq names them, and their values if only some are. */
+const PARAMETERS: Readonly<Record<string, readonly string[] | undefined>> = {
+  application_name: undefined,
+  host: undefined,
+  options: undefined,
+  port: undefined,
+  sslcert: undefined,
+  sslkey: undefined,
+  // The driver cannot go on without TLS if the server has none, as `prefer` and `allow` ask for.
+  sslmode: ['disable', 'require', 'verify-ca', 'verify-full'],
+  sslnegotiation: ['postgres', 'direct'],
+  sslrootcert: undefined,
+  // No other server is used.
+  target_session_attrs: ['read-write', 'primary'],
+}
+
+const FORM =
+  'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
+
+/**
+ * Reads the URL of a database, and writes it for the driver. What an error says holds no piece of the password, even if
+ * its characters part the URL in other places than they should.
+ * @throws Error if it is malformed, or has a parameter that is not known
+ */
+export function readPostgresUrl(text: string): string {
+  // A fragment means nothing here, and what is behind an @ in other parts is what the host was to be.
+  const [, authority] = /^[a-z]+:\/\/([^/?#]*)[^@#]*$/.exec(text) ?? []
+  if (authority === undefined || !canDecode(text)) throw new Error(FORM)
+  if (authority.slice(authority.lastIndexOf('@') + 1).includes(',')) {
+    throw new Error('takes one host; a proxy such as HAProxy, or a DNS name, stands for several')
+  }
+  const url = parse(text)
+  for (const [name, value] of url.searchParams) check(name, value)
+  url.searchParams.delete('target_session_attrs')
+  // Without it the driver takes `require` for `verify-full`, and warns that it will not for long.
+  if (url.searchParams.has('sslmode')) url.searchParams.set('uselibpqcompat', 'true')
+  return url.href
+}
+
+function check(name: string, value: string): void {
+  if (!Object.hasOwn(PARAMETERS, name)) {
+    throw new Error(`unknown parameter "${name}"; known are ${Object.keys(PARAMETERS).join(', ')}`)
+  }
+  const values = PARAMETERS[name]
+  if (values?.includes(value) === false) throw new Error(`${name} takes ${values.join(', ')}`)
+}
+
+function parse(text: string): URL {
+  try {
+    return new URL(text)
+  } catch {
+    throw new Error(FORM)
+  }
+}
+
+function canDecode(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}

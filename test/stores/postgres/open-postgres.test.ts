@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { suite, test, type TestContext } from 'node:test'
+import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
+import { administer, needsServer, openDatabase, urlOf, type TestDatabase } from '../../support/postgres-server.ts'
+import { Program, startProgram, TOKEN } from '../../support/program.ts'
+import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+
+interface Site {
+  readonly database: TestDatabase
+  readonly proxy: TcpProxy
+  readonly url: string
+}
+
+async function openSite(t: TestContext): Promise<Site> {
+  const database = await openDatabase()
+  const proxy = await openTcpProxy(database.config)
+  t.after(async () => {
+    await database.close()
+    await proxy.close()
+  })
+  return { database, proxy, url: urlOf({ ...database.config, host: '127.0.0.1', port: proxy.port }) }
+}
+
+async function create(program: Program, id: number): Promise<[status: number, body: unknown]> {
+  const response = await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
+  return [response.status, await response.json()]
+}
+
+/** Settles once the program is ready. */
+async function ready(program: Program): Promise<void> {
+  while ((await program.fetch('/readyz')).status !== 200);
+}
+
+test('starts before its server, says so, and serves within a second of its coming', async (t) => {
+  const { proxy, url } = await openSite(t)
+  await proxy.close()
+  const program = await startProgram(t, { PLANT_STORE_URL: url })
+  assert.equal((await program.fetch('/livez')).status, 200)
+  assert.equal((await program.fetch('/readyz')).status, 503)
+  const message = 'The plants are out of reach at the moment; try again.'
+  assert.deepEqual(await create(program, 1), [503, { error: 50300, message }])
+  assert.equal((await program.fetch('/plants')).status, 503)
+  assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 503)
+  assert.match(String((await program.logged('unreachable'))['reason']), /ECONNREFUSED/)
+  await proxy.open()
+  const opened = performance.now()
+  await ready(program)
+  assert.ok(performance.now() - opened < 1500)
+  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+})
+
+test('stops while its server is away', async (t) => {
+  const { proxy, url } = await openSite(t)
+  await proxy.close()
+  const program = await startProgram(t, { PLANT_STORE_URL: url })
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+})
+
+test('makes no table if it is told so', async (t) => {
+  const { database, url } = await openSite(t)
+  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_MIGRATE: '0' })
+  assert.match(String((await program.logged('unreachable'))['reason']), /relation "plant_store_plants" does not exist/)
+  assert.equal((await program.fetch('/readyz')).status, 503)
+  await database
+    .openPool()
+    .query('CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id))')
+  await ready(program)
+  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+})
+
+test('needs no rights but three if the table is there', { skip: needsServer }, async (t) => {
+  const { database, url } = await openSite(t)
+  const pool = database.openPool()
+  const role = `${database.config.database}_clerk`
+  await startProgram(t, { PLANT_STORE_URL: url })
+  await pool.query(
+    `CREATE ROLE ${role} LOGIN PASSWORD 'p@ss#w0rd'; REVOKE ALL ON SCHEMA public FROM PUBLIC;
+    GRANT USAGE ON SCHEMA public TO ${role}; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`,
+  )
+  t.after(() => administer(`DROP ROLE ${role}`))
+  const clerk = url.replace(/\/\/[^@]*@/, `//${role}:p%40ss%23w0rd@`)
+  const program = await startProgram(t, { PLANT_STORE_URL: clerk })
+  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+  assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
+  assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 204)
+  assert.equal((await program.fetch('/readyz')).status, 200)
+})
+
+test('is not ready without one of the three rights', { skip: needsServer }, async (t) => {
+  const { database, url } = await openSite(t)
+  const pool = database.openPool()
+  const role = `${database.config.database}_reader`
+  await startProgram(t, { PLANT_STORE_URL: url })
+  await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT ON plant_store_plants TO ${role}`)
+  t.after(() => administer(`DROP ROLE ${role}`))
+  const program = await startProgram(t, { PLANT_STORE_URL: url.replace(/\/\/[^@]*@/, `//${role}@`) })
+  assert.match(String((await program.logged('unreachable'))['reason']), /permission denied for table/)
+  assert.equal((await program.fetch('/readyz')).status, 503)
+})
+
+test('has no more connections than it may', { skip: needsServer }, async (t) => {
+  const { database, url } = await openSite(t)
+  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_POOL_SIZE: '2' })
+  await Promise.all(Array.from({ length: 20 }, (_, page) => program.fetch(`/plants?limit=${page + 1}`)))
+  const { rows } = await database.openPool().query(
+    `SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'plant-store'`,
+  )
+  assert.deepEqual(rows, [{ count: 2 }])
+})
+
+test('ends the start if the database is not UTF-8', { skip: needsServer }, async (t) => {
+  const { database, url } = await openSite(t)
+  const pool = database.openPool()
+  const name = `${database.config.database}_latin`
+  await pool.query(`CREATE DATABASE ${name} ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
+  t.after(() => administer(`DROP DATABASE ${name} WITH (FORCE)`))
+  const program = new Program({ PORT: '0', PLANT_STORE_URL: url.replace(/[^/]*$/, name) })
+  assert.deepEqual(
+    [await program.ended, program.stdout.all, program.stderr.all],
+    [
+      2,
+      [],
+      [
+        'plant-store: PLANT_STORE_URL names a store that cannot be opened: ' +
+          'The server_encoding is LATIN1; plants need UTF8.',
+      ],
+    ],
+  )
+})
+
+suite('with servers of its own', { skip: needsDebian }, () => {
+  test('goes over TLS as libpq would, and prints nothing but its log', async (t) => {
+    const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
+    const server = await PostgresServer.start(t, tls)
+    const program = await startProgram(t, { PLANT_STORE_URL: `${server.url}?sslmode=require` })
+    assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+    const sessions = `SELECT bool_and(ssl) AS "isSecure" FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+      WHERE application_name = 'plant-store'`
+    assert.deepEqual(await server.query(sessions), [{ isSecure: true }])
+    assert.deepEqual(
+      program.stderr.all.map((line) => (JSON.parse(line) as { event: string }).event),
+      ['start'],
+    )
+  })
+
+  test('waits for a standby to be promoted', async (t) => {
+    const primary = await PostgresServer.start(t)
+    const first = await startProgram(t, { PLANT_STORE_URL: primary.url })
+    assert.deepEqual(await create(first, 1), [200, { name: 'Fern' }])
+    const standby = await PostgresServer.startStandby(t, primary, 'standby')
+    const program = await startProgram(t, { PLANT_STORE_URL: standby.url, PLANT_STORE_TOKENS: `ada:${TOKEN}` })
+    assert.equal((await program.fetch('/plants')).status, 503)
+    assert.equal((await program.fetch('/readyz')).status, 503)
+    assert.match(String((await program.logged('unreachable'))['reason']), /The server is read-only/)
+    await standby.control('promote', '--wait')
+    await ready(program)
+    assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
+  })
+})
