@@ -7,9 +7,11 @@ import {
   existsSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -132,9 +134,30 @@ export class PostgresServer {
   async #begin(t: TestContext, settings: readonly string[] = []): Promise<void> {
     // The last setting of a name holds.
     const own = [`port=${this.port}`, `unix_socket_directories='${this.folder}'`, `listen_addresses='127.0.0.1'`]
-    const lines = ['fsync=off', 'max_connections=100', ...own, ...settings]
+    const lines = ['fsync=off', 'wal_log_hints=on', 'wal_keep_size=256MB', 'max_connections=100', ...own, ...settings]
     writeFileSync(join(this.data, 'postgresql.auto.conf'), lines.map((line) => `${line}\n`).join(''), { flag: 'a' })
     t.after(() => this.stop('immediate').catch(() => undefined))
+    await this.begin()
+  }
+
+  /** Changes a setting while it runs. */
+  async set(name: string, value: string): Promise<void> {
+    await this.query(`ALTER SYSTEM SET ${name} = '${value}'`)
+    await this.control('reload')
+  }
+
+  /** Comes back, after it died as a primary, as a standby of the one that took its place. */
+  async follow(primary: PostgresServer): Promise<void> {
+    // What it did not pass on before it died must go.
+    await this.begin()
+    await this.stop('fast')
+    const source = `host=127.0.0.1 port=${primary.port} user=plants dbname=postgres`
+    const settings = readFileSync(join(this.data, 'postgresql.auto.conf'))
+    await run(join(bin, 'pg_rewind'), [`--target-pgdata=${this.data}`, `--source-server=${source}`], true)
+    const lines = ["synchronous_standby_names=''", `primary_conninfo='${source}'`].map((line) => `${line}\n`)
+    writeFileSync(join(this.data, 'postgresql.auto.conf'), Buffer.concat([settings, Buffer.from(lines.join(''))]))
+    writeFileSync(join(this.data, 'standby.signal'), '')
+    if (user !== undefined) chownSync(join(this.data, 'standby.signal'), user.uid, user.gid)
     await this.begin()
   }
 
@@ -148,6 +171,15 @@ export class PostgresServer {
 
   async control(command: string, ...args: readonly string[]): Promise<void> {
     await run(join(bin, 'pg_ctl'), [command, `--pgdata=${this.data}`, '--silent', ...args], true)
+  }
+
+  /** A session that ends with the test at the latest. */
+  async connect(t: TestContext): Promise<Client> {
+    const client = new Client({ connectionString: this.url })
+    client.on('error', () => undefined)
+    await client.connect()
+    t.after(() => client.end())
+    return client
   }
 
   async query<R extends object>(text: string): Promise<R[]> {
@@ -184,18 +216,67 @@ export async function startPgbouncer(t: TestContext, server: PostgresServer, poo
   return port
 }
 
-/** HAProxy in front of several servers, of which it chooses the one that takes writes. Returns its port. */
+/**
+ * HAProxy in front of several servers. It leads to the one that takes writes, as it asks Patroni which one that is, and
+ * ends the connections to a server that no longer does. Returns its port.
+ */
 export async function startHaproxy(t: TestContext, servers: readonly PostgresServer[]): Promise<number> {
   const [folder, port] = [makeFolder(t), await freePort()]
+  const checks = await Promise.all(servers.map((server) => serveChecks(t, server)))
   const file = join(folder, 'haproxy.cfg')
   const lines = [
     'defaults\n mode tcp\n timeout connect 1s\n timeout client 1h\n timeout server 1h',
     `frontend plants\n bind 127.0.0.1:${port}\n default_backend postgres`,
-    'backend postgres\n option external-check\n external-check path /usr/bin:/bin',
-    ...servers.map(({ port }, index) => ` server s${index} 127.0.0.1:${port} check`),
+    'backend postgres\n option httpchk GET /primary',
+    ' default-server inter 200ms fall 2 rise 1 on-marked-down shutdown-sessions',
+    ...servers.map(({ port }, index) => ` server s${index} 127.0.0.1:${port} check port ${checks[index]}`),
   ]
   writeFileSync(file, `${lines.join('\n')}\n`)
   startProcess(t, HAPROXY, ['-db', '-f', file])
   await listening(port)
   return port
+}
+
+/** Answers as Patroni does whether a server takes writes. Returns the port. */
+async function serveChecks(t: TestContext, server: PostgresServer): Promise<number> {
+  const checks = createHttpServer((_, response) => {
+    void server
+      .query<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"')
+      .then(([row]) => !row!.isStandby)
+      .catch(() => false)
+      .then((isPrimary) => response.writeHead(isPrimary ? 200 : 503).end())
+  }).listen(0, '127.0.0.1')
+  await once(checks, 'listening')
+  t.after(() => checks.close())
+  return (checks.address() as AddressInfo).port
+}
+
+/** Counts the sessions of the program, five times a second, until it is told to stop. */
+export class SessionCount {
+  most = 0
+  readonly #stopping = new AbortController()
+  readonly #done: Promise<void>
+
+  /** @param server is asked by a session of its own, and may be away */
+  constructor(server: PostgresServer) {
+    this.#done = this.#watch(server)
+  }
+
+  async #watch(server: PostgresServer): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const rows = await server
+        .query<{ count: number }>(
+          `SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'plant-store'`,
+        )
+        .catch(() => [])
+      this.most = Math.max(this.most, rows[0]?.count ?? 0)
+      await sleep(200)
+    }
+  }
+
+  async stop(): Promise<number> {
+    this.#stopping.abort()
+    await this.#done
+    return this.most
+  }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Plant } from '../../src/plants/plant.ts'
 import type { Program } from './program.ts'
 
@@ -62,7 +63,11 @@ export class Workload {
         this.acknowledged++
         this.#goals.get(this.acknowledged)?.()
       }
-      if (answer.status === 503) this.unavailable++
+      if (answer.status === 503) {
+        this.unavailable++
+        // Asking on at once would leave its servers no processor to come back with.
+        await sleep(50)
+      }
     }
   }
 }

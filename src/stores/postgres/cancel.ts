@@ -1,5 +1,6 @@
 import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { NoAnswerError } from './failure.ts'
 import type { Connection } from './pool.ts'
 
 /** What stands in place of a protocol version (postgresql.org/docs/current/protocol-message-formats.html). */
@@ -19,7 +20,7 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
     }
 
     const socket = connect(addressOf(connection))
-    const timer = setTimeout(() => socket.destroy(new Error(`The server did not cancel within ${ms} ms.`)), ms)
+    const timer = setTimeout(() => socket.destroy(new NoAnswerError(ms)), ms)
     socket.on('error', reject).once('close', () => clearTimeout(timer))
 
     function send(stream: Socket): void {
@@ -41,6 +42,25 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
         }
       })
     })
+  })
+}
+
+/**
+ * Whether the server says anything to a second connection, be it a refusal. The question is whether it takes TLS, since
+ * that opens no session.
+ */
+export function isAnswering(connection: Connection | undefined, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    // It is not known where to ask.
+    if (connection?.host === undefined) return resolve(true)
+    const socket = connect(addressOf(connection), () => socket.write(message(SSL_REQUEST)))
+    const timer = setTimeout(() => end(false), ms)
+    function end(isAnswered: boolean): void {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(isAnswered)
+    }
+    for (const event of ['data', 'end', 'error']) socket.once(event, () => end(true))
   })
 }
 

@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { cancelStatement } from './cancel.ts'
+import { cancelStatement, isAnswering } from './cancel.ts'
 import { checkConnection } from './check.ts'
 import { breaksConnection, isFault, isFromServer, isTimeout, NoAnswerError, UnconfirmedError } from './failure.ts'
 import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
@@ -31,7 +32,8 @@ class Call {
  * pool has connections. A statement that takes too long is cancelled.
  *
  * A connection is used only if it leads to a server that takes writes. That is asked when the connection is new, and
- * again after another one has broken: the others may lead elsewhere by then, or nowhere.
+ * again after another one has broken: the others may lead elsewhere by then, or nowhere. While the server says nothing at
+ * all, nothing is sent to it: each connection that is given up would leave a session behind.
  */
 export class Connections {
   readonly #pool: LendingPool
@@ -42,7 +44,9 @@ export class Connections {
   readonly #checked = new WeakMap<Connection, number>()
   /** Ends whenever a connection breaks. */
   #era = 0
-  readonly #silence = new Silence(() => this.#isAnswered())
+  /** The one that was checked last: where it leads to is asked whether the server is back. */
+  #latest: Connection | undefined
+  readonly #silence = new Silence(() => isAnswering(this.#latest, this.#patienceMs))
 
   constructor(pool: LendingPool, timeoutMs: number) {
     this.#pool = pool
@@ -88,17 +92,20 @@ export class Connections {
   /** Checks a connection, and then others until one is fit for use. */
   async #check(unchecked: Connection): Promise<Connection> {
     for (let connection = unchecked; ; connection = await this.#pool.connect()) {
+      const startedAt = performance.now()
       const era = this.#era
       const isNew = !this.#checked.has(connection)
       listen(connection)
       try {
         await withDeadline(checkConnection(connection), this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
         this.#checked.set(connection, era)
+        this.#latest = connection
         return connection
       } catch (error) {
         connection.release(error as Error)
         // An old connection says nothing about what a new one would meet.
         if (isNew) throw error
+        if (isTimeout(error)) await this.#missAnswer(startedAt)
       }
     }
   }
@@ -106,26 +113,44 @@ export class Connections {
   /** Says why a query was not sent. */
   #refuse(error: unknown, startedAt: number): unknown {
     if (isFault(error)) return error
-    if (isTimeout(error)) this.#missAnswer(startedAt)
+    if (isTimeout(error)) void this.#missAnswer(startedAt)
     return new StoreUnavailableError('The database cannot be used now.', { cause: error })
   }
 
-  /** Has the server cancel a statement that has had its time. Returns what came of it. */
+  /** Has the server cancel a statement that has had its time. Returns what came of it, if that is known soon. */
   async #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
-    const startedAt = performance.now()
     const outcome = answer.then(
       () => new UnconfirmedError('The statement was committed, but its standby has not confirmed it.'),
       (error: unknown) => error as Error,
     )
+    return inTime(this.#end(connection, outcome, timeout), this.#patienceMs, timeout)
+  }
+
+  /**
+   * Keeps a connection until its statement is over in the server: until then another one in its place would be one too
+   * many there. Returns what came of the statement.
+   */
+  async #end(connection: Connection, outcome: Promise<Error>, timeout: Error): Promise<Error> {
+    const isOver = (): Promise<boolean> => Promise.race([outcome.then(() => true), setImmediate(false)])
+    let tries = 1
+    while (!(await this.#tellToCancel(connection)) && !(await isOver())) tries++
+    const error = await inTime(outcome, this.#patienceMs, timeout)
+    if (tries === 1 && error !== timeout) return this.#takeBack(connection, error)
+    // A cancellation that is still on its way would hit the connection's next statement.
+    this.#era++
+    connection.release(error)
+    return error
+  }
+
+  /** Whether the server was told to cancel, or cannot be told. */
+  async #tellToCancel(connection: Connection): Promise<boolean> {
+    const startedAt = performance.now()
     try {
-      // Both, as a cancellation that is still on its way would hit the next statement.
-      const both = Promise.all([outcome, cancelStatement(connection, this.#patienceMs)])
-      const [error] = await withDeadline(both, this.#patienceMs, () => timeout)
-      return this.#takeBack(connection, error)
-    } catch {
-      this.#missAnswer(startedAt)
-      connection.release(timeout)
-      return timeout
+      await cancelStatement(connection, this.#patienceMs)
+      return true
+    } catch (error) {
+      if (isTimeout(error)) void this.#missAnswer(startedAt)
+      return !isTimeout(error)
     }
   }
 
@@ -143,21 +168,17 @@ export class Connections {
     return error
   }
 
-  #missAnswer(startedAt: number): void {
+  /** Notes that what was asked then was not answered. Settles when the server says something again. */
+  async #missAnswer(askedAt: number): Promise<void> {
     this.#era++
-    this.#silence.begin(startedAt)
+    this.#silence.begin(askedAt)
+    await this.#silence.over
   }
+}
 
-  /** Whether the server says anything, be it an error. */
-  async #isAnswered(): Promise<boolean> {
-    try {
-      const connection = await this.#check(await this.#pool.connect())
-      connection.release()
-      return true
-    } catch (error) {
-      return !isTimeout(error)
-    }
-  }
+/** What comes of a promise, or what stands in for it if nothing comes in time. */
+function inTime<T>(promise: Promise<T>, ms: number, late: T): Promise<T> {
+  return Promise.resolve(withDeadline(promise, ms, () => new NoAnswerError(ms))).catch(() => late)
 }
 
 /** Connections that have a listener. Several stores may share a pool. */
