@@ -225,7 +225,7 @@ export async function startHaproxy(t: TestContext, servers: readonly PostgresSer
   const checks = await Promise.all(servers.map((server) => serveChecks(t, server)))
   const file = join(folder, 'haproxy.cfg')
   const lines = [
-    'defaults\n mode tcp\n timeout connect 1s\n timeout client 1h\n timeout server 1h',
+    'defaults\n mode tcp\n retries 0\n timeout connect 1s\n timeout check 2s\n timeout client 1h\n timeout server 1h',
     `frontend plants\n bind 127.0.0.1:${port}\n default_backend postgres`,
     'backend postgres\n option httpchk GET /primary',
     ' default-server inter 200ms fall 2 rise 1 on-marked-down shutdown-sessions',

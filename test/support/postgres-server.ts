@@ -8,6 +8,8 @@ const url = process.env['TEST_POSTGRES_URL']
 /** Why a test is skipped that takes several sessions or the end of one: what stands in for a server has just one. */
 export const needsServer: string | false = url === undefined && 'set TEST_POSTGRES_URL to a PostgreSQL server'
 
+if (needsServer !== false && process.env['TEST_REQUIRE_ALL'] === '1') throw new Error(needsServer)
+
 /** A database for one test file: on the server that TEST_POSTGRES_URL names, else in this process. */
 export interface TestDatabase {
   readonly config: DatabaseConfig

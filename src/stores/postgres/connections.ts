@@ -5,6 +5,7 @@ import { cancelStatement, isAnswering } from './cancel.ts'
 import { checkConnection } from './check.ts'
 import { breaksConnection, isFault, isFromServer, isTimeout, NoAnswerError, UnconfirmedError } from './failure.ts'
 import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
+import { connectSoon } from './connect-soon.ts'
 import { Silence } from './silence.ts'
 
 /** A query on its way. */
@@ -44,6 +45,8 @@ export class Connections {
   readonly #checked = new WeakMap<Connection, number>()
   /** Ends whenever a connection breaks. */
   #era = 0
+  /** The last era in which a connection was fit for use. */
+  #provenEra = 0
   /** The one that was checked last: where it leads to is asked whether the server is back. */
   #latest: Connection | undefined
   readonly #silence = new Silence(() => isAnswering(this.#latest, this.#patienceMs))
@@ -76,7 +79,7 @@ export class Connections {
 
   async #call(query: Query, call: Call): Promise<QueryResult> {
     if (this.#silence.over !== undefined) await this.#silence.over
-    let connection = await this.#pool.connect()
+    let connection = await this.#connect()
     if (this.#checked.get(connection) !== this.#era) connection = await this.#check(connection)
     if (call.isLate()) {
       connection.release()
@@ -89,9 +92,13 @@ export class Connections {
     return result
   }
 
+  #connect(): Promise<Connection> {
+    return this.#provenEra === this.#era ? this.#pool.connect() : connectSoon(this.#pool, this.#timeoutMs)
+  }
+
   /** Checks a connection, and then others until one is fit for use. */
   async #check(unchecked: Connection): Promise<Connection> {
-    for (let connection = unchecked; ; connection = await this.#pool.connect()) {
+    for (let connection = unchecked; ; connection = await this.#connect()) {
       const startedAt = performance.now()
       const era = this.#era
       const isNew = !this.#checked.has(connection)
@@ -99,6 +106,7 @@ export class Connections {
       try {
         await withDeadline(checkConnection(connection), this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
         this.#checked.set(connection, era)
+        this.#provenEra = era
         this.#latest = connection
         return connection
       } catch (error) {

@@ -6,7 +6,7 @@ import { postgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
 
 /** How long a connection may take to be made, in milliseconds. It holds a place in the pool meanwhile. */
-const CONNECT_TIMEOUT_MS = 3000
+const CONNECT_TIMEOUT_MS = 2000
 
 /** How long an idle connection goes without a probe whether its server is still there, in milliseconds. */
 const KEEP_ALIVE_DELAY_MS = 10_000

@@ -81,7 +81,7 @@ test(
     proxy.block()
     const blocked = performance.now()
     for (let request = 0; request < 3; request++) {
-      assert.deepEqual(await listError(program), { status: 503, error: 50301 })
+      assert.deepEqual(await listError(program), { status: 503, error: 50300 })
     }
     const waited = performance.now() - blocked
     assert.ok(waited < 5000, `3 answers took ${waited} ms`)
