@@ -1,10 +1,5 @@
 import { UnsuitableDatabaseError } from './failure.ts'
-import type { Connection, Query } from './pool.ts'
-
-const asText = (text: string): string => text
-
-/** For `pg`, which would read an int8 as a double if its host has chosen so. */
-export const AS_TEXT: Query['types'] = { getTypeParser: () => asText }
+import { AS_TEXT, type Connection, type Query } from './pool.ts'
 
 /** Not prepared, since it is asked once. */
 const CHECK: Query = {

@@ -8,6 +8,9 @@ import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
 import { connectSoon } from './connect-soon.ts'
 import { Silence } from './silence.ts'
 
+/** How often a server that says nothing is told to cancel a statement. The connection keeps its place for as long. */
+const MAX_TRIES = 30
+
 /** A query on its way. */
 class Call {
   readonly startedAt = performance.now()
@@ -141,7 +144,7 @@ export class Connections {
   async #end(connection: Connection, outcome: Promise<Error>, timeout: Error): Promise<Error> {
     const isOver = (): Promise<boolean> => Promise.race([outcome.then(() => true), setImmediate(false)])
     let tries = 1
-    while (!(await this.#tellToCancel(connection)) && !(await isOver())) tries++
+    while (!(await this.#tellToCancel(connection)) && !(await isOver()) && tries < MAX_TRIES) tries++
     const error = await inTime(outcome, this.#patienceMs, timeout)
     if (tries === 1 && error !== timeout) return this.#takeBack(connection, error)
     // A cancellation that is still on its way would hit the connection's next statement.

@@ -56,3 +56,8 @@ export interface QueryResult {
   /** How many rows the statement has changed. */
   readonly rowCount: number | null
 }
+
+const asText = (text: string): string => text
+
+/** For `pg`, which would read an int8 as a double if its host has chosen so. */
+export const AS_TEXT: Query['types'] = { getTypeParser: () => asText }

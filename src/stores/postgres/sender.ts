@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { AS_TEXT } from './check.ts'
 import { Connections } from './connections.ts'
 import {
   isConflict,
@@ -12,7 +11,7 @@ import {
   NoAnswerError,
   UnconfirmedError,
 } from './failure.ts'
-import type { LendingPool, Query, Queryable, QueryResult } from './pool.ts'
+import { AS_TEXT, type LendingPool, type Query, type Queryable, type QueryResult } from './pool.ts'
 import type { Statement } from './statements.ts'
 
 /** How often a statement is sent that another one was preferred to. */
