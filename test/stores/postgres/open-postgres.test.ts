@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
 import { administer, needsServer, openDatabase, urlOf, type TestDatabase } from '../../support/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../../support/program.ts'
@@ -28,7 +29,8 @@ async function create(program: Program, id: number): Promise<[status: number, bo
 
 /** Settles once the program is ready. */
 async function ready(program: Program): Promise<void> {
-  while ((await program.fetch('/readyz')).status !== 200);
+  // Asking without a pause would leave the program no processor to get ready with.
+  while ((await program.fetch('/readyz')).status !== 200) await sleep(20)
 }
 
 test('starts before its server, says so, and serves within a second of its coming', async (t) => {
@@ -127,6 +129,24 @@ test('ends the start if the database is not UTF-8', { skip: needsServer }, async
           'The server_encoding is LATIN1; plants need UTF8.',
       ],
     ],
+  )
+})
+
+test('ends the start if sessions are not UTF-8', async (t) => {
+  const { database, url } = await openSite(t)
+  // The driver asks for UTF-8, and whatever stands between may change that. Here a function in front of the real one
+  // does: for the sessions to come, and for the one that all connections share where there is no server.
+  await database.openPool().query(
+    `CREATE FUNCTION public.current_setting(name text) RETURNS text LANGUAGE sql AS
+      $$ SELECT CASE name WHEN 'client_encoding' THEN 'LATIN1' ELSE pg_catalog.current_setting(name) END $$;
+    ALTER DATABASE ${database.config.database} SET search_path = public, pg_catalog;
+    SET search_path = public, pg_catalog`,
+  )
+  const program = new Program({ PORT: '0', PLANT_STORE_URL: url })
+  const problem = 'The client_encoding is LATIN1; plants need UTF8.'
+  assert.deepEqual(
+    [await program.ended, program.stderr.all],
+    [2, [`plant-store: PLANT_STORE_URL names a store that cannot be opened: ${problem}`]],
   )
 })
 

@@ -1,0 +1,391 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { StoreUnavailableError } from '../../../src/plants/store.ts'
+import {
+  postgresStore,
+  type Connection,
+  type PostgresStore,
+  type Query,
+  type QueryResult,
+} from '../../../src/stores/postgres/postgres-store.ts'
+
+const TIMEOUT_MS = 200
+const UTF8 = ['off', 'UTF8', 'UTF8']
+
+type Answer = QueryResult | Promise<QueryResult>
+
+const changed: QueryResult = { rows: [], rowCount: 1 }
+
+/** A pool of its own, as an embedder may have one: it says what it lends, and remembers what comes back. */
+class ScriptedPool {
+  /** What became of each connection that was given back: undefined if it may be used again. */
+  readonly released: (Error | undefined)[] = []
+  readonly queries: string[] = []
+  settings: readonly string[] = UTF8
+  /** Where statements are cancelled. */
+  port: number | undefined
+  answer: (query: Query) => Answer = () => changed
+  lend: () => Promise<Connection> = () => Promise.resolve(this.connection())
+
+  connection(answer = (query: Query): Answer => this.answer(query)): Connection {
+    const backend = this.port === undefined ? {} : { processID: 7, secretKey: 8, host: '127.0.0.1', port: this.port }
+    return {
+      ...backend,
+      query: async (query) => {
+        if (query.text.includes('server_encoding')) return { rows: [this.settings], rowCount: 1 }
+        this.queries.push(query.name ?? '')
+        return answer(query)
+      },
+      release: (error) => this.released.push(error),
+      on: () => undefined,
+    }
+  }
+
+  query(): Promise<QueryResult> {
+    return Promise.reject(new Error('a pool that lends is not asked'))
+  }
+
+  connect(): Promise<Connection> {
+    return this.lend()
+  }
+}
+
+function serverError(code: string): Error {
+  return Object.assign(new Error(`SQLSTATE ${code}`), { code })
+}
+
+/** A server for what comes beside the pool; the sockets are closed with the test. */
+async function listen(t: TestContext, accept: (socket: Socket) => void): Promise<number> {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => undefined))
+    accept(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+function open(pool: ScriptedPool, timeoutMs = TIMEOUT_MS): PostgresStore {
+  return postgresStore(pool, { timeoutMs })
+}
+
+const remove = (store: PostgresStore): Promise<boolean> => store.delete('ann', 1n)
+
+async function failure(promise: Promise<unknown>): Promise<StoreUnavailableError> {
+  const [outcome] = await Promise.allSettled([promise])
+  assert.ok(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailableError)
+  return outcome.reason
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined)
+}
+
+suite('cancels what is late', () => {
+  /** A statement that ends so when its cancellation has come. */
+  async function cancelled(t: TestContext, end: (resolve: (value: Answer) => void) => void): Promise<ScriptedPool> {
+    const pool = new ScriptedPool()
+    const ends: (() => void)[] = []
+    pool.answer = () => new Promise((resolve) => ends.push(() => end(resolve)))
+    pool.port = await listen(t, (socket) => {
+      socket.once('data', () => {
+        ends.pop()?.()
+        socket.end()
+      })
+    })
+    return pool
+  }
+
+  test('and knows that it was not carried out', async (t) => {
+    const pool = await cancelled(t, (resolve) => resolve(Promise.reject(serverError('57014'))))
+    const { isOutcomeUnknown, cause } = await failure(remove(open(pool)))
+    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, 'SQLSTATE 57014'])
+    assert.deepEqual(pool.released, [undefined])
+  })
+
+  test('and does not believe what was committed without the standby, nor is ready until a write is', async (t) => {
+    const pool = await cancelled(t, (resolve) => resolve(changed))
+    const store = open(pool)
+    const error = await failure(remove(store))
+    assert.deepEqual([error.isOutcomeUnknown, (error.cause as Error).name], [true, 'UnconfirmedError'])
+    assert.deepEqual(pool.released, [undefined])
+    pool.answer = () => changed
+    assert.equal(await failure(store.ping()), error)
+    assert.equal(await remove(store), true)
+    await store.ping()
+  })
+
+  test('and closes a connection that it could not free', async (t) => {
+    const pool = await cancelled(t, () => undefined)
+    const { isOutcomeUnknown, cause } = await failure(remove(open(pool)))
+    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, 'No answer within 200 ms.'])
+    while (pool.released.length === 0) await new Promise(setImmediate)
+    assert.equal(pool.released[0], cause)
+  })
+
+  test('and closes a connection that does not tell how', async () => {
+    const pool = new ScriptedPool()
+    pool.answer = never
+    const { isOutcomeUnknown, cause } = await failure(remove(open(pool)))
+    assert.equal(isOutcomeUnknown, true)
+    while (pool.released.length === 0) await new Promise(setImmediate)
+    assert.equal(pool.released[0], cause)
+  })
+
+  test('again and again while the server says nothing, to which nothing is sent meanwhile', async (t) => {
+    const pool = new ScriptedPool()
+    let isSilent = true
+    let end: () => void = () => undefined
+    pool.port = await listen(t, (socket) => {
+      socket.once('data', (bytes) => {
+        if (isSilent) return
+        if (bytes.length === 16) end()
+        socket.end('N')
+      })
+    })
+    pool.answer = () => new Promise((_, reject) => (end = () => reject(serverError('57014'))))
+    const store = open(pool)
+    const late = await failure(remove(store))
+    assert.deepEqual([late.isOutcomeUnknown, pool.released], [true, []])
+    const waiting = await failure(remove(store))
+    assert.deepEqual([waiting.isOutcomeUnknown, pool.queries.length], [false, 1])
+    isSilent = false
+    pool.answer = () => changed
+    while (pool.released.length === 0) await new Promise(setImmediate)
+    assert.equal((pool.released[0] as { code?: string }).code, '57014')
+    while (!(await remove(store).catch(() => false)));
+  })
+
+  test('no more often than thirty times', async (t) => {
+    const pool = new ScriptedPool()
+    let requests = 0
+    pool.port = await listen(t, (socket) => {
+      socket.once('data', (bytes) => {
+        if (bytes.length === 16) requests++
+      })
+    })
+    pool.answer = never
+    await failure(remove(open(pool, 20)))
+    while (pool.released.length === 0) await new Promise(setImmediate)
+    assert.ok(requests <= 30, `${requests} requests`)
+  })
+})
+
+test('cancels the statement of a connection that broke, and closes it then', async (t) => {
+  const pool = new ScriptedPool()
+  const cancelled = new Promise<void>((resolve) => {
+    void listen(t, (socket) => {
+      socket.once('data', () => {
+        assert.deepEqual(pool.released, [])
+        resolve()
+        socket.end()
+      })
+    }).then((port) => (pool.port = port))
+  })
+  while (pool.port === undefined) await new Promise(setImmediate)
+  const broken = new Error('Connection terminated unexpectedly')
+  pool.answer = () => Promise.reject(broken)
+  const error = await failure(remove(open(pool)))
+  assert.deepEqual([error.isOutcomeUnknown, error.cause], [true, broken])
+  await cancelled
+  while (pool.released.length === 0) await new Promise(setImmediate)
+  assert.deepEqual(pool.released, [broken])
+})
+
+suite('gives a connection back after', () => {
+  for (const [code, isClosed, isUnknown] of [
+    ['55P03', false, false],
+    ['53100', false, false],
+    ['25006', true, false],
+    ['57P01', true, true],
+    ['08P01', true, true],
+    ['25P04', true, true],
+    ['40003', true, true],
+  ] as const) {
+    test(`${code}: ${isClosed ? 'closed' : 'open'}, and ${isUnknown ? 'knows not' : 'knows'} what came of it`, async () => {
+      const pool = new ScriptedPool()
+      const error = serverError(code)
+      pool.answer = () => Promise.reject(error)
+      assert.equal((await failure(remove(open(pool)))).isOutcomeUnknown, isUnknown)
+      assert.deepEqual(pool.released, [isClosed ? error : undefined])
+    })
+  }
+})
+
+suite('uses no connection', () => {
+  for (const [settings, message] of [
+    [['on', 'UTF8', 'UTF8'], 'The server is read-only: a standby, or set so.'],
+    [['off', 'LATIN1', 'UTF8'], 'The server_encoding is LATIN1; plants need UTF8.'],
+    [['off', 'UTF8', 'LATIN1'], 'The client_encoding is LATIN1; plants need UTF8.'],
+  ] as const) {
+    test(settings.join(), async () => {
+      const pool = new ScriptedPool()
+      pool.settings = settings
+      const [outcome] = await Promise.allSettled([remove(open(pool))])
+      const error = (outcome as PromiseRejectedResult).reason as Error
+      assert.equal((error.cause as Error | undefined)?.message ?? error.message, message)
+      assert.deepEqual([pool.queries, pool.released.length], [[], 1])
+    })
+  }
+
+  test('that came too late', async () => {
+    const pool = new ScriptedPool()
+    let lend: (connection: Connection) => void = () => undefined
+    pool.lend = () => new Promise((resolve) => (lend = resolve))
+    const error = await failure(remove(open(pool, 50)))
+    assert.deepEqual([error.isOutcomeUnknown, (error.cause as Error).message], [false, 'No answer within 50 ms.'])
+    lend(pool.connection())
+    while (pool.released.length === 0) await new Promise(setImmediate)
+    assert.deepEqual([pool.queries, pool.released], [[], [undefined]])
+  })
+
+  test('that was idle when another one broke, and has become read-only', async () => {
+    const pool = new ScriptedPool()
+    const [first, second, third] = [pool.connection(), pool.connection(), pool.connection()]
+    const lent = [first, second, first, third]
+    pool.lend = () => Promise.resolve(lent.shift()!)
+    const store = open(pool)
+    assert.equal(await remove(store), true)
+    pool.answer = () => Promise.reject(serverError('57P01'))
+    await failure(remove(store))
+    pool.answer = () => changed
+    // The check of the first fails, and that of the third does not.
+    const query = first.query.bind(first)
+    first.query = (asked) =>
+      asked.text.includes('server_encoding') ? Promise.reject(serverError('57P01')) : query(asked)
+    assert.equal(await remove(store), true)
+    assert.deepEqual(
+      pool.released.map((error) => error !== undefined),
+      [false, true, true, false],
+    )
+  })
+
+  test('whose check is not answered, and waits until the server says something', async (t) => {
+    const pool = new ScriptedPool()
+    pool.port = await listen(t, (socket) => socket.once('data', () => socket.end('N')))
+    const [first, second, third] = [pool.connection(), pool.connection(), pool.connection()]
+    const lent = [first, second, first, third]
+    pool.lend = () => Promise.resolve(lent.shift()!)
+    const store = open(pool)
+    assert.equal(await remove(store), true)
+    pool.answer = () => Promise.reject(serverError('57P01'))
+    await failure(remove(store))
+    pool.answer = () => changed
+    first.query = never
+    assert.equal(await remove(store), true)
+    assert.match(String(pool.released[2]), /No answer/)
+  })
+})
+
+suite('while a server fails over', () => {
+  test('does not wait for one connection alone', async () => {
+    const pool = new ScriptedPool()
+    const store = open(pool, 4000)
+    pool.answer = () => Promise.reject(serverError('57P01'))
+    await failure(remove(store))
+    pool.answer = () => changed
+    let hang: (connection: Connection) => void = () => undefined
+    const lends = [
+      () => new Promise<Connection>((resolve) => (hang = resolve)),
+      () => Promise.resolve(pool.connection()),
+    ]
+    pool.lend = () => lends.shift()!()
+    assert.equal(await remove(store), true)
+    hang(pool.connection())
+    while (pool.released.length < 3) await new Promise(setImmediate)
+    assert.deepEqual([pool.released.at(-1), pool.queries.length], [undefined, 2])
+  })
+
+  test('says what the pool says if none can be made', async () => {
+    const pool = new ScriptedPool()
+    const store = open(pool)
+    pool.answer = () => Promise.reject(serverError('57P01'))
+    await failure(remove(store))
+    const gone = new Error('no such file')
+    pool.lend = () => {
+      throw gone
+    }
+    assert.equal((await failure(remove(store))).cause, gone)
+  })
+
+  test('stops asking when its time is over', async () => {
+    const pool = new ScriptedPool()
+    const store = open(pool, 600)
+    pool.answer = () => Promise.reject(serverError('57P01'))
+    await failure(remove(store))
+    let asked = 0
+    pool.lend = () => {
+      asked++
+      return never()
+    }
+    await failure(remove(store))
+    assert.equal(asked, 2)
+  })
+})
+
+suite('prepared statements', () => {
+  for (const code of ['26000', '42P05']) {
+    test(`are given up with one word after ${code}, and nothing fails`, async () => {
+      const pool = new ScriptedPool()
+      const warnings: string[] = []
+      pool.answer = (query) => (query.name === undefined ? changed : Promise.reject(serverError(code)))
+      const store = postgresStore(pool, { onWarning: (message) => warnings.push(message) })
+      assert.deepEqual(await Promise.all([store.create('ann', { id: 1n, name: 'fern' }), remove(store)]), [true, true])
+      assert.equal(await remove(store), true)
+      assert.deepEqual(pool.queries.toSorted(), ['', '', '', 'plant-store create one', 'plant-store delete one'])
+      const word = 'so they are not used any more.'
+      assert.deepEqual(warnings, [`A pooler does not keep prepared statements (SQLSTATE ${code}), ${word}`])
+    })
+  }
+
+  test('are given up without a word if nobody listens', async () => {
+    const pool = new ScriptedPool()
+    pool.answer = (query) => (query.name === undefined ? changed : Promise.reject(serverError('26000')))
+    assert.equal(await remove(open(pool)), true)
+  })
+})
+
+suite('a pool that lends nothing', () => {
+  for (const [name, error, isUnknown] of [
+    ['cannot reach the server', Object.assign(new Error(), { code: 'ECONNREFUSED', syscall: 'connect' }), false],
+    ['does not find its name', Object.assign(new Error(), { code: 'ENOTFOUND', syscall: 'getaddrinfo' }), false],
+    ['is told that the server starts', serverError('57P03'), false],
+    ['breaks', new Error('Connection terminated unexpectedly'), true],
+  ] as const) {
+    test(`${name}: ${isUnknown ? 'nobody knows' : 'nothing was carried out'}`, async () => {
+      const store = postgresStore({ query: () => Promise.reject(error) })
+      assert.equal((await failure(remove(store))).isOutcomeUnknown, isUnknown)
+    })
+  }
+
+  test('is given its time by the driver too, and waited for no longer', async () => {
+    const asked: (number | undefined)[] = []
+    const store = postgresStore(
+      {
+        query(query) {
+          asked.push(query.query_timeout)
+          return never()
+        },
+      },
+      { timeoutMs: 50 },
+    )
+    assert.equal((await failure(remove(store))).isOutcomeUnknown, true)
+    assert.deepEqual(asked, [50])
+  })
+})
+
+test('is not ready for some time after the disk was full', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'] })
+  const pool = new ScriptedPool()
+  const store = open(pool)
+  pool.answer = () => Promise.reject(serverError('53100'))
+  const full = await failure(remove(store))
+  pool.answer = () => changed
+  assert.equal(await failure(store.ping()), full)
+})
