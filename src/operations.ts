@@ -7,7 +7,7 @@ import type { HeaderFields } from './http/header-fields.ts'
 import { readJson } from './http/json/reader.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
-import type { HttpResponse } from './http/respond.ts'
+import { refusal, type HttpResponse } from './http/respond.ts'
 import type { Resource } from './http/route.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
@@ -102,7 +102,7 @@ function create(service: Service, { owner, fields, request }: Call): MaybePromis
     const plant = parseNewPlant(readJson(bytes))
     checkRules(service, plant)
     return andThen(store.create(owner, plant), (isCreated) => {
-      if (!isCreated) throw new HttpError('idTaken')
+      if (!isCreated) return refusal('idTaken')
       return { status: 200, headers: NO_FIELDS, body: encodePlant(plant) }
     })
   })
@@ -119,9 +119,6 @@ const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined
 
 function remove({ store }: Service, call: Call): MaybePromise<HttpResponse> {
   const id = parseInt64(call.id)
-  if (id === undefined) throw new HttpError('badId')
-  return andThen(store.delete(call.owner, id), (isDeleted) => {
-    if (!isDeleted) throw new HttpError('noPlant')
-    return DELETED
-  })
+  if (id === undefined) return refusal('badId')
+  return andThen(store.delete(call.owner, id), (isDeleted) => (isDeleted ? DELETED : refusal('noPlant')))
 }

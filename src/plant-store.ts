@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { readBearerToken } from './http/bearer.ts'
 import { HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
-import { errorResponse, respond, type HttpResponse } from './http/respond.ts'
+import { errorResponse, refusal, respond, type HttpResponse } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { inTurn } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
@@ -71,12 +71,14 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   /** The way of a request, from what it names to its response; undefined if the client went away on it. */
   function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, resource } = exchange
-    if (resource === undefined) throw new HttpError('noResource')
+    if (resource === undefined) return refusal('noResource')
     const fields = readHeaderFields(rawHeadersOf(request))
     const { path, id, query } = resource
     if (request.method === 'OPTIONS' && id !== undefined) return describeMethods(path)
-    return andThen(findCaller(readBearerToken(fields.authorization), request), (caller) => {
-      if (caller === undefined) throw new HttpError('tokenRefused')
+    const token = readBearerToken(fields.authorization)
+    if (typeof token !== 'string') return token
+    return andThen(findCaller(token, request), (caller) => {
+      if (caller === undefined) return refusal('tokenRefused')
       const { owner } = caller
       exchange.owner = owner
       const operation = findOperation(resource, request.method!, caller)
@@ -84,14 +86,13 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     })
   }
 
-  function send(exchange: Exchange, response: HttpResponse, error?: number): MaybePromise<void> {
-    return andThen(respond(exchange.request, exchange.response, response), (bytes) => {
+  function send(exchange: Exchange, found: HttpResponse): MaybePromise<void> {
+    return andThen(respond(exchange.request, exchange.response, found), (bytes) => {
       if (onResponse === undefined) return
       const { request, resource, owner, startedAt } = exchange
+      const { status, error } = found
       const durationMs = performance.now() - startedAt
-      tell(() =>
-        onResponse({ request, resource: resource?.path, owner, status: response.status, error, bytes, durationMs }),
-      )
+      tell(() => onResponse({ request, resource: resource?.path, owner, status, error, bytes, durationMs }))
     })
   }
 
@@ -101,7 +102,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
       tell(() => onError(thrown, exchange.request))
     }
     attempt(
-      () => send(exchange, errorResponse(failure), failure.error),
+      () => send(exchange, errorResponse(failure)),
       // A host has put methods of its own into the response, and they throw.
       () => exchange.response.destroy(),
     )

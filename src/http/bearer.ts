@@ -1,4 +1,5 @@
 import { HttpError } from './errors.ts'
+import { errorResponse, refusal, type HttpResponse } from './respond.ts'
 
 /** RFC 6750 section 2.1, `b64token`. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
@@ -14,13 +15,16 @@ export function isToken(text: string): boolean {
 /**
  * Reads the token of a Bearer credential (RFC 6750 section 2.1).
  * @param authorization the value of each Authorization field
- * @throws HttpError 40100 if there is no credential, or one of another scheme; 40101 if it is malformed or given twice:
- * of two credentials an intermediary may have checked the other one
+ * @returns the token, or the refusal: 40100 if there is no credential, or one of another scheme; 40101 if it is malformed
+ * or given twice
  */
-export function readBearerToken(authorization: readonly string[]): string {
+export function readBearerToken(authorization: readonly string[]): string | HttpResponse {
   const [credential = '', second] = authorization
-  if (second !== undefined) throw new HttpError('tokenRefused', 'Only one Authorization field may be sent.')
+  if (second !== undefined) return GIVEN_TWICE
   const token = BEARER.exec(credential)?.[1]
   if (token !== undefined) return token
-  throw new HttpError(/^bearer(?![!#$%&'*+.^_`|~\w-])/i.test(credential) ? 'tokenRefused' : 'noToken')
+  return refusal(/^bearer(?![!#$%&'*+.^_`|~\w-])/i.test(credential) ? 'tokenRefused' : 'noToken')
 }
+
+/** Of two credentials an intermediary may have checked the other one. */
+const GIVEN_TWICE = errorResponse(new HttpError('tokenRefused', 'Only one Authorization field may be sent.'))

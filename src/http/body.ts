@@ -93,8 +93,8 @@ export function isBodyAwaited(request: IncomingMessage): boolean {
   // A request that a test makes up does not say, and nothing more arrives of it.
   if (complete !== false) return false
   if (stream !== undefined) return !stream.endAfterHeaders
-  const { headers } = request
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  const { headers, readableLength } = request
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > readableLength
 }
 
 /** Throws away what arrives of a body, until it ends, the client goes, or it has been enough. */

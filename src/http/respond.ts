@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
-import { setImmediate } from 'node:timers/promises'
+import { nextTick } from 'node:process'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
-import type { HttpError } from './errors.ts'
+import { type ErrorName, HttpError } from './errors.ts'
 import { rawHeadersOf } from './header-fields.ts'
 import { reset } from './reset.ts'
 
@@ -20,6 +20,8 @@ export interface HttpResponse {
   readonly contentType?: string
   /** Text in UTF-8, one character for each byte, whole or piece by piece; undefined if there is no body. */
   readonly body: string | AsyncIterable<string> | undefined
+  /** The code of the error, if the request failed. */
+  readonly error?: number
 }
 
 /** A response whose body is the JSON text of a value. */
@@ -38,7 +40,19 @@ export function errorResponse({
   error,
   message,
 }: HttpError): HttpResponse & { readonly body: string } {
-  return jsonResponse(status, headers, { error, message })
+  return { ...jsonResponse(status, headers, { error, message }), error }
+}
+
+const refusals = new Map<ErrorName, HttpResponse>()
+
+/**
+ * The response to a request that fails for a reason with nothing more exact to say. It is made once and returned: an
+ * error that is thrown and caught takes longer.
+ */
+export function refusal(name: ErrorName): HttpResponse {
+  let response = refusals.get(name)
+  if (response === undefined) refusals.set(name, (response = errorResponse(new HttpError(name))))
+  return response
 }
 
 /**
@@ -54,8 +68,12 @@ export function respond(
   answer: HttpResponse,
 ): MaybePromise<number> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
-  // Node announces a request before it has parsed the body that came in the same packet. Such a body is not awaited.
-  return setImmediate().then(() => send(request, response, answer))
+  // Node announces a request before it has parsed the body that came in the same packet. Such a body is not awaited. A
+  // tick shows whether it is all there, unless it comes in chunks.
+  const arrival = new Promise<void>((resolve) => {
+    nextTick(() => (isBodyAwaited(request) ? setImmediate(resolve) : resolve()))
+  })
+  return arrival.then(() => send(request, response, answer))
 }
 
 function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<number> {
