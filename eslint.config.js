@@ -56,7 +56,7 @@ const DIRECTION_OF_IMPORTS = [
 ]
 
 export default defineConfig(
-  globalIgnores(['dist/', 'coverage/', 'bench/peers/node_modules/']),
+  globalIgnores(['dist/', 'coverage/', 'bench/peers/node_modules/', 'test/peers/projects/']),
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],

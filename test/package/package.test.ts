@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { installPackage, packPackage } from '../support/packed.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -13,14 +14,13 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** An empty project in which the packed package is installed, as a user gets it. */
 suite('the package', () => {
   let project: string
-  let packed: { filename: string; files: { path: string }[] }
+  let files: readonly string[]
 
   before(async () => {
+    const { tarball } = await packPackage()
     project = await mkdtemp(join(tmpdir(), 'plant-store-'))
-    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', project], { cwd: root })
-    packed = (JSON.parse(stdout) as (typeof packed)[])[0]!
-    await writeFile(join(project, 'package.json'), '{"private":true}')
-    await run('npm', ['install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`], { cwd: project })
+    await installPackage(project, tarball)
+    files = await readdir(join(project, 'node_modules/plant-store'), { recursive: true })
   })
 
   after(() => rm(project, { recursive: true }))
@@ -31,16 +31,24 @@ suite('the package', () => {
   }
 
   test('holds nothing but dist, src and what describes them', () => {
-    const folders = new Set(packed.files.map(({ path }) => path.split('/')[0]))
+    const folders = files.filter((path) => !path.includes('/'))
     assert.deepEqual([...folders].sort(), ['LICENSE', 'README.md', 'dist', 'docs', 'package.json', 'src'])
   })
 
   test('holds the page that the program shows', () => {
-    const page = packed.files.map(({ path }) => path).filter((path) => path.startsWith('dist/standalone/page/page.'))
+    const page = files.filter((path) => path.startsWith('dist/standalone/page/page.'))
     assert.deepEqual(
-      page,
+      page.toSorted(),
       ['css', 'html', 'js'].map((type) => `dist/standalone/page/page.${type}`),
     )
+  })
+
+  test('has a declaration for CommonJS beside each one for ES modules', () => {
+    const declarations = files.filter((path) => path.startsWith('dist/') && path.endsWith('.d.ts'))
+    const [forCommonJs, forEsm] = [true, false].map((isCopy) => {
+      return declarations.filter((path) => path.startsWith('dist/commonjs/') === isCopy)
+    })
+    assert.deepEqual(forCommonJs!.toSorted(), forEsm!.map((path) => path.replace('dist/', 'dist/commonjs/')).toSorted())
   })
 
   test('brings no other package along', async () => {

@@ -26,13 +26,13 @@ const hasCurl = await run('curl', ['--version']).then(
 const PRELOAD = ['--import', 'tsx', '--input-type=module']
 
 const { exports } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  exports: Readonly<Record<string, string>>
+  exports: Readonly<Record<string, { readonly default: string }>>
 }
 
 /** The code with the sources in place of the package. */
 function fromSources(code: string): string {
   return code.replace(/'plant-store(\/\w+)?'/g, (_, path = '') => {
-    const built = exports[`.${path}`]!
+    const built = exports[`.${path}`]!.default
     return `'${built.replace('/dist/', '/src/').replace(/js$/, 'ts')}'`
   })
 }

@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What goes into the package, and what it is built by. */
+const SOURCES = ['LICENSE', 'README.md', 'build', 'docs', 'package.json', 'src', 'tsconfig.json']
+
+/** From here a module finds what `test/peers` has installed, and then what the project itself has. */
+const FOLDER = join(ROOT, 'test/peers/projects')
+
+/** The package as a user gets it. */
+export interface Packed {
+  /** The path of what `npm pack` made. */
+  readonly tarball: string
+  /** A folder in which it is installed. What is in a folder of this one can import it. */
+  readonly folder: string
+}
+
+/**
+ * Packs the package and installs it, once for each state of the sources. All is built elsewhere: other tests and programs
+ * may be using `dist`.
+ */
+export async function packPackage(): Promise<Packed> {
+  const folder = join(FOLDER, digestOf(SOURCES))
+  const tarball = join(folder, 'plant-store.tgz')
+  if (existsSync(folder)) return { tarball, folder }
+
+  await mkdir(FOLDER, { recursive: true })
+  const outdated = (await readdir(FOLDER)).filter((name) => !name.startsWith('new-'))
+  const temporary = await mkdtemp(join(FOLDER, 'new-'))
+  try {
+    await pack(temporary)
+    await installPackage(temporary, './plant-store.tgz')
+    // Another process may have been faster.
+    await rename(temporary, folder).catch(() => undefined)
+  } finally {
+    await rm(temporary, { recursive: true, force: true })
+  }
+  for (const name of outdated) await rm(join(FOLDER, name), { recursive: true, force: true })
+  return { tarball, folder }
+}
+
+async function pack(target: string): Promise<void> {
+  const copy = join(target, 'copy')
+  for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], { cwd: copy })
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+  await rename(join(target, filename), join(target, 'plant-store.tgz'))
+  await rm(copy, { recursive: true })
+}
+
+/** Installs a tarball in a folder that is no project yet, without asking a registry. */
+export async function installPackage(folder: string, tarball: string): Promise<void> {
+  await writeFile(join(folder, 'package.json'), '{"private":true}')
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder })
+}
+
+/**
+ * Makes a project that has the package installed, and these files. It goes with the test.
+ * @param files path → text
+ * @returns the folder of the project
+ */
+export async function createProject(t: TestContext, files: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { folder } = await packPackage()
+  const project = await mkdtemp(join(folder, 'project-'))
+  t.after(() => rm(project, { recursive: true }))
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(project, path)), { recursive: true })
+    await writeFile(join(project, path), text)
+  }
+  return project
+}
+
+/** Changes if a file changes, comes or goes. */
+function digestOf(names: readonly string[]): string {
+  const digest = createHash('sha256')
+  for (const name of names) {
+    for (const file of filesOf(join(ROOT, name))) digest.update(file).update('\0').update(readFileSync(file))
+  }
+  return digest.digest('hex').slice(0, 16)
+}
+
+function filesOf(path: string): string[] {
+  if (statSync(path).isFile()) return [path]
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+}
