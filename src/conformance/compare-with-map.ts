@@ -1,11 +1,10 @@
-import assert from 'node:assert/strict'
 import type { NewPlant } from '../plants/plant.ts'
-import type { Store } from '../plants/store.ts'
 import { AWKWARD_IDS, AWKWARD_TEXTS } from './awkward-values.ts'
-import { assertList } from './steps.ts'
+import { assertCreate, assertDelete, assertList } from './steps.ts'
+import type { WatchedStore } from './watched-store.ts'
 
 /** Does 2,000 random operations on the store and on Maps, one for each of three owners; compares all results. */
-export async function compareWithMap(store: Store, seed: number): Promise<void> {
+export async function compareWithMap(store: WatchedStore, seed: number): Promise<void> {
   const random = seededRandom(seed)
   const pick = <T>(choices: readonly T[]): T => choices[random(choices.length)] as T
   const owners = ['a', 'b', 'ab'].map((owner) => ({ owner, plants: new Map<bigint, NewPlant>() }))
@@ -16,24 +15,24 @@ export async function compareWithMap(store: Store, seed: number): Promise<void> 
     try {
       await operate(owner, plants, pick(AWKWARD_IDS))
     } catch (cause) {
-      throw new Error(`${operate.name} failed at step ${step} with seed ${seed}`, { cause })
+      throw new Error(`Step ${step} with seed ${seed}: ${(cause as Error).message}`, { cause })
     }
   }
 
   async function create(owner: string, plants: Map<bigint, NewPlant>, id: bigint): Promise<void> {
     const plant = { id, name: pick(AWKWARD_TEXTS), tag: pick([undefined, ...AWKWARD_TEXTS]) }
-    assert.equal(await store.create(owner, plant), !plants.has(id), `create ${id}`)
+    await assertCreate(store, owner, plant, !plants.has(id))
     if (!plants.has(id)) plants.set(id, plant)
   }
 
-  async function remove(owner: string, plants: Map<bigint, NewPlant>, id: bigint): Promise<void> {
-    assert.equal(await store.delete(owner, id), plants.delete(id), `delete ${id}`)
+  function remove(owner: string, plants: Map<bigint, NewPlant>, id: bigint): Promise<void> {
+    return assertDelete(store, owner, id, plants.delete(id))
   }
 
-  async function list(owner: string, plants: Map<bigint, NewPlant>, after: bigint): Promise<void> {
+  function list(owner: string, plants: Map<bigint, NewPlant>, after: bigint): Promise<void> {
     const limit = 1 + random(10)
     const greater = AWKWARD_IDS.filter((id) => id > after).flatMap((id) => plants.get(id) ?? [])
-    await assertList(store, owner, greater.slice(0, limit), { limit, after })
+    return assertList(store, owner, greater.slice(0, limit), { limit, after })
   }
 }
 

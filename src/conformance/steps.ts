@@ -1,62 +1,114 @@
-import assert from 'node:assert/strict'
-import type { MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from '../plants/plant.ts'
-import { MAX_PAGE, type PageRequest, type Store } from '../plants/store.ts'
+import { MAX_PAGE, type PageRequest } from '../plants/store.ts'
+import { findDifference } from './page-differences.ts'
+import { callText, quote, type WatchedStore } from './watched-store.ts'
 
 /** More bytes than the plants of any test have. */
 export const MANY_BYTES: number = 2 ** 30
 
+/** Why a call must return what it must. */
+const REASONS = {
+  create: {
+    true: 'this owner has no plant with this id, whatever others have',
+    false: 'this owner has a plant with this id already',
+  },
+  delete: {
+    true: 'this owner has a plant with this id',
+    false: 'this owner has no plant with this id, whatever others have',
+  },
+}
+
+/** Asserts what a create or a delete returned. */
+function assertResult(
+  method: 'create' | 'delete',
+  owner: string,
+  what: unknown,
+  result: unknown,
+  expected: boolean,
+): void {
+  if (result === expected) return
+  const reason = REASONS[method][`${expected}`]
+  throw new Error(`${callText(method, owner, what)} must return ${expected}: ${reason}. It returned ${quote(result)}.`)
+}
+
+/** @param isNew whether the owner has no plant with this id */
+export async function assertCreate(store: WatchedStore, owner: string, plant: NewPlant, isNew = true): Promise<void> {
+  assertResult('create', owner, plant, await store.create(owner, plant), isNew)
+}
+
+/** @param isThere whether the owner has a plant with this id */
+export async function assertDelete(store: WatchedStore, owner: string, id: bigint, isThere = true): Promise<void> {
+  assertResult('delete', owner, id, await store.delete(owner, id), isThere)
+}
+
 export async function assertList(
-  store: Store,
+  store: WatchedStore,
   owner: string,
   expected: readonly NewPlant[],
   { limit = MAX_PAGE, maxBytes = MANY_BYTES, after }: Partial<PageRequest> = {},
-  message?: string,
 ): Promise<void> {
-  const plants = await store.list(owner, { limit, maxBytes, after })
-  assert.ok(Array.isArray(plants), 'a list must be an array')
-  assertSame(plants, expected, message)
+  const request = { limit, maxBytes, after }
+  assertPage(owner, request, await store.list(owner, request), expected)
+}
+
+function assertPage(owner: string, request: PageRequest, page: unknown, expected: readonly NewPlant[]): void {
+  const difference = findDifference(page, expected, request)
+  if (difference !== undefined) throw new Error(`${callText('list', owner, request)} ${difference}`)
 }
 
 /** Reads all plants page by page. The service would take a page that ends early for the last, so none may. */
 export async function assertPages(
-  store: Store,
+  store: WatchedStore,
   owner: string,
   expected: readonly NewPlant[],
   page: Pick<PageRequest, 'limit' | 'maxBytes'>,
 ): Promise<void> {
   for (let left = expected, after: bigint | undefined; left.length > 0;) {
-    const plants = await store.list(owner, { ...page, after })
-    assertSame(plants, left.slice(0, plants.length), `after ${after}`)
+    const request = { ...page, after }
+    const returned = await store.list(owner, request)
+    const length = Array.isArray(returned) ? returned.length : 0
+    const plants = left.slice(0, length)
+    assertPage(owner, request, returned, plants)
     const bytes = plants.reduce((sum, { name, tag = '' }) => sum + Buffer.byteLength(name + tag), 0)
-    const isFull = plants.length === Math.min(page.limit, left.length)
-    const mayEnd = isFull || (plants.length > 0 && bytes >= page.maxBytes)
-    assert.ok(mayEnd, `the page after ${after} ends at ${bytes} of ${page.maxBytes} bytes`)
+    const isFull = length === Math.min(page.limit, left.length)
+    if (!isFull && (length === 0 || bytes < page.maxBytes)) {
+      throw new Error(
+        `${callText('list', owner, request)} must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least. It returned ${length} of ${left.length}, with ${bytes} bytes.`,
+      )
+    }
     after = plants.at(-1)?.id
-    left = left.slice(plants.length)
+    left = left.slice(length)
   }
 }
 
-/** A store may return plants of a class of its own, so only their members are compared. */
-function assertSame(plants: readonly NewPlant[], expected: readonly NewPlant[], message?: string): void {
-  const members = ({ id, name, tag }: NewPlant): NewPlant => ({ id, name, tag })
-  assert.deepEqual(plants.map(members), expected.map(members), message)
+/** A store that is made for a test must not have what another test left. */
+export async function assertEmpty(store: WatchedStore): Promise<void> {
+  const page = await store.list('owner', { limit: 1, maxBytes: MANY_BYTES })
+  if (Array.isArray(page) && page.length > 0) {
+    throw new Error(`create of the options must make a store without plants. This one has ${quote(page[0])}.`)
+  }
 }
 
-export async function assertKept(store: Store, plants: readonly NewPlant[]): Promise<void> {
+export async function assertKept(store: WatchedStore, plants: readonly NewPlant[]): Promise<void> {
   await createAll(store, 'owner', plants)
   await assertList(store, 'owner', plants)
 }
 
-export async function createAll(store: Store, owner: string, plants: readonly NewPlant[]): Promise<void> {
-  for (const plant of plants) assert.equal(await store.create(owner, plant), true, `create ${plant.id}`)
+export async function createAll(store: WatchedStore, owner: string, plants: readonly NewPlant[]): Promise<void> {
+  for (const plant of plants) await assertCreate(store, owner, plant)
 }
 
-/** Starts every operation before it waits for any. */
-export function atOnce(operations: readonly (() => MaybePromise<boolean>)[]): Promise<boolean[]> {
-  return Promise.all(operations.map(async (operation) => operation()))
+/** Asserts how many of some calls at the same time returned true. */
+export function assertOnce(method: 'create' | 'delete', results: readonly unknown[]): void {
+  const count = results.filter((result) => result === true).length
+  if (count !== 1 || results.some((result) => typeof result !== 'boolean')) {
+    throw new Error(
+      `Of ${results.length} calls of ${method} for one id at the same time, one must return true and the others false. ${count} returned true.`,
+    )
+  }
 }
 
+/** Plants as most tests need them. */
 export function plantsOf(ids: readonly bigint[]): NewPlant[] {
   return ids.map((id) => ({ id, name: `Plant ${id}`, tag: 'test' }))
 }

@@ -1,10 +1,8 @@
-import assert from 'node:assert/strict'
 import type { MaybePromise } from '../maybe-promise.ts'
-import type { NewPlant } from '../plants/plant.ts'
-import { MAX_PAGE, type Store } from '../plants/store.ts'
-import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS } from './awkward-values.ts'
-import { compareWithMap } from './compare-with-map.ts'
-import { assertKept, assertList, assertPages, atOnce, createAll, plantsOf } from './steps.ts'
+import type { Store } from '../plants/store.ts'
+import { CHECKS } from './checks.ts'
+import { assertEmpty } from './steps.ts'
+import { inTime, watchStore } from './watched-store.ts'
 
 /** What {@link storeConformance} needs. */
 export interface ConformanceOptions {
@@ -14,10 +12,13 @@ export interface ConformanceOptions {
   readonly create: () => MaybePromise<Store>
   /** Chooses the random operations: the same number, the same operations. Default 1. */
   readonly seed?: number
+  /** How long `create` and each call of the store may take, in milliseconds. Default 10,000, as in the service. */
+  readonly storeTimeoutMs?: number
 }
 
 /**
- * Registers the tests that say whether a store keeps the contract of {@link Store}.
+ * Registers the tests that say whether a store keeps the contract of {@link Store}. A test that fails says which call
+ * did what, and what it must do.
  *
  * @example
  * import { test } from 'node:test'
@@ -25,226 +26,19 @@ export interface ConformanceOptions {
  *
  * storeConformance({ test, create: () => myStore() })
  */
-export function storeConformance({ test, create, seed = 1 }: ConformanceOptions): void {
-  for (const [name, check] of Object.entries(checks)) {
+export function storeConformance({ test, create, seed = 1, storeTimeoutMs = 10_000 }: ConformanceOptions): void {
+  for (const [name, check] of Object.entries(CHECKS)) {
     test(name, async () => {
-      const store = await create()
+      const store = watchStore(await inTime('create of the options', create, storeTimeoutMs), storeTimeoutMs)
       try {
+        await assertEmpty(store)
         await check(store, seed)
-      } finally {
-        await store.close?.()
+      } catch (error) {
+        // A store that fails may not close either. What failed first is what matters.
+        await store.close().catch(() => undefined)
+        throw error
       }
+      await store.close()
     })
   }
-}
-
-const checks: Readonly<Record<string, (store: Store, seed: number) => Promise<void>>> = {
-  async 'keeps a plant with its id, name and tag'(store) {
-    assert.equal(await store.create('owner', { id: 42n, name: 'Monstera', tag: 'tropical' }), true)
-    await assertList(store, 'owner', [{ id: 42n, name: 'Monstera', tag: 'tropical' }])
-  },
-
-  async 'lists nothing for an owner who has no plants'(store) {
-    await createAll(store, 'owner', plantsOf([1n]))
-    await assertList(store, 'another', [])
-  },
-
-  async 'keeps an absent tag absent and an empty tag empty'(store) {
-    const fern = { name: 'Fern' }
-    const plants = [
-      { ...fern, id: 1n },
-      { ...fern, id: 2n, tag: '' },
-      { ...fern, id: 3n, tag: undefined },
-    ]
-    await createAll(store, 'owner', plants)
-    await assertList(store, 'owner', plants)
-  },
-
-  async 'returns false if the id is taken, and keeps the first plant'(store) {
-    const plants = [
-      { id: 1n, name: 'first' },
-      { id: 2n, name: 'first', tag: 'first' },
-    ]
-    await createAll(store, 'owner', plants)
-    assert.equal(await store.create('owner', { id: 1n, name: 'second', tag: 'second' }), false)
-    assert.equal(await store.create('owner', { id: 2n, name: 'second' }), false)
-    await assertList(store, 'owner', plants)
-  },
-
-  async 'deletes a plant, and only that one'(store) {
-    await createAll(store, 'owner', plantsOf([1n, 2n, 3n]))
-    assert.equal(await store.delete('owner', 2n), true)
-    await assertList(store, 'owner', plantsOf([1n, 3n]))
-  },
-
-  async 'returns false if there is nothing to delete'(store) {
-    assert.equal(await store.delete('owner', 1n), false, 'an owner without plants')
-    await createAll(store, 'owner', plantsOf([1n]))
-    assert.equal(await store.delete('owner', 2n), false, 'an id without a plant')
-    assert.equal(await store.delete('owner', 1n), true)
-    assert.equal(await store.delete('owner', 1n), false, 'a plant that is deleted already')
-  },
-
-  async 'takes an id anew once its plant is deleted'(store) {
-    await createAll(store, 'owner', [{ id: 1n, name: 'first', tag: 'first' }])
-    await store.delete('owner', 1n)
-    assert.equal(await store.create('owner', { id: 1n, name: 'second' }), true)
-    await assertList(store, 'owner', [{ id: 1n, name: 'second' }])
-  },
-
-  async 'keeps owners apart, whatever their names'(store) {
-    const plantsOfOwner = (owner: string): NewPlant[] => [
-      { id: 1n, name: owner },
-      { id: 11n, name: owner },
-    ]
-    for (const owner of AWKWARD_OWNERS) await createAll(store, owner, plantsOfOwner(owner))
-    for (const owner of AWKWARD_OWNERS) await assertList(store, owner, plantsOfOwner(owner))
-  },
-
-  async 'deletes no plant of another owner'(store) {
-    for (const owner of AWKWARD_OWNERS) await createAll(store, owner, plantsOf([1n]))
-    assert.equal(await store.delete('another', 1n), false)
-    for (const [index, owner] of AWKWARD_OWNERS.entries()) {
-      assert.equal(await store.delete(owner, 1n), true)
-      await assertList(store, owner, [])
-      for (const other of AWKWARD_OWNERS.slice(index + 1)) await assertList(store, other, plantsOf([1n]))
-    }
-  },
-
-  async 'keeps ids exact over the whole of int64'(store) {
-    await createAll(store, 'owner', plantsOf(AWKWARD_IDS))
-    for (const [index, id] of AWKWARD_IDS.entries()) {
-      await assertList(store, 'owner', plantsOf(AWKWARD_IDS.slice(index)))
-      assert.equal(await store.delete('owner', id), true, `delete ${id}`)
-    }
-  },
-
-  async 'lists plants ascending by id, in whatever order they came'(store) {
-    const left = plantsOf(AWKWARD_IDS)
-    while (left.length > 0) await createAll(store, 'owner', [...left.splice(0, 1), ...left.splice(-1)])
-    await assertList(store, 'owner', plantsOf(AWKWARD_IDS))
-  },
-
-  async 'lists at most as many plants as the limit says'(store) {
-    const plants = plantsOf(Array.from({ length: MAX_PAGE + 1 }, (_, i) => BigInt(i)))
-    await atOnce(plants.map((plant) => () => store.create('owner', plant)))
-    for (const limit of [1, 2, MAX_PAGE - 1, MAX_PAGE]) {
-      await assertList(store, 'owner', plants.slice(0, limit), { limit })
-    }
-  },
-
-  async 'ends a page before its limit only once names and tags come to maxBytes'(store) {
-    const texts = ['fern', '楓'.repeat(20), '\n'.repeat(60), '"'.repeat(60), 'x'.repeat(3000)]
-    const plants = Array.from({ length: 50 }, (_, i) => {
-      const [name, tag] = [texts[i % 5]!, texts[(i * 3) % 7]]
-      return { id: BigInt(i), name, tag }
-    })
-    await createAll(store, 'owner', plants)
-    for (const limit of [7, MAX_PAGE]) {
-      for (const maxBytes of [1, 60, 500, 5000]) await assertPages(store, 'owner', plants, { limit, maxBytes })
-    }
-  },
-
-  async 'lists only ids greater than after'(store) {
-    await createAll(store, 'owner', plantsOf(AWKWARD_IDS))
-    for (const after of [...AWKWARD_IDS, -50n, 2n, 50n, 2n ** 52n, 2n ** 62n]) {
-      const greater = AWKWARD_IDS.filter((id) => id > after)
-      await assertList(store, 'owner', plantsOf(greater), { limit: MAX_PAGE, after }, `after ${after}`)
-    }
-    await assertList(store, 'owner', plantsOf(AWKWARD_IDS), { limit: MAX_PAGE, after: undefined })
-    await assertList(store, 'owner', plantsOf([1n, 3n]), { limit: 2, after: 0n })
-  },
-
-  async 'gives each plant once, page by page, while others come and go'(store) {
-    const ids = new Set(Array.from({ length: 100 }, (_, i) => BigInt(i * 10)))
-    await createAll(store, 'owner', plantsOf([...ids]))
-    for (let after = -1n; ;) {
-      const page = [...ids]
-        .filter((id) => id > after)
-        .sort((a, b) => Number(a - b))
-        .slice(0, 7)
-      await assertList(store, 'owner', plantsOf(page), { limit: 7, after }, `after ${after}`)
-      const last = page.at(-1)
-      if (last === undefined) return
-      if (last < 900n) {
-        for (const plant of plantsOf([last - 5n, last + 5n, last + 25n])) {
-          assert.equal(await store.create('owner', plant), !ids.has(plant.id), `create ${plant.id}`)
-          ids.add(plant.id)
-        }
-        // The plant at the cursor goes too: the next page starts after its id all the same.
-        for (const id of [last, last - 10n, last + 30n]) {
-          assert.equal(await store.delete('owner', id), ids.delete(id), `delete ${id}`)
-        }
-      }
-      after = last
-    }
-  },
-
-  async 'keeps names and tags to the letter'(store) {
-    await assertKept(
-      store,
-      AWKWARD_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text })),
-    )
-  },
-
-  async 'keeps every character of Unicode but U+0000'(store) {
-    await assertKept(
-      store,
-      everyCharacter().map((text, i) => ({ id: BigInt(i), name: text })),
-    )
-  },
-
-  async 'keeps names and tags of 60 KB'(store) {
-    await assertKept(
-      store,
-      LONG_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text })),
-    )
-  },
-
-  'does what a Map does, through 2,000 random operations': compareWithMap,
-
-  async 'creates an id once, however many ask at the same time'(store) {
-    const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))
-    const results = await atOnce(plants.map((plant) => () => store.create('owner', plant)))
-    assert.deepEqual(results.toSorted(), [...Array<boolean>(49).fill(false), true])
-    await assertList(
-      store,
-      'owner',
-      plants.filter((_, i) => results[i]),
-    )
-  },
-
-  async 'deletes a plant once, however many ask at the same time'(store) {
-    await createAll(store, 'owner', plantsOf([1n, 2n]))
-    const results = await atOnce(Array.from({ length: 50 }, () => () => store.delete('owner', 1n)))
-    assert.deepEqual(results.toSorted(), [...Array<boolean>(49).fill(false), true])
-    await assertList(store, 'owner', plantsOf([2n]))
-  },
-
-  async 'gives each of many operations at the same time its own result'(store) {
-    const ids = Array.from({ length: 300 }, (_, i) => BigInt(i))
-    const isThere = (id: bigint): boolean => id % 3n === 0n
-    const isWanted = (id: bigint): boolean => id % 2n === 0n
-    await createAll(store, 'owner', plantsOf(ids.filter(isThere)))
-    const results = await atOnce(
-      plantsOf(ids).map(
-        (plant) => () => (isWanted(plant.id) ? store.create('owner', plant) : store.delete('owner', plant.id)),
-      ),
-    )
-    assert.deepEqual(
-      results,
-      ids.map((id) => isWanted(id) !== isThere(id)),
-    )
-    await assertList(store, 'owner', plantsOf(ids.filter(isWanted)))
-  },
-
-  async 'settles a ping, if it takes one'(store) {
-    await store.ping?.()
-  },
-
-  async 'may be closed twice'(store) {
-    await createAll(store, 'owner', plantsOf([1n]))
-    await store.close?.()
-    await store.close?.()
-  },
 }

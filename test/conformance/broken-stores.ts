@@ -90,42 +90,49 @@ function ascendingBy(key: (plant: NewPlant) => bigint | string): (a: NewPlant, b
   return (a, b) => (key(a) < key(b) ? -1 : 1)
 }
 
-/** Stores that break the contract, each in one way, and a test of the conformance suite that says so. */
-export const brokenStores: readonly { breaks: string; Store: new () => Store; fails: string }[] = [
+/** Stores that break the contract, each in one way; a test of the conformance suite that finds it, and how it says so. */
+export const brokenStores: readonly { breaks: string; Store: new () => Store; fails: string; says: string }[] = [
   {
     breaks: 'rounds ids through a double',
     Store: keeping(({ id, ...rest }) => ({ id: BigInt(Number(id)), ...rest })),
     fails: 'keeps ids exact over the whole of int64',
+    says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'cannot delete beyond 2^53',
     Store: keyedBy((owner, id) => JSON.stringify([owner, Number(id)])),
     fails: 'keeps ids exact over the whole of int64',
+    says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'lists ids as numbers',
     Store: listing((list, page) => list(page).map((plant) => ({ ...plant, id: Number(plant.id) }))),
     fails: 'keeps a plant with its id, name and tag',
+    says: 'must return plants whose id is a bigint.',
   },
   {
     breaks: 'lists an iterator',
     Store: listing((list, page) => list(page).values()),
     fails: 'keeps a plant with its id, name and tag',
+    says: 'must return an array.',
   },
   {
     breaks: "lists in the order of the ids' text",
     Store: listing((list, page) => list(page).toSorted(ascendingBy((plant) => String(plant.id)))),
     fails: 'lists plants ascending by id, in whatever order they came',
+    says: 'must return plants ascending by id, each once.',
   },
   {
     breaks: 'lists in the order of the ids as uint64',
     Store: listing((list, page) => list(page).toSorted(ascendingBy((plant) => BigInt.asUintN(64, plant.id)))),
     fails: 'lists plants ascending by id, in whatever order they came',
+    says: 'must return plants ascending by id, each once.',
   },
   {
     breaks: 'lists from after on, inclusive',
     Store: listing((list, page) => list(page.after === undefined ? page : { ...page, after: page.after - 1n })),
     fails: 'lists only ids greater than after',
+    says: 'must return only ids greater than after.',
   },
   {
     breaks: 'takes after 0 for none',
@@ -133,26 +140,37 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       list(after ? { limit, maxBytes, after } : { limit, maxBytes }),
     ),
     fails: 'lists only ids greater than after',
+    says: 'must return only ids greater than after.',
   },
   {
     breaks: 'lists one plant too many',
     Store: listing((list, page) => list({ ...page, limit: page.limit + 1 })),
     fails: 'lists at most as many plants as the limit says',
+    says: 'must return at most limit plants: 1.',
   },
   {
     breaks: 'lists at most 500',
     Store: listing((list, page) => list({ ...page, limit: Math.min(page.limit, 500) })),
     fails: 'lists at most as many plants as the limit says',
+    says: 'must return every plant of the owner that is asked for.',
   },
   {
     breaks: 'ends a page before the plant that would make it longer than maxBytes',
     Store: cutting((plants, maxBytes) => Math.max(1, countUpTo(plants, maxBytes))),
     fails: 'ends a page before its limit only once names and tags come to maxBytes',
+    says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
+  },
+  {
+    breaks: 'lists nothing at all if few bytes are asked for',
+    Store: listing((list, page) => (page.maxBytes < 1e6 ? undefined : list(page))),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+    says: 'must return an array.',
   },
   {
     breaks: 'lists nothing if the next plant is longer than maxBytes',
     Store: cutting((plants, maxBytes) => (plants.slice(0, 1).some((plant) => textBytes(plant) > maxBytes) ? 0 : 1000)),
     fails: 'ends a page before its limit only once names and tags come to maxBytes',
+    says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
   },
   {
     breaks: 'counts what JSON adds to names and tags',
@@ -160,6 +178,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       return 1 + countUpTo(plants, maxBytes, ({ name, tag }) => JSON.stringify({ name, tag }).length)
     }),
     fails: 'ends a page before its limit only once names and tags come to maxBytes',
+    says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
   },
   {
     breaks: 'turns pages by counting',
@@ -176,6 +195,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'gives each plant once, page by page, while others come and go',
+    says: 'must return every plant of the owner that is asked for.',
   },
   {
     breaks: "lists everyone's plants",
@@ -185,16 +205,19 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'lists nothing for an owner who has no plants',
+    says: 'must return only plants that the owner has.',
   },
   {
     breaks: 'joins owner and id without a separator',
     Store: keyedBy((owner, id) => owner + String(id)),
     fails: 'keeps owners apart, whatever their names',
+    says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'compares owners without regard to case',
     Store: keyedBy((owner, id) => JSON.stringify([owner.toLowerCase(), String(id)])),
     fails: 'keeps owners apart, whatever their names',
+    says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'deletes whoever owns it',
@@ -205,6 +228,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'deletes no plant of another owner',
+    says: 'must return false: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'keeps the second plant of an id',
@@ -216,6 +240,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'returns false if the id is taken, and keeps the first plant',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'deletes all plants of the owner',
@@ -227,6 +252,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'deletes a plant, and only that one',
+    says: 'must return every plant of the owner that is asked for.',
   },
   {
     breaks: 'says true to every delete',
@@ -237,6 +263,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'returns false if there is nothing to delete',
+    says: 'must return false: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'answers with 1 and 0',
@@ -246,6 +273,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'returns false if there is nothing to delete',
+    says: 'must return false: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'never takes an id again',
@@ -260,51 +288,61 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'takes an id anew once its plant is deleted',
+    says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'makes an absent tag null',
     Store: listing((list, page) => list(page).map((plant) => ({ ...plant, tag: plant.tag ?? null }))),
     fails: 'keeps an absent tag absent and an empty tag empty',
+    says: 'must return no tag, or undefined, if the plant has none.',
   },
   {
     breaks: 'drops an empty tag',
     Store: keeping(({ id, name, tag }) => ({ id, name, tag: tag === '' ? undefined : tag })),
     fails: 'keeps an absent tag absent and an empty tag empty',
+    says: 'must return tags to the letter.',
   },
   {
     breaks: 'normalises texts',
     Store: keepingText((text) => text.normalize()),
     fails: 'keeps names and tags to the letter',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'trims texts',
     Store: keepingText((text) => text.trim()),
     fails: 'keeps names and tags to the letter',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'turns line breaks into \\n',
     Store: keepingText((text) => text.replace(/\r\n?/g, '\n')),
     fails: 'keeps names and tags to the letter',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'skips a byte order mark',
     Store: keepingText((text) => new TextDecoder().decode(Buffer.from(text))),
     fails: 'keeps names and tags to the letter',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'keeps three bytes of a character',
     Store: keepingText((text) => text.replace(/[^\0-\uffff]/gu, '\ufffd')),
     fails: 'keeps every character of Unicode but U+0000',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'drops private characters',
     Store: keepingText((text) => text.replace(/\p{Private_Use}/gu, '')),
     fails: 'keeps every character of Unicode but U+0000',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'cuts texts at 32 KiB',
     Store: keepingText((text) => text.slice(0, 32_768)),
     fails: 'keeps names and tags of 60 KB',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'forgets a plant after some time',
@@ -317,6 +355,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'does what a Map does, through 2,000 random operations',
+    says: "Step 1445 with seed 1: list('ab', { limit: 10, maxBytes: 1073741824, after: -2147483649n }) must return every plant of the owner that is asked for. -2147483648n is missing.",
   },
   {
     breaks: 'looks, waits, and then creates',
@@ -329,6 +368,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'creates an id once, however many ask at the same time',
+    says: 'Of 50 calls of create for one id at the same time, one must return true and the others false.',
   },
   {
     breaks: 'looks, waits, and then deletes',
@@ -341,6 +381,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'deletes a plant once, however many ask at the same time',
+    says: 'Of 50 calls of delete for one id at the same time, one must return true and the others false.',
   },
   {
     breaks: 'answers what waits together with the answer of the last',
@@ -362,6 +403,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'gives each of many operations at the same time its own result',
+    says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
   {
     breaks: 'is never in reach',
@@ -371,6 +413,7 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'settles a ping, if it takes one',
+    says: 'must not fail.',
   },
   {
     breaks: 'closes once',
@@ -383,5 +426,6 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'may be closed twice',
+    says: 'must not fail.',
   },
 ]

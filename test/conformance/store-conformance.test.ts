@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import type { NewPlant } from '../../src/plants/plant.ts'
 import type { Store } from '../../src/plants/store.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
@@ -14,13 +14,98 @@ function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => P
 
 storeConformance({ test, create: () => new SortingStore() })
 
-for (const { breaks, Store, fails } of brokenStores) {
-  test(`fails a store that ${breaks}`, async () => {
-    const check = suiteOf({ create: () => new Store() }).get(fails)
-    assert.ok(check !== undefined, 'the suite has this test')
-    await assert.rejects(check)
+/** What a test of the suite says of a store. */
+async function complaintOf(name: string, options: Omit<ConformanceOptions, 'test'>): Promise<string> {
+  const check = suiteOf(options).get(name)
+  assert.ok(check !== undefined, 'the suite has this test')
+  const [outcome] = await Promise.allSettled([check()])
+  assert.equal(outcome.status, 'rejected')
+  return (outcome.reason as Error).message
+}
+
+for (const { breaks, Store, fails, says } of brokenStores) {
+  test(`fails a store that ${breaks}, and says so`, async () => {
+    const complaint = await complaintOf(fails, { create: () => new Store() })
+    assert.ok(complaint.includes(says), complaint)
   })
 }
+
+test('says which call did what, and why that is wrong', async () => {
+  class CaselessStore extends SortingStore {
+    override key(owner: string, id: bigint): string {
+      return super.key(owner.toLowerCase(), id)
+    }
+  }
+  assert.equal(
+    await complaintOf('keeps owners apart, whatever their names', { create: () => new CaselessStore() }),
+    "create('A', { id: 1n, name: 'A' }) must return true: this owner has no plant with this id, whatever others have. " +
+      'It returned false.',
+  )
+})
+
+test('shows the place where two texts differ, in characters that cannot be mistaken', async () => {
+  class NormalisingStore extends SortingStore {
+    override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+      return super.create(owner, { ...plant, name: plant.name.normalize() })
+    }
+  }
+  assert.equal(
+    await complaintOf('keeps names and tags to the letter', { create: () => new NormalisingStore() }),
+    "list('owner', { limit: 1000, maxBytes: 1073741824, after: undefined }) must return names to the letter. " +
+      'From character 0 on, that of 16n is "Caf\\u00e9"…, and must be "Cafe\\u0301"….',
+  )
+})
+
+test('fails a store that is made with plants', async () => {
+  const store = new SortingStore()
+  void store.create('owner', { id: 42n, name: 'Fern' })
+  const complaint = await complaintOf('may be closed twice', { create: () => store })
+  assert.equal(
+    complaint,
+    "create of the options must make a store without plants. This one has { id: 42n, name: 'Fern', owner: 'owner' }.",
+  )
+})
+
+suite('within storeTimeoutMs', { timeout: 5000 }, () => {
+  const never = (): Promise<never> => new Promise(() => undefined)
+  const hanging: readonly (readonly [method: keyof Store, name: string, complaint: string])[] = [
+    [
+      'create',
+      'keeps a plant with its id, name and tag',
+      "create('owner', { id: 42n, name: 'Monstera', tag: 'tropical' })",
+    ],
+    ['list', 'may be closed twice', "list('owner', { limit: 1, maxBytes: 1073741824 })"],
+    ['delete', 'returns false if there is nothing to delete', "delete('owner', 1n)"],
+    ['ping', 'settles a ping, if it takes one', 'ping()'],
+    ['close', 'may be closed twice', 'close()'],
+  ]
+  for (const [method, name, call] of hanging) {
+    test(`must settle: ${method}`, async () => {
+      const create = (): Store => Object.assign(new SortingStore(), { [method]: never })
+      const complaint = await complaintOf(name, { create, storeTimeoutMs: 20 })
+      assert.equal(complaint, `${call} must settle. It has not within 20 ms.`)
+    })
+  }
+
+  test('must settle: create of the options', async () => {
+    const complaint = await complaintOf('may be closed twice', { create: never, storeTimeoutMs: 20 })
+    assert.equal(complaint, 'create of the options must settle. It has not within 20 ms.')
+  })
+})
+
+test('says what a store throws, and keeps the error as the cause', async () => {
+  const thrown = new Error('disk full')
+  class FailingStore extends SortingStore {
+    override delete(): never {
+      throw thrown
+    }
+  }
+  const check = suiteOf({ create: () => new FailingStore() }).get('returns false if there is nothing to delete')!
+  await assert.rejects(check(), {
+    message: "delete('owner', 1n) must not fail. It failed with Error: disk full",
+    cause: thrown,
+  })
+})
 
 test('has no test that every broken store passes', () => {
   const names = [...suiteOf({ create: () => new SortingStore() }).keys()]
@@ -81,7 +166,7 @@ test('repeats its random operations for the same seed, and names the seed if one
     return String(await check?.().catch((reason: unknown) => reason))
   }
   const message = await messageOf(7)
-  assert.match(message, /^Error: list failed at step \d+ with seed 7$/)
+  assert.match(message, /^Error: Step \d+ with seed 7: list\(.* must return tags to the letter\. /)
   assert.equal(await messageOf(7), message)
-  assert.match(await messageOf(8), /^Error: list failed at step \d+ with seed 8$/)
+  assert.match(await messageOf(8), /^Error: Step \d+ with seed 8: list\(/)
 })

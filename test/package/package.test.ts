@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { blocksOf, readDocument } from '../support/documents.ts'
 import { installPackage, packPackage } from '../support/packed.ts'
 
 const run = promisify(execFile)
@@ -95,33 +96,46 @@ suite('the package', () => {
     ])
   })
 
-  test('compiles in a strict project that checks its declarations', async () => {
-    await mkdir(join(project, 'node_modules/@types'), { recursive: true })
-    for (const name of ['@types/node', 'undici-types']) {
-      await cp(join(root, 'node_modules', name), join(project, 'node_modules', name), { recursive: true })
+  suite('in a strict project that checks its declarations', () => {
+    before(async () => {
+      await mkdir(join(project, 'node_modules/@types'), { recursive: true })
+      for (const name of ['@types/node', 'undici-types']) {
+        await cp(join(root, 'node_modules', name), join(project, 'node_modules', name), { recursive: true })
+      }
+    })
+
+    /** @throws if the text does not compile */
+    async function compile(text: string): Promise<void> {
+      await writeFile(join(project, 'main.mts'), text)
+      const options = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--noEmit']
+      const target = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023', '--types', 'node']
+      const tsc = join(root, 'node_modules/typescript/bin/tsc')
+      await run(process.execPath, [tsc, ...options, ...target, 'main.mts'], { cwd: project })
     }
-    await writeFile(
-      join(project, 'main.mts'),
-      `import { createServer } from 'node:http'
-       import { createPlantStore, type Store } from 'plant-store'
-       import { sqliteStore } from 'plant-store/sqlite'
-       import { postgresStore } from 'plant-store/postgres'
-       import { storeConformance } from 'plant-store/conformance'
-       export const stores: Store[] = [sqliteStore(':memory:')]
-       export { postgresStore, storeConformance }
-       createServer(createPlantStore({ tokens: { secret: 'ada' } }))`,
-    )
-    const options = [
-      '--strict',
-      '--exactOptionalPropertyTypes',
-      '--skipLibCheck',
-      'false',
-      '--noEmit',
-      '--types',
-      'node',
-    ]
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    const target = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023']
-    await run(process.execPath, [tsc, ...options, ...target, 'main.mts'], { cwd: project })
+
+    test('compiles', async () => {
+      await compile(
+        `import { createServer } from 'node:http'
+         import { createPlantStore, type Store } from 'plant-store'
+         import { sqliteStore } from 'plant-store/sqlite'
+         import { postgresStore } from 'plant-store/postgres'
+         import { storeConformance } from 'plant-store/conformance'
+         export const stores: Store[] = [sqliteStore(':memory:')]
+         export { postgresStore, storeConformance }
+         createServer(createPlantStore({ tokens: { secret: 'ada' } }))`,
+      )
+    })
+
+    test('has the signatures that docs/stores.md shows', async () => {
+      const [signatures] = blocksOf(readDocument('docs/stores.md'), 'ts')
+      await compile(
+        `import type * as Exported from 'plant-store'
+         ${signatures!.code}
+         type Is<A> = <T>() => T extends A ? 1 : 2
+         type Same<A, B> = Is<A> extends Is<B> ? true : false
+         export const same: [Same<NewPlant, Exported.NewPlant>, Same<PageRequest, Exported.PageRequest>] = [true, true]
+         export const store: Same<Store, Exported.Store> = true`,
+      )
+    })
   })
 })

@@ -1,0 +1,64 @@
+import type { NewPlant } from '../plants/plant.ts'
+import type { PageRequest } from '../plants/store.ts'
+import { quote } from './watched-store.ts'
+
+/**
+ * What is wrong with a page, in words; undefined if it is right.
+ * @param page what `list` returned
+ * @param expected the plants that it must hold
+ */
+export function findDifference(page: unknown, expected: readonly NewPlant[], request: PageRequest): string | undefined {
+  if (!Array.isArray(page)) return `must return an array. It returned ${quote(page)}.`
+  const wrong = (page as unknown[]).find((plant) => typeof (plant as Partial<NewPlant> | null)?.id !== 'bigint')
+  if (wrong !== undefined) return `must return plants whose id is a bigint. One is ${quote(wrong)}.`
+  const plants = page as NewPlant[]
+  return findWrongIds(plants, request) ?? findWrongPlants(plants, expected) ?? findWrongText(plants, expected)
+}
+
+function findWrongIds(plants: readonly NewPlant[], { limit, after }: PageRequest): string | undefined {
+  if (plants.length > limit) return `must return at most limit plants: ${limit}. It returned ${plants.length}.`
+  for (const [i, { id }] of plants.entries()) {
+    const previous = plants[i - 1]?.id
+    if (after !== undefined && id <= after) return `must return only ids greater than after. One is ${id}n.`
+    if (previous !== undefined && id <= previous) {
+      return `must return plants ascending by id, each once. ${id}n follows ${previous}n.`
+    }
+  }
+  return undefined
+}
+
+function findWrongPlants(plants: readonly NewPlant[], expected: readonly NewPlant[]): string | undefined {
+  const [ids, expectedIds] = [plants, expected].map((list) => new Set(list.map(({ id }) => id)))
+  const missing = expected.find(({ id }) => !ids!.has(id))
+  if (missing !== undefined) {
+    return `must return every plant of the owner that is asked for. ${missing.id}n is missing.`
+  }
+  const foreign = plants.find(({ id }) => !expectedIds!.has(id))
+  return foreign && `must return only plants that the owner has. One is ${quote(foreign)}.`
+}
+
+function findWrongText(plants: readonly NewPlant[], expected: readonly NewPlant[]): string | undefined {
+  for (const [i, { id, name, tag }] of expected.entries()) {
+    const plant = plants[i]!
+    if (plant.name !== name) return `must return names to the letter. ${compareTexts(id, plant.name, name)}`
+    if (plant.tag === tag) continue
+    if (tag !== undefined) return `must return tags to the letter. ${compareTexts(id, plant.tag, tag)}`
+    return `must return no tag, or undefined, if the plant has none. That of ${id}n is ${quote(plant.tag)}.`
+  }
+  return undefined
+}
+
+/** Shows two texts from a little before the place where they part. */
+function compareTexts(id: bigint, actual: unknown, expected: string): string {
+  if (typeof actual !== 'string') return `That of ${id}n is ${quote(actual)}, and must be ${spell(expected)}.`
+  let start = 0
+  while (start < expected.length && actual[start] === expected[start]) start++
+  const from = Math.max(0, start - 10)
+  const [shown, wanted] = [actual, expected].map((text) => spell(text.slice(from, from + 30)))
+  return `From character ${from} on, that of ${id}n is ${shown!}…, and must be ${wanted!}….`
+}
+
+/** A text in characters that nobody can mistake for others. */
+function spell(text: string): string {
+  return JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

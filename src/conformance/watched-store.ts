@@ -1,0 +1,45 @@
+import { inspect } from 'node:util'
+import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
+import type { NewPlant } from '../plants/plant.ts'
+import type { PageRequest, Store } from '../plants/store.ts'
+
+/** A store under test. Nothing is believed of what its calls return. */
+export interface WatchedStore {
+  create(owner: string, plant: NewPlant): Promise<unknown>
+  list(owner: string, page: PageRequest): Promise<unknown>
+  delete(owner: string, id: bigint): Promise<unknown>
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Gives each call of a store its time. A call that takes longer fails, and says which one it is; so does one that throws. */
+export function watchStore(store: Store, timeoutMs: number): WatchedStore {
+  return {
+    create: (...args) => inTime(callText('create', ...args), () => store.create(...args), timeoutMs),
+    list: (...args) => inTime(callText('list', ...args), () => store.list(...args), timeoutMs),
+    delete: (...args) => inTime(callText('delete', ...args), () => store.delete(...args), timeoutMs),
+    ping: () => inTime('ping()', () => store.ping?.(), timeoutMs),
+    close: () => inTime('close()', () => store.close?.(), timeoutMs),
+  }
+}
+
+/** @throws Error that says in words what a call did not do */
+export async function inTime<T>(call: string, act: () => MaybePromise<T>, timeoutMs: number): Promise<T> {
+  const late = new Error(`${call} must settle. It has not within ${timeoutMs} ms.`)
+  try {
+    return await withDeadline(act(), timeoutMs, () => late)
+  } catch (cause) {
+    if (cause === late) throw late
+    throw new Error(`${call} must not fail. It failed with ${String(cause)}`, { cause })
+  }
+}
+
+/** A call as it is written in code; long texts are cut. */
+export function callText(method: keyof Store, ...args: readonly unknown[]): string {
+  return `${method}(${args.map((argument) => quote(argument)).join(', ')})`
+}
+
+/** A value as it is written in code, on one line. */
+export function quote(value: unknown): string {
+  return inspect(value, { breakLength: Infinity, maxStringLength: 40 })
+}
