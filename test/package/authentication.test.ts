@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose'
+import { blocksOf, readDocument } from '../support/documents.ts'
+import { startExample } from '../support/examples.ts'
+import { close, del, get, listen, post, sendTo, type Answer } from '../support/service.ts'
+
+const EXAMPLES = blocksOf(readDocument('docs/authentication.md'), 'js').map(({ code }) => code)
+
+function exampleWith(text: string): string {
+  return EXAMPLES.find((code) => code.includes(text))!
+}
+
+const CONTENT = { 'content-type': 'application/json' }
+const REFUSED = {
+  status: 401,
+  headers: { ...CONTENT, 'www-authenticate': 'Bearer realm="plant-store", error="invalid_token"' },
+  body: '{"error":40101,"message":"The bearer token is malformed or not known here."}',
+}
+const OUT_OF_REACH = {
+  status: 503,
+  headers: { ...CONTENT, 'retry-after': '1' },
+  body: '{"error":50300,"message":"The plants are out of reach at the moment; try again."}',
+}
+const LISTED = { status: 200, headers: CONTENT, body: '[]' }
+
+/** What of an answer depends on the token. */
+function essence({ status, headers, body }: Answer): Pick<Answer, 'status' | 'headers' | 'body'> {
+  const rest = Object.entries(headers).filter(([name]) => name !== 'content-length')
+  return { status, headers: Object.fromEntries(rest), body }
+}
+
+test('a token holds from when it is issued until it is revoked', async (t) => {
+  const example = await startExample(t, exampleWith('issueToken'))
+  const list = async (token: string): Promise<unknown> => essence(await sendTo(example.port, get(token)))
+
+  const token = (await example.call('issueToken', { owner: 'grace', access: 'read' })) as string
+  assert.deepEqual(await list(token), LISTED)
+  assert.equal((await sendTo(example.port, post(token, '{"id":1,"name":"Fern"}'))).status, 403)
+
+  assert.equal(await example.call('revokeToken', token), true)
+  assert.deepEqual(await list(token), REFUSED)
+  assert.deepEqual(await list('a-long-random-token'), LISTED)
+})
+
+suite('JSON Web Tokens', { timeout: 60_000 }, async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'key', alg: 'ES256' }
+
+  function sign(
+    claims: Record<string, unknown> = {},
+    key: CryptoKey | Uint8Array = privateKey,
+    header = {},
+  ): Promise<string> {
+    const now = Math.floor(Date.now() / 1000)
+    const good = { iss: 'https://issuer.example', aud: 'plants', sub: 'ada', scope: 'plants:write', exp: now + 60 }
+    return new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: 'ES256', kid: 'key', ...header }).sign(key)
+  }
+
+  /** Starts the example with an issuer whose keys are served by a listener. */
+  async function startIssued(
+    t: TestContext,
+    listener: RequestListener,
+  ): Promise<{ port: number; end: () => Promise<void> }> {
+    const issuer = createServer(listener)
+    await listen(issuer)
+    t.after(() => close(issuer))
+    const url = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json`
+    const code = exampleWith("'jose'").replace('https://issuer.example/jwks.json', url)
+    const { port } = await startExample(t, code.replace('console.error', '() => undefined'))
+    return { port, end: () => close(issuer) }
+  }
+
+  const serveKeys: RequestListener = (_, response) => response.end(JSON.stringify({ keys: [jwk] }))
+
+  test('say who may list, create and delete', async (t) => {
+    const { port } = await startIssued(t, serveKeys)
+    const token = await sign()
+    assert.equal((await sendTo(port, post(token, '{"id":1,"name":"Fern"}'))).status, 200)
+    assert.equal((await sendTo(port, get(token))).body, '[{"name":"Fern"}]')
+    assert.equal((await sendTo(port, get(await sign({ sub: 'grace' })))).body, '[]')
+    assert.equal((await sendTo(port, del(token, 1n))).status, 204)
+  })
+
+  test('say who may only list', async (t) => {
+    const { port } = await startIssued(t, serveKeys)
+    for (const scope of ['plants:read', undefined]) {
+      const token = await sign({ scope })
+      assert.deepEqual(essence(await sendTo(port, get(token))), LISTED)
+      assert.equal((await sendTo(port, post(token, '{"id":1,"name":"Fern"}'))).status, 403)
+    }
+  })
+
+  test('are refused if they are wrong', async (t) => {
+    const { port } = await startIssued(t, serveKeys)
+    const other = await generateKeyPair('ES256')
+    const good = await sign()
+    const [header, payload, signature] = good.split('.') as [string, string, string]
+    const wrong = {
+      expired: await sign({ exp: Math.floor(Date.now() / 1000) - 60 }),
+      'without expiry': await sign({ exp: undefined }),
+      'without an owner': await sign({ sub: undefined }),
+      'for another audience': await sign({ aud: 'animals' }),
+      'of another issuer': await sign({ iss: 'https://other.example' }),
+      'signed by another key': await sign({}, other.privateKey),
+      'signed by an unknown key': await sign({}, other.privateKey, { kid: 'other' }),
+      'signed with the public key': await sign({}, Buffer.from(JSON.stringify(jwk)), { alg: 'HS256' }),
+      unsigned: new UnsecuredJWT({ sub: 'ada' }).setExpirationTime('1h').encode(),
+      altered: [header, Buffer.from('{"sub":"grace"}').toString('base64url'), signature].join('.'),
+      cut: [header, payload].join('.'),
+      'no JSON': 'a.b.c',
+      'no JSON Web Token': 'garbage',
+    }
+    for (const [name, token] of Object.entries(wrong)) {
+      assert.deepEqual({ name, ...essence(await sendTo(port, get(token))) }, { name, ...REFUSED })
+    }
+    assert.deepEqual(essence(await sendTo(port, get(good))), LISTED)
+  })
+
+  const broken: Readonly<Record<string, RequestListener>> = {
+    'refuses connections': (request) => request.destroy(),
+    'answers 500': (_, response) => response.writeHead(500).end(),
+    'sends no JSON': (_, response) => response.end('<html>'),
+    'sends no keys': (_, response) => response.end('{}'),
+    'never answers': () => undefined,
+  }
+  for (const [name, listener] of Object.entries(broken)) {
+    test(`are not refused while their issuer ${name}`, async (t) => {
+      let serve = listener
+      const { port } = await startIssued(t, (request, response) => serve(request, response))
+      const token = await sign()
+      assert.deepEqual(essence(await sendTo(port, get(token))), OUT_OF_REACH)
+
+      serve = serveKeys
+      assert.deepEqual(essence(await sendTo(port, get(token))), LISTED)
+    })
+  }
+
+  test('need their issuer once, also if others name keys that it does not have', async (t) => {
+    let asked = 0
+    const { port, end } = await startIssued(t, (request, response) => {
+      asked++
+      serveKeys(request, response)
+    })
+    const [good, unknown] = [await sign(), await sign({}, privateKey, { kid: 'other' })]
+    for (let i = 0; i < 10; i++) {
+      assert.deepEqual(essence(await sendTo(port, get(good))), LISTED)
+      assert.deepEqual(essence(await sendTo(port, get(unknown))), REFUSED)
+    }
+    assert.equal(asked, 1)
+
+    await end()
+    assert.deepEqual(essence(await sendTo(port, get(good))), LISTED)
+  })
+})

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { isBuiltin } from 'node:module'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Protocol } from './client.ts'
+import { createProject } from './packed.ts'
+
+const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
+const REPORT_LISTENING = new URL('report-listening.js', import.meta.url).href
+const SUPPORT = fileURLToPath(new URL('.', import.meta.url))
+
+/** Why an example is skipped; false if it is not. */
+export function skipExample(code: string): string | false {
+  if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node has no node:sqlite'
+  return code.includes('postgres://') && POSTGRES_URL === undefined && 'TEST_POSTGRES_URL is not set'
+}
+
+/** What an example speaks. */
+export function protocolOf(code: string): Protocol {
+  if (code.includes("'node:http2'")) return 'h2'
+  return code.includes("'node:https'") ? 'https' : 'http'
+}
+
+/** What comes before `/plants` in an example. */
+export function prefixOf(code: string): string {
+  return /'(\/api[^']*)'/.exec(code)?.[1] ?? ''
+}
+
+/** An example that runs. */
+export interface Example {
+  readonly port: number
+  /** Calls a function that it exports. */
+  call(name: string, ...args: readonly unknown[]): Promise<unknown>
+}
+
+/** Runs before an example, and calls its functions. */
+const START = `
+  import * as example from './main.mjs'
+  process.on('message', ([name, args]) => process.send({ returned: example[name](...args) }))
+`
+
+/** Runs an example, in a project that has the package as a user gets it, until it listens. It ends with the test. */
+export async function startExample(t: TestContext, code: string): Promise<Example> {
+  const program = code
+    .replace('3000', '0')
+    .replace('plants.db', ':memory:')
+    .replace('postgres://user:password@host/database', POSTGRES_URL ?? '')
+    .replaceAll("'localhost.", `'${SUPPORT}localhost.`)
+  const project = await createProject(t, { 'main.mjs': program, 'start.mjs': START })
+  const child = spawn(process.execPath, ['--import', REPORT_LISTENING, 'start.mjs'], {
+    cwd: project,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill()
+    await ended
+  })
+  const [port] = (await Promise.race([once(child, 'message'), ended.then(() => [])])) as [number?]
+  assert.ok(port !== undefined, 'the example ends without listening')
+  return {
+    port,
+    async call(name, ...args) {
+      child.send([name, args])
+      const [{ returned }] = (await once(child, 'message')) as [{ returned: unknown }]
+      return returned
+    },
+  }
+}
