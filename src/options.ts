@@ -49,7 +49,10 @@ interface CommonOptions {
   readonly storeTimeoutMs?: number
   /** The host's own rules for a plant: returns what is wrong with it, in words for people, or nothing. */
   readonly validate?: (plant: NewPlant) => string | null | undefined
-  /** Is told of each failure with status 500 or 503, with what was thrown. What it throws itself is ignored. */
+  /**
+   * Is told what was thrown, for each response with status 500 or 503, and for a list that breaks off in its midst. What
+   * it throws itself is ignored.
+   */
   readonly onError?: (error: unknown, request: IncomingMessage) => unknown
   /** Is told of each response once it is handed over, or the client has gone. What it throws is ignored. */
   readonly onResponse?: (event: ResponseEvent) => unknown
@@ -62,11 +65,14 @@ export interface ResponseEvent {
   readonly resource: ResourcePath | undefined
   /** Who asked; undefined if the token was not accepted. */
   readonly owner: string | undefined
+  /** The status of the response. If the client had gone before, it has not seen it. */
   readonly status: number
   /** The `error` member of the response's body; undefined if it is no error. */
   readonly error: number | undefined
-  /** Bytes of the response's body. */
+  /** Bytes of the response's body that were handed over; 0 if the client had gone before. */
   readonly bytes: number
+  /** Whether all of the response was handed over. If not, the client has gone, or a list broke off in its midst. */
+  readonly complete: boolean
   /** From the arrival of the request's header, in milliseconds. */
   readonly durationMs: number
 }

@@ -87,25 +87,29 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   }
 
   function send(exchange: Exchange, found: HttpResponse): MaybePromise<void> {
-    return andThen(respond(exchange.request, exchange.response, found), (bytes) => {
+    return andThen(respond(exchange.request, exchange.response, found), ({ bytes, complete, failure }) => {
+      if (failure !== undefined) report(exchange, failure.thrown)
       if (onResponse === undefined) return
-      const { request, resource, owner, startedAt } = exchange
+      const { request, owner, startedAt } = exchange
       const { status, error } = found
+      const resource = exchange.resource?.path
       const durationMs = performance.now() - startedAt
-      tell(() => onResponse({ request, resource: resource?.path, owner, status, error, bytes, durationMs }))
+      tell(() => onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }))
     })
   }
 
   function fail(exchange: Exchange, thrown: unknown): void {
     const failure = asHttpError(thrown)
-    if (onError !== undefined && (failure.status === 500 || failure.status === 503)) {
-      tell(() => onError(thrown, exchange.request))
-    }
+    if (failure.status === 500 || failure.status === 503) report(exchange, thrown)
     attempt(
       () => send(exchange, errorResponse(failure)),
       // A host has put methods of its own into the response, and they throw.
       () => exchange.response.destroy(),
     )
+  }
+
+  function report({ request }: Exchange, thrown: unknown): void {
+    if (onError !== undefined) tell(() => onError(thrown, request))
   }
 
   return plantStore

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { nextTick } from 'node:process'
+import type { Duplex } from 'node:stream'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
@@ -33,6 +34,16 @@ export function jsonResponse(
   return { status, headers, body: encodeUtf8(JSON.stringify(value)) }
 }
 
+/** What was sent of a response. */
+export interface Sent {
+  /** Bytes of its body that were handed over. */
+  readonly bytes: number
+  /** Whether that was all of the response. */
+  readonly complete: boolean
+  /** What the body has thrown in its midst. */
+  readonly failure?: { readonly thrown: unknown }
+}
+
 /** The response to a request that failed. */
 export function errorResponse({
   status,
@@ -60,13 +71,10 @@ export function refusal(name: ErrorName): HttpResponse {
  *
  * A middleware may have put methods of its own in the place of those of the response: it reads the header fields, writes
  * elsewhere, or ends the response later.
- * @returns the bytes of the body that were sent, once all are handed over or the client has gone
+ * @returns what was sent, once all is handed over or the client has gone
+ * @throws what the body throws before its first piece: nothing is sent then
  */
-export function respond(
-  request: IncomingMessage,
-  response: ServerResponse,
-  answer: HttpResponse,
-): MaybePromise<number> {
+export function respond(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
   // Node announces a request before it has parsed the body that came in the same packet. Such a body is not awaited. A
   // tick shows whether it is all there, unless it comes in chunks.
@@ -76,8 +84,8 @@ export function respond(
   return arrival.then(() => send(request, response, answer))
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<number> {
-  if (response.headersSent || isClosed(response)) return 0
+function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
+  if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
   // If its client resets a stream without an error, some versions of Node keep it, with all that it has to send.
   const stream = streamOf(response)
   stream?.once('aborted', () => stream.destroy())
@@ -87,10 +95,11 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
 
   if (typeof body === 'object') {
     withdraw(response, 'Content-Length')
-    writeHead(response, status, [...answer.headers, 'Content-Type', JSON_TYPE])
-    if (!isHead) return writeAll(request, response, body)
+    const begin = (): void => writeHead(response, status, [...answer.headers, 'Content-Type', JSON_TYPE])
+    if (!isHead) return writeAll(request, response, begin, body)
+    begin()
     response.end()
-    return 0
+    return { bytes: 0, complete: true }
   }
 
   if (body === undefined) {
@@ -115,7 +124,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
     if (content === undefined) response.end()
     else end(response, content)
   }
-  return content?.length ?? 0
+  return { bytes: content?.length ?? 0, complete: true }
 }
 
 /** Whether nobody has wrapped the response: it has the methods of Node itself, so that a faster way changes nothing. */
@@ -200,13 +209,14 @@ function writeNow(response: ServerResponse, body: string): void {
   flush?.call(response)
 }
 
-/** Writes a body piece by piece, as fast as the client reads. */
+/** Writes a body piece by piece, as fast as the client reads. The first piece may fail, so the head waits for it. */
 async function writeAll(
   request: IncomingMessage,
   response: ServerResponse,
+  begin: () => void,
   body: AsyncIterable<string>,
-): Promise<number> {
-  let length = 0
+): Promise<Sent> {
+  let bytes = 0
   let goOn: (() => void) | undefined
   // One listener for the whole body: what wraps `on` may add it to another stream, where `off` does not find it.
   response.on('drain', () => goOn?.())
@@ -214,17 +224,36 @@ async function writeAll(
   EventEmitter.prototype.on.call(response, 'close', () => goOn?.())
   try {
     for await (const piece of body) {
-      if (isClosed(response)) return length
-      length += piece.length
+      if (isClosed(response)) return { bytes, complete: false }
+      if (bytes === 0) begin()
+      bytes += piece.length
       const drained = new Promise<void>((resolve) => (goOn = resolve))
       if (write(response, piece)) await drained
     }
-    response.end()
-    return length
-  } catch (error) {
+    return { bytes, complete: await endWhole(request, response) }
+  } catch (thrown) {
+    if (bytes === 0) throw thrown
     cutOff(request, response)
-    throw error
+    return { bytes, complete: false, failure: { thrown } }
   }
+}
+
+/**
+ * Ends a response of which a part may wait for its client.
+ * @returns whether all of it was handed over, once it is so or the client has gone
+ */
+function endWhole(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  return new Promise((resolve) => {
+    // A serverless adapter may have no socket.
+    const { socket } = request as { readonly socket: Duplex | null }
+    function onFinish(): void {
+      // The compatibility API of HTTP/2, and Node 20, say this of a lost client too.
+      resolve(streamOf(response)?.writableFinished ?? socket?.destroyed !== true)
+    }
+    EventEmitter.prototype.on.call(response, 'finish', onFinish)
+    EventEmitter.prototype.on.call(response, 'close', () => resolve(false))
+    response.end()
+  })
 }
 
 /** Whether Node and a proxy in front of it may differ about where the request ends, or the next one begins. */

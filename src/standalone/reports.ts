@@ -11,17 +11,20 @@ type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>
  * @param slowMs a response that took at least so long is logged as slow
  */
 export function createReports(accessLog: boolean, slowMs?: number): Reports {
+  /** Requests whose response is 500 or 503, or broke off. */
+  const failed = new WeakSet()
+
   return {
     onError(error, request) {
+      failed.add(request)
       log('failure', { request: idOf(request), reason: describeError(error) })
     },
-    onResponse({ request, resource, owner, status, error, bytes, durationMs }) {
-      // A 501 is no failure: any client can cause one, without a token.
-      const isFailure = status === 500 || status === 503
+    onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }) {
+      const isFailure = failed.has(request)
       const isSlow = slowMs !== undefined && durationMs >= slowMs
       if (!isFailure && !isSlow && !accessLog) return
       const { method } = request
-      const fields = { request: idOf(request), method, resource, owner, status, error, bytes, durationMs }
+      const fields = { request: idOf(request), method, resource, owner, status, error, bytes, complete, durationMs }
       if (isSlow) log('slow', fields)
       if (isFailure || accessLog) log('response', fields)
     },

@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { memoryStore } from '../../src/index.ts'
-import type { NewPlant, PageRequest, Store } from '../../src/index.ts'
+import { MAX_PAGE, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
 import { get, type Request } from '../support/service.ts'
 
 /** The owners of long lists, and how many plants each has. */
@@ -15,6 +14,12 @@ for (const [owner, count] of Object.entries(LISTS)) {
   const names = Array.from({ length: count }, (_, i) => `é${createHash('sha256').update(`${i}`).digest('base64')}`)
   for (const [i, name] of names.entries()) void lists.create(owner, { id: BigInt(i), name })
   TEXTS.set(owner, JSON.stringify(names.map((name) => ({ name }))))
+}
+
+/** How many bytes of a list come before its second page. */
+export function firstPageOf(owner: string): number {
+  const names = (JSON.parse(TEXTS.get(owner)!) as { name: string }[]).slice(0, MAX_PAGE)
+  return Buffer.byteLength(JSON.stringify(names)) - 1
 }
 
 /** Plants of which there are always more. */

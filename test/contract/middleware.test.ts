@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { after, before, suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
 import express from 'express'
-import { createPlantStore, type PlantStore } from '../../src/index.ts'
+import { createPlantStore, type PlantStore, type ResponseEvent } from '../../src/index.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 import { post, type Answer } from '../support/service.ts'
@@ -12,7 +12,7 @@ import { authenticate, CONTRACT_CASES } from './cases.ts'
 import { checkCases, type Place, type Reply } from './check-cases.ts'
 import { connectTo, decode, type Client } from '../support/client.ts'
 import { start, type Mounted } from './hosts.ts'
-import { createStore, getCoded, LISTS, TEXTS } from './long-lists.ts'
+import { createStore, firstPageOf, getCoded, LISTS, TEXTS } from './long-lists.ts'
 import { CHAINS, type Chain, type Handler } from './middleware.ts'
 
 /** Puts a chain before a service, in each kind of host. */
@@ -61,9 +61,9 @@ for (const [host, mount] of Object.entries(HOSTS)) {
       let server: Mounted
       let client: Client
       let response: ServerResponse
-      let responded: (() => void) | undefined
+      let responded: ((event: ResponseEvent) => void) | undefined
       before(async () => {
-        const plantStore = createPlantStore({ authenticate, store, onResponse: () => responded?.() })
+        const plantStore = createPlantStore({ authenticate, store, onResponse: (event) => responded?.(event) })
         const httpServer = createServer(mount(chain, plantStore))
         httpServer.prependListener('request', (_, created) => (response = created))
         server = await start(httpServer)
@@ -97,12 +97,15 @@ for (const [host, mount] of Object.entries(HOSTS)) {
         }
       }
 
-      test('cuts a list that fails', async () => {
+      test('cuts a list that fails, and says so', async () => {
+        const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
         await assert.rejects(client.send(getCoded('failing', 'gzip')), { code: 'ECONNRESET' })
+        const { status, bytes, complete } = await told
+        assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: firstPageOf('some'), complete: false })
       })
 
       test('ends a list when its client reads nothing and leaves', { timeout: 10_000 }, async () => {
-        const isOver = new Promise<void>((resolve) => (responded = resolve))
+        const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
         const request = client.open(getCoded('endless', 'gzip'))
         request.on('error', () => undefined).end()
         await once(request, 'response')
@@ -110,7 +113,8 @@ for (const [host, mount] of Object.entries(HOSTS)) {
 
         request.destroy()
 
-        await isOver
+        const { status, complete } = await told
+        assert.deepEqual({ status, complete }, { status: 200, complete: false })
       })
 
       test('carries out what a connection pipelines in order', { timeout: 10_000 }, async () => {

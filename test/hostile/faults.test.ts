@@ -308,6 +308,7 @@ suite('onResponse', () => {
         status: 200,
         error: undefined,
         bytes: body.length,
+        complete: true,
         took: true,
       },
     ])

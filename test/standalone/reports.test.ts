@@ -49,8 +49,25 @@ test('a failure is logged with its reason, and the answer with the same request 
     status: 503,
     error: 50300,
   }
-  assert.deepEqual(withoutTimes(response!), { ...expected, bytes: body.length })
+  assert.deepEqual(withoutTimes(response!), { ...expected, bytes: body.length, complete: true })
   assert.doesNotMatch(JSON.stringify(events), new RegExp(`${SECRET}|1234567`))
+})
+
+test('a list that breaks off is logged as its client saw it, with the reason', async (t) => {
+  const events = captureLog(t)
+  const page = Array.from({ length: 1000 }, (_, i) => ({ id: BigInt(i), name: 'Fern' }))
+  const store = delegatingStore(memoryStore(), {
+    list: (_, { after }) => (after === undefined ? page : Promise.reject(new Error('disk'))),
+  })
+  const server = await servePlants(t, { ...createReports(false), store })
+  await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
+
+  const [failure, response] = events
+  assert.match(String(failure!['reason']), /^Error: disk\n/)
+  const bytes = 1000 * '{"name":"Fern"},'.length
+  const { request } = failure!
+  const expected = { event: 'response', request, method: 'GET', resource: '/plants', owner: 'ada', status: 200 }
+  assert.deepEqual(withoutTimes(response!), { ...expected, bytes, complete: false })
 })
 
 suite('an answer that is no failure', () => {
@@ -79,7 +96,16 @@ suite('an answer that is no failure', () => {
     assert.match(String(first), NEW_ID)
     assert.notEqual(first, second)
     assert.deepEqual(events.map(withoutTimes), [
-      { event: 'response', request: first, method: 'POST', resource: '/plants', owner: 'ada', status: 200, bytes: 15 },
+      {
+        event: 'response',
+        request: first,
+        method: 'POST',
+        resource: '/plants',
+        owner: 'ada',
+        status: 200,
+        bytes: 15,
+        complete: true,
+      },
       {
         event: 'response',
         request: second,
@@ -88,6 +114,7 @@ suite('an answer that is no failure', () => {
         status: 401,
         error: 40101,
         bytes: body.length,
+        complete: true,
       },
     ])
   })

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { once, type EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { Readable, type Writable } from 'node:stream'
+import { suite, test, type TestContext } from 'node:test'
+import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type ResponseEvent } from '../../src/index.ts'
+import { serveIn, type Client } from '../support/client.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
+import { createService, del, get } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const away = new StoreUnavailableError('the database is away')
+
+/** What a host is told. */
+interface Told {
+  readonly errors: unknown[]
+  readonly events: Omit<ResponseEvent, 'request' | 'durationMs'>[]
+}
+
+/** Serves plants, and writes down what the host is told. */
+async function serveTold(
+  t: TestContext,
+  protocol: 'http' | 'h2c',
+  options: Partial<PlantStoreOptions>,
+  middleware: (response: ServerResponse) => void = () => undefined,
+): Promise<{ client: Client; told: Told; accepted: ServerResponse[] }> {
+  const told: Told = { errors: [], events: [] }
+  const accepted: ServerResponse[] = []
+  const service = createService({
+    ...options,
+    onError: (error) => told.errors.push(error),
+    onResponse: ({ resource, owner, status, error, bytes, complete }) =>
+      told.events.push({ resource, owner, status, error, bytes, complete }),
+  })
+  const client = await serveIn(t, protocol, (request, response) => {
+    accepted.push(response)
+    middleware(response)
+    service(request, response)
+  })
+  return { client, told, accepted }
+}
+
+/** Makes a response keep what is written until its end. */
+function sendAtEnd(response: ServerResponse): void {
+  const kept: Buffer[] = []
+  Object.assign(response, {
+    write: (chunk: string) => kept.push(Buffer.from(chunk)) > 0,
+    // Both are Node's own again: in HTTP/2 one calls the other.
+    end() {
+      Reflect.deleteProperty(response, 'write')
+      Reflect.deleteProperty(response, 'end')
+      response.end(Buffer.concat(kept))
+    },
+  })
+}
+
+/** Opens a request, and gives what it can be read from. */
+async function openBody(client: Client): Promise<EventEmitter> {
+  const opened = client.open(get('ada'))
+  opened.on('error', () => undefined).end()
+  const [received] = (await once(opened, 'response')) as [object]
+  // In HTTP/2 that is the stream which the request was written to.
+  return received instanceof Readable ? received : opened
+}
+
+/** Reads a body up to where it breaks off. */
+async function readBroken(body: EventEmitter): Promise<number> {
+  let bytes = 0
+  body.on('data', (chunk: Buffer) => (bytes += chunk.length)).on('error', () => undefined)
+  await new Promise((resolve) => body.on('close', resolve))
+  return bytes
+}
+
+function pageAfter(after: bigint, name = 'Fern'): { id: bigint; name: string }[] {
+  return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name }))
+}
+
+for (const protocol of ['http', 'h2c'] as const) {
+  suite(`what a host is told of a list in ${protocol}`, { timeout: 60_000 }, () => {
+    const cut = { resource: '/plants', owner: 'ada', status: 200, error: undefined, complete: false } as const
+
+    test('that fails in its midst: status 200, what was sent, and that it is cut', async (t) => {
+      const store = delegatingStore(memoryStore(), {
+        list: (_, { after = 0n }) => (after < 5000n ? pageAfter(after) : Promise.reject(away)),
+      })
+      const { client, told } = await serveTold(t, protocol, { store })
+
+      const bytes = await readBroken(await openBody(client))
+
+      await until(() => told.events.length > 0)
+      assert.equal(bytes, 5000 * '{"name":"Fern"},'.length)
+      assert.deepEqual(told, { errors: [away], events: [{ ...cut, bytes }] })
+    })
+
+    test('that fails before its first byte: it is no list, but an error', async (t) => {
+      let reads = 0
+      const store = delegatingStore(memoryStore(), {
+        list: (_, { after = 0n }) => (++reads < 3 ? pageAfter(after) : Promise.reject(away)),
+      })
+      const { client, told } = await serveTold(t, protocol, { store })
+
+      // It needs two pages to find out that a plant follows, and then reads the first one again.
+      const { status, body } = await client.send(get('ada', '/plants?limit=1500'))
+
+      assert.deepEqual([status, reads], [503, 3])
+      const event = { ...cut, status: 503, error: 50300, bytes: body.length, complete: true }
+      assert.deepEqual(told, { errors: [away], events: [event] })
+    })
+
+    test('whose client goes in its midst', async (t) => {
+      const store = delegatingStore(memoryStore(), { list: (_, { after = 0n }) => pageAfter(after) })
+      const { client, told, accepted } = await serveTold(t, protocol, { store })
+      await openBody(client)
+      const { stream = accepted[0]! } = accepted[0] as { stream?: Writable }
+      await until(() => stream.writableNeedDrain)
+
+      client.close()
+
+      await until(() => told.events.length > 0)
+      const bytes = told.events[0]!.bytes
+      assert.ok(bytes > 65_536)
+      assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes }] })
+    })
+
+    test('whose client goes before a middleware has handed over all of it', async (t) => {
+      const store = memoryStore()
+      await store.create('ada', { id: 1n, name: 'x'.repeat(20_000_000) })
+      const { client, told, accepted } = await serveTold(t, protocol, { store }, sendAtEnd)
+      await openBody(client)
+      await until(() => accepted[0]!.writableEnded)
+
+      client.close()
+
+      await until(() => told.events.length > 0)
+      assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes: '[{"name":""}]'.length + 20_000_000 }] })
+    })
+
+    test('that comes whole', async (t) => {
+      const store = delegatingStore(memoryStore(), {
+        list: (_, { after = 0n }) => (after < 5000n ? pageAfter(after) : []),
+      })
+      const { client, told } = await serveTold(t, protocol, { store })
+
+      const { body } = await client.send(get('ada'))
+
+      await until(() => told.events.length > 0)
+      assert.equal(body.length, 5000 * '{"name":"Fern"},'.length + 1)
+      assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes: body.length, complete: true }] })
+    })
+
+    test('whose client goes before a byte of it: the status that it would have got, and nothing sent', async (t) => {
+      let answer: (() => void) | undefined
+      const asked = new Promise<void>((resolve) => (answer = resolve))
+      const store = delegatingStore(memoryStore(), { list: () => asked.then(() => pageAfter(0n)) })
+      const { client, told, accepted } = await serveTold(t, protocol, { store })
+      const request = client.open(get('ada'))
+      request.on('error', () => undefined).end()
+      await until(() => accepted.length > 0)
+      const closed = once(accepted[0]!, 'close')
+
+      request.destroy()
+      await closed
+      answer?.()
+
+      await until(() => told.events.length > 0)
+      assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes: 0 }] })
+    })
+  })
+}
+
+test('a host is told that a client had gone before the response to what it had asked for', async (t) => {
+  let answer: ((isDeleted: boolean) => void) | undefined
+  const asked = new Promise<boolean>((resolve) => (answer = resolve))
+  const store = delegatingStore(memoryStore(), { delete: () => asked })
+  const { client, told, accepted } = await serveTold(t, 'http', { store })
+  const request = client.open(del('ada', '1'))
+  request.on('error', () => undefined).end()
+  await until(() => accepted.length > 0)
+  const closed = once(accepted[0]!, 'close')
+
+  request.destroy()
+  await closed
+  answer?.(true)
+
+  await until(() => told.events.length > 0)
+  const expected = { resource: '/plants/{id}', owner: 'ada', status: 204, error: undefined, bytes: 0, complete: false }
+  assert.deepEqual(told, { errors: [], events: [expected] })
+})
