@@ -84,7 +84,7 @@ test('docs/running.md lists every event of the log', () => {
   const listed = [...text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)].map(([, event]) => event)
   const logged = (readdirSync(`${root}/src`, { recursive: true }) as string[])
     .filter((path) => path.endsWith('.ts'))
-    .flatMap((path) => [...readFileSync(`${root}/src/${path}`, 'utf8').matchAll(/\blog\('([a-z-]+)'/g)])
+    .flatMap((path) => [...readFileSync(`${root}/src/${path}`, 'utf8').matchAll(/\b(?:log|onEvent)\('([a-z-]+)'/g)])
     .map(([, event]) => event)
   assert.deepEqual(listed.sort(), [...new Set(logged)].sort())
 })

@@ -141,6 +141,7 @@ suite('a response that takes as long as PLANT_STORE_SLOW_MS says', () => {
           status: 404,
           error: 40401,
           bytes: body.length,
+          complete: true,
         },
       ])
       assert.equal(events.length, accessLog ? 3 : 1)
