@@ -95,16 +95,11 @@ suite('the token', { skip: needsChromium }, () => {
   })
 
   test('that may only read is said to', async (t) => {
-    const listener = createListener()
-    const body = '{"error":40300,"message":"This token may only read."}'
-    const url = await serveListener(t, (request, response) => {
-      if (request.method === 'GET') listener(request, response)
-      else response.writeHead(403, { 'Content-Type': 'application/json' }).end(body)
-    })
-    const page = await openAsAda(t, url)
+    const tokens = { [TOKEN]: { owner: 'ada', access: 'read' } } as const
+    const page = await openAsAda(t, await serveListener(t, createListener({ tokens })))
     assert.equal(await page.text('#access'), 'may only read')
     await page.create('1', 'Fern')
-    assert.equal(await page.text('#token-error'), 'This token may only read.')
+    assert.equal(await page.text('#token-error'), 'This bearer token may only read.')
   })
 
   test('is forgotten on demand, with all that it brought', async (t) => {
