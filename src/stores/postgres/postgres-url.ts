@@ -47,7 +47,8 @@ function check(name: string, value: string): void {
 
 function parse(text: string): URL {
   try {
-    return new URL(text)
+    // Without a host, as one may name it in the parameters, no URL has a user.
+    return new URL(text.replace('@/', '@localhost/'))
   } catch {
     throw new Error(FORM)
   }

@@ -7,6 +7,8 @@ suite('is written for the driver', () => {
     ['postgres://ann:secret@host/plants', 'postgres://ann:secret@host/plants'],
     ['postgresql://ann@[::1]:6432/plants', 'postgresql://ann@[::1]:6432/plants'],
     ['postgres://%2Fvar%2Frun/plants', 'postgres://%2Fvar%2Frun/plants'],
+    ['postgres:///plants?host=/run/postgresql', 'postgres:///plants?host=%2Frun%2Fpostgresql'],
+    ['postgres://ann:s@/plants?host=/run/postgresql', 'postgres://ann:s@localhost/plants?host=%2Frun%2Fpostgresql'],
     ['postgres://ann:p%40%23%2F@host/plants', 'postgres://ann:p%40%23%2F@host/plants'],
     ['postgres://host/plants?sslmode=require', 'postgres://host/plants?sslmode=require&uselibpqcompat=true'],
     ['postgres://host/plants?target_session_attrs=read-write', 'postgres://host/plants'],
