@@ -19,7 +19,8 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
       return reject(new Error('The connection does not tell how its statements are cancelled.'))
     }
 
-    const socket = connect(addressOf(connection))
+    const { remoteAddress } = (connection.connection?.stream ?? {}) as Partial<Socket>
+    const socket = connect(addressOf(connection, remoteAddress))
     const timer = setTimeout(() => socket.destroy(new NoAnswerError(ms)), ms)
     socket.on('error', reject).once('close', () => clearTimeout(timer))
 
@@ -46,8 +47,8 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
 }
 
 /**
- * Whether the server says anything to a second connection, be it a refusal. The question is whether it takes TLS, since
- * that opens no session.
+ * Whether a server says anything to a second connection that is made as this one was, be it a refusal. The question is
+ * whether it takes TLS, since that opens no session. Its name may lead to another server by now.
  */
 export function isAnswering(connection: Connection | undefined, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -64,11 +65,9 @@ export function isAnswering(connection: Connection | undefined, ms: number): Pro
   })
 }
 
-/** Where the connection leads to. Its host may be a name for several servers, one of which has the statement. */
-function addressOf({ host = 'localhost', port = 5432, connection }: Connection): NetConnectOpts {
-  if (host.startsWith('/')) return { path: `${host}/.s.PGSQL.${port}` }
-  const { remoteAddress = host } = (connection?.stream ?? {}) as Partial<Socket>
-  return { host: remoteAddress, port }
+/** @param ip which of the servers that the host's name stands for, if it must be a certain one */
+function addressOf({ host = 'localhost', port = 5432 }: Connection, ip = host): NetConnectOpts {
+  return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: ip, port }
 }
 
 /** As `pg` sets them for the connection itself. */

@@ -8,8 +8,8 @@ import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
 import { connectSoon } from './connect-soon.ts'
 import { Silence } from './silence.ts'
 
-/** How often a server that says nothing is told to cancel a statement. The connection keeps its place for as long. */
-const MAX_TRIES = 30
+/** How often a server is told to cancel a statement: a second time if it said nothing, and says something again. */
+const MAX_TRIES = 2
 
 /** A query on its way. */
 class Call {
@@ -17,15 +17,20 @@ class Call {
   connection: Connection | undefined
   /** Settles when the server has the statement behind it. Not there before it is sent. */
   answer: Promise<QueryResult> | undefined
-  #isLate = false
+  #timeout: Error | undefined
 
-  /** Notes that nobody waits for it any more. */
-  giveUp(): void {
-    this.#isLate = true
+  /** Notes why nobody waits for it any more. */
+  giveUp(timeout: Error): Error {
+    this.#timeout = timeout
+    return timeout
   }
 
   isLate(): boolean {
-    return this.#isLate
+    return this.#timeout !== undefined
+  }
+
+  throwIfLate(): void {
+    if (this.#timeout !== undefined) throw this.#timeout
   }
 }
 
@@ -50,7 +55,9 @@ export class Connections {
   #era = 0
   /** The last era in which a connection was fit for use. */
   #provenEra = 0
-  /** The one that was checked last: where it leads to is asked whether the server is back. */
+  /** Connections that were checked last in this era, or earlier, lead to a server that has gone. */
+  #lostEra = -1
+  /** The one that was checked last: what its name leads to is asked whether the server is back. */
   #latest: Connection | undefined
   readonly #silence = new Silence(() => isAnswering(this.#latest, this.#patienceMs))
 
@@ -67,10 +74,9 @@ export class Connections {
   async send(query: Query): Promise<QueryResult> {
     const call = new Call()
     try {
-      return await withDeadline(this.#call(query, call), this.#timeoutMs, () => {
-        call.giveUp()
-        return new NoAnswerError(this.#timeoutMs)
-      })
+      return await withDeadline(this.#call(query, call), this.#timeoutMs, () =>
+        call.giveUp(new NoAnswerError(this.#timeoutMs)),
+      )
     } catch (error) {
       const { connection, answer } = call
       if (connection === undefined || answer === undefined) throw this.#refuse(error, call.startedAt)
@@ -80,14 +86,18 @@ export class Connections {
     }
   }
 
+  /** Waits no longer for a server that says nothing: what is lent comes back. */
+  close(): void {
+    this.#silence.stop()
+  }
+
   async #call(query: Query, call: Call): Promise<QueryResult> {
     if (this.#silence.over !== undefined) await this.#silence.over
+    call.throwIfLate()
     let connection = await this.#connect()
     if (this.#checked.get(connection) !== this.#era) connection = await this.#check(connection)
-    if (call.isLate()) {
-      connection.release()
-      throw new NoAnswerError(this.#timeoutMs)
-    }
+    if (call.isLate()) connection.release()
+    call.throwIfLate()
     call.connection = connection
     call.answer = connection.query(query)
     const result = await call.answer
@@ -104,9 +114,10 @@ export class Connections {
     for (let connection = unchecked; ; connection = await this.#connect()) {
       const startedAt = performance.now()
       const era = this.#era
-      const isNew = !this.#checked.has(connection)
+      const lastEra = this.#checked.get(connection)
       listen(connection)
       try {
+        if (lastEra !== undefined && lastEra <= this.#lostEra) throw new Error('The server has gone.')
         await withDeadline(checkConnection(connection), this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
         this.#checked.set(connection, era)
         this.#provenEra = era
@@ -115,8 +126,12 @@ export class Connections {
       } catch (error) {
         connection.release(error as Error)
         // An old connection says nothing about what a new one would meet.
-        if (isNew) throw error
-        if (isTimeout(error)) await this.#missAnswer(startedAt)
+        if (lastEra === undefined) throw error
+        if (isTimeout(error)) {
+          await this.#missAnswer(startedAt)
+          // A new connection is answered. The others that are as old as this one are not.
+          this.#lostEra = Math.max(this.#lostEra, lastEra)
+        }
       }
     }
   }
@@ -153,15 +168,16 @@ export class Connections {
     return error
   }
 
-  /** Whether the server was told to cancel, or cannot be told. */
+  /** Whether the server was told to cancel, or cannot be told. If it says nothing, settles when it does again. */
   async #tellToCancel(connection: Connection): Promise<boolean> {
     const startedAt = performance.now()
     try {
       await cancelStatement(connection, this.#patienceMs)
       return true
     } catch (error) {
-      if (isTimeout(error)) void this.#missAnswer(startedAt)
-      return !isTimeout(error)
+      if (!isTimeout(error)) return true
+      await this.#missAnswer(startedAt)
+      return false
     }
   }
 

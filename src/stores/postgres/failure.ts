@@ -64,8 +64,9 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * Whether this is an error of the code, or of how it was set up. What arises on the way to a server has mostly no code that tells it from others,
- * only a message ("Connection terminated unexpectedly"), so what cannot come from there is told apart.
+ * Whether this is an error of the code, or of how it was set up. An error that arises on the way to a server mostly has
+ * no code that tells it from others, only a message ("Connection terminated unexpectedly"), so what cannot come from
+ * there is told apart.
  */
 export function isFault(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof UnsuitableDatabaseError

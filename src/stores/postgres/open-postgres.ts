@@ -91,6 +91,7 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
     ping: () => begun().ping(),
     async close() {
       closing.abort()
+      store.close()
       if (!pool.ending) await pool.end()
     },
   }

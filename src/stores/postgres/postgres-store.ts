@@ -46,6 +46,8 @@ export interface PostgresStore extends Store {
   ping(): Promise<void>
   /** Makes the table of {@link schema} if there is none. Any number of processes may do so at once. */
   migrate(): Promise<void>
+  /** Gives back to the pool what it lent, so that it can end also while the server says nothing. */
+  close(): void
 }
 
 /** A create or delete that waits for its statement. */
@@ -135,6 +137,10 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
         // By now the table of the other process is there. If something else has its name, this says so.
         return send({ text: schema }, [])
       })
+    },
+
+    close() {
+      sender.close()
     },
   }
 }

@@ -28,6 +28,7 @@ export interface SenderOptions {
 
 /** Sends statements, and says in the terms of a store what came of them. */
 export class Sender {
+  readonly #connections: Connections | undefined
   readonly #sendQuery: (query: Query) => Promise<QueryResult>
   readonly #onWarning: (message: string) => void
   #prepares: boolean
@@ -38,12 +39,18 @@ export class Sender {
     this.#onWarning = onWarning
     if (isLending(pool)) {
       const connections = new Connections(pool, timeoutMs)
+      this.#connections = connections
       this.#sendQuery = (query) => connections.send(query)
     } else {
       this.#sendQuery = async (query) =>
         // Its own time may be longer, or none.
         withDeadline(pool.query({ ...query, query_timeout: timeoutMs }), timeoutMs, () => new NoAnswerError(timeoutMs))
     }
+  }
+
+  /** Has the pool get back what it lent, also if the server says nothing. */
+  close(): void {
+    this.#connections?.close()
   }
 
   /**

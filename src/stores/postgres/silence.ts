@@ -5,6 +5,7 @@ const INTERVAL_MS = 500
 export class Silence {
   readonly #ask: () => Promise<boolean>
   #lastOver = 0
+  #stopAsking: (() => void) | undefined
   /** Settles when the server says something again; undefined while it does. */
   over: Promise<void> | undefined
 
@@ -21,19 +22,26 @@ export class Silence {
     if (askedAt > this.#lastOver) this.over ??= this.#listen()
   }
 
+  /** Ends for good: nobody waits any more. */
+  stop(): void {
+    this.#stopAsking?.()
+    this.#lastOver = Infinity
+  }
+
   #listen(): Promise<void> {
     return new Promise((resolve) => {
+      const end = (): void => {
+        clearInterval(timer)
+        this.#lastOver = Math.max(this.#lastOver, performance.now())
+        this.over = undefined
+        resolve()
+      }
       const ask = (): void => {
-        void this.#ask().then((isAnswered) => {
-          if (!isAnswered) return
-          clearInterval(timer)
-          this.#lastOver = performance.now()
-          this.over = undefined
-          resolve()
-        })
+        void this.#ask().then((isAnswered) => isAnswered && end())
       }
       const timer = setInterval(ask, INTERVAL_MS)
       timer.unref()
+      this.#stopAsking = end
       ask()
     })
   }

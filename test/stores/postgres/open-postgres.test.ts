@@ -59,6 +59,16 @@ test('stops while its server is away', async (t) => {
   assert.equal(await program.ended, 0)
 })
 
+test('stops while its server says nothing', async (t) => {
+  const { proxy, url } = await openSite(t)
+  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '1000' })
+  proxy.block()
+  const { error } = (await create(program, 1))[1] as { error: number }
+  assert.equal(error, 50301)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+})
+
 test('makes no table if it is told so', async (t) => {
   const { database, url } = await openSite(t)
   const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_MIGRATE: '0' })
@@ -151,6 +161,15 @@ test('ends the start if sessions are not UTF-8', async (t) => {
 })
 
 suite('with servers of its own', { skip: needsDebian }, () => {
+  test('goes over a Unix socket', async (t) => {
+    const server = await PostgresServer.start(t)
+    const url = `postgres://plants:secret@/postgres?host=${server.folder}&port=${server.port}`
+    const program = await startProgram(t, { PLANT_STORE_URL: url })
+    assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+    const sessions = `SELECT client_addr FROM pg_stat_activity WHERE application_name = 'plant-store'`
+    assert.deepEqual(await server.query(sessions), [{ client_addr: null }])
+  })
+
   test('goes over TLS as libpq would, and prints nothing but its log', async (t) => {
     const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
     const server = await PostgresServer.start(t, tls)
