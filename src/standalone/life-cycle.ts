@@ -1,22 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import type { RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
-import { createAdminListener } from './admin.ts'
-import { reachableHost, urlOf } from './address.ts'
-import { createCommonFields } from './common-fields.ts'
-import { createCors } from './cors.ts'
-import type { Settings } from './settings.ts'
-import { createHttpServer, type HttpServer } from './http-server.ts'
+import type { HttpServer } from './http-server.ts'
+import { adminPlace, listen, servicePlace } from './listening.ts'
 import { describeError, flushLog, log } from './log.ts'
-import { createMetrics } from './metrics/metrics.ts'
-import { pageDocuments } from './page/documents.ts'
-import { createProgramPaths } from './program-paths.ts'
-import { createReports, reportRefusal } from './reports.ts'
-import { createRoutes } from './routes.ts'
+import { createProgram } from './program.ts'
+import type { Settings } from './settings.ts'
 import { createTokenSource } from './token-rotation.ts'
 import { singleToken } from './tokens.ts'
 import { reportTurnedAway } from './turned-away.ts'
@@ -29,49 +18,24 @@ import { SettingError } from './variables.ts'
 export async function start(settings: Settings): Promise<void> {
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
-  const { storeTimeoutMs, maxBodyBytes, maxLimit, accessLog, slowMs } = settings
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile?.tokens
   const authenticate = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
   const storeUrl = settings.storeUrlFile ?? settings.storeUrl
-  const documents = settings.page ? pageDocuments(schemeOf(storeUrl)) : new Map()
-  const routes = createRoutes([...documents.keys()])
-  const { adminPort, corsOrigins } = settings
-  const metrics = adminPort === undefined ? undefined : createMetrics(routes)
-  const opened = await open(storeUrl, settings)
-  const store = metrics?.watchStore(opened) ?? opened
-  const plants = createPlantStore({
-    authenticate,
-    store,
-    storeTimeoutMs,
-    maxBodyBytes,
-    ...(maxLimit === undefined ? {} : { maxLimit }),
-    ...createReports(accessLog, slowMs),
-  })
+  const scheme = schemeOf(storeUrl)
+  const store = await open(storeUrl, settings)
   const stopping = new AbortController()
-  const probes = { store, storeTimeoutMs, isDraining: () => stopping.signal.aborted }
-  const programPaths = createProgramPaths({ ...probes, documents }, plants)
-  const http = createHttpServer(
-    (request, response) => plants(request, response, () => programPaths(request, response)),
-    settings,
-    createCommonFields(corsOrigins && createCors(corsOrigins, routes)),
-    {
-      onRequest: metrics?.observer.onRequest,
-      onRefusal(error, request) {
-        metrics?.observer.onRefusal(error, request)
-        if (accessLog) reportRefusal(error, request)
-      },
-    },
-  )
+  const isDraining = (): boolean => stopping.signal.aborted
+  const { http, admin } = createProgram(settings, { store, scheme, authenticate, isDraining })
 
   // Whoever reads the output may stop. That must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
-  const url = await listen(http, settings, ['HOST', 'PORT'])
-  const admin = metrics && (await serveAdmin(createAdminListener(probes, metrics), adminPort!, settings))
-  metrics?.watchServer(http)
+  // Clients must not get a connection to a program that then cannot start.
+  const adminUrl = admin && (await listen(admin.server, adminPlace(settings)))
+  const url = await listen(http.server, servicePlace(settings))
   reportTurnedAway(http.server)
   stopAtSignal(stopping, http, store, settings)
-  log('start', { url, admin, store: schemeOf(storeUrl) })
+  log('start', { url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (tokens === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
@@ -91,34 +55,6 @@ async function open(storeUrl: string, settings: Settings): Promise<Store> {
 /** The message of a store's error. The message of the driver's error behind it follows, if it says more. */
 function explain({ message, cause }: Error): string {
   return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
-}
-
-async function serveAdmin(listener: RequestListener, port: number, settings: Settings): Promise<string> {
-  const host = settings.adminHost ?? settings.host
-  const http = createHttpServer(listener, settings, createCommonFields())
-  return listen(http, { host, port }, ['PLANT_STORE_ADMIN_HOST', 'PLANT_STORE_ADMIN_PORT'])
-}
-
-/** @param variables the names of those that say where */
-async function listen(
-  { server }: HttpServer,
-  { host, port }: Pick<Settings, 'host' | 'port'>,
-  variables: readonly [host: string, port: string],
-): Promise<string> {
-  try {
-    await once(server.listen({ host, port }), 'listening')
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    const isPort = code === 'EADDRINUSE' || code === 'EACCES'
-    throw isPort
-      ? new SettingError(variables[1], `takes a port that is free on ${variables[0]}; ${port} is not (${code})`, {
-          cause,
-        })
-      : new SettingError(variables[0], `takes an address of this machine, and this is not one (${code})`, { cause })
-  }
-  const { address, port: realPort } = server.address() as AddressInfo
-  // The host is a name that people chose, unless it stands for all addresses.
-  return urlOf(reachableHost(address) === address ? host : address, realPort)
 }
 
 function invitation(url: string, token: string, hasPage: boolean): string {

@@ -1,15 +1,5 @@
-import { channel } from 'node:diagnostics_channel'
 import type { MaybePromise } from '../maybe-promise.ts'
-
-/** The diagnostics channel that is told of each group of operations, as a {@link BatchEvent}. */
-export const BATCHES = 'plant-store.batch'
-
-export interface BatchEvent {
-  /** How many operations the group has. */
-  readonly size: number
-}
-
-const batches = channel(BATCHES)
+import { reportBatch } from './batches.ts'
 
 /** How a {@link Batcher} forms its groups. */
 export interface BatcherOptions {
@@ -96,7 +86,7 @@ export class Batcher<Operation, Result> {
     const share = settled === 0 ? length : Math.ceil((settled + length) / 2)
     const group = this.#waiting.splice(0, Math.min(share, this.#maxOperations))
     this.#runs++
-    if (batches.hasSubscribers) batches.publish({ size: group.length } satisfies BatchEvent)
+    reportBatch(group.length)
     try {
       const outcomes = await this.#run(group.map(({ operation }) => operation))
       for (const [index, { resolve, reject }] of group.entries()) {

@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { blocksOf, readDocument } from '../support/documents.ts'
 import { withoutCommand } from '../support/requirements.ts'
+import { temporaryDirectory } from '../support/temporary-file.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const RUNNING = readDocument('docs/running.md')
-
-function temporaryDirectory(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
-  return directory
-}
 
 test('docs/running.md shows the Dockerfile', () => {
   const [file] = blocksOf(RUNNING, 'dockerfile')

@@ -3,11 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-/** Writes a file that goes with the test. */
-export function temporaryFile(t: TestContext, content: string | Buffer): string {
+/** Makes a directory that goes with the test. */
+export function temporaryDirectory(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
   t.after(() => rmSync(directory, { recursive: true }))
-  const path = join(directory, 'file')
+  return directory
+}
+
+/** Writes a file that goes with the test. */
+export function temporaryFile(t: TestContext, content: string | Buffer): string {
+  const path = join(temporaryDirectory(t), 'file')
   writeFileSync(path, content)
   return path
 }

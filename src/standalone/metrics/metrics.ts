@@ -1,6 +1,7 @@
 import type { Store } from '../../plants/store.ts'
 import type { HttpServer, Observer } from '../http-server.ts'
 import type { Routes } from '../routes.ts'
+import { measureEventLoop } from './event-loop.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics } from './process.ts'
 import { createRequestMetrics } from './requests.ts'
@@ -20,7 +21,7 @@ export interface Metrics {
 export function createMetrics(routes: Routes): Metrics {
   const requests = createRequestMetrics(routes)
   const store = createStoreMetrics()
-  const families: Family[] = [...requests.families, ...store.families, ...createProcessMetrics()]
+  const families: Family[] = [...requests.families, ...store.families, ...createProcessMetrics(), measureEventLoop()]
   return {
     observer: requests,
     watchStore: (watched) => store.watch(watched),

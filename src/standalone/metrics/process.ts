@@ -1,14 +1,10 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { VERSION } from '../../version.ts'
 import { single, type Family } from './families.ts'
 
-const NANOSECOND = 1e-9
 const MICROSECOND = 1e-6
 
 /** What is told of the process, under the names that Prometheus's own client libraries use. */
 export function createProcessMetrics(): readonly Family[] {
-  const delay = monitorEventLoopDelay()
-  delay.enable()
   const startedAt = performance.timeOrigin / 1000
   const build = { version: VERSION, node: process.versions.node }
 
@@ -25,20 +21,6 @@ export function createProcessMetrics(): readonly Family[] {
       return process.memoryUsage().heapUsed
     }),
     single('gauge', 'nodejs_heap_size_total_bytes', 'Memory of the heap.', () => process.memoryUsage().heapTotal),
-    single('gauge', 'nodejs_eventloop_lag_p99_seconds', 'The 99th percentile of the delay of the event loop.', () => {
-      return delay.percentile(99) * NANOSECOND
-    }),
-    // The last one that is read: the next scrape has what comes from now on.
-    single(
-      'gauge',
-      'nodejs_eventloop_lag_max_seconds',
-      'The longest delay of the event loop since the last scrape.',
-      () => {
-        const { max } = delay
-        delay.reset()
-        return max * NANOSECOND
-      },
-    ),
     {
       name: 'plant_store_build_info',
       help: 'Which version runs, on which Node.',

@@ -1,9 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Routes } from '../routes.ts'
-import { Counter, Histogram, single, type Family, type Series } from './families.ts'
-
-/** The bounds that OpenTelemetry's semantic conventions advise for durations in seconds. */
-export const SECONDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+import { Counter, Histogram, SECONDS, single, type Family, type Series } from './families.ts'
 
 /** The methods that may be a label; a client may send any other name. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'])

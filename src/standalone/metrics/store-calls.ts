@@ -1,9 +1,8 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { STORE_METHODS } from '../../plants/checked-store.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
-import { BATCHES, type BatchEvent } from '../../stores/batcher.ts'
-import { Histogram, type Family, type Series } from './families.ts'
-import { SECONDS } from './requests.ts'
+import { BATCHES, type Batch } from '../../stores/batches.ts'
+import { Histogram, SECONDS, single, type Family, type Series } from './families.ts'
 
 /** How a call ended: with a result, or with an error that says what became of the call. */
 const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const
@@ -27,6 +26,7 @@ export function createStoreMetrics(): StoreMetrics {
     SECONDS,
   )
   const series = new Map<string, Series>()
+  let active = 0
   for (const operation of OPERATIONS) {
     for (const outcome of OUTCOMES) series.set(operation + outcome, durations.addSeries({ operation, outcome }))
   }
@@ -36,12 +36,14 @@ export function createStoreMetrics(): StoreMetrics {
     [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
   )
   const batches = batchSizes.addSeries({})
-  subscribe(BATCHES, (event) => batches.observe((event as BatchEvent).size))
+  subscribe(BATCHES, (batch) => batches.observe((batch as Batch).size))
 
   /** Counts a call, which may return its result at once. */
   function count<T>(operation: Operation, call: () => T): T {
     const startedAt = performance.now()
+    active++
     function end(outcome: Outcome): void {
+      active--
       series.get(operation + outcome)!.observe((performance.now() - startedAt) / 1000)
     }
     let result: T
@@ -63,7 +65,11 @@ export function createStoreMetrics(): StoreMetrics {
   }
 
   return {
-    families: [durations, batchSizes],
+    families: [
+      durations,
+      single('gauge', 'plant_store_store_active_calls', 'Calls of the store that have not ended.', () => active),
+      batchSizes,
+    ],
     watch(store) {
       // What is not counted passes through.
       const watched = Object.create(store) as Store

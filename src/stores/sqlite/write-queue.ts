@@ -1,3 +1,4 @@
+import { reportBatch } from '../batches.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
 
@@ -71,6 +72,7 @@ export class WriteQueue {
     const group = this.#waiting.slice(0, this.#single > 0 ? 1 : this.#maxBatch)
     try {
       const results = this.#connection.transaction(() => group.map(({ write }) => write()))
+      reportBatch(group.length)
       for (const [index, { resolve }] of this.#remove(group.length).entries()) resolve(results[index]!)
     } catch (error) {
       if (isBusy(error)) {

@@ -1,0 +1,66 @@
+import type { RequestListener } from 'node:http'
+import type { Authenticate } from '../http/caller.ts'
+import { createPlantStore } from '../plant-store.ts'
+import type { Store } from '../plants/store.ts'
+import { createAdminListener } from './admin.ts'
+import { createCommonFields } from './common-fields.ts'
+import { createCors } from './cors.ts'
+import { createHttpServer, type HttpServer, type Observer } from './http-server.ts'
+import { createMetrics } from './metrics/metrics.ts'
+import { pageDocuments } from './page/documents.ts'
+import { createProgramPaths } from './program-paths.ts'
+import { createReports, reportRefusal } from './reports.ts'
+import { createRoutes } from './routes.ts'
+import type { Settings } from './settings.ts'
+
+/** What the program serves, and for whom. */
+export interface ProgramParts {
+  readonly store: Store
+  /** The scheme of the store's URL, which the page shows. */
+  readonly scheme: string
+  readonly authenticate: Authenticate
+  readonly isDraining: () => boolean
+}
+
+/** The servers of the program. They do not listen yet. */
+export interface Program {
+  readonly http: HttpServer
+  /** Serves the probes and the metrics; undefined if there is no port for it. */
+  readonly admin: HttpServer | undefined
+}
+
+/** Puts the servers of the program together. */
+export function createProgram(settings: Settings, parts: ProgramParts): Program {
+  const { storeTimeoutMs, maxBodyBytes, maxLimit, accessLog, slowMs, corsOrigins, adminPort } = settings
+  const { scheme, authenticate, isDraining } = parts
+  const documents = settings.page ? pageDocuments(scheme) : new Map()
+  const routes = createRoutes([...documents.keys()])
+  const metrics = adminPort === undefined ? undefined : createMetrics(routes)
+  const store = metrics?.watchStore(parts.store) ?? parts.store
+
+  const plants = createPlantStore({
+    authenticate,
+    store,
+    storeTimeoutMs,
+    maxBodyBytes,
+    ...(maxLimit === undefined ? {} : { maxLimit }),
+    ...createReports(accessLog, slowMs),
+  })
+  const probes = { store, storeTimeoutMs, isDraining }
+  const programPaths = createProgramPaths({ ...probes, documents }, plants)
+  const listener: RequestListener = (request, response) => {
+    plants(request, response, () => programPaths(request, response))
+  }
+  const observer: Observer = {
+    onRequest: metrics?.observer.onRequest,
+    onRefusal(error, request) {
+      metrics?.observer.onRefusal(error, request)
+      if (accessLog) reportRefusal(error, request)
+    },
+  }
+  const cors = corsOrigins && createCors(corsOrigins, routes)
+  const http = createHttpServer(listener, settings, createCommonFields(cors), observer)
+  if (metrics === undefined) return { http, admin: undefined }
+  metrics.watchServer(http)
+  return { http, admin: createHttpServer(createAdminListener(probes, metrics), settings, createCommonFields()) }
+}

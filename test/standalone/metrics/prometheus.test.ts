@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { suite, test, type TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { blocksOf, readDocument } from '../../support/documents.ts'
+import { scrape, startWithMetrics } from '../../support/metrics.ts'
+import type { Program } from '../../support/program.ts'
+import { startPrometheus } from '../../support/prometheus.ts'
+import { withoutCommand } from '../../support/requirements.ts'
+import { temporaryFile } from '../../support/temporary-file.ts'
+
+const RUNNING = readDocument('docs/running.md')
+const QUERIES = blocksOf(RUNNING, 'promql').map(({ code }) => code.trim())
+const [RULES] = blocksOf(RUNNING, 'yaml').map(({ code }) => code)
+
+suite('promtool', { skip: withoutCommand('promtool') }, () => {
+  test('finds nothing wrong with the metrics', async (t) => {
+    const { program, admin } = await startWithMetrics(t)
+    await program.fetch('/plants')
+    const input = await scrape(admin)
+    assert.equal(execFileSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' }), '')
+  })
+
+  test('finds nothing wrong with the alerts of docs/running.md', (t) => {
+    const printed = execFileSync('promtool', ['check', 'rules', temporaryFile(t, RULES!)], { encoding: 'utf8' })
+    assert.match(printed, /SUCCESS: 2 rules found/)
+  })
+})
+
+suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
+  test('answers the queries of docs/running.md', async (t) => {
+    const { program, admin } = await startFailing(t)
+    await during(program, [keepAsking], async () => {
+      const ask = await startPrometheus(t, admin, RULES!)
+      const [rates, failures, times, storeTimes] = QUERIES
+      const byRoute = (await ask(rates!)).map(({ labels }) => [
+        labels['http_route'],
+        labels['http_response_status_code'],
+      ])
+      assert.deepEqual(byRoute.sort(), [
+        ['/plants', '200'],
+        ['/plants/{id}', '400'],
+        ['/readyz', '503'],
+      ])
+      const [share] = await ask(failures!)
+      assert.ok(share!.value > 0.2 && share!.value < 0.5, String(share!.value))
+      const slow = await ask(times!)
+      assert.deepEqual(slow.map(({ labels }) => labels['http_route']).sort(), ['/plants', '/plants/{id}', '/readyz'])
+      for (const { value } of slow) assert.ok(value < 10)
+      const list = (await ask(storeTimes!)).find(({ labels }) => labels['operation'] === 'list')
+      assert.ok(list!.value < 10)
+    })
+  })
+
+  test('fires the alerts of docs/running.md', async (t) => {
+    const { program, admin } = await startFailing(t)
+    await during(program, [keepAsking, keepBusy], async () => {
+      const ask = await startPrometheus(t, admin, RULES!.replaceAll('for: 5m', 'for: 1s'))
+      for (const alert of ['PlantStoreFails', 'PlantStoreIsBusy']) {
+        const [firing] = await ask(`ALERTS{alertname="${alert}",alertstate="firing"}`)
+        assert.equal(firing!.labels['alertname'], alert)
+      }
+    })
+  })
+})
+
+/** A program that says that it is not ready, so that some requests fail. */
+async function startFailing(t: TestContext): ReturnType<typeof startWithMetrics> {
+  const started = await startWithMetrics(t, { PLANT_STORE_DRAIN_DELAY_MS: '600000' })
+  started.program.child.kill('SIGTERM')
+  await started.program.logged('drain-delay')
+  return started
+}
+
+type Load = (program: Program, signal: AbortSignal) => Promise<void>
+
+/** Does something while a program has loads. */
+async function during(program: Program, loads: readonly Load[], act: () => Promise<void>): Promise<void> {
+  const stop = new AbortController()
+  const running = Promise.all(loads.map((load) => load(program, stop.signal)))
+  try {
+    await act()
+  } finally {
+    stop.abort()
+    await running
+  }
+}
+
+const keepAsking: Load = async (program, signal) => {
+  const requests = [
+    ['/plants', 'GET'],
+    ['/plants/x', 'DELETE'],
+    ['/readyz', 'GET'],
+  ] as const
+  while (!signal.aborted) {
+    for (const [path, method] of requests) await (await program.fetch(path, { method })).text()
+    await setTimeout(20)
+  }
+}
+
+/** Takes the CPU from a program again and again, for longer than the alert allows. */
+const keepBusy: Load = async ({ child }, signal) => {
+  while (!signal.aborted) {
+    child.kill('SIGSTOP')
+    await setTimeout(500)
+    child.kill('SIGCONT')
+    await setTimeout(200)
+  }
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { memoryStore, StoreUnavailableError, type Page, type Store } from '../../../src/index.ts'
+import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
+import { createStoreMetrics } from '../../../src/standalone/metrics/store-calls.ts'
+import { Batcher } from '../../../src/stores/batcher.ts'
+import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { skip } from '../../support/sqlite-file.ts'
+
+suite('the calls of a store', () => {
+  const memory = memoryStore()
+  const errors: Record<string, Error> = {
+    unavailable: new StoreUnavailableError('away'),
+    unknown: new StoreUnavailableError('lost', { isOutcomeUnknown: true }),
+    fault: new TypeError('a fault'),
+  }
+
+  function countsOf(metrics: ReturnType<typeof createStoreMetrics>): string[] {
+    const lines = formatFamilies(metrics.families).split('\n')
+    return lines.filter((line) => line.includes('_call_duration_seconds_count') && !line.endsWith(' 0'))
+  }
+
+  test('are counted, and pass through at once or later', async () => {
+    const metrics = createStoreMetrics()
+    const store = metrics.watch({ ...memory, ping: () => Promise.resolve() })
+    assert.equal(store.create('ada', { id: 1n, name: 'Fern' }), true)
+    assert.equal((store.list('ada', { limit: 1, maxBytes: 1 }) as Page).length, 1)
+    assert.equal(store.delete('ada', 2n), false)
+    await store.ping?.()
+    await store.close?.()
+    assert.deepEqual(
+      countsOf(metrics),
+      ['create', 'list', 'delete', 'ping'].map(
+        (operation) => `plant_store_store_call_duration_seconds_count{operation="${operation}",outcome="ok"} 1`,
+      ),
+    )
+  })
+
+  test('get all that they were called with, and the store keeps all that it can do', () => {
+    class Extended {
+      readonly #calls: unknown[] = []
+      create(...args: unknown[]): boolean {
+        this.#calls.push(args)
+        return true
+      }
+      list(): Page {
+        return []
+      }
+      delete(): boolean {
+        return true
+      }
+      get calls(): readonly unknown[] {
+        return this.#calls
+      }
+    }
+    const extended = new Extended()
+    const store = createStoreMetrics().watch(extended)
+    const more = { signal: new AbortController().signal }
+    Reflect.apply(store.create.bind(store), undefined, ['ada', { id: 1n, name: 'Fern' }, more])
+    assert.deepEqual(extended.calls, [['ada', { id: 1n, name: 'Fern' }, more]])
+    assert.ok(!('ping' in store) && 'calls' in store)
+  })
+
+  for (const [outcome, error] of Object.entries(errors)) {
+    for (const [when, fail] of [
+      [
+        'throws',
+        () => {
+          throw error
+        },
+      ],
+      ['rejects', () => Promise.reject(error)],
+    ] as const) {
+      test(`are ${outcome} if the store ${when} so`, async () => {
+        const metrics = createStoreMetrics()
+        const store: Store = metrics.watch({ ...memory, delete: fail })
+        await assert.rejects(async () => store.delete('ada', 1n), error)
+        assert.deepEqual(countsOf(metrics), [
+          `plant_store_store_call_duration_seconds_count{operation="delete",outcome="${outcome}"} 1`,
+        ])
+      })
+    }
+  }
+
+  test('that have not ended are counted too', async () => {
+    const metrics = createStoreMetrics()
+    let resolve: ((isDeleted: boolean) => void) | undefined
+    const promise = new Promise<boolean>((settle) => (resolve = settle))
+    const store: Store = metrics.watch({ ...memory, delete: () => promise })
+    const deleted = store.delete('ada', 1n)
+    assert.match(formatFamilies(metrics.families), /^plant_store_store_active_calls 1$/m)
+    resolve!(true)
+    await deleted
+    assert.match(formatFamilies(metrics.families), /^plant_store_store_active_calls 0$/m)
+  })
+
+  test('that share a commit are counted as a batch', { skip }, async () => {
+    const metrics = createStoreMetrics()
+    const store = sqliteStore(':memory:')
+    await Promise.all([1n, 2n, 3n].map(async (id) => store.create('ada', { id, name: 'Fern' })))
+    await store.close()
+    const text = formatFamilies(metrics.families)
+    assert.match(text, /^plant_store_store_batch_size_count 1$/m)
+    assert.match(text, /^plant_store_store_batch_size_sum 3$/m)
+  })
+
+  test('that share a statement are counted as a batch', async () => {
+    const metrics = createStoreMetrics()
+    const run = (operations: readonly number[]): PromiseSettledResult<number>[] =>
+      operations.map((value) => ({ status: 'fulfilled', value }))
+    const batcher = new Batcher<number, number>(run, { schedule: setImmediate })
+    await Promise.all([1, 2, 3].map((operation) => batcher.add(operation)))
+    const text = formatFamilies(metrics.families)
+    assert.match(
+      text,
+      /^plant_store_store_batch_size_bucket{le="2"} 0\nplant_store_store_batch_size_bucket{le="5"} 1$/m,
+    )
+    assert.match(text, /^plant_store_store_batch_size_sum 3$/m)
+  })
+})
