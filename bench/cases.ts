@@ -1,5 +1,5 @@
 import { ERRORS } from '../src/http/errors.ts'
-import { type Contestant, FLOOR, NATIVE, PEERS, PLANT_STORE } from './contestants.ts'
+import { type Contestant, FLOOR, NATIVE, PEERS, PLANT_STORE, PROGRAM, PROGRAM_METRICS } from './contestants.ts'
 import type { Database } from './databases.ts'
 import type { Answer } from './response-reader.ts'
 
@@ -103,6 +103,11 @@ export function deleting(name: string, idOf: IdOf, perSecond = 50_000): Case {
 
 const wrongTokenRequest = withoutBody('GET', '/plants?limit=10', WRONG_TOKEN)
 
+/** A case by what the program adds: its server, and its metrics. */
+function ofProgram(theCase: Case): Case {
+  return { ...theCase, name: `${theCase.name}-program`, contestants: [PLANT_STORE, PROGRAM, PROGRAM_METRICS] }
+}
+
 /** Everything that takes no database. */
 export const CASES: readonly Case[] = [
   list(10),
@@ -118,4 +123,6 @@ export const CASES: readonly Case[] = [
     request: () => wrongTokenRequest,
     answer: { status: 401, body: Buffer.from(JSON.stringify(REFUSAL)) },
   },
+  ofProgram(list(10)),
+  ofProgram(creating('create', ascending)),
 ]

@@ -16,6 +16,14 @@ export interface Contestant {
 export const FLOOR: Contestant = { name: 'floor', file: 'contestants/floor.js', constant: true }
 export const NATIVE: Contestant = { name: 'native', file: 'contestants/native.js' }
 export const PLANT_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store.js' }
+/** The same service behind the server of the program. */
+export const PROGRAM: Contestant = { name: 'program', file: 'contestants/program.js' }
+export const PROGRAM_METRICS: Contestant = {
+  ...PROGRAM,
+  name: 'program, metrics',
+  options: { environment: { PLANT_STORE_ADMIN_PORT: '0' } },
+}
+
 export const PEERS: readonly Contestant[] = [
   { name: 'fastify', file: 'peers/fastify.js', peer: true },
   { name: 'express', file: 'peers/express.js', peer: true },

@@ -1,0 +1,21 @@
+// The servers of the program, put together as it does that itself. Run `npm run build` first.
+import { once } from 'node:events'
+import { memoryStore } from '../../dist/index.js'
+import { createProgram } from '../../dist/standalone/program.js'
+import { readSettings } from '../../dist/standalone/settings.js'
+import { createTokenSource } from '../../dist/standalone/token-rotation.js'
+
+/** @param options.environment further settings */
+export default async function listen({ token, options }) {
+  const settings = readSettings({ PLANT_STORE_TOKENS: `bench:${token}`, ...options?.environment })
+  const { http, admin } = createProgram(settings, {
+    store: memoryStore(),
+    scheme: 'memory',
+    authenticate: createTokenSource(settings.tokens),
+    isDraining: () => false,
+  })
+  for (const { server } of admin === undefined ? [http] : [http, admin]) {
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+  }
+  return http.server
+}
