@@ -15,6 +15,8 @@ export interface Block {
   readonly code: string
   /** The line of the document on which it begins. */
   readonly line: number
+  /** The heading that it stands under. */
+  readonly heading: string
 }
 
 export function readDocument(path: string): Document {
@@ -37,7 +39,9 @@ const BLOCK = /^```(\w+)\n(.*?)^```$/gms
 /** The code that a document shows in a language. */
 export function blocksOf({ text }: Document, language: string): Block[] {
   const blocks = [...text.matchAll(BLOCK)].map(({ index, 1: name, 2: code }) => {
-    return { language: name!, code: code!, line: text.slice(0, index).split('\n').length }
+    const before = text.slice(0, index)
+    const heading = /^#+ (.*)$/.exec(before.split('\n').findLast((line) => line.startsWith('#'))!)![1]!
+    return { language: name!, code: code!, line: before.split('\n').length, heading }
   })
   return blocks.filter((block) => block.language === language)
 }

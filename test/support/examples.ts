@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
-import type { TestContext } from 'node:test'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Protocol } from './client.ts'
-import { createProject } from './packed.ts'
+import { blocksOf, readDocument, type Block } from './documents.ts'
+import { createProject, type Cleanup } from './packed.ts'
+import { needsPeers, skipWithoutPeers } from './peers.ts'
 
 const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
 const REPORT_LISTENING = new URL('report-listening.js', import.meta.url).href
@@ -13,8 +16,22 @@ const SUPPORT = fileURLToPath(new URL('.', import.meta.url))
 
 /** Why an example is skipped; false if it is not. */
 export function skipExample(code: string): string | false {
+  if (needsPeers(code)) return skipWithoutPeers()
   if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node has no node:sqlite'
   return code.includes('postgres://') && POSTGRES_URL === undefined && 'TEST_POSTGRES_URL is not set'
+}
+
+const HOSTS = readDocument('docs/hosts.md')
+
+/** What docs/hosts.md shows of hosts, before it goes on to what holds for all of them. */
+export const HOST_EXAMPLES: readonly Block[] = blocksOf(
+  { ...HOSTS, text: HOSTS.text.slice(0, HOSTS.text.indexOf('\n## Browsers\n')) },
+  'js',
+)
+
+/** Whether code is a whole program; what is none begins with the path of its file. */
+export function isProgram(code: string): boolean {
+  return !code.startsWith('// ')
 }
 
 /** What an example speaks. */
@@ -41,16 +58,22 @@ const START = `
   process.on('message', ([name, args]) => process.send({ returned: example[name](...args) }))
 `
 
-/** Runs an example, in a project that has the package as a user gets it, until it listens. It ends with the test. */
-export async function startExample(t: TestContext, code: string): Promise<Example> {
+/**
+ * Runs an example, in a project that has the package as a user gets it, until it listens. It ends with the test.
+ * @param project where; by default in a project of its own
+ */
+export async function startExample(t: Cleanup, code: string, project?: string): Promise<Example> {
   const program = code
     .replace('3000', '0')
     .replace('plants.db', ':memory:')
     .replace('postgres://user:password@host/database', POSTGRES_URL ?? '')
     .replaceAll("'localhost.", `'${SUPPORT}localhost.`)
-  const project = await createProject(t, { 'main.mjs': program, 'start.mjs': START })
+  const cwd = project ?? (await createProject(t))
+  await writeFile(join(cwd, 'main.mjs'), program)
+  await writeFile(join(cwd, 'start.mjs'), START)
   const child = spawn(process.execPath, ['--import', REPORT_LISTENING, 'start.mjs'], {
-    cwd: project,
+    cwd,
+    // What a host says of itself is of no interest.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   const ended = once(child, 'exit')

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -22,6 +21,11 @@ export interface Packed {
   readonly tarball: string
   /** A folder in which it is installed. What is in a folder of this one can import it. */
   readonly folder: string
+}
+
+/** A test, or what else ends some time. */
+export interface Cleanup {
+  after(clean: () => unknown): unknown
 }
 
 /**
@@ -69,7 +73,7 @@ export async function installPackage(folder: string, tarball: string): Promise<v
  * @param files path → text
  * @returns the folder of the project
  */
-export async function createProject(t: TestContext, files: Readonly<Record<string, string>> = {}): Promise<string> {
+export async function createProject(t: Cleanup, files: Readonly<Record<string, string>> = {}): Promise<string> {
   const { folder } = await packPackage()
   const project = await mkdtemp(join(folder, 'project-'))
   t.after(() => rm(project, { recursive: true }))

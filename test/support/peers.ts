@@ -18,3 +18,8 @@ export function skipWithoutPeers(): string | false {
   if (process.env['TEST_REQUIRE_ALL'] === '1') return !process.version.startsWith('v24.') && 'is run on Node 24'
   return !isInstalled && 'test/peers is not installed: npm run peers'
 }
+
+/** Whether code imports what `test/peers` installs. */
+export function needsPeers(code: string): boolean {
+  return [...code.matchAll(/ from '([^']+)'/g)].some(([, name]) => Object.hasOwn(PEERS, name!))
+}

@@ -4,6 +4,7 @@ import { Server } from 'node:net'
 const { emit } = Server.prototype
 
 Server.prototype.emit = function (event, ...args) {
-  if (event === 'listening') process.send(this.address().port)
+  // Some hosts try a port first, with a server that they close at once.
+  if (event === 'listening') setImmediate(() => this.listening && process.send(this.address().port))
   return emit.call(this, event, ...args)
 }

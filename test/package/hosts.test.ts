@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { after, before, suite, test } from 'node:test'
+import { promisify } from 'node:util'
+import { authenticate, CONTRACT_CASES, type ContractCase } from '../contract/cases.ts'
+import { checkCases, type Reply } from '../contract/check-cases.ts'
+import { connectTo, type Client, type Protocol } from '../support/client.ts'
+import { HOST_EXAMPLES, isProgram, prefixOf, protocolOf, skipExample, startExample } from '../support/examples.ts'
+import { createProject, type Cleanup } from '../support/packed.ts'
+import { requirePeer } from '../support/peers.ts'
+import { get, post } from '../support/service.ts'
+
+const run = promisify(execFile)
+
+/** How a host is tried. */
+interface Host {
+  readonly name: string
+  readonly skip: string | false
+  readonly protocol: Protocol
+  readonly prefix: string
+  /** Whether the host itself refuses a path with a malformed escape. */
+  readonly refusesEscapes: boolean
+  /** Whether the requests that the service gets are made of those of `fetch`. */
+  readonly isFetch: boolean
+  /** Starts it; gives the port. */
+  readonly start: (t: Cleanup) => Promise<number>
+}
+
+/** Has each token stand for an owner of its own, and one of them have many plants. */
+function withOwners(code: string): string {
+  const options = `{ store, authenticate: ${authenticate.toString()}`
+  return `
+    import { memoryStore } from 'plant-store'
+    const store = memoryStore()
+    for (let id = 1n; id <= 5000n; id++) store.create('many', { id, name: \`Plant \${id}\` })
+    ${code.replace("{ tokens: { 'a-long-random-token': 'ada' }", options)}`
+}
+
+const MANY = JSON.stringify(Array.from({ length: 5000 }, (_, i) => ({ name: `Plant ${i + 1}` })))
+
+function hostOf(name: string, code: string, start = startAlone): Host {
+  return {
+    name,
+    skip: skipExample(code),
+    protocol: protocolOf(code),
+    prefix: prefixOf(code),
+    refusesEscapes: code.includes('Fastify') && !code.includes('frameworkErrors'),
+    isFetch: false,
+    start: (t) => start(t, code),
+  }
+}
+
+async function startAlone(t: Cleanup, code: string): Promise<number> {
+  // Vite has a list of hosts of its own.
+  return (await startExample(t, withOwners(code).replace('cors: false', 'cors: false, allowedHosts: true'))).port
+}
+
+/** The files of an application of Next.js that has the routes which the document shows. */
+const NEXT_FILES = HOST_EXAMPLES.filter(({ heading, code }) => heading === 'Next.js' && !isProgram(code)).map(
+  ({ code }) => [/^\/\/ (.*)\n/.exec(code)![1]!, withOwners(code)] as const,
+)
+
+const HOSTS = HOST_EXAMPLES.filter(({ code }) => isProgram(code)).flatMap(({ heading, code, line }) => {
+  const name = `${heading}, at line ${line}`
+  if (heading === 'Next.js') return [hostOf(name, code, startInNext), ...routesOfNext(code)]
+  if (code.includes('fromNodeMiddleware')) return hostOf(`${name}, with h3 1`, code.replace("'h3'", "'h3-1'"))
+  const host = hostOf(name, code)
+  if (!code.includes("'express'")) return host
+  return [host, hostOf(`${name}, with Express 4`, code.replace("'express'", "'express-4'"))]
+})
+
+/** The routes, in a server whose own service is elsewhere. */
+function routesOfNext(code: string): Host[] {
+  return NEXT_FILES.map(([path]) => {
+    const elsewhere = hostOf(`Next.js, ${path}`, code.replace('/api', '/elsewhere'), startInNext)
+    const isFetch = path.startsWith('app/')
+    return { ...elsewhere, prefix: isFetch ? '/rest' : '/api', refusesEscapes: true, isFetch }
+  })
+}
+
+let nextProject: Promise<string> | undefined
+const cleanupsOfAll: (() => unknown)[] = []
+after(() => cleanUp(cleanupsOfAll))
+
+async function cleanUp(cleanups: readonly (() => unknown)[]): Promise<void> {
+  for (const clean of cleanups) await clean()
+}
+
+/** Starts a server of Next.js in a project that is built once. */
+async function startInNext(t: Cleanup, code: string): Promise<number> {
+  const project = await (nextProject ??= buildNext())
+  return (await startExample(t, withOwners(code), project)).port
+}
+
+async function buildNext(): Promise<string> {
+  const page = "export default function Page() { return 'Welcome.' }"
+  const forAll = { after: (clean: () => unknown) => cleanupsOfAll.push(clean) }
+  const project = await createProject(forAll, { ...Object.fromEntries(NEXT_FILES), 'pages/index.js': page })
+  const command = [requirePeer.resolve('next/dist/bin/next'), 'build']
+  await run(process.execPath, command, { cwd: project, env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1' } })
+  return project
+}
+
+for (const { name, skip, protocol, prefix, refusesEscapes, isFetch, start } of HOSTS) {
+  suite(name, { skip, timeout: 120_000 }, () => {
+    const cleanups: (() => unknown)[] = []
+    let client: Client
+    before(async () => {
+      client = connectTo(protocol, await start({ after: (clean) => cleanups.push(clean) }))
+      cleanups.unshift(() => client.close())
+    })
+    after(() => cleanUp(cleanups))
+
+    const isHttp1 = protocol.startsWith('http')
+    for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
+      test(`answers as the contract says: ${group}`, () => {
+        const answered = rows.filter((row) => isAnswered(row, refusesEscapes))
+        return checkCases(client, group, answered, {
+          prefix,
+          isHttp1: isHttp1 && !isFetch,
+          expected: (row) => expected(row, isFetch),
+          received: withoutAdded,
+        })
+      })
+    }
+
+    test('sends a list of 5,000 plants whole', async () => {
+      const request = get('many', `${prefix}/plants`)
+      const answer = withoutAdded(await client.send(request))
+      assert.deepEqual(answer, { status: 200, headers: { 'content-type': 'application/json' }, body: MANY })
+    })
+
+    test(
+      'refuses an upload that is too large while it is sent',
+      { skip: !isHttp1 && 'is sent in HTTP/1' },
+      async () => {
+        const request = post('ada', '', ['Transfer-Encoding', 'chunked'])
+        const upload = client.open({ ...request, path: `${prefix}/plants`, body: undefined })
+        upload.on('error', () => undefined).write('a'.repeat(70_000))
+        const [{ statusCode, headers }] = (await once(upload, 'response')) as [IncomingMessage]
+        upload.end()
+        assert.deepEqual([statusCode, headers.connection], [413, 'close'])
+      },
+    )
+  })
+}
+
+/** Whether the service answers a row, and not the host. */
+function isAnswered({ name, body }: ContractCase, refusesEscapes: boolean): boolean {
+  return !body.startsWith('{"error":40400') && !(refusesEscapes && /malformed escape|escape that is no/.test(name))
+}
+
+function expected({ status, headers, body }: ContractCase, isFetch: boolean): Reply {
+  const length = { 'content-length': status === 204 || isFetch ? undefined : String(Buffer.byteLength(body)) }
+  const all = isFetch ? { ...headers, ...length } : { ...length, ...headers }
+  return { status, headers: JSON.parse(JSON.stringify(all)) as Reply['headers'], body }
+}
+
+/** What a host adds to each answer. */
+const ADDED = new Set(['server', 'vary', 'x-powered-by'])
+
+function withoutAdded({ status, headers, body }: Reply): Reply {
+  const own = Object.entries(headers).filter(([name]) => !ADDED.has(name))
+  return { status, headers: Object.fromEntries(own), body }
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { HOST_EXAMPLES, isProgram } from '../support/examples.ts'
+import { createProject } from '../support/packed.ts'
+
+/** A function as AWS Lambda calls it. */
+type Handler = (event: object, context: object) => Promise<{ statusCode: number; body: string }>
+
+test('the function for AWS Lambda answers, and sees no field twice', async (t) => {
+  const example = HOST_EXAMPLES.find(({ heading, code }) => heading === 'AWS Lambda' && !isProgram(code))!
+  const project = await createProject(t)
+  await writeFile(join(project, 'handler.mjs'), example.code)
+  const { handler } = (await import(pathToFileURL(join(project, 'handler.mjs')).href)) as { handler: Handler }
+
+  async function call(headers: Readonly<Record<string, string>>, body?: string): Promise<[number, string]> {
+    const method = body === undefined ? 'GET' : 'POST'
+    const requestContext = { http: { method, sourceIp: '127.0.0.1' } }
+    const event = { version: '2.0', rawPath: '/plants', rawQueryString: '', headers, requestContext, body }
+    const response = await handler(event, {})
+    return [response.statusCode, response.body]
+  }
+
+  const authorization = 'Bearer a-long-random-token'
+  const plant = '{"id":9007199254740993,"name":"Fern"}'
+  assert.deepEqual(await call({ authorization, 'content-type': 'application/json' }, plant), [200, '{"name":"Fern"}'])
+  assert.deepEqual(await call({ authorization }), [200, '[{"name":"Fern"}]'])
+  assert.deepEqual(await call({ authorization: `${authorization},${authorization}` }), [
+    401,
+    '{"error":40101,"message":"The bearer token is malformed or not known here."}',
+  ])
+  const [status] = await call({ authorization, 'content-type': 'application/json,application/json' }, plant)
+  assert.equal(status, 415)
+})
