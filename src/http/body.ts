@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { HttpError } from './errors.ts'
 
-/** How much of a body that nobody wants is read, so that the client sees the response before a reset. */
+/** How much of a body that nobody wants is read, and for how long its client has to see the response before a reset. */
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
@@ -99,12 +99,17 @@ export function isBodyAwaited(request: IncomingMessage): boolean {
 
 /** Throws away what arrives of a body, until it ends, the client goes, or it has been enough. */
 export function discardBody(request: IncomingMessage, done: () => void): void {
+  const { stream } = request as { stream?: ServerHttp2Stream }
   let length = 0
   const timer = setTimeout(stop, DISCARD_MAX_MS)
 
   function onData(chunk: Buffer | string): void {
     length += chunk.length
-    if (length > DISCARD_MAX_BYTES) stop()
+    if (length <= DISCARD_MAX_BYTES) return
+    if (stream !== undefined) return stop()
+    // If the connection closed now, it would be reset under a client that sends so fast that it has read nothing yet.
+    // One that cannot send any more turns to what it can read, and has the rest of the time for that.
+    request.pause()
   }
   function stop(): void {
     clearTimeout(timer)

@@ -1,103 +1,57 @@
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http'
 import { connect, constants, createServer, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
-import { promisify } from 'node:util'
 import { openBoth, RawConnection } from '../support/raw-connection.ts'
 import { close, createService, get, listen, portOf, send, servePlants } from '../support/service.ts'
+import { serveStandalone } from '../support/standalone-server.ts'
 import { until } from '../support/until.ts'
+import { errorOf, REFUSALS, UPLOAD, UPLOADS, type Refusal } from '../support/uploads.ts'
 
 const MIB = 1024 * 1024
 
-/** More than the service throws away. */
-const UPLOAD = Buffer.alloc(20 * 1000 * 1000, ' ')
-
-const TRIES = 20
-
-/** Why an upload is refused, by the error that says so. */
-const REFUSALS = [
-  { error: 40101, token: 'refused', type: 'application/json' },
-  { error: 41300, token: 'ada', type: 'application/json' },
-  { error: 41500, token: 'ada', type: 'text/plain' },
-] as const
-
-type Refusal = (typeof REFUSALS)[number]
-
-function urlOf(server: Server): string {
-  return `http://127.0.0.1:${portOf(server)}/plants`
-}
-
-/** Sends the upload and returns the answer's body. */
-type Upload = (server: Server, refusal: Refusal) => Promise<string>
+const TRIES = 5
 
 const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
 
-const uploadByHttp: Upload = (server, { token, type }) =>
-  new Promise((resolve, reject) => {
-    // In chunks: that it is over the limit shows only by counting.
-    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, 'Transfer-Encoding': 'chunked' }
-    let isAnswered = false
-    httpRequest(urlOf(server), { method: 'POST', headers, agent: false }, (response) => {
-      isAnswered = true
-      let body = ''
-      response
-        .setEncoding('utf8')
-        .on('data', (text: string) => (body += text))
-        .on('end', () => resolve(body))
-    })
-      // Once the client has the answer it may well meet a reset: it is still sending.
-      .on('error', (error) => (isAnswered ? undefined : reject(error)))
-      .end(UPLOAD)
-  })
-
-const uploadByFetch: Upload = async (server, { token, type }) => {
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type }
-  const response = await fetch(urlOf(server), { method: 'POST', headers, body: UPLOAD })
-  return response.text()
+const SERVERS: Readonly<Record<string, (t: TestContext) => Promise<Server>>> = {
+  'node:http': (t) => servePlants(t, { authenticate }),
+  'the program': (t) => serveStandalone(t, { authenticate }),
 }
 
-function uploadByCurl(file: string): Upload {
-  return async (server, { token, type }) => {
-    // Without the Expect field, for curl would wait for leave to send.
-    const fields = ['-H', `Authorization: Bearer ${token}`, '-H', `Content-Type: ${type}`, '-H', 'Expect:']
-    const args = ['--silent', '--data-binary', `@${file}`, ...fields, urlOf(server)]
-    return (await promisify(execFile)('curl', args)).stdout
-  }
-}
+suite('an upload that is refused while it is sent: each client sees why', () => {
+  for (const [host, start] of Object.entries(SERVERS)) {
+    for (const [client, { upload, skip }] of Object.entries(UPLOADS)) {
+      test(`${client}, from ${host}`, { skip }, async (t) => {
+        const port = portOf(await start(t))
+        for (const refusal of REFUSALS) {
+          for (let i = 1; i <= TRIES; i++) assert.equal(await upload(port, refusal), refusal.error, `in try ${i}`)
+        }
+      })
+    }
 
-async function assertSeen(t: TestContext, upload: Upload): Promise<void> {
-  const server = await servePlants(t, { authenticate })
-  for (const refusal of REFUSALS.slice(0, 2)) {
-    await t.test(`${refusal.error}`, async () => {
-      for (let i = 1; i <= TRIES; i++) {
-        const { error } = JSON.parse(await upload(server, refusal)) as { error: number }
-        assert.equal(error, refusal.error, `in try ${i}`)
-      }
+    test(`one that reads only once it cannot send any more, from ${host}`, async (t) => {
+      const server = await start(t)
+      const announced = once(server, 'request') as Promise<[IncomingMessage]>
+      const { client } = await openPost(server, REFUSALS[0], 'Transfer-Encoding: chunked')
+      const [request] = await announced
+      client.socket.pause()
+      sendForEver(client.socket, CHUNK)
+      await until(() => request.isPaused() || client.socket.destroyed)
+
+      client.socket.resume()
+
+      const [answer] = await client.answers(1)
+      assert.equal(errorOf(answer!.body), REFUSALS[0].error)
     })
   }
-}
-
-suite('an upload that is refused while it is sent: each client sees why', { concurrency: true }, () => {
-  test('node:http', (t) => assertSeen(t, uploadByHttp))
-
-  test('fetch', (t) => assertSeen(t, uploadByFetch))
-
-  const isCurlHere = spawnSync('curl', ['--version']).status === 0
-  test('curl', { skip: isCurlHere ? false : 'curl is not installed' }, async (t) => {
-    const directory = await mkdtemp(join(tmpdir(), 'plant-store-'))
-    t.after(() => rm(directory, { recursive: true }))
-    const file = join(directory, 'upload')
-    await writeFile(file, UPLOAD)
-    await assertSeen(t, uploadByCurl(file))
-  })
 })
+
+/** A piece of a body without end. */
+const CHUNK = Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`)
 
 /** Sends the header of a POST and gives both ends of its connection. */
 async function openPost(
@@ -125,10 +79,6 @@ function sendForEver(writable: Writable, bytes: Buffer): { readonly taken: numbe
   return counter
 }
 
-function errorOf(body: string): number {
-  return (JSON.parse(body) as { error: number }).error
-}
-
 /**
  * Asserts that no more than the bound was read, and less only if a slow machine did not come to it in 2 s. Beyond the
  * bound come the 2 MiB that Node reads in one turn of the event loop, what was read before the refusal, and framing.
@@ -148,11 +98,13 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       const { client, accepted } = await openPost(server, refusal, 'Transfer-Encoding: chunked')
       const answers = client.answers()
 
-      sendForEver(client.socket, Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`))
+      sendForEver(client.socket, CHUNK)
 
       const seen = (await answers).map(({ body, headers }) => [errorOf(body), headers.get('connection')])
       assert.deepEqual(seen, [[error, 'close']])
       assertBound(accepted.bytesRead, startedAt)
+      const ms = performance.now() - startedAt
+      assert.ok(ms > 1900 && ms < 20_000, `the connection was kept for ${ms} ms`)
     })
 
     test(`resets no client that reads only when it has sent all: ${error}`, async (t) => {
