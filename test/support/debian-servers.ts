@@ -182,20 +182,38 @@ export class PostgresServer {
     return client
   }
 
-  async query<R extends object>(text: string): Promise<R[]> {
-    const client = new Client({ connectionString: this.url })
-    client.on('error', () => undefined)
-    await client.connect()
-    try {
-      return (await client.query<R>(text)).rows
-    } finally {
-      await client.end()
-    }
+  query<R extends object>(text: string): Promise<R[]> {
+    return query(this.url, text)
   }
 
   /** Settles once a query finds something. */
   async until(text: string): Promise<void> {
     while ((await this.query(text)).length === 0) await sleep(20)
+  }
+}
+
+async function query<R extends object>(connectionString: string, text: string): Promise<R[]> {
+  const client = new Client({ connectionString, connectionTimeoutMillis: 2000 })
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    return (await client.query<R>(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** Settles once a server answers behind what listens on a port. */
+export async function answering(port: number): Promise<void> {
+  const ask = query(`postgres://plants@127.0.0.1:${port}/postgres`, 'SELECT 1')
+  if (
+    !(await ask.then(
+      () => true,
+      () => false,
+    ))
+  ) {
+    await sleep(20)
+    await answering(port)
   }
 }
 

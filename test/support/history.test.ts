@@ -10,6 +10,8 @@ const create = (start: number, end: number): Operation => operation('create', st
 const del = (start: number, end: number): Operation => operation('delete', start, end)
 const failedCreate = (start: number, end: number): Operation => operation('create', start, end, false)
 const failedDelete = (start: number, end: number): Operation => operation('delete', start, end, false)
+const lostCreate = (start: number, end: number): Operation => ({ ...create(start, end), succeeded: undefined })
+const lostDelete = (start: number, end: number): Operation => ({ ...del(start, end), succeeded: undefined })
 function list(start: number, end: number, ...names: string[]): Listing {
   return { start, end, plants: names.map((name) => ({ id: 1, name })) }
 }
@@ -24,6 +26,10 @@ suite('a history that one service could have', () => {
     ['of a create that is needed for a later turn', [create(1, 20), create(2, 3), del(10, 11)]],
     ['of a create that is needed for an earlier turn', [create(1, 20), del(2, 3), create(4, 5), del(10, 11)]],
     ['listed', [create(1, 2), del(4, 7)], [list(3, 3.5, 'create 1'), list(5, 6, 'create 1'), list(5, 6), list(8, 9)]],
+    ['of a create that nobody knows of, and that never was', [lostCreate(1, 2), create(3, 4)]],
+    ['of a create that nobody knows of, and that took effect later', [lostCreate(1, 2), failedDelete(3, 4), del(5, 6)]],
+    ['of a delete that nobody knows of, and that never was', [create(1, 2), lostDelete(3, 4), del(5, 6)]],
+    ['of a delete that nobody knows of, and that took effect', [create(1, 2), lostDelete(3, 4), failedDelete(5, 6)]],
     ['listed while it is created', [create(1, 5)], [list(2, 3, 'create 1'), list(2, 3), list(6, 7, 'create 1')]],
   ]
   for (const [name, operations, listings = []] of cases) test(name, () => checkHistory(operations, listings))
@@ -46,6 +52,9 @@ suite('a history that no service could have', () => {
     ['that lists a name that was deleted', [create(1, 2), del(3, 4), create(5, 6)], [list(7, 8, 'create 1')]],
     ['that lists what nobody created', [], [list(1, 2, 'weed')]],
     ['that lists a plant of another id', [], [{ start: 1, end: 2, plants: [{ id: 2, name: 'create 1' }] }]],
+    ['of a create that nobody knows of, and that took effect twice', [lostCreate(1, 2), del(3, 4), del(5, 6)]],
+    ['of a create that took effect before it began', [del(1, 2), lostCreate(3, 4)]],
+    ['of a plant that is lost', [create(1, 2), lostCreate(3, 4)], [list(5, 6)]],
     ['whose lists go back', [create(1, 9)], [list(2, 3, 'create 1'), list(4, 5)]],
   ]
   for (const [name, operations, listings = []] of cases) {

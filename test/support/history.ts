@@ -8,7 +8,8 @@ export interface Operation {
   readonly name: string
   readonly start: number
   readonly end: number
-  readonly succeeded: boolean
+  /** Undefined if nobody knows: then it took effect at some time after its start, or never. */
+  readonly succeeded: boolean | undefined
 }
 
 /** A list of all plants. */
@@ -47,9 +48,15 @@ interface Step {
   readonly finds: string | null | undefined
   /** The name that the plant has afterwards, or null; absent if nothing changes. */
   readonly leaves?: string | null
+  /** Whether it may never have happened. */
+  readonly isOptional?: true
 }
 
 function stepOf({ kind, name, start, end, succeeded }: Operation): Step {
+  if (succeeded === undefined) {
+    const change = kind === 'create' ? { finds: null, leaves: name } : { finds: undefined, leaves: null }
+    return { start, end: Infinity, ...change, isOptional: true }
+  }
   if (kind === 'create') return succeeded ? { start, end, finds: null, leaves: name } : { start, end, finds: undefined }
   return succeeded ? { start, end, finds: undefined, leaves: null } : { start, end, finds: null }
 }
@@ -75,7 +82,7 @@ function fitsAnOrder(steps: readonly Step[]): boolean {
         left.filter((step) => !observations.has(step)),
         plant,
       )
-    if (left.length === 0) return true
+    if (left.every(({ isOptional }) => isOptional)) return true
 
     const state = `${plant} ${left.map(({ start }) => start).join()}`
     if (deadEnds.has(state)) return false

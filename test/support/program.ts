@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { RawConnection } from './raw-connection.ts'
 
@@ -92,6 +93,12 @@ export class Program {
     const line = await this.stdout.find((line) => line.startsWith(LISTENING))
     if (line === undefined) throw new Error(`The program did not start: ${this.stderr.all.join('\n')}`)
     this.url = line.slice(LISTENING.length)
+  }
+
+  /** Settles once it is ready. */
+  async ready(): Promise<void> {
+    // Asking without a pause would leave the program no processor to get ready with.
+    while ((await this.fetch('/readyz')).status !== 200) await sleep(20)
   }
 
   /** Ends the program if it has not ended yet, whatever it has still to do. */

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
 import { administer, needsServer, openDatabase, urlOf, type TestDatabase } from '../../support/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../../support/program.ts'
@@ -27,12 +26,6 @@ async function create(program: Program, id: number): Promise<[status: number, bo
   return [response.status, await response.json()]
 }
 
-/** Settles once the program is ready. */
-async function ready(program: Program): Promise<void> {
-  // Asking without a pause would leave the program no processor to get ready with.
-  while ((await program.fetch('/readyz')).status !== 200) await sleep(20)
-}
-
 test('starts before its server, says so, and serves within a second of its coming', async (t) => {
   const { proxy, url } = await openSite(t)
   await proxy.close()
@@ -46,7 +39,7 @@ test('starts before its server, says so, and serves within a second of its comin
   assert.match(String((await program.logged('unreachable'))['reason']), /ECONNREFUSED/)
   await proxy.open()
   const opened = performance.now()
-  await ready(program)
+  await program.ready()
   assert.ok(performance.now() - opened < 1500)
   assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
 })
@@ -77,7 +70,7 @@ test('makes no table if it is told so', async (t) => {
   await database
     .openPool()
     .query('CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id))')
-  await ready(program)
+  await program.ready()
   assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
 })
 
@@ -194,7 +187,7 @@ suite('with servers of its own', { skip: needsDebian }, () => {
     assert.equal((await program.fetch('/readyz')).status, 503)
     assert.match(String((await program.logged('unreachable'))['reason']), /The server is read-only/)
     await standby.control('promote', '--wait')
-    await ready(program)
+    await program.ready()
     assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
   })
 })
