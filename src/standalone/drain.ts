@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import { Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
@@ -45,8 +45,10 @@ export async function closeServer(
   // The first close in a process takes much longer, as its code is compiled then, and clients would come meanwhile.
   new NetServer().close()
   await emptyTurn(server, WAIT_FOR_EMPTY_TURN * timeoutMs)
-  // The close() of an HTTP server also stops looking for late requests, and some may still be arriving.
-  NetServer.prototype.close.call(server)
+  // The close() of an HTTP server also stops looking for late requests, and some may still be arriving. In Bun it is no
+  // server of `node:net`, and has that close() alone.
+  const kind = [NetServer, Server].find((kind) => server instanceof kind)!
+  kind.prototype.close.call(server)
   gate.open()
   const leftMs = startedAt + CLOSE_SILENT * timeoutMs - performance.now()
   const timer = setTimeout(() => closeSilent(server, connections, refuse), leftMs)

@@ -4,10 +4,19 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { promisify } from 'node:util'
-import { authenticate, CONTRACT_CASES, type ContractCase } from '../contract/cases.ts'
+import { CONTRACT_CASES, type ContractCase } from '../contract/cases.ts'
 import { checkCases, type Reply } from '../contract/check-cases.ts'
 import { connectTo, type Client, type Protocol } from '../support/client.ts'
-import { HOST_EXAMPLES, isProgram, prefixOf, protocolOf, skipExample, startExample } from '../support/examples.ts'
+import {
+  HOST_EXAMPLES,
+  isProgram,
+  MANY,
+  prefixOf,
+  protocolOf,
+  skipExample,
+  startExample,
+  withOwners,
+} from '../support/examples.ts'
 import { createProject, type Cleanup } from '../support/packed.ts'
 import { requirePeer } from '../support/peers.ts'
 import { get, post } from '../support/service.ts'
@@ -27,18 +36,6 @@ interface Host {
   /** Starts it; gives the port. */
   readonly start: (t: Cleanup) => Promise<number>
 }
-
-/** Has each token stand for an owner of its own, and one of them have many plants. */
-function withOwners(code: string): string {
-  const options = `{ store, authenticate: ${authenticate.toString()}`
-  return `
-    import { memoryStore } from 'plant-store'
-    const store = memoryStore()
-    for (let id = 1n; id <= 5000n; id++) store.create('many', { id, name: \`Plant \${id}\` })
-    ${code.replace("{ tokens: { 'a-long-random-token': 'ada' }", options)}`
-}
-
-const MANY = JSON.stringify(Array.from({ length: 5000 }, (_, i) => ({ name: `Plant ${i + 1}` })))
 
 function hostOf(name: string, code: string, start = startAlone): Host {
   return {

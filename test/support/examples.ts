@@ -6,6 +6,7 @@ import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Protocol } from './client.ts'
+import { authenticate } from '../contract/cases.ts'
 import { blocksOf, readDocument, type Block } from './documents.ts'
 import { createProject, type Cleanup } from './packed.ts'
 import { needsPeers, skipWithoutPeers } from './peers.ts'
@@ -44,6 +45,19 @@ export function protocolOf(code: string): Protocol {
 export function prefixOf(code: string): string {
   return /'(\/api[^']*)'/.exec(code)?.[1] ?? ''
 }
+
+/** Has each token stand for an owner of its own, and the owner `many` have 5,000 plants. */
+export function withOwners(code: string): string {
+  const options = `{ store, authenticate: ${authenticate.toString()}`
+  return `
+    import { memoryStore } from 'plant-store'
+    const store = memoryStore()
+    for (let id = 1n; id <= 5000n; id++) store.create('many', { id, name: \`Plant \${id}\` })
+    ${code.replace("{ tokens: { 'a-long-random-token': 'ada' }", options)}`
+}
+
+/** The list of the owner who has many plants. */
+export const MANY: string = JSON.stringify(Array.from({ length: 5000 }, (_, i) => ({ name: `Plant ${i + 1}` })))
 
 /** An example that runs. */
 export interface Example {

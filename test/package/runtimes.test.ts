@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { suite, test, type TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { CONTRACT_CASES } from '../contract/cases.ts'
+import { checkCases, type Reply } from '../contract/check-cases.ts'
+import { connectTo } from '../support/client.ts'
+import { readDocument } from '../support/documents.ts'
+import { HOST_EXAMPLES, MANY, withOwners } from '../support/examples.ts'
+import { createProject } from '../support/packed.ts'
+import { skipWithoutPeers } from '../support/peers.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { close, del, get, listen, portOf, post, sendTo } from '../support/service.ts'
+
+const { text } = readDocument('docs/hosts.md')
+
+/** The commands that the document shows for something, by the name of the runtime. */
+function commandsFor(what: string): Readonly<Record<string, string>> {
+  const [, bun, deno] = new RegExp(`^\\| ${what} \\| \`(.*)\` \\| \`(.*)\` \\|$`, 'm').exec(text)!
+  return { Bun: bun!, Deno: deno! }
+}
+
+const SERVICE = commandsFor('a service of yours')
+const PROGRAM = commandsFor('the program, with SQLite')
+
+/** Where the programs `bun` and `deno` themselves are: a script in their place would keep signals to itself. */
+const PATH = ['deno', '.bin']
+  .map((folder) => fileURLToPath(new URL(`../peers/node_modules/${folder}`, import.meta.url)))
+  .join(':')
+
+/** A runtime and what it serves, in a folder beside the package. */
+interface Served {
+  readonly port: number
+  readonly child: ChildProcess
+}
+
+/** Runs a command in a project until it answers. It ends with the test. */
+async function startIn(t: TestContext, project: string, command: string, port: number, env = {}): Promise<Served> {
+  const [name, ...args] = command.replace('node_modules', '../node_modules').split(' ')
+  const child = spawn(name!, args, {
+    cwd: project,
+    env: { PATH: `${PATH}:${process.env['PATH']!}`, PORT: String(port), HOME: project, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  while (!(await isAnswered(port))) {
+    assert.equal(child.exitCode, null, `${command} ends`)
+    await setTimeout(50)
+  }
+  return { port, child }
+}
+
+function isAnswered(port: number): Promise<boolean> {
+  return sendTo(port, { method: 'OPTIONS', path: '/plants', fields: [] }).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** A port that nobody has: neither runtime can tell another process which one it took. */
+async function findPort(): Promise<number> {
+  const server = createServer()
+  await listen(server)
+  const port = portOf(server)
+  await close(server)
+  return port
+}
+
+async function startService(t: TestContext, name: string): Promise<number> {
+  const port = await findPort()
+  const main = withOwners(HOST_EXAMPLES[0]!.code).replace('3000', `${port}, '127.0.0.1'`)
+  const project = await createProject(t, { 'main.mjs': main })
+  return (await startIn(t, project, SERVICE[name]!, port)).port
+}
+
+for (const name of Object.keys(SERVICE)) {
+  suite(`in ${name}`, { skip: skipWithoutPeers(), timeout: 60_000 }, () => {
+    test('a service answers as the contract says', async (t) => {
+      const client = connectTo('http', await startService(t, name))
+      t.after(() => client.close())
+      for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
+        await checkCases(client, group, rows, { prefix: '', isHttp1: true, expected })
+      }
+      const list = await client.send(get('many'))
+      assert.deepEqual([list.status, list.body], [200, MANY])
+    })
+
+    test('a service refuses an upload while it is sent, and closes', async (t) => {
+      const client = await RawConnection.open(await startService(t, name))
+      t.after(() => client.socket.destroy())
+      const answers = client.answers(1)
+      client.send('POST /plants HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n')
+      const [answer] = await answers
+      assert.deepEqual([answer!.status, answer!.headers.get('connection')], [401, 'close'])
+    })
+
+    test('a service answers pipelined requests in order', async (t) => {
+      const client = await RawConnection.open(await startService(t, name))
+      t.after(() => client.socket.destroy())
+      const answers = client.answers(3)
+      const plant = '{"id":1,"name":"Fern"}'
+      const head = 'HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\n'
+      client.send(
+        `POST /plants ${head}Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}` +
+          `GET /plants ${head}\r\nDELETE /plants/1 ${head}\r\n`,
+      )
+      const bodies = (await answers).map(({ status, body }) => [status, body])
+      assert.deepEqual(bodies, [
+        [200, '{"name":"Fern"}'],
+        [200, '[{"name":"Fern"}]'],
+        [204, ''],
+      ])
+    })
+
+    test('the program keeps plants in SQLite, and ends with status 0', async (t) => {
+      const project = await createProject(t)
+      const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: `sqlite:${join(project, 'plants.db')}` }
+      const first = await startIn(t, project, PROGRAM[name]!, await findPort(), env)
+      assert.equal((await sendTo(first.port, post('secret', '{"id":9007199254740993,"name":"Fern"}'))).status, 200)
+      first.child.kill('SIGTERM')
+      assert.deepEqual(await once(first.child, 'exit'), [0, null])
+
+      const second = await startIn(t, project, PROGRAM[name]!, await findPort(), env)
+      assert.equal((await sendTo(second.port, get('secret'))).body, '[{"name":"Fern"}]')
+      assert.equal((await sendTo(second.port, del('secret', 9007199254740993n))).status, 204)
+    })
+  })
+}
+
+function expected({ status, headers, body }: Reply): Reply {
+  const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  return { status, headers: { ...length, ...headers }, body }
+}
