@@ -48,7 +48,9 @@ async function open(storeUrl: string, settings: Settings): Promise<Store> {
     })
   } catch (cause) {
     const problem = `names a store that cannot be opened: ${explain(cause as Error)}`
-    throw new SettingError('PLANT_STORE_URL', problem, { cause })
+    throw new SettingError(settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE', problem, {
+      cause,
+    })
   }
 }
 

@@ -1,6 +1,27 @@
 import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 
+/** All that the log tells of. `docs/running.md` says what each event means. */
+export const EVENTS = [
+  'start',
+  'response',
+  'slow',
+  'refused',
+  'failure',
+  'tokens-read',
+  'tokens-kept',
+  'unready',
+  'disconnected',
+  'unreachable',
+  'warning',
+  'connections-dropped',
+  'descriptors-exhausted',
+  'dropped',
+  'drain-delay',
+  'drain',
+  'stop',
+] as const
+
 /** How many characters of the log may wait for whoever reads it. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
 
@@ -14,7 +35,7 @@ let dropped = 0
  * Writes one event to stderr as a line of JSON. No field may hold a token, a query or a body. If the lines are not read
  * as fast as they are written, some are dropped, and the log says how many.
  */
-export function log(event: string, fields: object): void {
+export function log(event: (typeof EVENTS)[number], fields: object): void {
   const { stderr } = process
   if (stderr.writableLength > MAX_WAITING) {
     if (dropped++ === 0) stderr.once('drain', reportDropped)

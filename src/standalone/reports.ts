@@ -20,13 +20,13 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
       log('failure', { request: idOf(request), reason: describeError(error) })
     },
     onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }) {
-      const isFailure = failed.has(request)
+      const isLogged = accessLog || failed.has(request)
       const isSlow = slowMs !== undefined && durationMs >= slowMs
-      if (!isFailure && !isSlow && !accessLog) return
+      if (!isLogged && !isSlow) return
       const { method } = request
       const fields = { request: idOf(request), method, resource, owner, status, error, bytes, complete, durationMs }
       if (isSlow) log('slow', fields)
-      if (isFailure || accessLog) log('response', fields)
+      if (isLogged) log('response', fields)
     },
   }
 }

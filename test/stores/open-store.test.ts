@@ -7,6 +7,7 @@ import { suite, test } from 'node:test'
 import { openDatabase } from '../support/postgres-server.ts'
 import { Program, startProgram } from '../support/program.ts'
 import { openTcpProxy } from '../support/tcp-proxy.ts'
+import { temporaryFile } from '../support/temporary-file.ts'
 
 async function refusal(url: string, nodeArgs: readonly string[] = []): Promise<string> {
   const program = new Program({ PLANT_STORE_URL: url, PORT: '0' }, [], nodeArgs)
@@ -16,6 +17,14 @@ async function refusal(url: string, nodeArgs: readonly string[] = []): Promise<s
   )!
   return reason!
 }
+
+test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot be opened', async (t) => {
+  const program = new Program({ PLANT_STORE_URL_FILE: temporaryFile(t, 'sqlite:/nowhere/plants.db\n'), PORT: '0' })
+  assert.equal(await program.ended, 2)
+  const [line, ...others] = program.stderr.all
+  assert.match(line!, /^plant-store: PLANT_STORE_URL_FILE names a store that cannot be opened: SQLite /)
+  assert.deepEqual(others, [])
+})
 
 suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
   test('keeps plants from one run to the next', async (t) => {

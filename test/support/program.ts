@@ -106,6 +106,8 @@ export class Program {
     // The second signal cuts what is left, and lets the process write down what a coverage report needs.
     this.child.kill('SIGTERM')
     this.child.kill('SIGINT')
+    // A test that failed may have left it unread, and the process counts as ended once all of it is here.
+    this.child.stderr.resume()
     await this.ended
   }
 

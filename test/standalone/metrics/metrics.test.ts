@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { series, startWithMetrics } from '../../support/metrics.ts'
+import { readDocument } from '../../support/documents.ts'
+import { scrape, series, startWithMetrics } from '../../support/metrics.ts'
 import { TOKEN } from '../../support/program.ts'
 
 suite('the metrics', () => {
+  test('are those that docs/running.md lists', async (t) => {
+    const { admin } = await startWithMetrics(t)
+    const told = [...(await scrape(admin)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
+    const names = String.raw`\w+_(?:seconds|requests|connections|total|calls|size|bytes|info)`
+    const rows = [...readDocument('docs/running.md').text.matchAll(new RegExp(`^\\|(.*?\`${names}\`) \\|`, 'gm'))]
+    const listed = rows.flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name))
+    assert.deepEqual(listed.sort(), told.sort())
+  })
+
   test('count requests by route, method and status, and by nothing that a client chooses', async (t) => {
     const { program, admin } = await startWithMetrics(t)
     await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
