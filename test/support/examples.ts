@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
@@ -62,6 +62,7 @@ export const MANY: string = JSON.stringify(Array.from({ length: 5000 }, (_, i) =
 /** An example that runs. */
 export interface Example {
   readonly port: number
+  readonly child: ChildProcess
   /** Calls a function that it exports. */
   call(name: string, ...args: readonly unknown[]): Promise<unknown>
 }
@@ -99,6 +100,7 @@ export async function startExample(t: Cleanup, code: string, project?: string): 
   assert.ok(port !== undefined, 'the example ends without listening')
   return {
     port,
+    child,
     async call(name, ...args) {
       child.send([name, args])
       const [{ returned }] = (await once(child, 'message')) as [{ returned: unknown }]
