@@ -17,7 +17,7 @@ import {
   startExample,
   withOwners,
 } from '../support/examples.ts'
-import { createProject, type Cleanup } from '../support/packed.ts'
+import { createProject, UNCOVERED, type Cleanup } from '../support/packed.ts'
 import { requirePeer } from '../support/peers.ts'
 import { get, post } from '../support/service.ts'
 
@@ -96,7 +96,7 @@ async function buildNext(): Promise<string> {
   const forAll = { after: (clean: () => unknown) => cleanupsOfAll.push(clean) }
   const project = await createProject(forAll, { ...Object.fromEntries(NEXT_FILES), 'pages/index.js': page })
   const command = [requirePeer.resolve('next/dist/bin/next'), 'build']
-  await run(process.execPath, command, { cwd: project, env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1' } })
+  await run(process.execPath, command, { cwd: project, env: { ...UNCOVERED, NEXT_TELEMETRY_DISABLED: '1' } })
   return project
 }
 

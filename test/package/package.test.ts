@@ -7,10 +7,18 @@ import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { blocksOf, readDocument } from '../support/documents.ts'
-import { installPackage, packPackage } from '../support/packed.ts'
+import { installPackage, packPackage, UNCOVERED } from '../support/packed.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What package.json says of the modules. */
+interface Manifest {
+  readonly exports: Readonly<Record<string, { types: { require: string; default: string }; default: string }>>
+  readonly main: string
+  readonly types: string
+  readonly typesVersions: Readonly<Record<'*', Readonly<Record<string, readonly string[]>>>>
+}
 
 /** An empty project in which the packed package is installed, as a user gets it. */
 suite('the package', () => {
@@ -28,7 +36,7 @@ suite('the package', () => {
 
   async function runInProject(file: string, text: string): Promise<string> {
     await writeFile(join(project, file), text)
-    return (await run(process.execPath, [file], { cwd: project })).stdout
+    return (await run(process.execPath, [file], { cwd: project, env: UNCOVERED })).stdout
   }
 
   test('holds nothing but dist, src and what describes them', () => {
@@ -50,6 +58,22 @@ suite('the package', () => {
       return declarations.filter((path) => path.startsWith('dist/commonjs/') === isCopy)
     })
     assert.deepEqual(forCommonJs!.toSorted(), forEsm!.map((path) => path.replace('dist/', 'dist/commonjs/')).toSorted())
+  })
+
+  test('says the same of its modules to each way of finding them', async () => {
+    const manifest = JSON.parse(
+      await readFile(join(project, 'node_modules/plant-store/package.json'), 'utf8'),
+    ) as Manifest
+    const { exports, main, types, typesVersions } = manifest
+    const modules = Object.entries(exports).filter(([name]) => name !== './package.json')
+    for (const [name, { types: found, default: file }] of modules) {
+      const declaration = file.replace(/js$/, 'd.ts')
+      assert.deepEqual(found, { require: declaration.replace('dist', 'dist/commonjs'), default: declaration })
+      for (const path of [file, found.require, found.default]) assert.ok(files.includes(path.slice(2)), path)
+      if (name === '.') assert.deepEqual([main, types], [file, declaration])
+      else assert.deepEqual(typesVersions['*'][name.slice(2)], [declaration])
+    }
+    assert.equal(Object.keys(typesVersions['*']).length, modules.length - 1)
   })
 
   test('brings no other package along', async () => {
@@ -110,7 +134,7 @@ suite('the package', () => {
       const options = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--noEmit']
       const target = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023', '--types', 'node']
       const tsc = join(root, 'node_modules/typescript/bin/tsc')
-      await run(process.execPath, [tsc, ...options, ...target, 'main.mts'], { cwd: project })
+      await run(process.execPath, [tsc, ...options, ...target, 'main.mts'], { cwd: project, env: UNCOVERED })
     }
 
     test('compiles', async () => {

@@ -13,7 +13,7 @@ import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/client.ts'
 import { blocksOf, DOCUMENTS, readDocument, README } from '../support/documents.ts'
 import { HOST_EXAMPLES, prefixOf, protocolOf, skipExample, startExample } from '../support/examples.ts'
-import { createProject } from '../support/packed.ts'
+import { createProject, UNCOVERED } from '../support/packed.ts'
 import { bearer, portOf, servePlants } from '../support/service.ts'
 
 const run = promisify(execFile)
@@ -33,7 +33,7 @@ for (const document of DOCUMENTS) {
       if (code.includes('storeConformance(')) {
         test(`the store at line ${line} conforms`, async (t) => {
           const project = await createProject(t, { 'store.test.mjs': code })
-          const environment = { ...process.env, NODE_TEST_CONTEXT: undefined }
+          const environment = { ...UNCOVERED, NODE_TEST_CONTEXT: undefined }
           await run(process.execPath, ['store.test.mjs'], { cwd: project, env: environment })
         })
       } else {

@@ -78,8 +78,13 @@ async function runIn(
   const bin = fileURLToPath(new URL('../peers/node_modules/.bin', import.meta.url))
   const PATH = [dirname(process.execPath), bin, process.env['PATH']].join(':')
   return new Promise((resolve) => {
-    execFile('sh', ['-c', command], { cwd: project, env: { PATH, CI: '1' } }, (error, stdout, stderr) => {
-      resolve({ status: error === null ? 0 : Number(error.code), output: stdout + stderr })
-    })
+    execFile(
+      'sh',
+      ['-c', command],
+      { cwd: project, env: { PATH, CI: '1', NODE_V8_COVERAGE: undefined } },
+      (error, stdout, stderr) => {
+        resolve({ status: error === null ? 0 : Number(error.code), output: stdout + stderr })
+      },
+    )
   })
 }

@@ -43,7 +43,13 @@ async function startIn(t: TestContext, project: string, command: string, port: n
   const [name, ...args] = command.replace('node_modules', '../node_modules').split(' ')
   const child = spawn(name!, args, {
     cwd: project,
-    env: { PATH: `${PATH}:${process.env['PATH']!}`, PORT: String(port), HOME: project, ...env },
+    env: {
+      PATH: `${PATH}:${process.env['PATH']!}`,
+      PORT: String(port),
+      HOME: project,
+      NODE_V8_COVERAGE: undefined,
+      ...env,
+    },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   const ended = once(child, 'exit')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { suite, test } from 'node:test'
-import { createProject } from '../support/packed.ts'
+import { createProject, UNCOVERED } from '../support/packed.ts'
 import { PEERS, requirePeer, skipWithoutPeers } from '../support/peers.ts'
 
 /** What a project may import, and a mistake that only the compiler finds. */
@@ -66,9 +66,14 @@ for (const compiler of COMPILERS) {
 function compile(compiler: string, project: string): Promise<string> {
   const tsc = requirePeer.resolve(`${compiler}/package.json`).replace('package.json', 'bin/tsc')
   return new Promise((resolve) => {
-    execFile(process.execPath, [tsc, '--project', project, '--pretty', 'false'], (_, stdout, stderr) => {
-      const complaints = `${stderr}${stdout}`.split('\n').filter((line) => !line.includes('/@types/node/'))
-      resolve(complaints.filter((line) => /^\S/.test(line)).join('\n'))
-    })
+    execFile(
+      process.execPath,
+      [tsc, '--project', project, '--pretty', 'false'],
+      { env: UNCOVERED },
+      (_, stdout, stderr) => {
+        const complaints = `${stderr}${stdout}`.split('\n').filter((line) => !line.includes('/@types/node/'))
+        resolve(complaints.filter((line) => /^\S/.test(line)).join('\n'))
+      },
+    )
   })
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { Protocol } from './client.ts'
 import { authenticate } from '../contract/cases.ts'
 import { blocksOf, readDocument, type Block } from './documents.ts'
-import { createProject, type Cleanup } from './packed.ts'
+import { createProject, UNCOVERED, type Cleanup } from './packed.ts'
 import { needsPeers, skipWithoutPeers } from './peers.ts'
 
 const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
@@ -88,6 +88,7 @@ export async function startExample(t: Cleanup, code: string, project?: string): 
   await writeFile(join(cwd, 'start.mjs'), START)
   const child = spawn(process.execPath, ['--import', REPORT_LISTENING, 'start.mjs'], {
     cwd,
+    env: UNCOVERED,
     // What a host says of itself is of no interest.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })

@@ -15,6 +15,9 @@ const SOURCES = ['LICENSE', 'README.md', 'build', 'docs', 'package.json', 'src',
 /** From here a module finds what `test/peers` has installed, and then what the project itself has. */
 const FOLDER = join(ROOT, 'test/peers/projects')
 
+/** The environment of what does not run the sources: the coverage of compilers and hosts is of no interest, and large. */
+export const UNCOVERED: NodeJS.ProcessEnv = { ...process.env, NODE_V8_COVERAGE: undefined }
+
 /** The package as a user gets it. */
 export interface Packed {
   /** The path of what `npm pack` made. */
@@ -56,7 +59,7 @@ async function pack(target: string): Promise<void> {
   const copy = join(target, 'copy')
   for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], { cwd: copy })
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], { cwd: copy, env: UNCOVERED })
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
   await rename(join(target, filename), join(target, 'plant-store.tgz'))
   await rm(copy, { recursive: true })
@@ -65,7 +68,7 @@ async function pack(target: string): Promise<void> {
 /** Installs a tarball in a folder that is no project yet, without asking a registry. */
 export async function installPackage(folder: string, tarball: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), '{"private":true}')
-  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder })
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder, env: UNCOVERED })
 }
 
 /**
