@@ -28,7 +28,7 @@ async function finish(sent: ClientRequest, id: number): Promise<[status: number 
 
 test('a server of a host ends without losing a request', { skip: skipExample(EXAMPLE), timeout: 30_000 }, async (t) => {
   const path = newPath(t).replace('plants.db', 'kept.db')
-  const code = EXAMPLE.replace('plants.db', path).replace('6000', '500')
+  const code = EXAMPLE.replace('plants.db', path).replace('7000', '500')
   const { port, child } = await startExample(t, code)
   const exited = once(child, 'exit')
   child.disconnect()
