@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What goes into the package, and what it is built by. */
-const SOURCES = ['LICENSE', 'README.md', 'build', 'docs', 'package.json', 'src', 'tsconfig.json']
+const SOURCES = ['LICENSE', 'README.md', 'docs', 'package.json', 'src', 'tsconfig.json']
 
 /** From here a module finds what `test/peers` has installed, and then what the project itself has. */
 const FOLDER = join(ROOT, 'test/peers/projects')
