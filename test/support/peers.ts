@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { isRunElsewhere } from './requirements.ts'
 
 const FOLDER = new URL('../peers/', import.meta.url)
 const isInstalled = existsSync(new URL('node_modules', FOLDER))
@@ -14,8 +15,7 @@ export const requirePeer: NodeJS.Require = createRequire(FOLDER)
 
 /** Why a test is skipped that needs what `test/peers` installs; false if it is not. */
 export function skipWithoutPeers(): string | false {
-  // Continuous integration has them for one version of Node.
-  if (process.env['TEST_REQUIRE_ALL'] === '1') return !process.version.startsWith('v24.') && 'is run on Node 24'
+  if (process.env['TEST_REQUIRE_ALL'] === '1') return isRunElsewhere
   return !isInstalled && 'test/peers is not installed: npm run peers'
 }
 

@@ -1,4 +1,12 @@
 import { execFileSync } from 'node:child_process'
+import process from 'node:process'
+
+/**
+ * Why a test is skipped that takes long and shows little that depends on the version of Node; false if it is not.
+ * Continuous integration runs such tests once.
+ */
+export const isRunElsewhere: string | false =
+  process.env['TEST_REQUIRE_ALL'] === '1' && !process.version.startsWith('v24.') && 'is run on Node 24'
 
 /** Why a test that needs a command is skipped; false if it runs. With TEST_REQUIRE_ALL=1 it always runs. */
 export function withoutCommand(command: string): string | false {
