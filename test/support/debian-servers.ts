@@ -3,9 +3,11 @@ import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
+  closeSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -15,14 +17,18 @@ import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { isRunElsewhere } from './requirements.ts'
 
+/** What servers end with: a test, or a program that tests by hand. */
+export interface Scope {
+  after(end: () => unknown): void
+}
+
 const POSTGRES = '/usr/lib/postgresql'
-const bin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
+export const bin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
 const PGBOUNCER = '/usr/sbin/pgbouncer'
 const HAPROXY = '/usr/sbin/haproxy'
 
@@ -35,7 +41,7 @@ if (needsDebian !== false && isRunElsewhere === false && process.env['TEST_REQUI
   throw new Error(needsDebian)
 
 /** The servers refuse to run as root, so they get the user that comes with the packages. */
-const user = await serverUser()
+export const user = await serverUser()
 
 async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {
   if (needsDebian !== false || process.getuid?.() !== 0) return undefined
@@ -44,21 +50,22 @@ async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {
   return { uid: uid!, gid: gid! }
 }
 
-async function run(file: string, args: readonly string[], asServer = false): Promise<string> {
+/** Settles with what a command prints. */
+export async function run(file: string, args: readonly string[], asServer = false): Promise<string> {
   const options = asServer ? { ...user, cwd: '/' } : {}
   const { stdout } = await promisify(execFile)(file, args, options)
   return stdout
 }
 
 /** A folder of the servers' user, removed with the test. */
-function makeFolder(t: TestContext): string {
+export function makeFolder(t: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
   if (user !== undefined) chownSync(folder, user.uid, user.gid)
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -68,9 +75,9 @@ async function freePort(): Promise<number> {
 }
 
 /** Settles once something listens. */
-async function listening(port: number): Promise<void> {
+export async function listening(port: number, host = '127.0.0.1'): Promise<void> {
   for (;;) {
-    const socket = connect(port, '127.0.0.1')
+    const socket = connect(port, host)
     const isOpen = await new Promise<boolean>((resolve) => {
       socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
     })
@@ -80,9 +87,15 @@ async function listening(port: number): Promise<void> {
   }
 }
 
-/** A server in the foreground, killed with the test. */
-function startProcess(t: TestContext, file: string, args: readonly string[]): ChildProcess {
-  const child = spawn(file, args, { ...user, cwd: '/', stdio: 'ignore' })
+/**
+ * A server in the foreground, killed with the test.
+ * @param home its home, where it logs, if it needs one
+ */
+export function startProcess(t: Scope, file: string, args: readonly string[], home?: string): ChildProcess {
+  const output = home === undefined ? 'ignore' : openSync(join(home, 'log'), 'a')
+  const env = { PATH: process.env['PATH'], HOME: home }
+  const child = spawn(file, args, { ...user, cwd: '/', env, stdio: ['ignore', output, output] })
+  if (typeof output === 'number') closeSync(output)
   const ended = once(child, 'exit')
   t.after(async () => {
     child.kill('SIGKILL')
@@ -102,7 +115,7 @@ export class PostgresServer {
   }
 
   /** @param settings lines of its configuration */
-  static async start(t: TestContext, settings: readonly string[] = [], encoding = 'UTF8'): Promise<PostgresServer> {
+  static async start(t: Scope, settings: readonly string[] = [], encoding = 'UTF8'): Promise<PostgresServer> {
     const server = new PostgresServer(await freePort(), makeFolder(t))
     const { data } = server
     const args = ['--auth=trust', '--username=plants', '--no-sync', `--encoding=${encoding}`, '--locale=C']
@@ -117,7 +130,7 @@ export class PostgresServer {
   }
 
   /** Copies a server and follows it, as a standby of that name. */
-  static async startStandby(t: TestContext, primary: PostgresServer, name: string): Promise<PostgresServer> {
+  static async startStandby(t: Scope, primary: PostgresServer, name: string): Promise<PostgresServer> {
     const server = new PostgresServer(await freePort(), makeFolder(t))
     const source = `host=127.0.0.1 port=${primary.port} user=plants application_name=${name}`
     const args = [`--pgdata=${server.data}`, '--checkpoint=fast', '--write-recovery-conf', `--dbname=${source}`]
@@ -134,7 +147,7 @@ export class PostgresServer {
     return `postgres://plants@127.0.0.1:${this.port}/postgres`
   }
 
-  async #begin(t: TestContext, settings: readonly string[] = []): Promise<void> {
+  async #begin(t: Scope, settings: readonly string[] = []): Promise<void> {
     // The last setting of a name holds.
     const own = [`port=${this.port}`, `unix_socket_directories='${this.folder}'`, `listen_addresses='127.0.0.1'`]
     const lines = ['fsync=off', 'wal_log_hints=on', 'wal_keep_size=256MB', 'max_connections=100', ...own, ...settings]
@@ -177,7 +190,7 @@ export class PostgresServer {
   }
 
   /** A session that ends with the test at the latest. */
-  async connect(t: TestContext): Promise<Client> {
+  async connect(t: Scope): Promise<Client> {
     const client = new Client({ connectionString: this.url })
     client.on('error', () => undefined)
     await client.connect()
@@ -195,7 +208,8 @@ export class PostgresServer {
   }
 }
 
-async function query<R extends object>(connectionString: string, text: string): Promise<R[]> {
+/** Settles with what a server answers to one query. */
+export async function query<R extends object>(connectionString: string, text: string): Promise<R[]> {
   const client = new Client({ connectionString, connectionTimeoutMillis: 2000 })
   client.on('error', () => undefined)
   await client.connect()
@@ -221,7 +235,7 @@ export async function answering(port: number): Promise<void> {
 }
 
 /** PgBouncer as Debian has it, in transaction mode, in front of a server. Returns its port. */
-export async function startPgbouncer(t: TestContext, server: PostgresServer, poolSize = 10): Promise<number> {
+export async function startPgbouncer(t: Scope, server: PostgresServer, poolSize = 10): Promise<number> {
   const [folder, port] = [makeFolder(t), await freePort()]
   const file = join(folder, 'pgbouncer.ini')
   const lines = [
@@ -241,7 +255,7 @@ export async function startPgbouncer(t: TestContext, server: PostgresServer, poo
  * HAProxy in front of several servers. It leads to the one that takes writes, as it asks Patroni which one that is, and
  * ends the connections to a server that no longer does. Returns its port.
  */
-export async function startHaproxy(t: TestContext, servers: readonly PostgresServer[]): Promise<number> {
+export async function startHaproxy(t: Scope, servers: readonly PostgresServer[]): Promise<number> {
   const [folder, port] = [makeFolder(t), await freePort()]
   const checks = await Promise.all(servers.map((server) => serveChecks(t, server)))
   const file = join(folder, 'haproxy.cfg')
@@ -259,7 +273,7 @@ export async function startHaproxy(t: TestContext, servers: readonly PostgresSer
 }
 
 /** Answers as Patroni does whether a server takes writes. Returns the port. */
-async function serveChecks(t: TestContext, server: PostgresServer): Promise<number> {
+async function serveChecks(t: Scope, server: PostgresServer): Promise<number> {
   const checks = createHttpServer((_, response) => {
     void server
       .query<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"')
@@ -279,11 +293,11 @@ export class SessionCount {
   readonly #done: Promise<void>
 
   /** @param server is asked by a session of its own, and may be away */
-  constructor(server: PostgresServer) {
+  constructor(server: Pick<PostgresServer, 'query'>) {
     this.#done = this.#watch(server)
   }
 
-  async #watch(server: PostgresServer): Promise<void> {
+  async #watch(server: Pick<PostgresServer, 'query'>): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const rows = await server
         .query<{ count: number }>(
