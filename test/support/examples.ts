@@ -94,7 +94,8 @@ export async function startExample(t: Cleanup, code: string, project?: string): 
   })
   const ended = once(child, 'exit')
   t.after(async () => {
-    child.kill()
+    // Some end only after a while if they are asked to.
+    child.kill('SIGKILL')
     await ended
   })
   const [port] = (await Promise.race([once(child, 'message'), ended.then(() => [])])) as [number?]
