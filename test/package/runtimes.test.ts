@@ -50,7 +50,8 @@ async function startIn(t: TestContext, project: string, command: string, port: n
       NODE_V8_COVERAGE: undefined,
       ...env,
     },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    // The program logs what it does.
+    stdio: 'ignore',
   })
   const ended = once(child, 'exit')
   t.after(async () => {
