@@ -47,16 +47,11 @@ async function open(storeUrl: string, settings: Settings): Promise<Store> {
       onEvent: (event, reason) => log(event, { reason: typeof reason === 'string' ? reason : describeError(reason) }),
     })
   } catch (cause) {
-    const problem = `names a store that cannot be opened: ${explain(cause as Error)}`
+    const problem = `names a store that cannot be opened: ${(cause as Error).message}`
     throw new SettingError(settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE', problem, {
       cause,
     })
   }
-}
-
-/** The message of a store's error. The message of the driver's error behind it follows, if it says more. */
-function explain({ message, cause }: Error): string {
-  return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }
 
 function invitation(url: string, token: string, hasPage: boolean): string {

@@ -124,15 +124,6 @@ export function isOutOfRoom(error: unknown): boolean {
   return sqlState(error)?.startsWith('53') ?? false
 }
 
-/**
- * Whether something has the name of the table to be made. `IF NOT EXISTS` does not see what another process makes
- * at the same time; whether its row, its type or the table itself is met first is chance.
- */
-export function isNameTaken(error: unknown): boolean {
-  const state = sqlState(error)
-  return state === '23505' || state === '42710' || state === '42P07'
-}
-
 /** The SQLSTATE of an error that the server sent. None begins with E; codes of Node do, and EPIPE is as long. */
 function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && typeof error.code === 'string')) return undefined

@@ -3,7 +3,7 @@ import type { NewPlant } from '../../plants/plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
 import { Batcher, type Run } from '../batcher.ts'
 import { SharedReads } from '../shared-reads.ts'
-import { isNameTaken, isRefusedValue } from './failure.ts'
+import { isRefusedValue } from './failure.ts'
 import { createPageReader, type Send } from './list.ts'
 import type { Queryable } from './pool.ts'
 import { Sender } from './sender.ts'
@@ -132,11 +132,9 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
       // Only who may create tables may ask for one that is there already.
       const { rows } = await send(FIND_TABLE, [])
       if (rows[0]![0] !== null) return
-      await send({ text: schema }, []).catch((error: unknown) => {
-        if (!isNameTaken(error)) throw error
-        // By now the table of the other process is there. If something else has its name, this says so.
-        return send({ text: schema }, [])
-      })
+      // `IF NOT EXISTS` does not see what another process makes at the same time. The second time it does, and another
+      // error comes again.
+      await send({ text: schema }, []).catch(() => send({ text: schema }, []))
     },
 
     close() {

@@ -340,6 +340,7 @@ suite('refuses at once', () => {
       { preparedStatements: 'false' },
       "options.preparedStatements must be true or false, not 'false'",
     ],
+    ['nobody to warn', aPool, { onWarning: 'log' }, "options.onWarning must be a function, not 'log'"],
     ['a group of no plants', aPool, { maxBatch: 0 }, `options.maxBatch ${whole} 9007199254740991, not 0`],
     ['no statement under way', aPool, { maxInFlight: 0 }, `options.maxInFlight ${whole} 9007199254740991, not 0`],
     ['a time-out that is no number', aPool, { timeoutMs: NaN }, `options.timeoutMs ${whole} 2147483647, not NaN`],
