@@ -6,6 +6,6 @@ import { idOf } from './request-ids.ts'
 export function createCommonFields(cors?: Cors): CommonFields {
   return (request) => {
     const id = idOf(request)
-    return cors === undefined ? ['X-Request-Id', id] : ['X-Request-Id', id, ...cors(request)]
+    return cors === undefined ? ['X-Request-Id', id] : ['X-Request-Id', id, ...cors.fields(request)]
   }
 }

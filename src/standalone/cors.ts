@@ -1,3 +1,5 @@
+import type { RequestListener } from 'node:http'
+import { respond, type HttpResponse } from '../http/respond.ts'
 import type { RequestHead } from './request-head.ts'
 import type { Routes } from './routes.ts'
 import { SettingError, type Variable } from './variables.ts'
@@ -35,8 +37,18 @@ function isOrigin(text: string): boolean {
   return text === `${protocol}//${host}`
 }
 
-/** Makes the header fields of a response for browsers. */
-export type Cors = (request: RequestHead) => readonly string[]
+/** Lets pages of other origins use the service. */
+export interface Cors {
+  /** Makes the header fields of a response for browsers. */
+  readonly fields: (request: RequestHead) => readonly string[]
+  /**
+   * Puts before a listener what answers a preflight for no resource. A browser takes a refused preflight for a refusal
+   * of its origin, and does not show its page the 404 that the request itself would get.
+   */
+  readonly answerPreflights: (listener: RequestListener) => RequestListener
+}
+
+const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
 /** @param routes says which resources there are, and their methods */
 export function createCors(origins: Origins, routes: Routes): Cors {
@@ -48,17 +60,30 @@ export function createCors(origins: Origins, routes: Routes): Cors {
     return origin !== undefined && origins.has(origin) ? origin : undefined
   }
 
-  return (request) => {
-    const allowed = findAllowed(request.headers.origin)
-    if (allowed === undefined) return vary
-    return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflightFields(routes, request)]
+  return {
+    fields(request) {
+      const allowed = findAllowed(request.headers.origin)
+      if (allowed === undefined) return vary
+      const preflight = isPreflight(request) ? preflightFields(routes, request) : []
+      return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflight]
+    },
+    answerPreflights: (listener) => (request, response) => {
+      const isRefused =
+        isPreflight(request) && findAllowed(request.headers.origin) !== undefined && !routes.has(request.url!)
+      if (isRefused) void respond(request, response, PERMISSION)
+      else listener(request, response)
+    },
   }
 }
 
-/** The further header fields of the response to a preflight; none if a request is none, or is for no resource. */
-function preflightFields(routes: Routes, { method, headers, url }: RequestHead): readonly string[] {
-  if (method !== 'OPTIONS' || headers.origin === undefined) return []
-  if (headers['access-control-request-method'] === undefined) return []
+function isPreflight({ method, headers }: RequestHead): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+}
+
+/** The further header fields of the response to a preflight. */
+function preflightFields(routes: Routes, { url }: RequestHead): readonly string[] {
   const path = routes.find(url!)
-  return path === undefined ? [] : ['Access-Control-Allow-Methods', routes.methodsOf(path).join(', '), ...PREFLIGHT]
+  return path === undefined
+    ? PREFLIGHT
+    : ['Access-Control-Allow-Methods', routes.methodsOf(path).join(', '), ...PREFLIGHT]
 }

@@ -48,7 +48,7 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
   })
   const probes = { store, storeTimeoutMs, isDraining }
   const programPaths = createProgramPaths({ ...probes, documents }, plants)
-  const listener: RequestListener = (request, response) => {
+  const serve: RequestListener = (request, response) => {
     plants(request, response, () => programPaths(request, response))
   }
   const observer: Observer = {
@@ -59,7 +59,7 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     },
   }
   const cors = corsOrigins && createCors(corsOrigins, routes)
-  const http = createHttpServer(listener, settings, createCommonFields(cors), observer)
+  const http = createHttpServer(cors?.answerPreflights(serve) ?? serve, settings, createCommonFields(cors), observer)
   if (metrics === undefined) return { http, admin: undefined }
   metrics.watchServer(http)
   return { http, admin: createHttpServer(createAdminListener(probes, metrics), settings, createCommonFields()) }

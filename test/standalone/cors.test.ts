@@ -1,97 +1,249 @@
 import assert from 'node:assert/strict'
-import { suite, test, type TestContext } from 'node:test'
-import { openPage, type PlantPage, serveListener } from '../support/browser.ts'
-import { needsChromium } from '../support/chromium.ts'
-import { startProgram, TOKEN } from '../support/program.ts'
+import { suite, test } from 'node:test'
+import { memoryStore, StoreUnavailableError, type Store } from '../../src/index.ts'
+import { ERRORS, type ErrorName } from '../../src/http/errors.ts'
+import { readSettings } from '../../src/standalone/settings.ts'
+import { captureLog } from '../support/captured-log.ts'
+import { ask, READER, serveProgram, WRITER } from '../support/in-process-program.ts'
+import type { WireAnswer } from '../support/wire.ts'
 
-/** What a page may read of a response; `refused` if the browser keeps it from the page. */
-type Read = { readonly status: number; readonly fields: Record<string, string>; readonly body: unknown } | 'refused'
-
-/** Opens an empty page on an origin of its own, and the program beside it, which allows that origin or others. */
-async function openBoth(t: TestContext, origins?: string): Promise<{ page: PlantPage; url: string }> {
-  const other = await serveListener(t, (_, response) => {
-    response.setHeader('Content-Type', 'text/html').end('<!doctype html><link rel="icon" href="data:,">')
-  })
-  const program = await startProgram(t, {
-    PLANT_STORE_CORS_ORIGINS: origins ?? other,
-    PLANT_STORE_MAX_BODY_BYTES: '64',
-    PLANT_STORE_MAX_LIMIT: '1',
-  })
-  return { page: await openPage(t, other), url: program.url }
+const store: Store = {
+  ...memoryStore(),
+  delete(_owner, id) {
+    if (id === 500n) throw new Error('a fault')
+    if (id === 503n) throw new StoreUnavailableError('away')
+    if (id === 504n) throw new StoreUnavailableError('lost', { isOutcomeUnknown: true })
+    return false
+  },
 }
 
-/** Has the page fetch something. */
-function read(page: PlantPage, url: string, options: object = {}, token = TOKEN): Promise<Read> {
-  const init = JSON.stringify({ headers: { Authorization: `Bearer ${token}` }, ...options })
-  return page.evaluate(`fetch(${JSON.stringify(url)}, ${init}).then(async (response) => {
-    const text = await response.text()
-    const fields = Object.fromEntries(response.headers)
-    return { status: response.status, fields, body: text && JSON.parse(text) }
-  }, () => 'refused')`)
+const HOST = 'Host: plants\r\n'
+const AUTHORIZATION = `Authorization: Bearer ${WRITER}\r\n`
+const JSON_TYPE = 'Content-Type: application/json\r\n'
+const PLANT = 'Content-Length: 21\r\n\r\n{"id":1,"name":"Fern"}'.replace('21', '22')
+
+/** A request that gets the error; the further fields come right after the first line. */
+type Bring = (fields: string) => string
+
+const ERRORS_BY_REQUEST: Readonly<Record<ErrorName, Bring>> = {
+  malformedRequest: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}no field\r\n\r\n`,
+  notJson: (fields) =>
+    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${JSON_TYPE}Content-Length: 1\r\n\r\n{`,
+  notPlant: (fields) =>
+    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${JSON_TYPE}Content-Length: 2\r\n\r\n{}`,
+  badId: (fields) => `DELETE /plants/x HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
+  badQuery: (fields) => `GET /plants?limit=x HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
+  noToken: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}\r\n`,
+  tokenRefused: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}Authorization: Bearer x\r\n\r\n`,
+  readOnlyToken: (fields) => `DELETE /plants/1 HTTP/1.1\r\n${fields}${HOST}Authorization: Bearer ${READER}\r\n\r\n`,
+  noResource: (fields) => `GET /x HTTP/1.1\r\n${fields}${HOST}\r\n`,
+  noPlant: (fields) => `DELETE /plants/1 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
+  methodNotAllowed: (fields) => `PUT /plants/1 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
+  requestTimeout: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}`,
+  idTaken: (fields) =>
+    [HOST, fields + HOST]
+      .map((head) => `POST /plants HTTP/1.1\r\n${head}${AUTHORIZATION}${JSON_TYPE}${PLANT}`)
+      .join(''),
+  bodyTooLarge: (fields) =>
+    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${JSON_TYPE}Content-Length: 70000\r\n\r\n${' '.repeat(70_000)}`,
+  wrongContentType: (fields) => `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${PLANT}`,
+  wrongContentEncoding: (fields) =>
+    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${JSON_TYPE}Content-Encoding: gzip\r\n${PLANT}`,
+  expectationFailed: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}Expect: x\r\n\r\n`,
+  tooManyFields: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}X: ${'x'.repeat(20_000)}\r\n\r\n`,
+  unexpected: (fields) => `DELETE /plants/500 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
+  unknownTransferCoding: (fields) =>
+    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+  storeUnavailable: (fields) => `DELETE /plants/503 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
+  outcomeUnknown: (fields) => `DELETE /plants/504 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
 }
 
-function post(page: PlantPage, url: string, plant: object, token = TOKEN): Promise<Read> {
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
-  return read(page, `${url}/plants`, { method: 'POST', headers, body: JSON.stringify(plant) })
+const EXPOSED = 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow'
+const LIST = { PLANT_STORE_CORS_ORIGINS: 'https://a.example, http://localhost:8080' }
+
+/** The fields for browsers of a response. */
+function corsOf({ headers }: WireAnswer): Record<string, string> {
+  const fields = [...headers].filter(([name]) => name === 'vary' || name.startsWith('access-control-'))
+  return Object.fromEntries(fields)
 }
 
-suite("a page of another origin, by the browser's own fetch", { skip: needsChromium }, () => {
-  test('creates, lists page by page and deletes, with preflights', async (t) => {
-    const { page, url } = await openBoth(t)
-    for (const id of [1, 2]) {
-      const created = await post(page, url, { id, name: 'Fern' })
-      assert.ok(created !== 'refused')
-      assert.deepEqual([created.status, created.body], [200, { name: 'Fern' }])
+function allowed(origin: string): Record<string, string> {
+  return { 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED }
+}
+
+const LISTED = { vary: 'Origin', ...allowed('http://localhost:8080') }
+
+const POLICIES: readonly [what: string, env: Record<string, string>, origin: string | undefined, fields: object][] = [
+  ['without CORS', {}, 'http://localhost:8080', {}],
+  ['with *, to an origin', { PLANT_STORE_CORS_ORIGINS: '*' }, 'https://any.example', allowed('*')],
+  ['with *, without Origin', { PLANT_STORE_CORS_ORIGINS: '*' }, undefined, allowed('*')],
+  ['with a list, to an origin of it', LIST, 'http://localhost:8080', LISTED],
+  ['with a list, to another origin', LIST, 'https://a.example.evil', { vary: 'Origin' }],
+  ['with a list, without Origin', LIST, undefined, { vary: 'Origin' }],
+]
+
+for (const [what, environment, origin, fields] of POLICIES) {
+  suite(`${what}, the fields for browsers are right in the answer`, () => {
+    for (const [name, bring] of Object.entries(ERRORS_BY_REQUEST)) {
+      const { error } = ERRORS[name as ErrorName]
+      test(`${error} ${name}`, async (t) => {
+        captureLog(t)
+        const port = await serveProgram(
+          t,
+          { PLANT_STORE_HEADERS_TIMEOUT_MS: '200', PLANT_STORE_CHECK_INTERVAL_MS: '20', ...environment },
+          store,
+        )
+        const sent = `${origin === undefined ? '' : `Origin: ${origin}\r\n`}X-Request-Id: my-id\r\n`
+        const answer = await ask(port, bring(sent))
+        assert.equal((JSON.parse(answer.body) as { error: number }).error, error)
+        assert.deepEqual(corsOf(answer), fields)
+        assert.equal(answer.headers.get('x-request-id'), 'my-id')
+      })
     }
 
-    const listed = await read(page, `${url}/plants`)
-    assert.ok(listed !== 'refused')
-    assert.deepEqual(listed.body, [{ name: 'Fern' }])
-    assert.equal(listed.fields['link'], '<?limit=1&after=1>; rel="next"')
-    assert.ok('x-request-id' in listed.fields)
-
-    const deleted = await read(page, `${url}/plants/1`, {
-      method: 'DELETE',
-      headers: { Authorization: `Bearer ${TOKEN}` },
-    })
-    assert.ok(deleted !== 'refused')
-    assert.equal(deleted.status, 204)
-  })
-
-  test('reads why a token is refused', async (t) => {
-    const { page, url } = await openBoth(t)
-    for (const answer of [await read(page, `${url}/plants`, {}, 'guess'), await post(page, url, {}, 'guess')]) {
-      assert.ok(answer !== 'refused')
-      assert.equal((answer.body as { error: number }).error, 40101)
-      assert.equal(answer.fields['www-authenticate'], 'Bearer realm="plant-store", error="invalid_token"')
+    for (const path of ['/plants', '/livez', '/readyz', '/openapi.json']) {
+      test(`to GET ${path}`, async (t) => {
+        captureLog(t)
+        const port = await serveProgram(
+          t,
+          { PLANT_STORE_HEADERS_TIMEOUT_MS: '200', PLANT_STORE_CHECK_INTERVAL_MS: '20', ...environment },
+          store,
+        )
+        const sent = origin === undefined ? '' : `Origin: ${origin}\r\n`
+        const answer = await ask(
+          port,
+          `GET ${path} HTTP/1.1\r\n${sent}${HOST}${AUTHORIZATION}Connection: close\r\n\r\n`,
+        )
+        assert.equal(answer.status, 200)
+        assert.deepEqual(corsOf(answer), fields)
+      })
     }
   })
+}
 
-  test('reads that a body is too large', async (t) => {
-    const { page, url } = await openBoth(t)
-    const answer = await post(page, url, { id: 1, name: 'x'.repeat(100) })
-    assert.ok(answer !== 'refused')
-    assert.equal((answer.body as { error: number }).error, 41300)
+suite('a preflight', () => {
+  function preflight(path: string, origin: string, method = 'OPTIONS'): string {
+    const fields = `Origin: ${origin}\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n`
+    return `${method} ${path} HTTP/1.1\r\n${HOST}${fields}\r\n`
+  }
+
+  const rows = [
+    ['/plants', 'GET, HEAD, POST, OPTIONS'],
+    ['/plants/1', 'DELETE, OPTIONS'],
+    ['http://plants/%70lants', 'GET, HEAD, POST, OPTIONS'],
+    ['/readyz', 'GET, HEAD, OPTIONS'],
+  ] as const
+  for (const [path, methods] of rows) {
+    for (const [origins, fields] of [
+      ['https://a.example', { vary: 'Origin', ...allowed('https://a.example') }],
+      ['*', allowed('*')],
+    ] as const) {
+      test(`for ${path} is answered without a token, with ${origins}`, async (t) => {
+        captureLog(t)
+        const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: origins })
+        const answer = await ask(port, preflight(path, 'https://a.example'))
+        assert.equal(answer.status, 204)
+        assert.equal(answer.body, '')
+        assert.deepEqual(corsOf(answer), {
+          ...fields,
+          'access-control-allow-methods': methods,
+          'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id',
+          'access-control-max-age': '7200',
+        })
+      })
+    }
+  }
+
+  test('of another origin gets no permission', async (t) => {
+    captureLog(t)
+    const port = await serveProgram(t, LIST)
+    const answer = await ask(port, preflight('/plants', 'https://evil.example'))
+    assert.deepEqual([answer.status, corsOf(answer)], [204, { vary: 'Origin' }])
   })
 
-  test('may be any with *', async (t) => {
-    const { page, url } = await openBoth(t, '*')
-    const answer = await post(page, url, { id: 1, name: 'Fern' })
-    assert.ok(answer !== 'refused')
-    assert.equal(answer.status, 200)
-  })
-
-  test('gets nothing if its origin is not listed, and its plant is not created', async (t) => {
-    const { page, url } = await openBoth(t, 'https://a.example')
-    assert.equal(await post(page, url, { id: 1, name: 'Fern' }), 'refused')
-    assert.equal(await read(page, `${url}/plants`), 'refused')
-    const complaints = page.complaints.splice(0)
-    assert.ok(complaints.length > 0 && complaints.every((line) => line.includes('blocked by CORS policy')))
-
-    const { status } = await fetch(`${url}/plants/1`, {
-      method: 'DELETE',
-      headers: { Authorization: `Bearer ${TOKEN}` },
+  for (const [path, methods] of [
+    ['/x', {}],
+    ['/plants/', {}],
+    ['/plants/%zz', { 'access-control-allow-methods': 'DELETE, OPTIONS' }],
+  ] as const) {
+    test(`for ${path} is answered too, so that a page can read the error of the request itself`, async (t) => {
+      captureLog(t)
+      const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: '*' })
+      const answer = await ask(port, preflight(path, 'https://a.example'))
+      assert.deepEqual([answer.status, answer.body], [204, ''])
+      assert.deepEqual(corsOf(answer), {
+        ...allowed('*'),
+        ...methods,
+        'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id',
+        'access-control-max-age': '7200',
+      })
     })
-    assert.equal(status, 404)
-  })
+
+    test(`for ${path} of another origin is refused as any OPTIONS is`, async (t) => {
+      captureLog(t)
+      const port = await serveProgram(t, LIST)
+      const answer = await ask(port, preflight(path, 'https://evil.example'))
+      assert.deepEqual([answer.status >= 400, corsOf(answer)], [true, { vary: 'Origin' }])
+    })
+  }
+
+  for (const [what, request] of [
+    ['that is none, as it is no OPTIONS,', preflight('/plants', 'https://a.example', 'GET')],
+    [
+      'that is none, as it names no method,',
+      `OPTIONS /plants HTTP/1.1\r\n${HOST}Origin: https://a.example\r\nConnection: close\r\n\r\n`,
+    ],
+    [
+      'that is none, as it has no Origin,',
+      `OPTIONS /plants HTTP/1.1\r\n${HOST}Access-Control-Request-Method: GET\r\nConnection: close\r\n\r\n`,
+    ],
+  ] as const) {
+    test(`${what} gets no methods`, async (t) => {
+      captureLog(t)
+      const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: '*' })
+      assert.deepEqual(corsOf(await ask(port, request)), allowed('*'))
+    })
+  }
+})
+
+suite('PLANT_STORE_CORS_ORIGINS', () => {
+  for (const [value, origins] of [
+    ['*', '*'],
+    ['https://app.example', new Set(['https://app.example'])],
+    [
+      'http://localhost:8080 , https://xn--bcher-kva.example',
+      new Set(['http://localhost:8080', 'https://xn--bcher-kva.example']),
+    ],
+    ['http://[::1]:8080,capacitor://localhost', new Set(['http://[::1]:8080', 'capacitor://localhost'])],
+  ] as const) {
+    test(`takes ${value}`, () =>
+      assert.deepEqual(readSettings({ PLANT_STORE_CORS_ORIGINS: value }).corsOrigins, origins))
+  }
+
+  for (const value of [
+    '',
+    'null',
+    'app.example',
+    'https://app.example/',
+    'https://app.example/x',
+    'https://App.example',
+    'HTTPS://app.example',
+    'https://app.example:443',
+    'https://bücher.example',
+    'https://*.app.example',
+    'https://ada@app.example',
+    'https://app.example,*',
+    'https://app.example,',
+    'https://app.example https://b.example',
+    'https://app.example:99999',
+  ]) {
+    test(`refuses ${JSON.stringify(value)}`, () => {
+      assert.throws(() => readSettings({ PLANT_STORE_CORS_ORIGINS: value }), {
+        name: 'SettingError',
+        message:
+          'PLANT_STORE_CORS_ORIGINS takes origins such as https://app.example, separated by commas, or *: ' +
+          'whose pages may use the service',
+      })
+    })
+  }
 })

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { idOf } from '../../src/standalone/request-ids.ts'
+import { captureLog } from '../support/captured-log.ts'
+import { ask, serveProgram, WRITER } from '../support/in-process-program.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+
+const HOST = 'Host: plants\r\n'
+
+suite('the id of a request', () => {
+  const NEW_ID = /^[\w-]{24}$/
+
+  for (const id of ['x', '!'.repeat(128), '01JDZ/abc~{"}']) {
+    test(`is the client's own ${JSON.stringify(id.slice(0, 20))}, in the response and in the log`, async (t) => {
+      const events = captureLog(t)
+      const port = await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
+      const answer = await ask(port, `GET /plants HTTP/1.1\r\n${HOST}X-Request-Id: ${id}\r\nConnection: close\r\n\r\n`)
+      assert.equal(answer.headers.get('x-request-id'), id)
+      assert.deepEqual(
+        events.map(({ event, request }) => [event, request]),
+        [['response', id]],
+      )
+    })
+  }
+
+  for (const [what, fields] of [
+    ['none', ''],
+    ['an empty one', 'X-Request-Id:\r\n'],
+    ['one of 129 characters', `X-Request-Id: ${'x'.repeat(129)}\r\n`],
+    ['one with a space', 'X-Request-Id: a b\r\n'],
+    ['one that is not ASCII', 'X-Request-Id: \u00e9\r\n'],
+    ['two', 'X-Request-Id: a\r\nX-Request-Id: b\r\n'],
+  ] as const) {
+    test(`is a new one if the client sent ${what}`, async (t) => {
+      const events = captureLog(t)
+      const port = await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
+      const answer = await ask(port, `GET /plants HTTP/1.1\r\n${HOST}${fields}Connection: close\r\n\r\n`)
+      const id = answer.headers.get('x-request-id')!
+      assert.match(id, NEW_ID)
+      assert.equal(events[0]!['request'], id)
+    })
+
+    test(`is a new one in a refusal on a bare connection if the client sent ${what}`, async (t) => {
+      const port = await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
+      const answer = await ask(port, `GET /plants HTTP/1.1\r\n${HOST}${fields}no field\r\n\r\n`)
+      assert.match(answer.headers.get('x-request-id')!, NEW_ID)
+    })
+  }
+
+  test('is another one for each request', () => {
+    const ids = Array.from({ length: 1000 }, () => idOf({ headers: {} }))
+    assert.equal(new Set(ids).size, 1000)
+    for (const id of ids) assert.match(id, NEW_ID)
+  })
+
+  test('is that of its own request if the body of another came before', async (t) => {
+    captureLog(t)
+    const port = await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
+    const body = '{"id":1,"name":"Fern"}'
+    const fields = `Authorization: Bearer ${WRITER}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+    const first = `POST /plants HTTP/1.1\r\n${HOST}X-Request-Id: first\r\n${fields}\r\n${body}`
+    const connection = await RawConnection.open(port)
+    connection.send(first)
+    await connection.receive(/}$/)
+    connection.send(`GET /plants HTTP/1.1\r\nX-Request-Id: second\r\nno field\r\n\r\n`)
+    assert.match(await connection.closed, /X-Request-Id: first\r\n[^]*X-Request-Id: second\r\n/i)
+  })
+})

@@ -1,0 +1,38 @@
+import type { TestContext } from 'node:test'
+import { digestToken } from '../../src/http/caller.ts'
+import { memoryStore, type Store } from '../../src/index.ts'
+import { createProgram } from '../../src/standalone/program.ts'
+import { readSettings } from '../../src/standalone/settings.ts'
+import { RawConnection } from './raw-connection.ts'
+import { portOf, serve } from './service.ts'
+import { readAnswers, type WireAnswer } from './wire.ts'
+
+/** The tokens of ada; the second one may only list. */
+export const WRITER = 'writer'
+export const READER = 'reader'
+
+/** Starts the server of the program in this process, and gives its port. It ends with the test. */
+export async function serveProgram(
+  t: TestContext,
+  environment: Readonly<Record<string, string>>,
+  store: Store = memoryStore(),
+): Promise<number> {
+  const settings = readSettings({ PLANT_STORE_TOKENS: `ada:${WRITER},ada:${READER} read`, ...environment })
+  const { http } = createProgram(settings, {
+    store,
+    scheme: 'memory',
+    authenticate: (token) => settings.tokens!.get(digestToken(token)),
+    isDraining: () => false,
+  })
+  return portOf(await serve(t, http.server))
+}
+
+/** Sends bytes on a connection of their own, and gives the last of the answers. */
+export async function ask(port: number, request: string): Promise<WireAnswer> {
+  const connection = await RawConnection.open(port, true)
+  connection.send(request)
+  await connection.receive(/\r\n\r\n/)
+  connection.socket.end()
+  const { answers } = readAnswers(Buffer.from(await connection.closed, 'latin1'))
+  return answers.at(-1)!
+}
