@@ -7,6 +7,8 @@ if (major! * 1000 + minor! < 20019) {
   process.stderr.write(`plant-store: Node 20.19 or later is needed, and this is Node ${process.versions.node}\n`)
   process.exitCode = 2
 } else {
+  // SIGHUP has the tokens read again, and must not end a program that is still being loaded.
+  process.on('SIGHUP', () => undefined)
   const program = import('./standalone/command-line.ts')
   void program.then((module) => module.runCommand(process.argv.slice(2)))
 }

@@ -8,7 +8,7 @@ import { readSettings } from '../../src/standalone/settings.ts'
 import { followTokenFile } from '../../src/standalone/token-rotation.ts'
 import { singleToken, type Tokens } from '../../src/standalone/tokens.ts'
 import { captureLog } from '../support/captured-log.ts'
-import { startProgram, TOKEN, type Program } from '../support/program.ts'
+import { Program, startProgram, TOKEN } from '../support/program.ts'
 import { findWrong, RotationLoad, rotate, TokenSecret } from '../support/rotation-load.ts'
 
 function makeSecret(t: TestContext, content: string): TokenSecret {
@@ -95,6 +95,24 @@ suite('at SIGHUP', () => {
     assert.deepEqual([tokens, reason], [1, 'They come from no file.'])
     assert.equal(await statusOf(program, TOKEN), 200)
   })
+})
+
+test('SIGHUP does not end a program that is still being loaded', async (t) => {
+  // The first thing that the program does is to look at the version of Node.
+  const signalEarly = `
+    const { versions } = process
+    Object.defineProperty(process, 'versions', {
+      get() {
+        setImmediate(() => process.kill(process.pid, 'SIGHUP'))
+        Object.defineProperty(process, 'versions', { value: versions })
+        return versions
+      },
+      configurable: true,
+    })`
+  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(signalEarly)}`]
+  const program = await Program.start({}, nodeArgs)
+  t.after(() => program.end())
+  assert.equal((await program.fetch('/plants')).status, 200)
 })
 
 test('a secret that is swapped by symbolic link holds within 10.5 s', async (t) => {
