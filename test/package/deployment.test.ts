@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { blocksOf, readDocument } from '../support/documents.ts'
+import { freePort } from '../support/free-port.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
 
@@ -16,7 +18,7 @@ test('docs/running.md shows the Dockerfile', () => {
   assert.equal(file!.code, readFileSync(join(root, 'Dockerfile'), 'utf8'))
 })
 
-test('the Dockerfile builds a program that runs, from what .dockerignore lets in', (t) => {
+test('the Dockerfile builds a program that runs, from what .dockerignore lets in', async (t) => {
   const directory = temporaryDirectory(t)
   const [everything, ...names] = readFileSync(join(root, '.dockerignore'), 'utf8').trimEnd().split('\n')
   assert.equal(everything, '*')
@@ -27,14 +29,27 @@ test('the Dockerfile builds a program that runs, from what .dockerignore lets in
   rmSync(join(directory, 'node_modules'))
   rmSync(join(directory, 'src'), { recursive: true })
 
-  const [, check] = /^HEALTHCHECK CMD (.*)$/m.exec(readFileSync(join(root, 'Dockerfile'), 'utf8'))!
-  const [, ...args] = JSON.parse(check!) as string[]
-  const { status, stderr } = spawnSync(process.execPath, args, {
-    cwd: directory,
-    env: { HOST: '0.0.0.0', PORT: '1' },
-    encoding: 'utf8',
+  const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8')
+  const [check, command] = ['HEALTHCHECK CMD', 'CMD'].map((instruction) => {
+    const [, json] = new RegExp(`^${instruction} (.*)$`, 'm').exec(dockerfile)!
+    const [node, ...args] = JSON.parse(json!) as string[]
+    assert.equal(node, 'node')
+    return args
   })
-  assert.deepEqual([status, stderr], [1, 'plant-store: connect ECONNREFUSED 127.0.0.1:1\n'])
+  const options = { cwd: directory, env: { HOST: '0.0.0.0', PORT: String(await freePort()) } }
+  function checkHealth(): unknown[] {
+    const { status, stdout, stderr } = spawnSync(process.execPath, check!, { ...options, encoding: 'utf8' })
+    return [status, stdout, stderr]
+  }
+  const { PORT: port } = options.env
+  assert.deepEqual(checkHealth(), [1, '', `plant-store: connect ECONNREFUSED 127.0.0.1:${port}\n`])
+  const child = spawn(process.execPath, command!, { ...options, stdio: ['ignore', 'pipe', 'ignore'] })
+  const exited = once(child, 'exit')
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  assert.deepEqual(checkHealth(), [0, '', ''])
+  child.kill('SIGTERM')
+  assert.deepEqual(await exited, [0, null])
 })
 
 test('systemd finds nothing wrong with the unit', { skip: withoutCommand('systemd-analyze') }, (t) => {

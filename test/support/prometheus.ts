@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
 import { temporaryDirectory } from './temporary-file.ts'
 
 /** A value that Prometheus knows. */
@@ -54,13 +54,4 @@ scrape_configs: [{ job_name: plant-store, static_configs: [{ targets: ['${new UR
 function readSamples(body: unknown): Sample[] {
   const { data } = body as { data: { result: { metric: Record<string, string>; value: [number, string] }[] } }
   return data.result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }))
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -64,6 +64,19 @@ suite('the metrics', () => {
     )
   })
 
+  test('count a request whose body cannot be read on both sides', async (t) => {
+    const { program, admin } = await startWithMetrics(t)
+    const fields = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\n`
+    const broken = `POST /plants HTTP/1.1\r\n${fields}Transfer-Encoding: chunked\r\n\r\nno size\r\n`
+    assert.match(await (await program.connect()).send(broken).closed, /^HTTP\/1\.1 400 /)
+    const found = await series(admin, /^(?:plant_store_http_refusals|http_server_request_duration_seconds_count)/, 2)
+    assert.deepEqual(found, [
+      'http_server_request_duration_seconds_count{http_request_method="POST",http_route="/plants",' +
+        'http_response_status_code="none"} 1',
+      'plant_store_http_refusals_total{http_response_status_code="400"} 1',
+    ])
+  })
+
   test('count connections that are dropped', async (t) => {
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
     const first = await program.connect()
