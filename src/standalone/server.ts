@@ -1,8 +1,20 @@
-import type { RequestListener } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../option-checks.ts'
-import { createHttpServer, DEFAULT_LIMITS, type HttpServer, type Limits } from './http-server.ts'
+import { createHttpServer, DEFAULT_LIMITS, type Limits } from './http-server.ts'
 
-export type { HttpServer } from './http-server.ts'
+/** A server that keeps its time-outs, refuses in JSON, and can be drained. */
+export interface PlantServer {
+  /** Listens when its host tells it to. */
+  readonly server: Server
+  /**
+   * Ends every connection after its next response, and settles once the server and all connections are closed. What is
+   * not closed after `drainTimeoutMs` is cut.
+   * @returns how many connections were cut
+   */
+  readonly drain: () => Promise<number>
+  /** How many connections are open. */
+  readonly connectionCount: () => number
+}
 
 /** What a host may set. Every option has a default. */
 export interface ServerOptions {
@@ -29,7 +41,7 @@ export interface ServerOptions {
  * refuses with an Error body, carries out the requests of a connection one after another, and can be drained.
  * @throws TypeError if an option is wrong
  */
-export function createServer(listener: RequestListener, options: ServerOptions = {}): HttpServer {
+export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
   if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { maxHeaderBytes, maxConnections, ...times } = options
@@ -39,7 +51,24 @@ export function createServer(listener: RequestListener, options: ServerOptions =
     maxConnections: checkWholeNumber('maxConnections', maxConnections, 1),
     ...checkTimes(times),
   }
-  return createHttpServer(listener, limits)
+  const http = createHttpServer(listener, limits)
+  let draining: Promise<number> | undefined
+
+  async function drain(): Promise<number> {
+    let cut = 0
+    const timer = setTimeout(() => {
+      cut = http.connectionCount()
+      http.server.closeAllConnections()
+    }, limits.drainTimeoutMs)
+    await http.drain()
+    clearTimeout(timer)
+    return cut
+  }
+  return {
+    server: http.server,
+    drain: () => (draining ??= drain()),
+    connectionCount: () => http.connectionCount(),
+  }
 }
 
 type Times = Omit<ServerOptions, 'maxHeaderBytes' | 'maxConnections'>

@@ -19,8 +19,22 @@ test('a host gets the server of the program: it refuses in JSON, keeps its time-
   idle.send('GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\n\r\n')
   await idle.receive(/\[\]$/)
   idle.socket.end()
-  await http.drain()
+  assert.equal(await http.drain(), 0)
   await closed
+})
+
+test('a drain cuts what does not end in time, and says how much; another one is the same', async (t) => {
+  const http = createServer(plants, { drainTimeoutMs: 300 })
+  await listen(http.server)
+  t.after(() => close(http.server))
+  const arrived = once(http.server, 'request')
+  const slow = await RawConnection.open(portOf(http.server))
+  const fields = 'Host: a\r\nAuthorization: Bearer secret\r\nContent-Type: application/json\r\n'
+  slow.send(`POST /plants HTTP/1.1\r\n${fields}Content-Length: 100\r\n\r\n{`)
+  await arrived
+  assert.equal(http.connectionCount(), 1)
+  assert.deepEqual(await Promise.all([http.drain(), http.drain()]), [1, 1])
+  assert.equal(await http.drain(), 1)
 })
 
 suite('a server with a wrong option is not made:', () => {
