@@ -20,7 +20,7 @@ export function readBody(
   return new Promise((resolve, reject) => {
     if (contentLength > maxBytes) return reject(bodyTooLarge(maxBytes))
     if (request.destroyed || request.readableEnded) {
-      return resolve(request.complete ? readRest(request, maxBytes) : undefined)
+      return resolve(isBodyAwaited(request) ? undefined : readRest(request, maxBytes))
     }
 
     const chunks: Buffer[] = []
@@ -49,7 +49,10 @@ export function readBody(
   })
 }
 
-/** Reads a body of which Node announces nothing more: an empty one, or one that was here before its client went. */
+/**
+ * Reads a body of which Node announces nothing more: one that was here before its client went, or an empty one. The option
+ * `optimizeEmptyRequests` of Node's server ends that before it announces the request.
+ */
 function readRest(request: IncomingMessage, maxBytes: number): Buffer {
   const chunks: Buffer[] = []
   for (let chunk; (chunk = request.read() as Buffer | null) !== null;) chunks.push(chunk)

@@ -82,6 +82,11 @@ const CORE = { passesOn: false }
 
 export const HOSTS: readonly Host[] = [
   host('node:http', (plantStore) => start(createServer(plantStore)), CORE),
+  host(
+    'node:http that ends empty bodies first',
+    (plantStore) => start(createServer({ optimizeEmptyRequests: true }, plantStore)),
+    CORE,
+  ),
   host('node:https', (plantStore) => start(createHttpsServer(TLS, plantStore)), {
     ...CORE,
     protocol: 'https',
