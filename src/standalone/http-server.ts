@@ -24,6 +24,12 @@ export interface Limits {
   readonly maxConnections: number | undefined
 }
 
+/** What a server takes for granted of its listener. */
+export interface Shortcuts {
+  /** It waits for no event of a request without a body. From Node 24.12 on, such requests then take less time. */
+  readonly optimizeEmptyRequests?: boolean
+}
+
 export const DEFAULT_LIMITS: Limits = {
   // A client that means well sends its header at once. This leaves time for packets that are lost twice.
   headersTimeoutMs: 10_000,
@@ -76,7 +82,7 @@ export interface Connection {
 /** Makes a server that hands its requests to `listener`, those of a connection one after another. */
 export function createHttpServer(
   listener: RequestListener,
-  limits: Limits,
+  limits: Limits & Shortcuts,
   commonFields: CommonFields = () => [],
   { onRequest, onRefusal }: Observer = {},
 ): HttpServer {
@@ -92,6 +98,7 @@ export function createHttpServer(
     maxHeaderSize: limits.maxHeaderBytes,
     // Otherwise Node itself answers a request without Host, and without a body.
     requireHostHeader: false,
+    optimizeEmptyRequests: limits.optimizeEmptyRequests,
   })
   // Node drops the fields beyond this number silently, and a second Authorization with them; 0 drops none. Their number
   // is bounded by maxHeaderSize, and the service refuses 1,000 or more.

@@ -59,7 +59,12 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     },
   }
   const cors = corsOrigins && createCors(corsOrigins, routes)
-  const http = createHttpServer(cors?.answerPreflights(serve) ?? serve, settings, createCommonFields(cors), observer)
+  const http = createHttpServer(
+    cors?.answerPreflights(serve) ?? serve,
+    { ...settings, optimizeEmptyRequests: true },
+    createCommonFields(cors),
+    observer,
+  )
   if (metrics === undefined) return { http, admin: undefined }
   metrics.watchServer(http)
   return { http, admin: createHttpServer(createAdminListener(probes, metrics), settings, createCommonFields()) }
