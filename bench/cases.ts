@@ -1,5 +1,15 @@
-import { ERRORS } from '../src/http/errors.ts'
-import { type Contestant, FLOOR, NATIVE, PEERS, PLANT_STORE, PROGRAM, PROGRAM_METRICS } from './contestants.ts'
+import { type ErrorName, ERRORS } from '../src/http/errors.ts'
+import {
+  behindCompression,
+  type Contestant,
+  FASTIFY,
+  FLOOR,
+  NATIVE,
+  PEERS,
+  PLANT_STORE,
+  PROGRAM,
+  PROGRAM_METRICS,
+} from './contestants.ts'
 import type { Database } from './databases.ts'
 import type { Answer } from './response-reader.ts'
 
@@ -29,13 +39,18 @@ export interface Case {
 export const TOKEN = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCi'
 const WRONG_TOKEN = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCj'
 
-/** What every contestant answers to a wrong token. */
-export const REFUSAL = { error: ERRORS.tokenRefused.error, message: ERRORS.tokenRefused.message }
+/** What is answered to a wrong token. */
+const REFUSED = errorBody('tokenRefused')
 
 /** More than any list asks for, so that each is cut short. */
 const LISTED = 2000
 
 const NAME = 'Monstera deliciosa'
+
+function errorBody(name: ErrorName): Buffer {
+  const { error, message } = ERRORS[name]
+  return Buffer.from(JSON.stringify({ error, message }))
+}
 
 const member = (name: string): string => `"name":"${name}","tag":"tropical"}`
 
@@ -44,10 +59,10 @@ export function write(n: number): string {
   return create(500_000_000 + n, NAME)
 }
 
-function create(id: number, name: string): string {
+function create(id: number, name: string, token = TOKEN): string {
   const body = `{"id":${id},${member(name)}`
   return (
-    `POST /plants HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${TOKEN}\r\n` +
+    `POST /plants HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   )
 }
@@ -101,7 +116,22 @@ export function deleting(name: string, idOf: IdOf, perSecond = 50_000): Case {
   }
 }
 
-const wrongTokenRequest = withoutBody('GET', '/plants?limit=10', WRONG_TOKEN)
+/** A list that is refused. */
+function unauthorized(name: string, request: string, body: Buffer): Case {
+  return { ...list(10), name, request: () => request, answer: { status: 401, body } }
+}
+
+const LIST_10 = '/plants?limit=10'
+
+/** A case with the middleware that wraps a response most: it looks at each, and compresses none as short as these. */
+function behindMiddleware(theCase: Case): Case {
+  return {
+    ...theCase,
+    name: `${theCase.name}-compression`,
+    contestants: [FLOOR, NATIVE, PLANT_STORE, FASTIFY].map(behindCompression),
+    request: (n) => theCase.request(n).replace('\r\n', '\r\nAccept-Encoding: gzip\r\n'),
+  }
+}
 
 /** A case by what the program adds: its server, and its metrics. */
 function ofProgram(theCase: Case): Case {
@@ -117,12 +147,10 @@ export const CASES: readonly Case[] = [
   creating('create-scattered', scattered),
   deleting('delete', ascending),
   deleting('delete-scattered', scattered),
-  {
-    ...list(10),
-    name: 'unauthorized',
-    request: () => wrongTokenRequest,
-    answer: { status: 401, body: Buffer.from(JSON.stringify(REFUSAL)) },
-  },
+  unauthorized('unauthorized', withoutBody('GET', LIST_10, WRONG_TOKEN), REFUSED),
+  unauthorized('unauthorized-no-token', `GET ${LIST_10} HTTP/1.1\r\nHost: bench\r\n\r\n`, errorBody('noToken')),
+  unauthorized('unauthorized-create', create(ascending(0), NAME, WRONG_TOKEN), REFUSED),
+  behindMiddleware(list(10)),
   ofProgram(list(10)),
   ofProgram(creating('create', ascending)),
 ]

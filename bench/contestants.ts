@@ -24,11 +24,21 @@ export const PROGRAM_METRICS: Contestant = {
   options: { environment: { PLANT_STORE_ADMIN_PORT: '0' } },
 }
 
+/** A contestant with compression in front. */
+export function behindCompression({ file, ...contestant }: Contestant): Contestant {
+  return { ...contestant, file: 'contestants/behind-compression.js', options: { file } }
+}
+
+export const FASTIFY: Contestant = { name: 'fastify', file: 'peers/fastify.js', peer: true }
+
 export const PEERS: readonly Contestant[] = [
-  { name: 'fastify', file: 'peers/fastify.js', peer: true },
+  FASTIFY,
   { name: 'express', file: 'peers/express.js', peer: true },
+  { name: 'h3', file: 'peers/h3.js', peer: true },
   { name: 'hono', file: 'peers/hono.js', peer: true },
+  { name: 'koa', file: 'peers/koa.js', peer: true },
   { name: 'polka', file: 'peers/polka.js', peer: true },
+  { name: 'tinyhttp', file: 'peers/tinyhttp.js', peer: true },
 ]
 
 export const PLANT_STORE_MEMORY: Contestant = { ...PLANT_STORE, name: 'memory' }

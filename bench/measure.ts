@@ -1,4 +1,4 @@
-import { type Case, REFUSAL, TOKEN, write } from './cases.ts'
+import { type Case, TOKEN, write } from './cases.ts'
 import type { Contestant } from './contestants.ts'
 import { Client, type Load, type Outcome } from './load.ts'
 import { ServerProcess } from './server-process.ts'
@@ -38,7 +38,8 @@ export async function measure(theCase: Case, contestant: Contestant, settings: S
   const database = await theCase.database?.create()
   try {
     const answer = { status, body: body.toString() }
-    const given = { token: TOKEN, refusal: REFUSAL, answer, location: database?.location, options }
+    const refusal: unknown = status === 401 ? JSON.parse(answer.body) : undefined
+    const given = { token: TOKEN, refusal, answer, location: database?.location, options }
     const server = await ServerProcess.start(file, given, settings.profiles)
     try {
       await seed(theCase, contestant, settings, server)

@@ -11,6 +11,8 @@ export interface Options extends Settings {
   readonly cases: readonly Case[]
   /** Names of the peers that take part. */
   readonly against: ReadonlySet<string>
+  /** The versions of Node to run on; none is the one that runs. */
+  readonly nodes: readonly string[]
 }
 
 const caseNames = CASES.map(({ name }) => name)
@@ -28,9 +30,11 @@ Measures what a request costs: each contestant in a process of its own, in turn,
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
   --duration <seconds>  time that a run is measured (2)
-  --rounds <n>          runs of each contestant, of which the median is shown (5)
+  --rounds <n>          the most runs of each contestant, of which the median is shown (15); fewer do, from 5 on, if
+                        each ratio of CPU time is known to 3 %
+  --node <versions>     runs on these versions of Node, such as 24,26; they come from npm
   --profile <folder>    writes a CPU profile of each server into the folder
-  --json                prints every round as JSON in place of the tables
+  --json                prints every round as JSON in place of the tables: an array with the run of each Node
   --help                prints this
 
 Names are separated by commas.`
@@ -47,7 +51,8 @@ export function parseOptions(args: readonly string[]): Options {
       connections: { type: 'string', default: '64' },
       pipelining: { type: 'string', default: '1' },
       duration: { type: 'string', default: '2' },
-      rounds: { type: 'string', default: '5' },
+      rounds: { type: 'string', default: '15' },
+      node: { type: 'string', default: '' },
       profile: { type: 'string' },
     },
   })
@@ -63,6 +68,7 @@ export function parseOptions(args: readonly string[]): Options {
     pipelining: count('pipelining', values.pipelining),
     duration: positive('duration', values.duration),
     rounds: count('rounds', values.rounds),
+    nodes: versions(values.node),
     profiles: values.profile,
   }
 }
@@ -71,6 +77,13 @@ function names(option: string, text: string, known: readonly string[]): string[]
   const given = text.split(',').filter((name) => name !== '')
   const wrong = given.find((name) => !known.includes(name))
   if (wrong !== undefined) throw new TypeError(`--${option} takes ${known.join(', ')}; not "${wrong}"`)
+  return given
+}
+
+function versions(text: string): string[] {
+  const given = text.split(',').filter((version) => version !== '')
+  const wrong = given.find((version) => !/^\d+(\.\d+){0,2}$/.test(version))
+  if (wrong !== undefined) throw new TypeError(`--node takes versions such as 24,26.1; not "${wrong}"`)
   return given
 }
 

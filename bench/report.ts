@@ -1,11 +1,31 @@
 import type { Case } from './cases.ts'
 import type { Measurement } from './measure.ts'
-import { median } from './statistics.ts'
+import { PLANT_STORE } from './contestants.ts'
+import { median, medianInterval } from './statistics.ts'
 
 /** A contestant with its measurements, one a round. */
 export interface Row {
   readonly contestant: string
   readonly rounds: readonly Measurement[]
+}
+
+/** What a case has come to. */
+export interface Result {
+  readonly case: string
+  /** Why it was not run. */
+  readonly skipped?: string
+  readonly contestants: readonly Row[]
+}
+
+/** What `--json` prints of each version of Node. */
+export interface Run {
+  readonly node: string
+  readonly connections: number
+  readonly pipelining: number
+  readonly duration: number
+  /** The most that each contestant had. */
+  readonly rounds: number
+  readonly results: readonly Result[]
 }
 
 interface Column {
@@ -26,24 +46,65 @@ const COLUMNS: readonly Column[] = [
   { title: 'CPU µs/req', figure: 'cpu', digits: 2, ratio: true },
 ]
 
-/** The table of one case: of every figure the median over the rounds, of the ratios too. */
+const INTERVAL = '95 %'
+
+/** What one contestant costs of another, in CPU time. */
+export interface Ratio {
+  readonly contestant: string
+  readonly of: string
+  readonly median: number
+  /** Where the median lies, with 95 %. */
+  readonly interval: readonly [low: number, high: number]
+}
+
+/** What each costs of the first, and what this service costs of each. */
+export function ratios(rows: readonly Row[]): Ratio[] {
+  const [first, ...others] = rows
+  const ours = rows.find(({ contestant }) => contestant === PLANT_STORE.name)
+  const pairs = [
+    ...others.map((row) => [row, first] as const),
+    ...others.filter((row) => ours !== first && row !== ours).map((row) => [ours, row] as const),
+  ]
+  return pairs.flatMap(([row, base]) => (row === undefined || base === undefined ? [] : [ratio(row, base)]))
+}
+
+function ratio(row: Row, base: Row): Ratio {
+  const values = ratiosByRound(row, base, 'cpu')
+  return { contestant: row.contestant, of: base.contestant, median: median(values), interval: medianInterval(values) }
+}
+
+/**
+ * The table of one case: of every figure the median over the rounds, of the ratios too. Below it stands what this service
+ * costs of the others.
+ */
 export function table({ name }: Case, rows: readonly Row[]): string {
-  const header = ['', ...COLUMNS.flatMap(({ title, ratio }) => (ratio ? [title, 'ratio'] : [title]))]
-  const cells = rows.map(({ contestant, rounds }) => [
-    contestant,
+  const header = ['', ...COLUMNS.flatMap(({ title, ratio }) => (ratio ? [title, 'ratio'] : [title])), INTERVAL]
+  const [first] = rows
+  const known = ratios(rows)
+  const cells = rows.map((row) => [
+    row.contestant,
     ...COLUMNS.flatMap(({ figure, digits, ratio }) => {
-      const value = median(rounds.map((round) => round[figure])).toFixed(digits)
-      return ratio ? [value, ratioTo(rows[0], rounds, figure).toFixed(2)] : [value]
+      const value = median(row.rounds.map((round) => round[figure])).toFixed(digits)
+      return ratio ? [value, median(ratiosByRound(row, first ?? row, figure)).toFixed(2)] : [value]
     }),
+    written(known.find(({ contestant, of }) => contestant === row.contestant && of === first?.contestant)?.interval),
   ])
   const widths = header.map((title, column) => Math.max(title.length, ...cells.map((row) => row[column]?.length ?? 0)))
   const pad = (cell: string, column: number): string =>
     column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)
-  const line = (row: readonly string[]): string => row.map(pad).join('  ')
-  return [name, line(header), ...cells.map(line)].join('\n')
+  const line = (row: readonly string[]): string => row.map(pad).join('  ').trimEnd()
+  const others = known
+    .filter(({ contestant, of }) => contestant === PLANT_STORE.name && of !== first?.contestant)
+    .map(({ of, median: middle, interval }) => `${middle.toFixed(2)} of ${of} (${written(interval)})`)
+  const sentence = others.length === 0 ? [] : [`CPU time of ${PLANT_STORE.name}: ${others.join(', ')}`]
+  return [name, line(header), ...cells.map(line), ...sentence].join('\n')
+}
+
+function written(interval: Ratio['interval'] | undefined): string {
+  return interval === undefined ? '' : interval.map((end) => end.toFixed(2)).join('–')
 }
 
 /** Within a round both ran one after the other: what the machine did meanwhile weighs on both. */
-function ratioTo(first: Row | undefined, rounds: readonly Measurement[], figure: keyof Measurement): number {
-  return median(rounds.map((measured, round) => measured[figure] / (first?.rounds[round]?.[figure] ?? NaN)))
+function ratiosByRound(row: Row, base: Row, figure: keyof Measurement): number[] {
+  return row.rounds.map((measured, round) => measured[figure] / (base.rounds[round]?.[figure] ?? NaN))
 }

@@ -3,18 +3,32 @@ import type { Contestant } from './contestants.ts'
 import { measure, type Measurement } from './measure.ts'
 import { HELP, type Options, parseOptions } from './options.ts'
 import { installPeers } from './peers.ts'
-import { type Row, table } from './report.ts'
+import { ratios, type Result, type Row, type Run, table } from './report.ts'
+import { runOn } from './other-node.ts'
 
 function participants({ contestants, database }: Case, { against }: Options): readonly Contestant[] {
   if (database?.missing !== undefined) return []
   return contestants.filter(({ peer, name }) => !peer || against.has(name))
 }
 
-/** Runs the contestants of a case in turn, round after round. */
+/** Fewer rounds say nothing about how far they may be off. */
+const FEWEST_ROUNDS = 5
+
+/** The width of an interval, as a part of its ratio, from which on more rounds would say little more. */
+const NARROW = 0.03
+
+function isNarrow(rows: readonly Row[]): boolean {
+  return ratios(rows).every(({ median, interval: [low, high] }) => high - low < NARROW * median)
+}
+
+/** Runs the contestants of a case in turn, round after round, until their ratios are known or it has been enough. */
 async function compare(theCase: Case, options: Options): Promise<Row[]> {
-  const rows = participants(theCase, options).map((contestant) => ({ contestant, rounds: [] as Measurement[] }))
+  const rows = participants(theCase, options).map((contestant) => {
+    return { contestant: contestant.name, rounds: [] as Measurement[], run: contestant }
+  })
   for (let round = 1; round <= options.rounds; round++) {
-    for (const { contestant, rounds } of rows) {
+    if (round > FEWEST_ROUNDS && isNarrow(rows)) break
+    for (const { run: contestant, rounds } of rows) {
       progress(`${theCase.name}: ${contestant.name}, round ${round} of ${options.rounds}`)
       try {
         rounds.push(await measure(theCase, contestant, options))
@@ -24,7 +38,7 @@ async function compare(theCase: Case, options: Options): Promise<Row[]> {
     }
   }
   progress('')
-  return rows.map(({ contestant: { name }, rounds }) => ({ contestant: name, rounds }))
+  return rows.map(({ contestant, rounds }) => ({ contestant, rounds }))
 }
 
 function progress(text: string): void {
@@ -44,8 +58,12 @@ async function main(): Promise<void> {
     console.log(HELP)
     return
   }
-  const files = options.cases.flatMap((theCase) => participants(theCase, options).map(({ file }) => file))
-  if (files.some((file) => file.startsWith('peers/'))) installPeers()
+  if (options.nodes.length > 0) {
+    runOn(options.nodes, process.argv.slice(2), options.json)
+    return
+  }
+  const contestants = options.cases.flatMap((theCase) => participants(theCase, options))
+  if (contestants.some(({ file, peer }) => peer === true || file.startsWith('peers/'))) installPeers()
 
   const { connections, pipelining, duration, rounds } = options
   const settings = { node: process.version, connections, pipelining, duration, rounds }
@@ -56,7 +74,7 @@ async function main(): Promise<void> {
         .join(', '),
     )
   }
-  const results: { case: string; skipped?: string; contestants: Row[] }[] = []
+  const results: Result[] = []
   for (const theCase of options.cases) {
     const skipped = theCase.database?.missing
     if (skipped !== undefined) {
@@ -68,7 +86,7 @@ async function main(): Promise<void> {
     results.push({ case: theCase.name, contestants: rows })
     if (!options.json) console.log(`\n${table(theCase, rows)}`)
   }
-  if (options.json) console.log(JSON.stringify({ ...settings, results }, undefined, 2))
+  if (options.json) console.log(JSON.stringify([{ ...settings, results }] satisfies Run[], undefined, 2))
 }
 
 await main()

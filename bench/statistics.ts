@@ -34,3 +34,29 @@ export function median(values: readonly number[]): number {
   const upper = sorted[middle] ?? NaN
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2
 }
+
+/** How often {@link medianInterval} draws. */
+const DRAWS = 2000
+
+/**
+ * Where the median of such values lies, in 95 of 100 cases: a bootstrap, which draws as many of the values as there are,
+ * with replacement, again and again. The same values always give the same interval; none give NaN.
+ */
+export function medianInterval(values: readonly number[]): readonly [low: number, high: number] {
+  const random = seededRandom(values.length)
+  const medians = Float64Array.from({ length: DRAWS }, () => {
+    return median(values.map(() => values[Math.floor(random() * values.length)] ?? NaN))
+  }).sort()
+  return [percentile(medians, 2.5), percentile(medians, 97.5)]
+}
+
+/** Numbers from 0 to below 1, the same for the same seed (Mulberry32). */
+function seededRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

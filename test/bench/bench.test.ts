@@ -4,8 +4,10 @@ import { suite, test } from 'node:test'
 import { CASES } from '../../bench/cases.ts'
 import { Client, type Load } from '../../bench/load.ts'
 import { parseOptions } from '../../bench/options.ts'
+import type { Measurement } from '../../bench/measure.ts'
+import { ratios, type Row, table } from '../../bench/report.ts'
 import { ResponseReader } from '../../bench/response-reader.ts'
-import { median, percentile, Samples } from '../../bench/statistics.ts'
+import { median, medianInterval, percentile, Samples } from '../../bench/statistics.ts'
 import { STORE_CASES } from '../../bench/store-cases.ts'
 import { listen, portOf } from '../support/service.ts'
 
@@ -130,6 +132,43 @@ suite('the statistics', () => {
     assert.equal(median([10, 1, 9, 2]), 5.5)
     assert.equal(median([]), NaN)
   })
+
+  test('says where a median lies: nearer to it the more values there are and the closer they lie', () => {
+    assert.deepEqual(medianInterval([2, 2, 2]), [2, 2])
+    assert.deepEqual(medianInterval([]), [NaN, NaN])
+    const width = (values: number[]): number => {
+      const [low, high] = medianInterval(values)
+      assert.ok(low <= median(values) && median(values) <= high)
+      return high - low
+    }
+    const spread = (count: number, by: number): number[] => Array.from({ length: count }, (_, n) => 1 + (n % 5) * by)
+    assert.ok(width(spread(40, 0.1)) < width(spread(5, 0.1)))
+    assert.ok(width(spread(10, 0.01)) < width(spread(10, 0.1)))
+  })
+})
+
+suite('the report', () => {
+  function row(contestant: string, ...cpus: number[]): Row {
+    const others = { requestsPerSecond: 1, p50: 1, p90: 1, p99: 1, p999: 1, max: 1, clientCpu: 1 }
+    return { contestant, rounds: cpus.map((cpu): Measurement => ({ ...others, cpu })) }
+  }
+  const rows = [row('floor', 1, 2), row('native', 2, 4), row('plant-store', 1, 2)]
+
+  test('has ratios to the first, and of this service to the others, each within its round', () => {
+    assert.deepEqual(ratios(rows), [
+      { contestant: 'native', of: 'floor', median: 2, interval: [2, 2] },
+      { contestant: 'plant-store', of: 'floor', median: 1, interval: [1, 1] },
+      { contestant: 'plant-store', of: 'native', median: 0.5, interval: [0.5, 0.5] },
+    ])
+  })
+
+  test('shows them', () => {
+    const lines = table(CASES[0]!, rows).split('\n')
+    assert.match(lines[1]!, / CPU µs\/req {2}ratio {7}95 %$/)
+    assert.match(lines[2]!, / 1\.50 {3}1\.00$/)
+    assert.match(lines[3]!, / 3\.00 {3}2\.00 {2}2\.00–2\.00$/)
+    assert.equal(lines[5], 'CPU time of plant-store: 0.50 of native (0.50–0.50)')
+  })
 })
 
 suite('the options', () => {
@@ -149,7 +188,7 @@ suite('the options', () => {
       ['list-10', 'create'],
     )
     assert.deepEqual(against, new Set(['fastify']))
-    assert.equal(parseOptions(['--against', 'peers']).against.size, 4)
+    assert.equal(parseOptions(['--against', 'peers']).against.size, 7)
   })
 
   test('choose the cases that take a database only if they are named', () => {
@@ -166,6 +205,7 @@ suite('the options', () => {
     [['--against', 'nap'], /^--against takes peers, fastify, .*; not "nap"$/],
     [['--rounds', '0'], /^--rounds takes a number above 0; not "0"$/],
     [['--rounds', '1.5'], /^--rounds takes a whole number; not "1.5"$/],
+    [['--node', '24,x'], /^--node takes versions such as 24,26\.1; not "x"$/],
     [['--duration', 'x'], /^--duration takes a number above 0; not "x"$/],
     [['--speed'], /--speed/],
   ] as const) {
