@@ -169,7 +169,9 @@ function encodePlants(page: Page, start: number, stop: number, maxBytes: number)
   let text = ''
   let end = start
   for (; end < stop && text.length < maxBytes; end++) {
-    text += end === start ? encodePlant(page[end]!) : `,${encodePlant(page[end]!)}`
+    // Two steps: one with a template would make a string more for each plant.
+    if (end > start) text += ','
+    text += encodePlant(page[end]!)
   }
   return { text, end }
 }
