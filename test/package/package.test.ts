@@ -1,35 +1,56 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
+import { publint } from 'publint'
 import { blocksOf, readDocument } from '../support/documents.ts'
 import { installPackage, packPackage, UNCOVERED } from '../support/packed.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+/** The most bytes that may be downloaded; what takes the room stands in CONTRIBUTING. */
+const MAX_PACKED_BYTES = 120_000
+
+/** A module, and its declarations. */
+interface Target {
+  readonly types: string
+  readonly default: string
+}
+
 /** What package.json says of the modules. */
 interface Manifest {
-  readonly exports: Readonly<Record<string, { types: { require: string; default: string }; default: string }>>
+  readonly bin: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, { require: Target; default: Target }>>
   readonly main: string
   readonly types: string
   readonly typesVersions: Readonly<Record<'*', Readonly<Record<string, readonly string[]>>>>
 }
 
+function modulesOf({ exports }: Manifest): [string, { require: Target; default: Target }][] {
+  return Object.entries(exports).filter(([name]) => name !== './package.json')
+}
+
 /** An empty project in which the packed package is installed, as a user gets it. */
 suite('the package', () => {
+  let tarball: string
   let project: string
+  let folder: string
   let files: readonly string[]
 
   before(async () => {
-    const { tarball } = await packPackage()
+    tarball = (await packPackage()).tarball
     project = await mkdtemp(join(tmpdir(), 'plant-store-'))
     await installPackage(project, tarball)
-    files = await readdir(join(project, 'node_modules/plant-store'), { recursive: true })
+    folder = join(project, 'node_modules/plant-store')
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+    files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    files = files.map((path) => posix.relative(folder, path)).sort()
   })
 
   after(() => rm(project, { recursive: true }))
@@ -39,41 +60,73 @@ suite('the package', () => {
     return (await run(process.execPath, [file], { cwd: project, env: UNCOVERED })).stdout
   }
 
-  test('holds nothing but dist, src and what describes them', () => {
-    const folders = files.filter((path) => !path.includes('/'))
-    assert.deepEqual([...folders].sort(), ['LICENSE', 'README.md', 'dist', 'docs', 'package.json', 'src'])
+  async function readManifest(): Promise<Manifest> {
+    return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest
+  }
+
+  test('is small', async () => {
+    const { size } = await stat(tarball)
+    assert.ok(size <= MAX_PACKED_BYTES, `${size} bytes are packed`)
   })
 
-  test('holds the page that the program shows', () => {
-    const page = files.filter((path) => path.startsWith('dist/standalone/page/page.'))
+  test('holds nothing but dist, docs and what describes them', () => {
+    const names = new Set(files.map((path) => path.split('/', 1)[0]))
+    assert.deepEqual([...names].sort(), ['LICENSE', 'README.md', 'dist', 'docs', 'package.json'])
+  })
+
+  test('has in dist what is imported, the page, and nothing that an earlier build left', async () => {
+    const manifest = await readManifest()
+    const targets = modulesOf(manifest).flatMap(([, { require, default: esm }]) => [
+      ...[require.types, require.default],
+      ...[esm.types, esm.default],
+    ])
+    const reached = new Set([...targets, ...Object.values(manifest.bin)].map((path) => posix.normalize(path)))
+    for (const path of reached) {
+      const text = await readFile(join(folder, path), 'utf8')
+      for (const [, module] of text.matchAll(/(?:from |import\(|require\()['"](\..*?)['"]/g)) {
+        const isDeclaration = /\.d\.c?ts$/.test(path)
+        const target = posix.join(posix.dirname(path), module!)
+        reached.add(isDeclaration ? target.replace(/js$/, 'd.ts') : target)
+      }
+    }
+    for (const type of ['css', 'html', 'js']) reached.add(`dist/standalone/page/page.${type}`)
     assert.deepEqual(
-      page.toSorted(),
-      ['css', 'html', 'js'].map((type) => `dist/standalone/page/page.${type}`),
+      files.filter((path) => path.startsWith('dist/')),
+      [...reached].sort(),
     )
   })
 
-  test('has a declaration for CommonJS beside each one for ES modules', () => {
-    const declarations = files.filter((path) => path.startsWith('dist/') && path.endsWith('.d.ts'))
-    const [forCommonJs, forEsm] = [true, false].map((isCopy) => {
-      return declarations.filter((path) => path.startsWith('dist/commonjs/') === isCopy)
-    })
-    assert.deepEqual(forCommonJs!.toSorted(), forEsm!.map((path) => path.replace('dist/', 'dist/commonjs/')).toSorted())
+  test('has its comments in the declarations only', async () => {
+    for (const path of files.filter((name) => name.endsWith('js') && !name.includes('/page/'))) {
+      assert.doesNotMatch(await readFile(join(folder, path), 'utf8'), /^\s*(\/\/|\/\*)/m, path)
+    }
+    assert.match(await readFile(join(folder, 'dist/plant-store.d.ts'), 'utf8'), /^\/\*\*\n \* Makes a service/m)
+    assert.match(await readFile(join(folder, 'dist/index.d.cts'), 'utf8'), /^\/\*\*\n \* Makes a service/m)
   })
 
   test('says the same of its modules to each way of finding them', async () => {
-    const manifest = JSON.parse(
-      await readFile(join(project, 'node_modules/plant-store/package.json'), 'utf8'),
-    ) as Manifest
-    const { exports, main, types, typesVersions } = manifest
-    const modules = Object.entries(exports).filter(([name]) => name !== './package.json')
-    for (const [name, { types: found, default: file }] of modules) {
-      const declaration = file.replace(/js$/, 'd.ts')
-      assert.deepEqual(found, { require: declaration.replace('dist', 'dist/commonjs'), default: declaration })
-      for (const path of [file, found.require, found.default]) assert.ok(files.includes(path.slice(2)), path)
-      if (name === '.') assert.deepEqual([main, types], [file, declaration])
-      else assert.deepEqual(typesVersions['*'][name.slice(2)], [declaration])
+    const manifest = await readManifest()
+    const { main, types, typesVersions } = manifest
+    const modules = modulesOf(manifest)
+    for (const [name, { require, default: esm }] of modules) {
+      const path = esm.default.replace(/\.js$/, '')
+      assert.deepEqual(esm, { types: `${path}.d.ts`, default: `${path}.js` })
+      assert.deepEqual(require, { types: `${path}.d.cts`, default: `${path}.cjs` })
+      if (name === '.') assert.deepEqual([main, types], [esm.default, esm.types])
+      else assert.deepEqual(typesVersions['*'][name.slice(2)], [esm.types])
     }
     assert.equal(Object.keys(typesVersions['*']).length, modules.length - 1)
+  })
+
+  test('has the right types for each way in which compilers find modules', async () => {
+    const found = await checkPackage(createPackageFromTarballData(await readFile(tarball)))
+    assert.ok(found.types !== false)
+    assert.deepEqual([found.types.kind, found.problems], ['included', []])
+  })
+
+  test('is what publint asks for', async () => {
+    const { messages } = await publint({ pkgDir: folder, pack: false, strict: true })
+    assert.deepEqual(messages, [])
   })
 
   test('brings no other package along', async () => {
@@ -128,13 +181,16 @@ suite('the package', () => {
       }
     })
 
-    /** @throws if the text does not compile */
+    /** @throws if the text does not compile, as an ES module and as a CommonJS module */
     async function compile(text: string): Promise<void> {
-      await writeFile(join(project, 'main.mts'), text)
+      for (const file of ['main.mts', 'main.cts']) await writeFile(join(project, file), text)
       const options = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--noEmit']
       const target = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023', '--types', 'node']
       const tsc = join(root, 'node_modules/typescript/bin/tsc')
-      await run(process.execPath, [tsc, ...options, ...target, 'main.mts'], { cwd: project, env: UNCOVERED })
+      await run(process.execPath, [tsc, ...options, ...target, 'main.mts', 'main.cts'], {
+        cwd: project,
+        env: UNCOVERED,
+      })
     }
 
     test('compiles', async () => {

@@ -58,6 +58,9 @@ export async function packPackage(): Promise<Packed> {
 async function pack(target: string): Promise<void> {
   const copy = join(target, 'copy')
   for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
+  // An earlier build may have left what is no longer made.
+  await mkdir(join(copy, 'dist/commonjs'), { recursive: true })
+  for (const name of ['left.js', 'left.d.ts', 'commonjs/left.d.ts']) await writeFile(join(copy, 'dist', name), '')
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], { cwd: copy, env: UNCOVERED })
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
