@@ -1,6 +1,13 @@
+/**
+ * The service, the store in memory, and what stores and hosts share with them.
+ * @module plant-store
+ */
+
 export type { Access, Authenticate, TokenHolder } from './http/caller.ts'
 export { openapi } from './openapi/openapi.ts'
-export type { PlantStoreOptions, ResponseEvent } from './options.ts'
+export type { MaybePromise } from './maybe-promise.ts'
+export type { ResourcePath } from './operations.ts'
+export type { AuthenticateOptions, CommonOptions, PlantStoreOptions, ResponseEvent, TokenOptions } from './options.ts'
 export type { NewPlant, Plant } from './plants/plant.ts'
 export { createPlantStore, type PlantStore } from './plant-store.ts'
 export {
@@ -10,5 +17,6 @@ export {
   type Page,
   type PageRequest,
   type Store,
+  type StoreUnavailableErrorOptions,
 } from './plants/store.ts'
 export { memoryStore } from './stores/memory/memory-store.ts'

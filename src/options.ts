@@ -17,21 +17,27 @@ import { memoryStore } from './stores/memory/memory-store.ts'
 /** What a host may set. Every option but who is let in has a default. */
 export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)
 
-interface TokenOptions {
+/** The options of a service whose tokens stand in a table. */
+export interface TokenOptions {
   /**
    * Whom each bearer token stands for: `{ [token]: owner }`, or `{ [token]: { owner, access: 'read' } }` for one that may
    * only list; or a Map. Only digests of the tokens are kept.
    */
   readonly tokens: Readonly<Record<string, TokenHolder>> | ReadonlyMap<string, TokenHolder>
+  /** Must be absent: there is either a table or a function. */
   readonly authenticate?: never
 }
 
-interface AuthenticateOptions {
+/** The options of a service whose host knows the tokens. */
+export interface AuthenticateOptions {
+  /** Says whom each bearer token stands for. */
   readonly authenticate: Authenticate
+  /** Must be absent: there is either a table or a function. */
   readonly tokens?: never
 }
 
-interface CommonOptions {
+/** The options that every service may have. */
+export interface CommonOptions {
   /** What keeps the plants; by default {@link memoryStore}. */
   readonly store?: Store
   /** What comes before `/plants` in `req.url`, such as `/api/v1`; by default nothing. */
@@ -60,6 +66,7 @@ interface CommonOptions {
 
 /** What {@link CommonOptions.onResponse} is told. */
 export interface ResponseEvent {
+  /** The request that was answered. */
   readonly request: IncomingMessage
   /** The path of the resource, as the interface description writes it; undefined if there is none. */
   readonly resource: ResourcePath | undefined
@@ -67,7 +74,7 @@ export interface ResponseEvent {
   readonly owner: string | undefined
   /** The status of the response. If the client had gone before, it has not seen it. */
   readonly status: number
-  /** The `error` member of the response's body; undefined if it is no error. */
+  /** The `error` member of the response's body, such as 40401; undefined if it is no error. */
   readonly error: number | undefined
   /** Bytes of the response's body that were handed over; 0 if the client had gone before. */
   readonly bytes: number

@@ -1,3 +1,8 @@
+/**
+ * The tests that say whether a store of your own is right.
+ * @module plant-store/conformance
+ */
+
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { CHECKS } from './checks.ts'

@@ -9,8 +9,15 @@ import { isToken } from './bearer.ts'
 /** What a caller may do with the plants of its owner: `read` lists them, `write` also creates and deletes. */
 export type Access = 'read' | 'write'
 
-/** Who a token stands for. A plain owner may write. */
-export type TokenHolder = string | { readonly owner: string; readonly access?: Access | undefined }
+/** Who a token stands for: an owner, who may write, or an owner with an access. */
+export type TokenHolder =
+  | string
+  | {
+      /** Whose plants it has access to: not empty, any well-formed Unicode text without U+0000. */
+      readonly owner: string
+      /** By default `write`. */
+      readonly access?: Access | undefined
+    }
 
 /** Who asks, and what for it may. */
 export interface Caller {
@@ -24,7 +31,9 @@ export type FindCaller = (token: string, request: IncomingMessage) => MaybePromi
 
 /**
  * A host's own function that says whom a bearer token stands for: an owner, or `{ owner, access }`; `null` or `undefined`
- * if the token is refused. Has as long as a call of the store.
+ * if the token is refused. It has `storeTimeoutMs`, as a call of the store. If it throws a {@link StoreUnavailableError},
+ * or takes longer, the client gets 503; after any other error, or a holder of the wrong kind, 500.
+ * @param token as the client sent it; its characters are those of RFC 6750, but nothing else is known of it
  */
 export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<TokenHolder | null | undefined>
 

@@ -4,7 +4,8 @@ import type { Description } from './description.ts'
 import { PLANT_PATHS, type PlantPaths } from './plants.ts'
 
 /**
- * The interface description, in OpenAPI 3.1. It names no server: its paths begin wherever the service is mounted.
+ * The interface description, an OpenAPI 3.1 document. It names no server: its paths begin wherever the service is
+ * mounted. It is shared and read-only; to change something, copy it: `{ ...openapi, servers: [{ url: '/api/v1' }] }`.
  */
 export const openapi: Description<PlantPaths> = {
   openapi: '3.1.0',

@@ -78,8 +78,10 @@ export class StoreUnavailableError extends Error {
     this.prototype.name = 'StoreUnavailableError'
   }
 
+  /** Whether the operation may have been carried out, or may still be. */
   readonly isOutcomeUnknown: boolean
 
+  /** @param message for the host; the client never sees it */
   constructor(message?: string, options: StoreUnavailableErrorOptions = {}) {
     super(message, options)
     this.isOutcomeUnknown = options.isOutcomeUnknown ?? false

@@ -60,8 +60,12 @@ export interface Observer {
 
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface HttpServer {
+  /** The server itself, which its host has listen. */
   readonly server: Server
-  /** Ends every connection after its next response, and settles once the server and all connections are closed. */
+  /**
+   * Ends every connection after its next response, and settles once the server and all connections are closed. If some
+   * do not close within `drainTimeoutMs`, it does not settle: then call `server.closeAllConnections()`.
+   */
   drain(): Promise<void>
   /** How many connections are open. */
   readonly connectionCount: () => number

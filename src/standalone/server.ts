@@ -1,3 +1,8 @@
+/**
+ * The HTTP server of the program, for a listener of your own.
+ * @module plant-store/server
+ */
+
 import type { RequestListener, Server } from 'node:http'
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../option-checks.ts'
 import { createHttpServer, DEFAULT_LIMITS, type Limits } from './http-server.ts'
@@ -18,21 +23,21 @@ export interface PlantServer {
 
 /** What a host may set. Every option has a default. */
 export interface ServerOptions {
-  /** How long the header of a request may take to arrive; by default 10,000. */
+  /** How long the header of a request may take to arrive, in milliseconds, at least 1; by default 10,000. */
   readonly headersTimeoutMs?: number
-  /** How long a whole request may take to arrive; by default 30,000. */
+  /** How long a whole request may take to arrive, in milliseconds, at least 1; by default 30,000. */
   readonly requestTimeoutMs?: number
-  /** How long an idle connection stays open; by default 5,000. */
+  /** How long an idle connection stays open, in milliseconds, at least 1; by default 5,000. */
   readonly keepAliveTimeoutMs?: number
-  /** How long a client may take nothing of its response; by default 30,000. */
+  /** How long a client may take nothing of its response, in milliseconds, at least 1; by default 30,000. */
   readonly stallTimeoutMs?: number
-  /** How often the server looks for requests that are late; by default 500. */
+  /** How often the server looks for requests that are late, in milliseconds, at least 1; by default 500. */
   readonly checkIntervalMs?: number
-  /** How long a drain may take; by default 10,000. */
+  /** How long a drain may take, in milliseconds, at least 1; by default 10,000. */
   readonly drainTimeoutMs?: number
-  /** The most bytes that the header of a request may have; by default 16,384. */
+  /** The most bytes that the header of a request may have, 1,024 to 1,048,576; by default 16,384. */
   readonly maxHeaderBytes?: number
-  /** The most connections at a time; by default there is no limit. */
+  /** The most connections at a time, at least 1; by default there is no limit. */
   readonly maxConnections?: number
 }
 

@@ -25,11 +25,11 @@ export function readDocument(path: string): Document {
 
 export const README: Document = readDocument('README.md')
 
-/** What a user gets to read: the README and the pages of docs/. */
+/** What a user gets to read: the README and the pages of docs/, but for the one that is made of the doc comments. */
 export const DOCUMENTS: readonly Document[] = [
   README,
   ...readdirSync(new URL('docs/', root))
-    .filter((name) => name.endsWith('.md'))
+    .filter((name) => name.endsWith('.md') && name !== 'api.md')
     .sort()
     .map((name) => readDocument(`docs/${name}`)),
 ]

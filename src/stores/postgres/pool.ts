@@ -2,6 +2,7 @@ import type { ConnectionOptions } from 'node:tls'
 
 /** What the store calls of a pool of connections: a `Pool` of `pg`, or what behaves like one. */
 export interface Queryable {
+  /** Runs a statement on any connection of the pool, in a transaction of its own. */
   query(query: Query): Promise<QueryResult>
   /**
    * Lends a connection. A pool without it works, but then a statement that timed out goes on in the server, and the
@@ -10,6 +11,7 @@ export interface Queryable {
   connect?(): Promise<Connection>
   /** Where the pool tells of a connection that broke while it was idle. */
   on?(event: 'error', listener: (error: Error) => void): unknown
+  /** How many listen to that. If nobody does, the store does, as the error would end the process. */
   listenerCount?(event: 'error'): number
 }
 
@@ -18,40 +20,55 @@ export type LendingPool = Queryable & Required<Pick<Queryable, 'connect'>>
 
 /** What the store calls of a connection that the pool lends: a `PoolClient` of `pg`, or what behaves like one. */
 export interface Connection {
+  /** Runs a statement on this connection. */
   query(query: Query): Promise<QueryResult>
   /** Gives the connection back. With an error, the pool closes it. */
   release(error?: Error): void
   /** Where the connection tells that it broke. */
   on(event: 'error', listener: (error: Error) => void): unknown
 
-  // The rest is for cancelling a statement. The protocol calls the two numbers BackendKeyData. A connection that lacks
-  // them works, but then its statements cannot be cancelled.
+  /**
+   * The server's process of this connection. This and the rest is for cancelling a statement; a connection that lacks
+   * it works, but then its statements cannot be cancelled.
+   */
   readonly processID?: number | null
+  /** What allows to cancel its statements; the protocol calls both BackendKeyData. */
   readonly secretKey?: number | null
   /** A name, an address, or the folder of a Unix socket. */
   readonly host?: string
+  /** The port of the server. */
   readonly port?: number
+  /** Whether, and how, the connection speaks TLS. */
   readonly ssl?: boolean | ConnectionOptions
-  /** Its socket tells which of several addresses of the host the connection leads to. */
-  readonly connection?: { readonly stream?: object }
+  /** What the driver speaks the protocol with. */
+  readonly connection?: {
+    /** The socket, which tells which of several addresses of the host the connection leads to. */
+    readonly stream?: object
+  }
 }
 
 /** What a pool, or a connection of it, is asked. */
 export interface Query {
   /** Under which a connection keeps the statement prepared. Without it the connection does not keep it. */
   name?: string
+  /** The SQL, with `$1` for the first value. */
   text: string
   /** Strings, numbers and null, and arrays of these. */
   values: unknown[]
+  /** Rows are arrays of their columns, in the order of the statement. */
   rowMode: 'array'
   /** How values are read, whatever the host has set: ids are exact as the text that the server sends. */
-  types: { getTypeParser(): (text: string) => string }
+  types: {
+    /** Gives the function that reads a value, for every type the same. */
+    getTypeParser(): (text: string) => string
+  }
   /** After how many milliseconds without an answer the pool gives the connection up; set if the pool lends none. */
   query_timeout?: number
 }
 
 /** What a pool answers. */
 export interface QueryResult {
+  /** Row by row, the columns as text; NULL is `null`. */
   readonly rows: readonly (readonly unknown[])[]
   /** How many rows the statement has changed. */
   readonly rowCount: number | null

@@ -1,3 +1,8 @@
+/**
+ * The store that keeps plants in a Postgres database.
+ * @module plant-store/postgres
+ */
+
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
@@ -21,20 +26,20 @@ export interface PostgresStoreOptions {
    * preparing them by itself.
    */
   readonly preparedStatements?: boolean
-  /** The most plants that are created, or deleted, by one statement; default 128. */
+  /** The most plants that are created, or deleted, by one statement, at least 1; default 128. */
   readonly maxBatch?: number
   /**
-   * Statements that create plants, and statements that delete plants, which may be under way at once; default 1. More
+   * Statements that create plants, and statements that delete plants, which may be under way at once, at least 1; default 1. More
    * make smaller groups, which cost more a plant, and wait less for a server that is far or slow to commit.
    */
   readonly maxInFlight?: number
   /**
-   * How long a statement may take, the wait for a connection included, in milliseconds; default 4,000. A create or
+   * How long a statement may take, the wait for a connection included, in milliseconds, at least 1; default 4,000. A create or
    * delete may wait as long before it is sent, and cancelling a statement takes at most a quarter of it, so this should
    * be at most 0.4 times the `storeTimeoutMs` of the service.
    */
   readonly timeoutMs?: number
-  /** Told what an operator should know; one line, without anything of the plants. */
+  /** Told what an operator should know; one line, without anything of the plants. By default nobody is told. */
   readonly onWarning?: (message: string) => void
 }
 
@@ -44,7 +49,11 @@ export interface PostgresStore extends Store {
   list(owner: string, request: PageRequest): Promise<Page>
   delete(owner: string, id: bigint): Promise<boolean>
   ping(): Promise<void>
-  /** Makes the table of {@link schema} if there is none. Any number of processes may do so at once. */
+  /**
+   * Makes the table of {@link schema} if there is none. Any number of processes may do so at once.
+   * @throws StoreUnavailableError if trying again may help
+   * @throws Error of the server if the table cannot be made, for example without the right to
+   */
   migrate(): Promise<void>
   /** Gives back to the pool what it lent, so that it can end also while the server says nothing. */
   close(): void
@@ -73,7 +82,7 @@ type Values = (string | null)[]
  * the pool replaces such a connection; without a listener they would end the process.
  * @param pool of a database whose encoding is UTF8; should have a `connectionTimeoutMillis`, so that it gives up a
  *   server that never answers
- * @throws TypeError if the pool or an option is none
+ * @throws TypeError if the pool or an option is wrong
  */
 export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
   const { maxBatch, maxInFlight, timeoutMs, ...others } = resolveOptions(options)

@@ -6,14 +6,22 @@ import { LARGE_LOG_BYTES, LogKeeper } from './log-keeper.ts'
 
 /** What the store calls of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
 export interface SqliteHandle {
+  /** Runs SQL that gives no rows; may be several statements. Throws if one fails. */
   exec(sql: string): unknown
+  /** Prepares a statement, which the store uses as long as it is open. */
   prepare(sql: string): SqliteStatement
+  /** Closes the database. The store calls it only if it opened the database itself. */
   close(): unknown
 }
 
 /** What the store calls of a prepared statement. */
 export interface SqliteStatement {
-  run(...values: SqliteValue[]): { readonly changes: number | bigint }
+  /** Runs the statement. Throws if it fails. */
+  run(...values: SqliteValue[]): {
+    /** How many rows it has changed. */
+    readonly changes: number | bigint
+  }
+  /** Runs a query, and gives all its rows. */
   all(...values: SqliteValue[]): unknown[]
   /** Gives rows one by one. Without it, the store reads all rows that a page may have before it cuts the page. */
   iterate?(...values: SqliteValue[]): Iterable<unknown>

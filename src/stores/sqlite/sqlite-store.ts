@@ -1,3 +1,8 @@
+/**
+ * The store that keeps plants in an SQLite file.
+ * @module plant-store/sqlite
+ */
+
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
@@ -12,11 +17,11 @@ export type { SqliteHandle, SqliteStatement, SqliteValue } from './connection.ts
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
   /**
-   * How long an operation waits while another process has the file locked, in milliseconds; default 4,000. Then it is
+   * How long an operation waits while another process has the file locked, in milliseconds, 0 or more; default 4,000. Then it is
    * refused, and not carried out later. Keep it below `storeTimeoutMs` of the service.
    */
   readonly busyTimeoutMs?: number
-  /** The most operations that share a commit, and hold up the event loop together; default 1,000. */
+  /** The most operations that share a commit, and hold up the event loop together, at least 1; default 1,000. */
   readonly maxBatch?: number
 }
 

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { readDocument } from '../support/documents.ts'
+import { UNCOVERED } from '../support/packed.ts'
+import { temporaryFile } from '../support/temporary-file.ts'
+
+const run = promisify(execFile)
+const SCRIPT = fileURLToPath(new URL('../../src/build/api-docs.js', import.meta.url))
+
+const { text } = readDocument('docs/api.md')
+
+// It fails if a public name lacks a doc comment.
+test('docs/api.md says what the doc comments say', async (t) => {
+  const made = temporaryFile(t, '')
+  await run(process.execPath, [SCRIPT, made], { env: UNCOVERED })
+  assert.ok((await readFile(made, 'utf8')) === text, 'docs/api.md is not current: npm run api-docs')
+})
+
+test('every link of docs/api.md leads to a place in it', () => {
+  const anchors = [...text.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => `#${id!}`)
+  assert.deepEqual(anchors, [...new Set(anchors)])
+  const targets = [...text.matchAll(/\]\(([^)]*)\)/g)].map(([, target]) => target!)
+  assert.deepEqual(
+    targets.filter((target) => !anchors.includes(target)),
+    [],
+  )
+})
