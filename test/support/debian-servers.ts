@@ -57,11 +57,17 @@ export async function run(file: string, args: readonly string[], asServer = fals
   return stdout
 }
 
-/** A folder of the servers' user, removed with the test. */
-export function makeFolder(t: Scope): string {
+/**
+ * A folder of the servers' user, removed with the test.
+ * @param leave ends whoever needs it
+ */
+export function makeFolder(t: Scope, leave?: () => Promise<void>): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
   if (user !== undefined) chownSync(folder, user.uid, user.gid)
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  t.after(async () => {
+    await leave?.()
+    rmSync(folder, { recursive: true, force: true })
+  })
   return folder
 }
 
@@ -109,14 +115,14 @@ export class PostgresServer {
   readonly port: number
   readonly folder: string
 
-  private constructor(port: number, folder: string) {
+  private constructor(t: Scope, port: number) {
     this.port = port
-    this.folder = folder
+    this.folder = makeFolder(t, () => this.stop('immediate').catch(() => undefined))
   }
 
   /** @param settings lines of its configuration */
   static async start(t: Scope, settings: readonly string[] = [], encoding = 'UTF8'): Promise<PostgresServer> {
-    const server = new PostgresServer(await freePort(), makeFolder(t))
+    const server = new PostgresServer(t, await freePort())
     const { data } = server
     const args = ['--auth=trust', '--username=plants', '--no-sync', `--encoding=${encoding}`, '--locale=C']
     await run(join(bin, 'initdb'), [...args, `--pgdata=${data}`], true)
@@ -125,17 +131,17 @@ export class PostgresServer {
       chmodSync(join(data, file), 0o600)
       if (user !== undefined) chownSync(join(data, file), user.uid, user.gid)
     }
-    await server.#begin(t, settings)
+    await server.#begin(settings)
     return server
   }
 
   /** Copies a server and follows it, as a standby of that name. */
   static async startStandby(t: Scope, primary: PostgresServer, name: string): Promise<PostgresServer> {
-    const server = new PostgresServer(await freePort(), makeFolder(t))
+    const server = new PostgresServer(t, await freePort())
     const source = `host=127.0.0.1 port=${primary.port} user=plants application_name=${name}`
     const args = [`--pgdata=${server.data}`, '--checkpoint=fast', '--write-recovery-conf', `--dbname=${source}`]
     await run(join(bin, 'pg_basebackup'), args, true)
-    await server.#begin(t)
+    await server.#begin()
     return server
   }
 
@@ -147,12 +153,11 @@ export class PostgresServer {
     return `postgres://plants@127.0.0.1:${this.port}/postgres`
   }
 
-  async #begin(t: Scope, settings: readonly string[] = []): Promise<void> {
+  async #begin(settings: readonly string[] = []): Promise<void> {
     // The last setting of a name holds.
     const own = [`port=${this.port}`, `unix_socket_directories='${this.folder}'`, `listen_addresses='127.0.0.1'`]
     const lines = ['fsync=off', 'wal_log_hints=on', 'wal_keep_size=256MB', 'max_connections=100', ...own, ...settings]
     writeFileSync(join(this.data, 'postgresql.auto.conf'), lines.map((line) => `${line}\n`).join(''), { flag: 'a' })
-    t.after(() => this.stop('immediate').catch(() => undefined))
     await this.begin()
   }
 
