@@ -65,6 +65,10 @@ async function endAll(): Promise<void> {
   for (const end of ends.splice(0)) await end()
 }
 process.once('SIGINT', () => void endAll().then(() => process.exit(1)))
+process.on('unhandledRejection', (error) => {
+  console.error(error)
+  void endAll().then(() => process.exit(1))
+})
 
 async function failOver(cluster: PatroniCluster, programs: readonly Program[], { lose, mend }: Kind): Promise<Report> {
   const primary = await cluster.healthy()

@@ -138,7 +138,7 @@ export class PatroniCluster {
     const folders = NAMES.map(() => makeFolder(t))
     const cluster = NAMES.map((name, index) => `${name}=http://127.0.1.${index + 1}:2380`).join()
     for (const [index, name] of NAMES.entries()) startEtcd(t, name, `127.0.1.${index + 1}`, folders[index]!, cluster)
-    await Promise.all(NAMES.map((_, index) => listening(2379, `127.0.1.${index + 1}`)))
+    await Promise.all(NAMES.map((_, index) => agreed(`127.0.1.${index + 1}`)))
 
     const machines: Machine[] = []
     for (const [index, name] of NAMES.entries()) {
@@ -200,6 +200,17 @@ export class PatroniCluster {
 
   #ask(command: string, ...args: readonly string[]): Promise<string> {
     return run('/usr/bin/patronictl', ['--config-file', this.#control, command, ...args], true)
+  }
+}
+
+/** Settles once etcd knows the version of its cluster. Patroni ends if it starts before that. */
+async function agreed(host: string): Promise<void> {
+  await listening(2379, host)
+  for (;;) {
+    const response = await fetch(`http://${host}:2379/version`)
+    const { etcdcluster } = (await response.json()) as { etcdcluster: string }
+    if (etcdcluster !== 'not_decided') return
+    await sleep(100)
   }
 }
 
