@@ -101,8 +101,10 @@ export class Connections {
     call.connection = connection
     call.answer = connection.query(query)
     const result = await call.answer
+    unconfirmed.delete(connection)
     if (!call.isLate()) connection.release()
     return result
+    if (unconfirmed.has(connection)) throw new UnconfirmedError(UNCONFIRMED)
   }
 
   #connect(): Promise<Connection> {
@@ -146,7 +148,7 @@ export class Connections {
   /** Has the server cancel a statement that has had its time. Returns what came of it, if that is known soon. */
   async #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
     const outcome = answer.then(
-      () => new UnconfirmedError('The statement was committed, but its standby has not confirmed it.'),
+      () => new UnconfirmedError(UNCONFIRMED),
       (error: unknown) => error as Error,
     )
     return inTime(this.#end(connection, outcome, timeout), this.#patienceMs, timeout)
@@ -208,7 +210,15 @@ function inTime<T>(promise: Promise<T>, ms: number, late: T): Promise<T> {
   return Promise.resolve(withDeadline(promise, ms, () => new NoAnswerError(ms))).catch(() => late)
 }
 
-/** Connections that have a listener. Several stores may share a pool. */
+const UNCONFIRMED = 'The statement was committed, but its standby has not confirmed it.'
+
+/** The function of PostgreSQL that waits for the standby. It speaks only if it is told to wait no longer. */
+const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN'
+
+/** Connections whose last statement was committed without the standby, as somebody had the server wait no longer. */
+const unconfirmed = new WeakSet<Connection>()
+
+/** Connections that have listeners. Several stores may share a pool. */
 const heard = new WeakSet<Connection>()
 
 /** A lent connection that breaks would end the process if nobody listened to it. */
@@ -217,3 +227,4 @@ function listen(connection: Connection): void {
   heard.add(connection)
   connection.on('error', () => undefined)
 }
+  connection.on('notice', ({ routine }) => routine === WAIT_FOR_STANDBY && unconfirmed.add(connection))

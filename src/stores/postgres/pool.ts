@@ -26,6 +26,8 @@ export interface Connection {
   release(error?: Error): void
   /** Where the connection tells that it broke. */
   on(event: 'error', listener: (error: Error) => void): unknown
+  /** Where the connection passes on what the server says beside its answers, and which function of the server says it. */
+  on(event: 'notice', listener: (notice: { readonly routine?: string | undefined }) => void): unknown
 
   /**
    * The server's process of this connection. This and the rest is for cancelling a statement; a connection that lacks

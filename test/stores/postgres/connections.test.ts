@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
@@ -24,6 +24,8 @@ class ScriptedPool {
   readonly released: (Error | undefined)[] = []
   readonly queries: string[] = []
   settings: readonly string[] = UTF8
+  /** Has its connections pass on what the server says beside its answers. */
+  readonly notices = new EventEmitter<{ error: [Error]; notice: [{ routine?: string }] }>()
   /** Where statements are cancelled. */
   port: number | undefined
   answer: (query: Query) => Answer = () => changed
@@ -39,7 +41,7 @@ class ScriptedPool {
         return answer(query)
       },
       release: (error) => this.released.push(error),
-      on: () => undefined,
+      on: this.notices.on.bind(this.notices),
     }
   }
 
@@ -211,6 +213,25 @@ test('cancels the statement of a connection that broke, and closes it then', asy
   await cancelled
   while (pool.released.length === 0) await new Promise(setImmediate)
   assert.deepEqual(pool.released, [broken])
+})
+
+test('does not believe what was committed as somebody had the server wait no longer for its standby', async () => {
+  const pool = new ScriptedPool()
+  const store = open(pool)
+  assert.equal(await remove(store), true)
+  pool.answer = () => {
+    pool.notices.emit('notice', { routine: 'SyncRepWaitForLSN' })
+    return changed
+  }
+  const error = await failure(remove(store))
+  assert.deepEqual([error.isOutcomeUnknown, (error.cause as Error).name], [true, 'UnconfirmedError'])
+  assert.equal(await failure(store.ping()), error)
+  pool.answer = () => {
+    pool.notices.emit('notice', { routine: 'exec_stmt_raise' })
+    return changed
+  }
+  assert.equal(await remove(store), true)
+  assert.deepEqual(pool.released, [undefined, undefined, undefined])
 })
 
 suite('gives a connection back after', () => {
