@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { cancelStatement, isAnswering } from './cancel.ts'
-import { checkConnection } from './check.ts'
+import { ConnectionCheck } from './check.ts'
 import { breaksConnection, isFault, isFromServer, isTimeout, NoAnswerError, UnconfirmedError } from './failure.ts'
 import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
 import { connectSoon } from './connect-soon.ts'
@@ -10,6 +10,9 @@ import { Silence } from './silence.ts'
 
 /** How often a server is told to cancel a statement: a second time if it said nothing, and says something again. */
 const MAX_TRIES = 2
+
+/** For how many times what a statement may take a server is refused that another one has replaced. */
+const REFUSAL_TIMES = 15
 
 /** A query on its way. */
 class Call {
@@ -40,18 +43,20 @@ class Call {
  * A connection stays lent until the server has its statement behind it, so the server never has more of them than the
  * pool has connections. A statement that takes too long is cancelled.
  *
- * A connection is used only if it leads to a server that takes writes. That is asked when the connection is new, and
- * again after another one has broken: the others may lead elsewhere by then, or nowhere. While the server says nothing at
- * all, nothing is sent to it: each connection that is given up would leave a session behind.
+ * A connection is used only if it leads to a server that takes writes, and that no other one has replaced. That is asked
+ * when the connection is new, and again after another one has broken or has met a server that took over: the others may
+ * lead elsewhere by then, or nowhere. While the server says nothing at all, nothing is sent to it: each connection that is
+ * given up would leave a session behind.
  */
 export class Connections {
   readonly #pool: LendingPool
   readonly #timeoutMs: number
   /** How long the server may take for what is no work. */
   readonly #patienceMs: number
+  readonly #check: ConnectionCheck
   /** The era in which a connection was checked last. A connection that is not in here is new. */
   readonly #checked = new WeakMap<Connection, number>()
-  /** Ends whenever a connection breaks. */
+  /** Ends whenever a connection breaks, or a server turns out to have taken over. */
   #era = 0
   /** The last era in which a connection was fit for use. */
   #provenEra = 0
@@ -65,6 +70,7 @@ export class Connections {
     this.#pool = pool
     this.#timeoutMs = timeoutMs
     this.#patienceMs = timeoutMs / 4
+    this.#check = new ConnectionCheck(REFUSAL_TIMES * timeoutMs)
   }
 
   /**
@@ -95,16 +101,16 @@ export class Connections {
     if (this.#silence.over !== undefined) await this.#silence.over
     call.throwIfLate()
     let connection = await this.#connect()
-    if (this.#checked.get(connection) !== this.#era) connection = await this.#check(connection)
+    if (this.#checked.get(connection) !== this.#era) connection = await this.#fit(connection)
     if (call.isLate()) connection.release()
     call.throwIfLate()
     call.connection = connection
+    unconfirmed.delete(connection)
     call.answer = connection.query(query)
     const result = await call.answer
-    unconfirmed.delete(connection)
+    if (unconfirmed.has(connection)) throw new UnconfirmedError(UNCONFIRMED)
     if (!call.isLate()) connection.release()
     return result
-    if (unconfirmed.has(connection)) throw new UnconfirmedError(UNCONFIRMED)
   }
 
   #connect(): Promise<Connection> {
@@ -112,7 +118,7 @@ export class Connections {
   }
 
   /** Checks a connection, and then others until one is fit for use. */
-  async #check(unchecked: Connection): Promise<Connection> {
+  async #fit(unchecked: Connection): Promise<Connection> {
     for (let connection = unchecked; ; connection = await this.#connect()) {
       const startedAt = performance.now()
       const era = this.#era
@@ -120,7 +126,8 @@ export class Connections {
       listen(connection)
       try {
         if (lastEra !== undefined && lastEra <= this.#lostEra) throw new Error('The server has gone.')
-        await withDeadline(checkConnection(connection), this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
+        const check = this.#check.run(connection)
+        if (await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))) this.#era++
         this.#checked.set(connection, era)
         this.#provenEra = era
         this.#latest = connection
@@ -226,5 +233,5 @@ function listen(connection: Connection): void {
   if (heard.has(connection)) return
   heard.add(connection)
   connection.on('error', () => undefined)
-}
   connection.on('notice', ({ routine }) => routine === WAIT_FOR_STANDBY && unconfirmed.add(connection))
+}
