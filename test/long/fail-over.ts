@@ -21,10 +21,22 @@ const KINDS: Readonly<Record<string, Kind>> = {
   crash: { lose: (machine) => machine.killServer() },
   /** All of the machine dies. */
   death: { lose: (machine) => machine.kill(), mend: (machine) => machine.start() },
-  /** The machine hangs, and comes back when there is another primary. */
-  freeze: { lose: (machine) => machine.freeze(), mend: (machine) => machine.thaw() },
+  /** The machine hangs. */
+  freeze: { lose: freeze, mend: (machine) => machine.start() },
   /** The machine loses the others, but the service does not lose it. */
   isolation: { lose: (machine) => machine.isolate(), mend: (machine) => machine.join() },
+  /** The machine hangs, has no watchdog, and wakes when there is another primary. Patroni before 3.0.3 may go back to it. */
+  wake: { lose: (machine) => machine.freeze(), mend: (machine) => machine.thaw() },
+}
+
+/** When the watchdog resets a machine whose Patroni is silent, in milliseconds: the `ttl` less a margin of 5 s. */
+const WATCHDOG_MS = 15_000
+
+/** Does what a watchdog would do. */
+async function freeze(machine: Machine): Promise<void> {
+  machine.freeze()
+  await sleep(WATCHDOG_MS)
+  machine.kill()
 }
 
 const CLIENTS = 64
@@ -33,7 +45,7 @@ const POOL_SIZE = 10
 const { values } = parseArgs({
   options: {
     times: { type: 'string', default: '10' },
-    kinds: { type: 'string', default: Object.keys(KINDS).join() },
+    kinds: { type: 'string', default: 'switchover,crash,death,freeze,isolation' },
   },
 })
 
@@ -61,14 +73,21 @@ class Outage {
 const ends: (() => unknown)[] = []
 const scope: Scope = { after: (end) => ends.unshift(end) }
 
-async function endAll(): Promise<void> {
-  for (const end of ends.splice(0)) await end()
+let ending: Promise<void> | undefined
+
+/** Ends all servers, once. */
+function endAll(): Promise<void> {
+  ending ??= (async () => {
+    for (const end of ends) await end()
+  })()
+  return ending
 }
-process.once('SIGINT', () => void endAll().then(() => process.exit(1)))
-process.on('unhandledRejection', (error) => {
+
+function breakOff(error: unknown): void {
   console.error(error)
   void endAll().then(() => process.exit(1))
-})
+}
+process.once('SIGINT', breakOff).on('unhandledRejection', breakOff)
 
 async function failOver(cluster: PatroniCluster, programs: readonly Program[], { lose, mend }: Kind): Promise<Report> {
   const primary = await cluster.healthy()
