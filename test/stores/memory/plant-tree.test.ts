@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { EncodedPlant } from '../../../src/plants/plant.ts'
 import { PlantTree } from '../../../src/stores/memory/plant-tree.ts'
-import { createRandom } from '../../support/random.ts'
 
 /** Enough for three levels of blocks. */
 const MANY = 100_000
 
+/** Puts ids in an order without pattern: the step shares no divisor with their number. */
 function shuffled(ids: readonly bigint[]): bigint[] {
-  const random = createRandom(1)
-  return ids
-    .map((id) => ({ id, place: random(2 ** 32) }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ id }) => id)
+  return ids.map((_, i) => ids[(i * 38_197 + 1) % ids.length]!)
 }
 
 function treeOf(ids: Iterable<bigint>): PlantTree {
@@ -82,43 +79,42 @@ test('takes ids anew in the gaps that deleted runs left', () => {
   assert.deepEqual(readPages(tree, 1000), ascending)
 })
 
-test('does what a sorted array does, through 30,000 seeded operations', () => {
-  const random = createRandom(42)
-  const tree = new PlantTree()
-  const ids: bigint[] = []
-  const texts = new Map<bigint, string>()
+/** So far apart that a double would round their ids. */
+const SPACING = 1_000_000_000_000_007n
 
-  for (let step = 0; step < 30_000; step++) {
-    // Phases in which most operations add, and phases in which most delete.
-    const adding = random(10) < (Math.floor(step / 3000) % 2 === 0 ? 8 : 2)
-    const id = (BigInt(random(3000)) - 1500n) * 6_000_000_000_000_000n
-    const index = ids.findIndex((other) => other >= id)
-    const at = index === -1 ? ids.length : index
-    const known = ids[at] === id
+/** Adds or deletes many ids in a row: `count` of them, each `step` after the one before. */
+const runs = fc.record({
+  method: fc.constantFrom('add', 'delete'),
+  first: fc.integer({ min: -1500, max: 1500 }),
+  step: fc.constantFrom(1, 3, 7, -1, -3),
+  count: fc.oneof(fc.nat(3), fc.nat(1000)),
+})
 
-    if (adding) {
-      assert.equal(tree.add(id, `step ${step}`), !known, `step ${step}: add ${id}`)
-      if (!known) {
-        ids.splice(at, 0, id)
-        texts.set(id, `step ${step}`)
+test('does what a sorted array does, whatever runs of ids are added and deleted', () => {
+  const property = fc.property(fc.array(runs, { size: 'medium' }), (history) => {
+    const tree = new PlantTree()
+    const texts = new Map<bigint, string>()
+    for (const [time, { method, first, step, count }] of history.entries()) {
+      for (let i = 0; i < count; i++) {
+        const id = BigInt(first + i * step) * SPACING
+        const isKnown = texts.has(id)
+        if (method === 'add') {
+          assert.equal(tree.add(id, `${time}`), !isKnown)
+          if (!isKnown) texts.set(id, `${time}`)
+        } else {
+          assert.equal(tree.delete(id), isKnown)
+          texts.delete(id)
+        }
       }
-    } else {
-      assert.equal(tree.delete(id), known, `step ${step}: delete ${id}`)
-      if (known) ids.splice(at, 1)
+      const plants = tree.list({ limit: 10_000, maxBytes: Infinity })
+      const ids = BigInt64Array.from(texts.keys()).sort()
+      assert.deepEqual(
+        BigInt64Array.from(plants, ({ id }) => id),
+        ids,
+      )
+      assert.ok(plants.every(({ id, json }) => json === texts.get(id)))
+      assert.deepEqual(readPages(tree, 7), [...ids])
     }
-
-    const expected = ids.slice(ids[at] === id ? at + 1 : at).slice(0, 5)
-    const page = tree.list({ limit: 5, maxBytes: Infinity, after: id })
-    assert.deepEqual(
-      page.map((plant) => plant.id),
-      expected,
-      `step ${step}: list after ${id}`,
-    )
-    assert.deepEqual(
-      page.map((plant) => plant.json),
-      expected.map((other) => texts.get(other)),
-    )
-    assert.equal(tree.isEmpty, ids.length === 0)
-  }
-  assert.deepEqual(readPages(tree, 7), ids)
+  })
+  fc.assert(property, { numRuns: 50 })
 })
