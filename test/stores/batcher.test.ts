@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { Batcher } from '../../src/stores/batcher.ts'
 
 const fulfilled = <T>(value: T): PromiseFulfilledResult<T> => ({ status: 'fulfilled', value })
@@ -138,4 +139,51 @@ test('is idle at once if nothing waits, and otherwise after the last group', asy
   release()
   await all
   assert.deepEqual(settled, ['A', 'B', 'idle', 'idle'])
+})
+
+/** Operations that come one after the other or at once, and a limit for each thing that has one. */
+const loads = fc.record({
+  options: fc.record({ maxRuns: fc.integer({ min: 1, max: 3 }), maxOperations: fc.integer({ min: 1, max: 5 }) }),
+  isScheduled: fc.boolean(),
+  arrivals: fc.array(fc.record({ id: fc.nat(3), waits: fc.boolean() }), { maxLength: 30 }),
+})
+
+test('gives each operation the result that it has when all run one after the other', async () => {
+  /** Takes an id that is there, or adds one that is not; one id is refused. */
+  const toggle = (ids: Set<number>, id: number): PromiseSettledResult<string> => {
+    if (id === 0) return { status: 'rejected', reason: 'refused' }
+    return fulfilled(ids.delete(id) ? `took ${id}` : `added ${ids.add(id).size}`)
+  }
+  const property = fc.asyncProperty(loads, fc.scheduler(), async ({ options, isScheduled, arrivals }, scheduler) => {
+    const ids = new Set<number>()
+    const sizes: number[] = []
+    let underWay = 0
+    let mostRuns = 0
+    const batcher = new Batcher<number, string>(
+      async (group) => {
+        sizes.push(group.length)
+        mostRuns = Math.max(mostRuns, ++underWay)
+        const outcomes = group.map((id) => toggle(ids, id))
+        await scheduler.schedule(Promise.resolve())
+        underWay--
+        return outcomes
+      },
+      isScheduled ? { ...options, schedule: setImmediate } : options,
+    )
+    const results: Promise<PromiseSettledResult<string>[]>[] = []
+    for (const { id, waits } of arrivals) {
+      results.push(Promise.allSettled([batcher.add(id)]))
+      if (waits) await scheduler.waitNext(1)
+    }
+    await scheduler.waitFor(batcher.idle())
+    assert.equal(underWay, 0)
+    assert.ok(mostRuns <= options.maxRuns)
+    assert.ok(sizes.every((size) => size >= 1 && size <= options.maxOperations))
+    const sequential = new Set<number>()
+    assert.deepEqual(
+      (await Promise.all(results)).flat(),
+      arrivals.map(({ id }) => toggle(sequential, id)),
+    )
+  })
+  await fc.assert(property)
 })
