@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { memoryStore, type NewPlant, type PageRequest } from '../../src/index.ts'
+import { ListTurns } from '../../src/plants/list-turns.ts'
+import { listPlants } from '../../src/plants/listing.ts'
+
+const ids = fc.nat(40)
+
+/** What happens before a page is read, for each page. */
+const changes = fc.array(fc.array(fc.record({ id: ids, isCreated: fc.boolean() }), { maxLength: 5 }), { maxLength: 40 })
+
+/** The limits of the lists that follow one another. */
+const limits = fc.array(fc.oneof(fc.integer({ min: 1, max: 15 }), fc.constant(1000), fc.constant(Infinity)), {
+  minLength: 1,
+})
+
+/** Some are so large that a page ends after one of them, or after a few. */
+function plantOf(id: number): NewPlant {
+  return { id: BigInt(id), name: String(id), tag: 'x'.repeat([0, 30_000, 70_000, 140_000][id % 4]!) }
+}
+
+async function idsOf(body: string | AsyncIterable<string>): Promise<number[]> {
+  let text = ''
+  for await (const piece of typeof body === 'string' ? [body] : body) text += piece
+  return (JSON.parse(text) as { name: string }[]).map(({ name }) => Number(name))
+}
+
+test('gives each plant that was there throughout once, however others come and go', async () => {
+  const property = fc.asyncProperty(fc.uniqueArray(ids), changes, limits, async (first, changes, limits) => {
+    const store = memoryStore()
+    for (const id of first) void store.create('ada', plantOf(id))
+    const [everThere, throughout] = [new Set(first), new Set(first)]
+    const toCome = changes.values()
+    const readPage = (request: PageRequest): ReturnType<typeof store.list> => {
+      for (const { id, isCreated } of toCome.next().value ?? []) {
+        void (isCreated ? store.create('ada', plantOf(id)) : store.delete('ada', BigInt(id)))
+        if (isCreated) everThere.add(id)
+        else throughout.delete(id)
+      }
+      return store.list('ada', request)
+    }
+    const source = { owner: 'ada', turns: new ListTurns(1), readPage }
+
+    const listed: number[] = []
+    let after: bigint | undefined
+    for (let list = 0; list === 0 || after !== undefined; list++) {
+      const limit = limits[list % limits.length]!
+      const { body, cursor } = await listPlants(source, { limit, after })
+      const found = await idsOf(body)
+      assert.ok(found.length <= limit)
+      listed.push(...found)
+      after = cursor
+    }
+    assert.deepEqual(
+      listed,
+      [...new Set(listed)].sort((a, b) => a - b),
+    )
+    assert.ok(listed.every((id) => everThere.has(id)))
+    assert.ok([...throughout].every((id) => listed.includes(id)))
+  })
+  await fc.assert(property, { numRuns: 200 })
+})
