@@ -13,8 +13,6 @@ export interface Change {
 export interface Mutant extends Change {
   /** Where the change is, counted from 1. */
   readonly line: number
-  /** The function with a name that the change is in; empty outside of all. */
-  readonly within: string
   /** The whole file with the change. */
   readonly source: string
 }
@@ -68,15 +66,17 @@ export function mutantsOf(file: string, source: string): Mutant[] {
   const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true)
   const mutants: Mutant[] = []
 
-  function visit(node: ts.Node, within: string): void {
+  function visit(node: ts.Node): void {
     if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return
     if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node)) return
-    for (const change of changesOf(node, tree)) mutants.push(mutantOf(change, within))
-    const name = nameOf(node) ?? within
-    ts.forEachChild(node, (child) => visit(child, name))
+    for (const change of changesOf(node, tree)) {
+      const [start, end, text] = change
+      if (source.slice(start, end) !== text) mutants.push(mutantOf(change))
+    }
+    ts.forEachChild(node, visit)
   }
 
-  function mutantOf([start, end, text]: Replacement, within: string): Mutant {
+  function mutantOf([start, end, text]: Replacement): Mutant {
     const lineStart = source.lastIndexOf('\n', start - 1) + 1
     const lineEnd = (at: number): number => (source.indexOf('\n', at) + 1 || source.length + 1) - 1
     return {
@@ -84,21 +84,12 @@ export function mutantsOf(file: string, source: string): Mutant[] {
       line: tree.getLineAndCharacterOfPosition(start).line + 1,
       original: source.slice(lineStart, lineEnd(start)).trim(),
       mutated: (source.slice(lineStart, start) + text + source.slice(end, lineEnd(end))).trim(),
-      within,
       source: source.slice(0, start) + text + source.slice(end),
     }
   }
 
-  visit(tree, '')
+  visit(tree)
   return mutants
-}
-
-/** The name that V8 gives a function in its coverage. */
-function nameOf(node: ts.Node): string | undefined {
-  if (ts.isConstructorDeclaration(node)) return node.parent.name?.text
-  if (ts.isFunctionDeclaration(node) || ts.isMethodDeclaration(node)) return node.name?.getText()
-  if (ts.isGetAccessor(node)) return `get ${node.name.getText()}`
-  return undefined
 }
 
 /** What is changed at a node itself; its children come by themselves. */
