@@ -56,8 +56,7 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
 
 /** The segments of a target's path, the first of which is empty; undefined for one with a malformed escape. */
 export function readSegments(target: string): readonly (string | undefined)[] {
-  const [path = ''] = target.split('?', 1)
-  return (path.startsWith('/') ? path : withoutAuthority(path)).split('/').map(decodePercent)
+  return withoutAuthority(target.split('?', 1)[0]!).split('/').map(decodePercent)
 }
 
 /** RFC 9112 section 3.2.2: a server accepts the absolute form, `GET http://host/plants`, in any request. */
