@@ -23,6 +23,7 @@ const CREDENTIALS: readonly (readonly [authorization: readonly string[], outcome
   [['Bearer-2 abc'], 40100],
   [['Basic abc'], 40100],
   [['Digest realm="Bearer abc"'], 40100],
+  [['Basic Bearer abc'], 40100],
 ]
 
 suite('reads the credentials', () => {

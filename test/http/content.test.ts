@@ -21,6 +21,9 @@ const TYPES: readonly (readonly [contentType: string | undefined, isTaken: boole
   ['application/json, text/plain', false],
   ['application/json+x', false],
   ['text/json', false],
+  ['text/plain      ;a="application/json;"', false],
+  ['application/json;charset=x-utf-8', false],
+  ['application/json;charset=utf-8-x', false],
   [undefined, false],
 ]
 
