@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ERRORS } from '../../src/http/errors.ts'
 import { bearer, del, get, post, send, servePlants, type Request } from '../support/service.ts'
 
 /** The most bytes of an error's body; the longest message says all that can be wrong with a plant. */
@@ -54,4 +55,11 @@ test('a rule of the host is answered in its own words', async (t) => {
   const { status, body } = await send(server, post('ada', '{"id":1,"name":"Fern"}'))
 
   assert.deepEqual([status, JSON.parse(body)], [400, { error: 40002, message }])
+})
+
+test('each error has a code and a message of its own', () => {
+  const rows = Object.values(ERRORS)
+  assert.equal(new Set(rows.map(({ error }) => error)).size, rows.length)
+  assert.equal(new Set(rows.map(({ message }) => message)).size, rows.length)
+  for (const { message } of rows) assert.match(message, /^[A-Z].+\.$/)
 })
