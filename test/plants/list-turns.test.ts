@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { memoryStore, type PageRequest } from '../../src/index.ts'
 import { ListTurns } from '../../src/plants/list-turns.ts'
 import { listPlants, type ListQuery, type PlantSource } from '../../src/plants/listing.ts'
+import { memoryUsed } from '../support/heap.ts'
 
 /** An owner with 2,500 plants, who may read one long list at once. */
 function sourceOf(owner = 'ada', turns = new ListTurns(1)): PlantSource & { readonly requests: PageRequest[] } {
@@ -105,4 +106,29 @@ suite('of more long lists than an owner may read at once', () => {
     const { body } = await listPlants(source, { limit: 10, after: undefined })
     assert.equal((JSON.parse(body as string) as unknown[]).length, 10)
   })
+})
+
+test('as many turns are given after others have ended as before', async () => {
+  const turns = new ListTurns(2)
+  assert.equal(turns.enter('ada'), undefined)
+  for (let round = 1; round <= 3; round++) {
+    assert.equal(turns.enter('ada'), undefined)
+    const third = turns.enter('ada')
+    assert.ok(third instanceof Promise)
+    turns.leave('ada')
+    await third
+    turns.leave('ada')
+  }
+})
+
+test('nothing is kept of an owner whose turns have ended', async () => {
+  const turns = new ListTurns(1)
+  const before = await memoryUsed()
+  for (let i = 0; i < 20_000; i++) {
+    assert.equal(turns.enter(`owner ${i}`), undefined)
+    turns.leave(`owner ${i}`)
+  }
+  const left = (await memoryUsed()) - before
+  assert.ok(left < 20_000 * 50, `20,000 owners leave ${left} bytes`)
+  assert.equal(turns.enter('owner 1'), undefined)
 })
