@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeUtf8, encodeUtf8 } from '../../src/plants/text.ts'
+import { decodeUtf8, encodeUtf8, isText } from '../../src/plants/text.ts'
 
 const EVERY_LENGTH = 'a\u007f\u0080é\u07ff\u0800楓\uffff🌵\u{10ffff}'
 
@@ -15,3 +15,15 @@ test('leaves ASCII as it is', () => {
 test('reads what was written', () => {
   assert.equal(decodeUtf8(encodeUtf8(EVERY_LENGTH)), EVERY_LENGTH)
 })
+
+for (const [value, expected] of [
+  ['', true],
+  [EVERY_LENGTH, true],
+  ['a\0', false],
+  ['\ud83c', false],
+  ['\udf35\ud83c', false],
+  [1, false],
+  [undefined, false],
+] as const) {
+  test(`${expected ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => assert.equal(isText(value), expected))
+}
