@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Batcher } from '../../src/stores/batcher.ts'
+import { BATCHES, type Batch } from '../../src/stores/batches.ts'
 
 const fulfilled = <T>(value: T): PromiseFulfilledResult<T> => ({ status: 'fulfilled', value })
 
@@ -19,6 +21,10 @@ function heldBatcher(options: ConstructorParameters<typeof Batcher>[1]): {
     return operations.map((operation) => fulfilled(operation.toUpperCase()))
   }, options)
   return { batcher, groups, release: () => held.shift()?.() }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 test('runs the first operation of an idle batcher at once, alone', async () => {
@@ -80,7 +86,33 @@ test('takes along what arrives in the same turn of the event loop, if setImmedia
   const b = Promise.resolve().then(() => batcher.add('b'))
   assert.deepEqual(await Promise.all([a, b]), ['a', 'b'])
   assert.equal(await batcher.add('c'), 'c')
+  await nextTurn()
   assert.deepEqual(groups, [['a', 'b'], ['c']])
+})
+
+test('forms the next group in the next turn, if one is full and another may be under way', async () => {
+  const { batcher, groups, release } = heldBatcher({ maxRuns: 2, maxOperations: 1, schedule: setImmediate })
+  const results = ['a', 'b'].map((operation) => batcher.add(operation))
+  await nextTurn()
+  await nextTurn()
+  assert.deepEqual(groups, [['a'], ['b']])
+  release()
+  release()
+  assert.deepEqual(await Promise.all(results), ['A', 'B'])
+})
+
+test('tells the diagnostics channel of each group', async (t) => {
+  const { batcher, release } = heldBatcher({})
+  const sizes: number[] = []
+  const listener = (batch: unknown): number => sizes.push((batch as Batch).size)
+  subscribe(BATCHES, listener)
+  t.after(() => unsubscribe(BATCHES, listener))
+  const results = ['a', 'b', 'c'].map((operation) => batcher.add(operation))
+  release()
+  await results[0]
+  release()
+  await Promise.all(results)
+  assert.deepEqual(sizes, [1, 2])
 })
 
 test('rejects the operation that failed, and no other', async () => {
@@ -133,7 +165,7 @@ test('is idle at once if nothing waits, and otherwise after the last group', asy
     batcher.idle().then(() => settled.push('idle')),
   ])
   release()
-  await new Promise(setImmediate)
+  await nextTurn()
   assert.deepEqual(groups, [['a'], ['b']])
   assert.deepEqual(settled, ['A'])
   release()
