@@ -12,8 +12,8 @@ const SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)
 const CLIENTS = 64
 const POOL_SIZE = 10
 
-/** What the program gives a statement, with its default settings. */
-const STATEMENT_TIMEOUT_MS = 4000
+/** What a call of the store may take, with the program's default settings. */
+const STORE_TIMEOUT_MS = 10_000
 
 /** Two programs under load. */
 class Load {
@@ -74,9 +74,9 @@ class Load {
         `${most.join(' and ')} sessions at most, usable after ${Math.round(recoveredAfter)} ms`,
     )
     for (const sessions of most) assert.ok(sessions <= POOL_SIZE * this.programs.length, `${sessions} sessions`)
-    // On an idle machine it is within a second. Here other tests run beside it, but nothing may wait for a statement
-    // that is dead until its time is over.
-    assert.ok(recoveredAfter < STATEMENT_TIMEOUT_MS, `usable after ${recoveredAfter} ms`)
+    // One of these tests alone has it within a second. Here others may leave it little of the processor, but no client
+    // waits until its time is over.
+    assert.ok(recoveredAfter < STORE_TIMEOUT_MS, `usable after ${recoveredAfter} ms`)
   }
 }
 
