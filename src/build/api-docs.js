@@ -80,7 +80,8 @@ ${contents.join('\n')}
 
 function mergePage(module) {
   const text = readFileSync(join(pages, `${module}.md`), 'utf8')
-    .replace(/^#/gm, '##')
+    // A heading has six levels.
+    .replace(/^#{1,5} /gm, '#$&')
     .replace(/(?<=<a id=")[^"]*/g, (id) => anchorOf(module, id))
     .replace(/\]\(([^)#]*)#([^)]*)\)/g, (_, page, id) => `](#${anchorOf(page === '' ? module : moduleOf(page), id)})`)
     .replace(/ +$/gm, '')

@@ -29,3 +29,7 @@ test('every link of docs/api.md leads to a place in it', () => {
     [],
   )
 })
+
+test('docs/api.md has no heading below the sixth level, which would be none', () => {
+  assert.doesNotMatch(text, /^#{7}/m)
+})
