@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
-import { createTokenTable } from '../../src/http/caller.ts'
+import { checkAuthenticate, createTokenTable, type TokenHolder } from '../../src/http/caller.ts'
 
 suite('a table of tokens', () => {
   const find = createTokenTable([
@@ -20,4 +22,37 @@ suite('a table of tokens', () => {
   for (const token of ['', 'secre', 'secrets', 'Secret', '__proto__', 'constructor']) {
     test(`refuses "${token}"`, () => assert.equal(find(token), undefined))
   }
+})
+
+suite('a function of the host', () => {
+  const request = new IncomingMessage(new Socket())
+  const callerOf = (holder: unknown): unknown => checkAuthenticate(() => holder as TokenHolder, 1000)('secret', request)
+
+  test('finds the caller of a token', () => {
+    assert.deepEqual(callerOf('ada'), { owner: 'ada', access: 'write' })
+    assert.deepEqual(callerOf({ owner: 'ada', access: 'read' }), { owner: 'ada', access: 'read' })
+  })
+
+  test('refuses a token by null or undefined', () => {
+    assert.equal(callerOf(null), undefined)
+    assert.equal(callerOf(undefined), undefined)
+  })
+
+  for (const [holder, must] of [
+    ['', 'an owner: a non-empty string of well-formed Unicode without U+0000'],
+    [7, 'an owner: a non-empty string of well-formed Unicode without U+0000'],
+    [{ owner: 'ada', access: 'all' }, 'an access of "read" or "write", not \'all\''],
+  ] as const) {
+    test(`is at fault if it returns ${JSON.stringify(holder)}`, () => {
+      assert.throws(() => callerOf(holder), { name: 'TypeError', message: `authenticate must return ${must}` })
+    })
+  }
+
+  test('has its time', async () => {
+    const find = checkAuthenticate(() => new Promise<string>(() => undefined), 1)
+    await assert.rejects(async () => find('secret', request), {
+      name: 'StoreUnavailableError',
+      message: 'authenticate did not answer within 1 ms',
+    })
+  })
 })
