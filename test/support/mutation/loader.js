@@ -1,6 +1,6 @@
 // Loads the JavaScript that was made of TypeScript, and that of a mutant in the place of its file. Where they are stands
 // in the query of this module's URL, which a program that a test starts has from the test.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { register } from 'node:module'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,10 +11,17 @@ const query = new URL(import.meta.url).searchParams
 
 if (isMainThread) register(import.meta.url)
 
-export function load(url, context, nextLoad) {
+export async function load(url, context, nextLoad) {
   if (!url.startsWith('file:') || !url.endsWith('.ts')) return nextLoad(url, context)
   const file = relative(ROOT, fileURLToPath(url))
-  const path = file === query.get('mutant') ? 'mutant' : file
-  const source = readFileSync(`${query.get('folder')}/${path}.js`, 'utf8')
+  const path = `${query.get('folder')}/${file === query.get('mutant') ? 'mutant' : file}.js`
+  const source = existsSync(path) ? readFileSync(path, 'utf8') : await transpile(fileURLToPath(url))
   return { format: 'module', source, shortCircuit: true }
+}
+
+/** A test may write a module and import it. */
+async function transpile(file) {
+  const { default: ts } = await import('typescript')
+  const compilerOptions = { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext }
+  return ts.transpileModule(readFileSync(file, 'utf8'), { compilerOptions }).outputText
 }

@@ -15,6 +15,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'http/json': ['http/json/reader', 'http/json/random-json'],
   'http/respond': ['hostile/answers-once', 'hostile/early-answers', 'hostile/faults'],
   'http/turn': ['hostile/pipelining'],
+  openapi: ['contract/openapi'],
   plants: ['plants/listing', CONTRACT],
   'plants/checked-store': ['options', 'hostile/faults'],
   'plants/int64': ['http/json/reader'],
@@ -56,11 +57,16 @@ export class TestRuns {
     return undefined
   }
 
-  /** The tests of a file: its mirror and those elsewhere; first those that have killed most of its mutants. */
+  /**
+   * The tests of a file: its mirror and those elsewhere, or else all beside; first those that have killed most of its
+   * mutants.
+   */
   #testsOf(file: string): readonly string[] {
     const name = file.replace(/^src\/(.*)\.ts$/, '$1')
     const names = [name, ...(ELSEWHERE[name] ?? []), ...(ELSEWHERE[dirname(name)] ?? [])]
-    const tests = [...new Set(names)].map((test) => `test/${test}.test.ts`).filter((test) => this.#tests.includes(test))
+    const named = names.map((test) => `test/${test}.test.ts`).filter((test) => this.#tests.includes(test))
+    const beside = this.#tests.filter((test) => dirname(test) === `test/${dirname(name)}`)
+    const tests = [...new Set(named.length > 0 ? named : beside)]
     const kills = this.#kills.get(file) ?? new Map<string, number>()
     this.#kills.set(file, kills)
     return tests.sort((a, b) => (kills.get(b) ?? 0) - (kills.get(a) ?? 0))
