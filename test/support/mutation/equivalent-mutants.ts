@@ -52,6 +52,16 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ['while (PARAMETER.lastIndex < contentType.length) {', 'while (PARAMETER.lastIndex <= contentType.length) {'],
   ],
   [
+    'src/http/list-query.ts',
+    'A query without parameters gives the same, only slower, and an empty parameter at the end is none.',
+    ["if (query === '') return WHOLE_LIST", 'if (false) return WHOLE_LIST'],
+    ["if (query === '') return WHOLE_LIST", "if (query === 'mutant') return WHOLE_LIST"],
+    [
+      'for (let start = 0, end; start <= query.length; start = end + 1) {',
+      'for (let start = 0, end; start < query.length; start = end + 1) {',
+    ],
+  ],
+  [
     'src/http/percent.ts',
     'Without an escape, decoding gives the same text, only slower.',
     ["if (!text.includes('%')) return text", 'if (false) return text'],
