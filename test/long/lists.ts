@@ -12,8 +12,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { Client } from '../../bench/load.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { fill } from '../support/fill.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -65,17 +65,6 @@ async function fillFile(path: string): Promise<void> {
   await store.close()
 }
 
-async function fillMemory(port: number): Promise<void> {
-  const client = await Client.connect(port, 8)
-  const request = (n: number): string => {
-    const body = `{"id":${n},${jsonOf(n).slice(1)}`
-    const fields = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: application/json`
-    return `POST /plants HTTP/1.1\r\n${fields}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-  }
-  await client.send({ request, answer: { status: 200 }, requests: PLANTS, pipelining: 16 })
-  client.close()
-}
-
 /** Asks again and again whether the program lives, and says how many milliseconds the answers took. */
 async function probe(port: number, seconds: number): Promise<{ p50: number; p99: number; max: number }> {
   const agent = new Agent({ keepAlive: true })
@@ -104,7 +93,7 @@ async function run(): Promise<void> {
   const program = spawn(process.execPath, [options.server], { env: environment, stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = (await once(createInterface(program.stdout), 'line')) as [string]
   const { port } = new URL(line.split(' ').at(-1)!)
-  if (options.store === 'memory') await fillMemory(Number(port))
+  if (options.store === 'memory') await fill(Number(port), TOKEN, PLANTS, (n) => ({ name: nameOf(n), tag: 'tropical' }))
 
   console.log(`Node ${process.version}, load average ${loadavg()[0]!.toFixed(1)}`)
   console.log('livez alone, ms', await probe(Number(port), 3))
