@@ -18,6 +18,7 @@ export interface Limits {
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
   readonly stallTimeoutMs: number
+  readonly minBytesPerSecond: number
   readonly checkIntervalMs: number
   readonly drainTimeoutMs: number
   readonly maxHeaderBytes: number
@@ -39,6 +40,8 @@ export const DEFAULT_LIMITS: Limits = {
   // the proxy, or the proxy may send a request just as the connection closes.
   keepAliveTimeoutMs: 5000,
   stallTimeoutMs: 30_000,
+  // Less than any client needs that a person waits for, and enough to end one that only holds its connection.
+  minBytesPerSecond: 1024,
   // With Node's default of 30 s a late request would live far beyond its time-out.
   checkIntervalMs: 500,
   // Well within the 30 s that Kubernetes waits before it kills a process.
@@ -109,7 +112,7 @@ export function createHttpServer(
   server.maxHeadersCount = 0
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
 
-  cutStalled(server, limits.stallTimeoutMs)
+  cutStalled(server, limits)
   server.on('connection', (socket) => {
     const connection: Connection = { head: readInSlices(socket, () => connection.latest?.req) }
     connections.set(socket, connection)

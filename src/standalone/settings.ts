@@ -97,6 +97,13 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     DEFAULT_LIMITS.stallTimeoutMs,
     'after which a client that takes nothing is cut',
   ),
+  minBytesPerSecond: wholeNumber(
+    'PLANT_STORE_MIN_BYTES_PER_SECOND',
+    DEFAULT_LIMITS.minBytesPerSecond,
+    0,
+    2 ** 30,
+    'the fewest bytes of a response that a client may take a second, on Linux; 0 for none',
+  ),
   checkIntervalMs: milliseconds(
     'PLANT_STORE_CHECK_INTERVAL_MS',
     DEFAULT_LIMITS.checkIntervalMs,

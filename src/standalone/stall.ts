@@ -1,142 +1,103 @@
-import { createReadStream } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { reset } from '../http/reset.ts'
+import { readHeld, TABLES } from './held-bytes.ts'
 
 /** A connection is cut after so many looks in a row that find that its client has taken nothing. */
 const LOOKS = 4
 /** The same if only the buffer of this process can be seen: a slow client needs time to empty that of the kernel. */
 const BLIND_LOOKS = 4 * LOOKS
 
-/** What the last look at a connection found. */
+/** What clients may do. */
+export interface Pace {
+  /** How long a client may take nothing. */
+  readonly stallTimeoutMs: number
+  /** What a client must take on average; 0 for nothing. It may fall behind by what is due in a stall time-out. */
+  readonly minBytesPerSecond: number
+}
+
+/** What the last look at a connection found whose response waits for the client. */
 interface Sight {
+  /** By `performance.now()`. */
+  readonly at: number
   /** What `countHandedOver` returned. */
   readonly handedOver: number
-  /** Bytes that the kernel holds until the client takes them; undefined if it does not say, or was not asked. */
+  /** Bytes that the kernel holds until the client takes them; undefined if it does not say. */
   readonly held: number | undefined
   /** How many looks in a row found the same. */
   readonly looks: number
+  /** How many bytes fewer than are due the client may take from now on. */
+  readonly credit: number
 }
 
-const UNSEEN: Sight = { handedOver: 0, held: undefined, looks: 0 }
-
-/** The files in which Linux lists the connections over IPv4 and IPv6. */
-const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6']
-/** A row of such a table: both addresses, the state, and how many bytes the client has not taken. */
-const ROW = /^ *\d+: (\S+ \S+) \S+ ([0-9A-F]{8}):/gm
-
 /**
- * Resets the connections of a server whose clients take nothing of what is sent to them, after `stallTimeoutMs`
- * and at most half as long again.
+ * Resets the connections of a server whose clients take nothing of what is sent to them, after `stallTimeoutMs` and at
+ * most a quarter of that more; and those whose clients take too little.
  *
  * What counts is what the client takes. What the kernel takes from the process says little: it takes megabytes for a
  * client that reads nothing, and then takes nothing for a minute for one that reads slowly. Only Linux tells how much
- * the kernel holds, in a table of all connections. The table is read only if some client seems to have stalled, and
- * once for all of them. What a client sends does not count, or a byte now and then would keep its connection open.
+ * the kernel holds, in a table of all connections. The table is read only if something waits for a client, and once for
+ * all of them. What a client sends does not count, or a byte now and then would keep its connection open.
  */
-export function cutStalled(server: Server, stallTimeoutMs: number, tables: readonly string[] = TABLES): void {
-  const sights = new Map<Socket, Sight>()
+export function cutStalled(
+  server: Server,
+  { stallTimeoutMs, minBytesPerSecond }: Pace,
+  tables: readonly string[] = TABLES,
+): void {
+  /** Undefined if nothing waited for the client. */
+  const sights = new Map<Socket, Sight | undefined>()
+  const lookMs = Math.ceil(stallTimeoutMs / LOOKS)
+  const maxCredit = (minBytesPerSecond * stallTimeoutMs) / 1000
   let isLooking = false
 
   server.on('connection', (socket: Socket) => {
-    sights.set(socket, UNSEEN)
+    sights.set(socket, undefined)
     socket.once('close', () => sights.delete(socket))
   })
-  const timer = setInterval(() => void look(), Math.ceil(stallTimeoutMs / LOOKS)).unref()
+  const timer = setInterval(() => void look(), lookMs).unref()
   server.once('close', () => clearInterval(timer))
 
   async function look(): Promise<void> {
     if (isLooking) return
     isLooking = true
-    const suspects = findSuspects()
-    if (suspects.length > 0) judge(suspects, await readHeld(tables, suspects))
+    const waiting = new Map<Socket, number>()
+    for (const socket of sights.keys()) {
+      if (socket.writableLength > 0) waiting.set(socket, countHandedOver(socket))
+      else sights.set(socket, undefined)
+    }
+    if (waiting.size > 0) {
+      const holdings = await readHeld(tables, waiting.keys())
+      for (const [socket, handedOver] of waiting) judge(socket, handedOver, holdings.get(socket))
+    }
     isLooking = false
   }
 
-  /** Finds the connections of which no whole write was handed over since the last look. */
-  function findSuspects(): Socket[] {
-    const suspects: Socket[] = []
-    for (const [socket, sight] of sights) {
-      const handedOver = countHandedOver(socket)
-      if (socket.writableLength > 0 && handedOver === sight.handedOver) suspects.push(socket)
-      else sights.set(socket, { handedOver, held: undefined, looks: 0 })
-    }
-    return suspects
+  function judge(socket: Socket, handedOver: number, held: number | undefined): void {
+    // If bytes have moved while the table was read, its figure says nothing. The next look sees that they have.
+    if (!sights.has(socket) || handedOver !== countHandedOver(socket)) return
+    const before = sights.get(socket)
+    const isSame = before?.handedOver === handedOver && before.held === held
+    const looks = isSame ? before.looks + 1 : 0
+    const seen = { at: performance.now(), handedOver, held, looks }
+    const credit = countCredit(before, seen)
+    sights.set(socket, { ...seen, credit })
+
+    const isStalled = looks >= (held === undefined ? BLIND_LOOKS : LOOKS)
+    // The kernel may also hold, or the client have taken, a part of what waits: only whole writes are counted.
+    const isTooSlow = minBytesPerSecond > 0 && credit + socket.writableLength < 0
+    if (isStalled || isTooSlow) reset(socket)
   }
 
-  function judge(suspects: readonly Socket[], holdings: ReadonlyMap<Socket, number>): void {
-    for (const socket of suspects) {
-      const sight = sights.get(socket)
-      // If bytes have moved while the table was read, the next look sees that.
-      if (sight?.handedOver !== countHandedOver(socket)) continue
-      const held = holdings.get(socket)
-      const looks = held === sight.held ? sight.looks + 1 : 0
-      sights.set(socket, { ...sight, held, looks })
-      if (looks >= (held === undefined ? BLIND_LOOKS : LOOKS)) reset(socket)
-    }
+  function countCredit(before: Sight | undefined, { at, handedOver, held }: Omit<Sight, 'credit'>): number {
+    if (before?.held === undefined || held === undefined) return maxCredit
+    const taken = handedOver - held - (before.handedOver - before.held)
+    // If the looks are late, this process was held up, and the client with it.
+    const due = (minBytesPerSecond * Math.min(at - before.at, 2 * lookMs)) / 1000
+    return Math.min(maxCredit, before.credit + taken - due)
   }
 }
 
 /** Counts the bytes of the writes that the kernel has taken whole. */
 function countHandedOver(socket: Socket): number {
   return socket.bytesWritten - socket.writableLength
-}
-
-/** Asks the kernel how much it holds for the clients of connections. Leaves out those that it says nothing about. */
-async function readHeld(tables: readonly string[], sockets: readonly Socket[]): Promise<Map<Socket, number>> {
-  const wanted = new Map(sockets.map((socket) => [addressesOf(socket), socket]))
-  const holdings = new Map<Socket, number>()
-  for await (const rows of readTables(tables)) {
-    for (const [, addresses, held] of rows.matchAll(ROW)) {
-      const socket = wanted.get(addresses)
-      // Some systems have the tables but no figures.
-      if (socket !== undefined && held !== '00000000') holdings.set(socket, parseInt(held!, 16))
-    }
-  }
-  return holdings
-}
-
-/** Reads the kernel's tables a few rows at a time: each connection of the machine has one. */
-async function* readTables(tables: readonly string[]): AsyncGenerator<string> {
-  for (const path of tables) {
-    let rest = ''
-    try {
-      for await (const piece of createReadStream(path, 'latin1') as AsyncIterable<string>) {
-        const text = rest + piece
-        const end = text.lastIndexOf('\n') + 1
-        rest = text.slice(end)
-        yield text.slice(0, end)
-      }
-    } catch {
-      // Other systems have no such table, and some hide it.
-    }
-  }
-}
-
-/** Both ends of a connection as the kernel's tables write them; undefined if it has none. */
-function addressesOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string | undefined {
-  if (localAddress === undefined || remoteAddress === undefined) return undefined
-  return `${formatEnd(localAddress, localPort!)} ${formatEnd(remoteAddress, remotePort!)}`
-}
-
-/** The words of the address in the byte order of this machine, then the port, in hexadecimal digits. */
-function formatEnd(address: string, port: number): string {
-  const bytes = address.includes(':') ? bytesOfIPv6(address) : address.split('.').map(Number)
-  const words = [...new Uint32Array(Uint8Array.from(bytes).buffer)]
-  return `${words.map((word) => toHex(word, 8)).join('')}:${toHex(port, 4)}`
-}
-
-function bytesOfIPv6(address: string): number[] {
-  // In a URL the address is written without dots, and may have no zone.
-  const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`)
-  const [head, tail = []] = hostname
-    .slice(1, -1)
-    .split('::')
-    .map((side) => side.split(':').filter(Boolean))
-  const zeros = new Array<string>(8 - head!.length - tail.length).fill('0')
-  return [...head!, ...zeros, ...tail].flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 255])
-}
-
-function toHex(number: number, digits: number): string {
-  return number.toString(16).toUpperCase().padStart(digits, '0')
 }

@@ -10,7 +10,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
-import { cutStalled } from '../../src/standalone/stall.ts'
+import { cutStalled, type Pace } from '../../src/standalone/stall.ts'
 import { delegatingStore } from '../support/delegating-store.ts'
 
 const GET = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer '
@@ -31,14 +31,14 @@ type Connect = (request: string) => Promise<{ client: Socket; accepted: Socket }
 /** Serves a long list of ada's plants. */
 async function serve(
   t: TestContext,
-  stallTimeoutMs: number,
+  pace: Partial<Pace>,
   where: ListenOptions,
   toStore = (store: Store): Store => store,
 ): Promise<Connect> {
   const store = memoryStore()
   for (let id = 1; id <= PLANTS; id++) await store.create('ada', { id: BigInt(id), name: NAME })
   const plants = createPlantStore({ tokens: { YWRh: 'ada', Ym9i: 'bob' }, store: toStore(store) })
-  return listen(t, createHttpServer(plants, { ...readSettings({}), stallTimeoutMs }).server, where)
+  return listen(t, createHttpServer(plants, { ...readSettings({}), ...pace }).server, where)
 }
 
 /** Starts a server. Gives what opens connections to it, which send a request and read nothing. */
@@ -59,14 +59,14 @@ async function listen(t: TestContext, server: Server, where: ListenOptions): Pro
   }
 }
 
-/** Reads at a steady pace, about 1.5 MB a second, until the connection ends. */
+/** Reads at a steady pace, about 1.5 MB a second, until the connection ends or is cut. */
 async function readSlowly(client: Socket): Promise<string> {
   const pieces: Buffer[] = []
   const pace = setInterval(() => {
     const piece = client.read(Math.min(client.readableLength, 64 * 1024)) as Buffer | null
     if (piece !== null) pieces.push(piece)
   }, 40)
-  await once(client, 'close')
+  await new Promise((resolve) => client.on('close', resolve))
   clearInterval(pace)
   return Buffer.concat(pieces).toString('latin1')
 }
@@ -86,14 +86,14 @@ suite('what counts is what the client takes', { concurrency: true, skip }, () =>
 
     // The kernel takes more from the process only once much of its buffer is empty: later than this time-out.
     test(`a client that reads slowly but steadily gets its list whole over ${name}`, options, async (t) => {
-      const connectTo = await serve(t, 300, { host, port: 0 })
+      const connectTo = await serve(t, { stallTimeoutMs: 300 }, { host, port: 0 })
       const { client } = await connectTo(ADA)
       const received = await readSlowly(client)
       assert.ok(received.endsWith(`\r\n\r\n${BODY}`))
     })
 
     test(`a client that reads nothing over ${name} is cut, and the kernel keeps nothing for it`, options, async (t) => {
-      const connectTo = await serve(t, 200, { host, port: 0 })
+      const connectTo = await serve(t, { stallTimeoutMs: 200 }, { host, port: 0 })
       const { accepted } = await connectTo(ADA)
       const [local, remote] = [accepted.localPort!, accepted.remotePort!]
       assert.equal(rowsOf(local, remote).length, 1)
@@ -103,8 +103,25 @@ suite('what counts is what the client takes', { concurrency: true, skip }, () =>
   }
 })
 
+suite('a client that reads a little now and then', { skip }, () => {
+  test('is cut if that is less than it must read', async (t) => {
+    const connectTo = await serve(t, { stallTimeoutMs: 300, minBytesPerSecond: 10_000_000 }, IPV4)
+    const { client, accepted } = await connectTo(ADA)
+    const received = await readSlowly(client)
+    assert.ok(received.length < BODY.length, `it got ${received.length} characters`)
+    assert.ok(accepted.closed)
+  })
+
+  test('gets its list whole if it may read as little as it likes', async (t) => {
+    const connectTo = await serve(t, { stallTimeoutMs: 300, minBytesPerSecond: 0 }, IPV4)
+    const { client } = await connectTo(ADA)
+    const received = await readSlowly(client)
+    assert.ok(received.endsWith(`\r\n\r\n${BODY}`))
+  })
+})
+
 test('a client that reads nothing is cut even if it goes on sending', async (t) => {
-  const connectTo = await serve(t, 200, IPV4)
+  const connectTo = await serve(t, { stallTimeoutMs: 200 }, IPV4)
   const { client, accepted } = await connectTo(ADA)
   const drip = setInterval(() => client.write('G'), 20)
   t.after(() => clearInterval(drip))
@@ -113,7 +130,7 @@ test('a client that reads nothing is cut even if it goes on sending', async (t) 
 
 test('a client that reads nothing is cut even if the system has no tables of what it holds', async (t) => {
   const server = createServer((_, response) => response.end(BODY))
-  cutStalled(server, 50, ['/nowhere'])
+  cutStalled(server, { stallTimeoutMs: 50, minBytesPerSecond: 1024 }, ['/nowhere'])
   const connectTo = await listen(t, server, IPV4)
   const { accepted } = await connectTo(ADA)
   await once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })
@@ -122,7 +139,7 @@ test('a client that reads nothing is cut even if the system has no tables of wha
 test('a client of a local socket that reads nothing is cut', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'plants-'))
   t.after(() => rm(folder, { recursive: true }))
-  const connectTo = await serve(t, 50, { path: join(folder, 'socket') })
+  const connectTo = await serve(t, { stallTimeoutMs: 50 }, { path: join(folder, 'socket') })
   const { accepted } = await connectTo(ADA)
   await once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })
 })
@@ -130,7 +147,7 @@ test('a client of a local socket that reads nothing is cut', async (t) => {
 test('a client is not cut while it is the store that is slow', async (t) => {
   let release: () => void
   const released = new Promise<void>((resolve) => (release = resolve))
-  const connectTo = await serve(t, 100, IPV4, (store) =>
+  const connectTo = await serve(t, { stallTimeoutMs: 100 }, IPV4, (store) =>
     delegatingStore(store, {
       list: (owner, page) => (owner === 'ada' ? store.list(owner, page) : released.then(() => [])),
     }),
