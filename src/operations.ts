@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBody, takeParsedBody } from './http/body.ts'
+import { whenClosed } from './http/closing.ts'
 import { checkContent } from './http/content.ts'
 import type { Access, Caller } from './http/caller.ts'
 import { HttpError } from './http/errors.ts'
@@ -34,6 +35,7 @@ export interface Call {
   readonly query: string
   readonly fields: HeaderFields
   readonly request: IncomingMessage
+  readonly response: ServerResponse
 }
 
 export interface Operation {
@@ -83,10 +85,16 @@ function allowField(path: ResourcePath): readonly string[] {
   return ['Allow', [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', ')]
 }
 
-function list({ store, maxLimit, listTurns: turns }: Service, { owner, query }: Call): MaybePromise<HttpResponse> {
+function list({ store, maxLimit, listTurns: turns }: Service, call: Call): MaybePromise<HttpResponse> {
+  const { owner, query, response } = call
   const { limit, after } = parseListQuery(query)
   const cap = Math.min(limit, maxLimit)
-  const source: PlantSource = { owner, turns, readPage: (request) => store.list(owner, request) }
+  const source: PlantSource = {
+    owner,
+    turns,
+    readPage: (request) => store.list(owner, request),
+    whenGone: (listener) => whenClosed(response, listener),
+  }
   return andThen(listPlants(source, { limit: cap, after }), ({ body, cursor }) => {
     const headers = cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
     return { status: 200, headers, body }

@@ -10,6 +10,7 @@ import { decodePercent } from './http/percent.ts'
 import type { ResourcePath } from './operations.ts'
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from './option-checks.ts'
 import { findWrongMethod } from './plants/checked-store.ts'
+import { DEFAULT_LISTS_PER_OWNER } from './plants/list-turns.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory/memory-store.ts'
@@ -47,8 +48,8 @@ export interface CommonOptions {
   /** The most plants that one list may hold, at least 1; by default there is no limit. */
   readonly maxLimit?: number
   /**
-   * The most long lists of one owner that are read at once, at least 1; by default 32. The others wait. A list is long if it
-   * does not fit a page of the store (`MAX_PAGE`, `MAX_PAGE_BYTES`).
+   * The most long lists of one owner that are read at once, at least 1; by default 32. The others wait their turn, for at
+   * most `storeTimeoutMs`. A list is long if it does not fit a page of the store (`MAX_PAGE`, `MAX_PAGE_BYTES`).
    */
   readonly maxListsPerOwner?: number
   /** How long a call of the store may take, in milliseconds, at least 1; by default 10,000. */
@@ -115,7 +116,7 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
     basePath: basePath === undefined ? '' : checkBasePath(basePath),
     maxBodyBytes: checkWholeNumber('maxBodyBytes', maxBodyBytes, 1) ?? 65_536,
     maxLimit: checkWholeNumber('maxLimit', maxLimit, 1) ?? Infinity,
-    maxListsPerOwner: checkWholeNumber('maxListsPerOwner', maxListsPerOwner, 1) ?? 32,
+    maxListsPerOwner: checkWholeNumber('maxListsPerOwner', maxListsPerOwner, 1) ?? DEFAULT_LISTS_PER_OWNER,
     storeTimeoutMs: checkedTimeoutMs,
     validate: checkFunction('validate', validate),
     onError: checkFunction('onError', onError),

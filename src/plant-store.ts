@@ -43,7 +43,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   const service: Service = {
     ...settings,
     store: checkStore(settings.store, storeTimeoutMs),
-    listTurns: new ListTurns(settings.maxListsPerOwner),
+    listTurns: new ListTurns(settings.maxListsPerOwner, storeTimeoutMs),
   }
 
   function plantStore(
@@ -70,7 +70,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
 
   /** The way of a request, from what it names to its response; undefined if the client went away on it. */
   function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
-    const { request, resource } = exchange
+    const { request, response, resource } = exchange
     if (resource === undefined) return refusal('noResource')
     const fields = readHeaderFields(rawHeadersOf(request))
     const { path, id, query } = resource
@@ -82,7 +82,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
       const { owner } = caller
       exchange.owner = owner
       const operation = findOperation(resource, request.method!, caller)
-      return operation.carryOut(service, { owner, id: id!, query, fields, request })
+      return operation.carryOut(service, { owner, id: id!, query, fields, request, response })
     })
   }
 

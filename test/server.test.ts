@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
+import { fill } from './support/fill.ts'
 import { Program, startProgram, TOKEN } from './support/program.ts'
 
 async function runToEnd(
@@ -137,6 +138,19 @@ suite('the start', () => {
     const list = await program.fetch('/plants')
     assert.equal(list.headers.get('link'), '<?limit=1&after=1>; rel="next"')
     assert.equal((await program.fetch('/plants', { method: 'POST', body: `{"id":3,"name":"Ferns!!!"}` })).status, 413)
+  })
+
+  test('gives the service the number of long lists that are read at once', async (t) => {
+    const limits = { PLANT_STORE_MAX_LISTS_PER_OWNER: '1', PLANT_STORE_STORE_TIMEOUT_MS: '1000' }
+    const program = await startProgram(t, limits)
+    // More than the kernel takes for a client that does not read.
+    await fill(program.port, TOKEN, 400, () => ({ name: 'x'.repeat(60_000) }))
+    const unread = await program.connect()
+    unread.send(`GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`)
+    await unread.receive(/^HTTP\/1.1 200 /)
+    unread.socket.pause()
+    const beside = await program.fetch('/plants')
+    assert.deepEqual([beside.status, ((await beside.json()) as { error: number }).error], [503, 50300])
   })
 })
 

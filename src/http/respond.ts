@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events'
 import { type IncomingMessage, ServerResponse } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
 import { nextTick } from 'node:process'
 import type { Duplex } from 'node:stream'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
+import { isClosed, onClose, streamOf } from './closing.ts'
 import { type ErrorName, HttpError } from './errors.ts'
 import { rawHeadersOf } from './header-fields.ts'
 import { reset } from './reset.ts'
@@ -220,8 +220,7 @@ async function writeAll(
   let goOn: (() => void) | undefined
   // One listener for the whole body: what wraps `on` may add it to another stream, where `off` does not find it.
   response.on('drain', () => goOn?.())
-  // That stream may never close, so this one is added to the response itself.
-  EventEmitter.prototype.on.call(response, 'close', () => goOn?.())
+  onClose(response, () => goOn?.())
   try {
     for await (const piece of body) {
       if (isClosed(response)) return { bytes, complete: false }
@@ -251,7 +250,7 @@ function endWhole(request: IncomingMessage, response: ServerResponse): Promise<b
       resolve(streamOf(response)?.writableFinished ?? socket?.destroyed !== true)
     }
     EventEmitter.prototype.on.call(response, 'finish', onFinish)
-    EventEmitter.prototype.on.call(response, 'close', () => resolve(false))
+    onClose(response, () => resolve(false))
     response.end()
   })
 }
@@ -287,14 +286,4 @@ function cutOff(request: IncomingMessage, response: ServerResponse): void {
   // what calls itself HTTP/0.9 or HTTP/2.0 there as HTTP/1.0.
   if (request.httpVersion !== '1.1' && response.socket !== null) reset(response.socket)
   response.destroy()
-}
-
-/** Whether nothing more can be written: the host has ended the response, or the client has gone. */
-function isClosed(response: ServerResponse): boolean {
-  return response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
-}
-
-/** The stream under a message of HTTP/2; the compatibility API lacks what only that can do or tell. */
-function streamOf(message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined {
-  return (message as { stream?: ServerHttp2Stream }).stream
 }

@@ -12,6 +12,8 @@ export interface PlantSource {
   readonly turns: ListTurns
   /** Reads one page. */
   readPage(request: PageRequest): MaybePromise<Page>
+  /** Calls `listener` once the client has gone. */
+  whenGone(listener: () => void): void
 }
 
 /** Which plants a list is asked for. */
@@ -67,10 +69,10 @@ async function* allPages(
   after: bigint | undefined,
 ): AsyncGenerator<Page> {
   const { owner, turns } = source
-  const turn = turns.enter(owner)
+  const turn = turns.enter(source)
   if (turn !== undefined) {
     first = undefined
-    await turn
+    if (!(await turn)) return
   }
   try {
     let page = first ?? (await readNext(source, after))
@@ -117,7 +119,7 @@ async function listSurveyed(source: PlantSource, first: Page, { limit, after }: 
  */
 async function* surveyedPages(source: PlantSource, ids: SurveyedIds, from: bigint | undefined): AsyncGenerator<Page> {
   const { owner, turns } = source
-  await turns.enter(owner)
+  if ((await turns.enter(source)) === false) return
   try {
     const surveyed = ids[Symbol.iterator]()
     let wanted = surveyed.next()

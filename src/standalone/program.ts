@@ -31,7 +31,8 @@ export interface Program {
 
 /** Puts the servers of the program together. */
 export function createProgram(settings: Settings, parts: ProgramParts): Program {
-  const { storeTimeoutMs, maxBodyBytes, maxLimit, accessLog, slowMs, corsOrigins, adminPort } = settings
+  const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, accessLog, slowMs, corsOrigins, adminPort } =
+    settings
   const { scheme, authenticate, isDraining } = parts
   const documents = settings.page ? pageDocuments(scheme) : new Map()
   const routes = createRoutes([...documents.keys()])
@@ -44,6 +45,7 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     storeTimeoutMs,
     maxBodyBytes,
     ...(maxLimit === undefined ? {} : { maxLimit }),
+    maxListsPerOwner,
     ...createReports(accessLog, slowMs),
   })
   const probes = { store, storeTimeoutMs, isDraining }

@@ -1,4 +1,5 @@
 import { MAX_TIMER_MS } from '../option-checks.ts'
+import { DEFAULT_LISTS_PER_OWNER } from '../plants/list-turns.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { originList, type Origins } from './cors.ts'
 import { DEFAULT_LIMITS, type Limits } from './http-server.ts'
@@ -19,6 +20,7 @@ export interface Settings extends Limits {
   readonly postgresMigrate: boolean
   readonly maxBodyBytes: number
   readonly maxLimit: number | undefined
+  readonly maxListsPerOwner: number
   readonly storeTimeoutMs: number
   readonly accessLog: boolean
   readonly page: boolean
@@ -58,6 +60,13 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   postgresMigrate: flag('PLANT_STORE_POSTGRES_MIGRATE', true, 'whether the table is made if Postgres has none'),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
+  maxListsPerOwner: wholeNumber(
+    'PLANT_STORE_MAX_LISTS_PER_OWNER',
+    DEFAULT_LISTS_PER_OWNER,
+    1,
+    MAX_INT32,
+    'the most long lists of one owner that are read at once',
+  ),
   storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', false, 'whether a line is logged for each response'),
   page: flag('PLANT_STORE_PAGE', true, 'whether there is a page for people at /'),

@@ -23,7 +23,7 @@ async function serveTold(
   protocol: 'http' | 'h2c',
   options: Partial<PlantStoreOptions>,
   middleware: (response: ServerResponse) => void = () => undefined,
-): Promise<{ client: Client; told: Told; accepted: ServerResponse[] }> {
+): Promise<{ client: Client; told: Told; accepted: ServerResponse[]; connect: () => Promise<Client> }> {
   const told: Told = { errors: [], events: [] }
   const accepted: ServerResponse[] = []
   const service = createService({
@@ -32,12 +32,13 @@ async function serveTold(
     onResponse: ({ resource, owner, status, error, bytes, complete }) =>
       told.events.push({ resource, owner, status, error, bytes, complete }),
   })
-  const client = await serveIn(t, protocol, (request, response) => {
-    accepted.push(response)
-    middleware(response)
-    service(request, response)
-  })
-  return { client, told, accepted }
+  const connect = (): Promise<Client> =>
+    serveIn(t, protocol, (request, response) => {
+      accepted.push(response)
+      middleware(response)
+      service(request, response)
+    })
+  return { client: await connect(), told, accepted, connect }
 }
 
 /** Makes a response keep what is written until its end. */
@@ -164,6 +165,42 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       await until(() => told.events.length > 0)
       assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes: 0 }] })
+    })
+
+    test('whose client goes while it waits for its turn: nothing more is read for it', async (t) => {
+      let reads = 0
+      const page = new Promise<[]>((resolve) => t.after(() => resolve([])))
+      const store = delegatingStore(memoryStore(), {
+        list: (_, { after = 0n }) => (++reads, after === 0n ? pageAfter(after) : page),
+      })
+      const { client, told, connect } = await serveTold(t, protocol, { store, maxListsPerOwner: 1 })
+      await openBody(client)
+      const request = (await connect()).open(get('ada'))
+      request.on('error', () => undefined).end()
+      // Two pages for the list that does not end, and the first one of that which then waits.
+      await until(() => reads === 3)
+
+      request.destroy()
+
+      await until(() => told.events.length > 0)
+      assert.deepEqual([told, reads], [{ errors: [], events: [{ ...cut, bytes: 0 }] }, 3])
+    })
+
+    test('that waits for its turn longer than a call of the store may take: it is no list, but an error', async (t) => {
+      const store = delegatingStore(memoryStore(), { list: (_, { after = 0n }) => pageAfter(after) })
+      const options = { store, storeTimeoutMs: 100, maxListsPerOwner: 1 }
+      const { client, told, connect } = await serveTold(t, protocol, options)
+      await openBody(client)
+
+      const answer = await (await connect()).send(get('ada'))
+
+      const body = '{"error":50300,"message":"The plants are out of reach at the moment; try again."}'
+      const headers = { 'content-type': 'application/json', 'content-length': String(body.length), 'retry-after': '1' }
+      for (const name of ['date', 'connection', 'keep-alive']) Reflect.deleteProperty(answer.headers, name)
+      assert.deepEqual(answer, { status: 503, headers, connection: undefined, body })
+      const reason = 'The list has waited 100 ms for others to end: maxListsPerOwner is 1.'
+      const event = { ...cut, status: 503, error: 50300, bytes: body.length, complete: true }
+      assert.deepEqual(told, { errors: [new StoreUnavailableError(reason)], events: [event] })
     })
   })
 }

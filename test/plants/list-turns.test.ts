@@ -1,19 +1,26 @@
 import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
 import { suite, test } from 'node:test'
-import { memoryStore, type PageRequest } from '../../src/index.ts'
+import { memoryStore, StoreUnavailableError, type PageRequest } from '../../src/index.ts'
 import { ListTurns } from '../../src/plants/list-turns.ts'
 import { listPlants, type ListQuery, type PlantSource } from '../../src/plants/listing.ts'
 import { memoryUsed } from '../support/heap.ts'
 
-/** An owner with 2,500 plants, who may read one long list at once. */
-function sourceOf(owner = 'ada', turns = new ListTurns(1)): PlantSource & { readonly requests: PageRequest[] } {
+/** An owner with 2,500 plants, who may read one long list at once. Its client has gone once it emits `gone`. */
+function sourceOf(
+  owner = 'ada',
+  turns = new ListTurns(1, 60_000),
+): PlantSource & { readonly requests: PageRequest[]; readonly client: EventEmitter } {
   const store = memoryStore()
   for (let id = 1n; id <= 2500n; id++) void store.create(owner, { id, name: 'Fern' })
   const requests: PageRequest[] = []
+  const client = new EventEmitter()
   return {
     owner,
     turns,
     requests,
+    client,
+    whenGone: (listener) => client.on('gone', listener),
     readPage(request) {
       requests.push(request)
       return store.list(owner, request)
@@ -94,8 +101,48 @@ suite('of more long lists than an owner may read at once', () => {
     )
   })
 
+  test('one that waits ends when its client goes, and the next goes on in its place', async () => {
+    const source = sourceOf()
+    const client = new EventEmitter()
+    const first = await pieces(source)
+    await first.next()
+    const second = rest(await pieces({ ...source, whenGone: (listener) => client.on('gone', listener) }))
+    const third = rest(await pieces(source))
+    source.requests.length = 0
+    client.emit('gone')
+    assert.equal(await second, '[]')
+    assert.equal(source.requests.length, 0)
+    await rest(first)
+    assert.equal((JSON.parse(await third) as unknown[]).length, 2500)
+  })
+
+  test('one whose client goes after its turn has come keeps its place until it ends', async () => {
+    const source = sourceOf()
+    const first = await pieces(source)
+    await first.next()
+    const second = await pieces(source)
+    const piece = second.next()
+    await first.return?.()
+    await piece
+    source.client.emit('gone')
+    const third = (await pieces(source)).next()
+    assert.equal(await isPending(third), true)
+    await second.return?.()
+    assert.equal((await third).done, false)
+  })
+
+  test('one that waits too long fails, and the next goes on in its place', async () => {
+    const source = sourceOf('ada', new ListTurns(1, 1))
+    const first = await pieces(source)
+    await first.next()
+    const reason = 'The list has waited 1 ms for others to end: maxListsPerOwner is 1.'
+    await assert.rejects(rest(await pieces(source)), new StoreUnavailableError(reason))
+    await first.return?.()
+    assert.equal((JSON.parse(await rest(await pieces(source))) as unknown[]).length, 2500)
+  })
+
   test('one of another owner does not wait', async () => {
-    const turns = new ListTurns(1)
+    const turns = new ListTurns(1, 60_000)
     await (await pieces(sourceOf('ada', turns))).next()
     assert.equal((await (await pieces(sourceOf('grace', turns))).next()).done, false)
   })

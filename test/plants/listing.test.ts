@@ -189,7 +189,7 @@ for (const limit of [Infinity, 4500]) {
       turns.push(turn)
       return store.list('ada', request)
     }
-    const source = { owner: 'ada', turns: new ListTurns(1), readPage }
+    const source = { owner: 'ada', turns: new ListTurns(1, 60_000), readPage, whenGone: () => undefined }
     const { body } = await listPlants(source, { limit, after: undefined })
     for await (const piece of body as AsyncIterable<string>) assert.ok(piece !== '')
     clearImmediate(ticking)

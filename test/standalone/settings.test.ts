@@ -31,6 +31,7 @@ test('has a default for every setting', () => {
     postgresMigrate: true,
     maxBodyBytes: 65_536,
     maxLimit: undefined,
+    maxListsPerOwner: 32,
     storeTimeoutMs: 10_000,
     accessLog: false,
     page: true,
@@ -63,6 +64,7 @@ suite('reads', () => {
     [{ PLANT_STORE_POSTGRES_MIGRATE: '0' }, { postgresMigrate: false }],
     [{ PLANT_STORE_MAX_BODY_BYTES: '1' }, { maxBodyBytes: 1 }],
     [{ PLANT_STORE_MAX_LIMIT: '100' }, { maxLimit: 100 }],
+    [{ PLANT_STORE_MAX_LISTS_PER_OWNER: '1' }, { maxListsPerOwner: 1 }],
     [{ PLANT_STORE_STORE_TIMEOUT_MS: '2147483647' }, { storeTimeoutMs: 2_147_483_647 }],
     [{ PLANT_STORE_ADMIN_PORT: '9090' }, { adminPort: 9090 }],
     [
