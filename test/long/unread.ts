@@ -1,0 +1,143 @@
+// What clients cost who read nothing of what they ask for. By hand, on Linux:
+//   npm run unread                                           100 clients, lists of plants of 60 kB, memory store
+//   npm run unread -- --store=sqlite                         the same from a file
+//   npm run unread -- --store=postgres://user@host/database  the same from an empty database
+//   npm run unread -- --lists=1000                           as many long lists of one owner at once, in place of 32
+//   npm run unread -- --pipelined                            200 clients without a token, 64 KiB of requests each
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { fill } from '../support/fill.ts'
+import { Program, TOKEN } from '../support/program.ts'
+import { residentOf } from '../support/resident.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    store: { type: 'string', default: 'memory:' },
+    clients: { type: 'string' },
+    plants: { type: 'string', default: '1000' },
+    lists: { type: 'string', default: '32' },
+    pipelined: { type: 'boolean', default: false },
+    /** What the clients ask for, in their own process, and where. */
+    ask: { type: 'string' },
+    port: { type: 'string' },
+  },
+})
+
+const CLIENTS = Number(options.clients ?? (options.pipelined ? 200 : 100))
+const MIB = 2 ** 20
+const AUTHORIZED = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\n`
+/** For every kind of path, and a request that the program refuses. */
+const PATHS = ['/', '/plants', '/plants/1', '/nothing', '/livez', '/readyz', '/openapi.json', '/%zz']
+
+/** Opens the clients, which send their requests and read nothing, until the process that wants them has gone. */
+async function ask(request: string): Promise<void> {
+  process.on('disconnect', () => process.exit())
+  const sockets: Socket[] = []
+  for (let i = 0; i < CLIENTS; i++) {
+    const socket = connect({ port: Number(options.port), host: '127.0.0.1' }).on('error', () => undefined)
+    await once(socket, 'connect')
+    socket.pause().write(request)
+    sockets.push(socket)
+  }
+  process.send!('asked')
+}
+
+async function startAsking(port: number, request: string): Promise<ChildProcess> {
+  const args = [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
+  const child = spawn(process.execPath, [...args, '--ask', request, '--port', String(port)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  await once(child, 'message')
+  return child
+}
+
+/** Looks at the memory of a program until told to stop. */
+function watch(program: Program): { stop(): number } {
+  let peak = residentOf(program.child)
+  const timer = setInterval(() => (peak = Math.max(peak, residentOf(program.child))), 20)
+  return {
+    stop() {
+      clearInterval(timer)
+      return peak
+    },
+  }
+}
+
+function inMiB(bytes: number): number {
+  return Math.round(bytes / MIB)
+}
+
+/** The 99th percentile of a normal client's answers, in milliseconds. */
+async function p99(program: Program, seconds: number): Promise<number> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const times: number[] = []
+  for (const until = performance.now() + seconds * 1000; performance.now() < until;) {
+    const startedAt = performance.now()
+    const headers = { Authorization: `Bearer ${TOKEN}` }
+    const asked = get({ agent, host: '127.0.0.1', port: program.port, path: '/plants?limit=10', headers })
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    await once(response.resume(), 'end')
+    times.push(performance.now() - startedAt)
+  }
+  agent.destroy()
+  times.sort((a, b) => a - b)
+  return Number(times[Math.floor(times.length * 0.99)]!.toFixed(2))
+}
+
+async function readNoLists(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-unread-'))
+  const url = options.store === 'sqlite' ? `sqlite:${join(folder, 'plants.db')}` : options.store
+  const program = await Program.start({ PLANT_STORE_URL: url, PLANT_STORE_MAX_LISTS_PER_OWNER: options.lists })
+  const name = 'x'.repeat(60_000)
+  await fill(program.port, TOKEN, Number(options.plants), () => ({ name }))
+  await setTimeout(2000)
+  for (let round = 1; round <= 3; round++) {
+    const before = residentOf(program.child)
+    const watched = watch(program)
+    const asking = await startAsking(program.port, `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`)
+    await setTimeout(10_000)
+    const during = residentOf(program.child)
+    asking.disconnect()
+    await once(asking, 'exit')
+    await setTimeout(5000)
+    const growth = { peak: watched.stop() - before, during: during - before, after: residentOf(program.child) - before }
+    const figures = Object.fromEntries(Object.entries(growth).map(([when, bytes]) => [when, inMiB(bytes)]))
+    console.log(`round ${round}: ${inMiB(before)} MiB before; growth in MiB`, figures)
+  }
+  await program.end()
+  rmSync(folder, { recursive: true })
+}
+
+async function pipeline(): Promise<void> {
+  for (const path of PATHS) {
+    const program = await Program.start({})
+    await fill(program.port, TOKEN, 100, (n) => ({ name: `Fern ${n}` }))
+    await p99(program, 2)
+    const [before, alone] = [residentOf(program.child), await p99(program, 5)]
+    const watched = watch(program)
+    const request = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+    const asking = await startAsking(program.port, request.repeat(Math.floor(65_536 / request.length)))
+    const beside = await p99(program, 5)
+    asking.disconnect()
+    await once(asking, 'exit')
+    const growth = inMiB(watched.stop() - before)
+    console.log(path.padEnd(14), { growthMiB: growth, aloneMs: alone, besideMs: beside })
+    await program.end()
+  }
+}
+
+if (options.ask !== undefined) {
+  await ask(options.ask)
+} else {
+  console.log(`Node ${process.version}, ${CLIENTS} clients, load average ${loadavg()[0]!.toFixed(1)}`)
+  await (options.pipelined ? pipeline() : readNoLists())
+}
