@@ -22,7 +22,7 @@ export interface Limits {
   readonly checkIntervalMs: number
   readonly drainTimeoutMs: number
   readonly maxHeaderBytes: number
-  readonly maxConnections: number | undefined
+  readonly maxConnections: number
 }
 
 /** What a server takes for granted of its listener. */
@@ -47,7 +47,8 @@ export const DEFAULT_LIMITS: Limits = {
   // Well within the 30 s that Kubernetes waits before it kills a process.
   drainTimeoutMs: 10_000,
   maxHeaderBytes: 16_384,
-  maxConnections: undefined,
+  // Each may take a list of 2 MiB: 2 GiB in all, which Node has on a machine of 4 GiB.
+  maxConnections: 1000,
 }
 
 /** Makes the header fields that every response to a request must have: name, value, name, value… */
@@ -110,7 +111,7 @@ export function createHttpServer(
   // Node drops the fields beyond this number silently, and a second Authorization with them; 0 drops none. Their number
   // is bounded by maxHeaderSize, and the service refuses 1,000 or more.
   server.maxHeadersCount = 0
-  if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
+  server.maxConnections = limits.maxConnections
 
   cutStalled(server, limits)
   server.on('connection', (socket) => {

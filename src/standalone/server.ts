@@ -42,7 +42,7 @@ export interface ServerOptions {
   readonly drainTimeoutMs?: number
   /** The most bytes that the header of a request may have, 1,024 to 1,048,576; by default 16,384. */
   readonly maxHeaderBytes?: number
-  /** The most connections at a time, at least 1; by default there is no limit. */
+  /** The most connections at a time, at least 1; by default 1,000. */
   readonly maxConnections?: number
 }
 
@@ -59,7 +59,7 @@ export function createServer(listener: RequestListener, options: ServerOptions =
     ...DEFAULT_LIMITS,
     minBytesPerSecond: checkWholeNumber('minBytesPerSecond', minBytesPerSecond, 0) ?? DEFAULT_LIMITS.minBytesPerSecond,
     maxHeaderBytes: checkWholeNumber('maxHeaderBytes', maxHeaderBytes, 1024, 2 ** 20) ?? DEFAULT_LIMITS.maxHeaderBytes,
-    maxConnections: checkWholeNumber('maxConnections', maxConnections, 1),
+    maxConnections: checkWholeNumber('maxConnections', maxConnections, 1) ?? DEFAULT_LIMITS.maxConnections,
     ...checkTimes(times),
   }
   const http = createHttpServer(listener, limits)

@@ -138,7 +138,13 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     2 ** 20,
     'the most header bytes',
   ),
-  maxConnections: wholeNumber('PLANT_STORE_MAX_CONNECTIONS', undefined, 1, MAX_INT32, 'the most connections'),
+  maxConnections: wholeNumber(
+    'PLANT_STORE_MAX_CONNECTIONS',
+    DEFAULT_LIMITS.maxConnections,
+    1,
+    MAX_INT32,
+    'the most connections',
+  ),
 }
 
 /** Variables of which only one may be set: two that say the same would hide that one of them is wrong. */

@@ -44,7 +44,7 @@ interface Measure {
 
 function start(): Promise<Program> {
   const nodeArgs = ['--expose-gc', '--import', `data:text/javascript,${encodeURIComponent(PROBE)}`]
-  return Program.start({ PLANT_STORE_URL: options.store }, nodeArgs)
+  return Program.start({ PLANT_STORE_URL: options.store, PLANT_STORE_MAX_CONNECTIONS: '100000' }, nodeArgs)
 }
 
 let measures = 0

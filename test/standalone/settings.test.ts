@@ -48,7 +48,7 @@ test('has a default for every setting', () => {
     drainDelayMs: 0,
     drainTimeoutMs: 10_000,
     maxHeaderBytes: 16_384,
-    maxConnections: undefined,
+    maxConnections: 1000,
   })
 })
 
