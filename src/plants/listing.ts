@@ -1,6 +1,6 @@
+import { inLaterTurn } from '../later-turn.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { ListTurns } from './list-turns.ts'
-import { pageTurn } from './page-turns.ts'
 import { encodePlant } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
@@ -89,7 +89,7 @@ async function* allPages(
 
 /** Reads a page of a long list in another turn of the event loop, so that a list does not hold up other requests. */
 async function readNext(source: PlantSource, after: bigint | undefined): Promise<Page> {
-  await pageTurn()
+  await new Promise<void>(inLaterTurn)
   return source.readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { isHeldBack } from '../http/turn.ts'
+import { inLaterTurn } from '../later-turn.ts'
 
 /** The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes, so a slice has at most 100 requests. */
 const SLICE_BYTES = 1800
@@ -8,6 +9,8 @@ const SLICE_BYTES = 1800
 /**
  * Hands the input of a new connection to Node's parser in slices, and nothing while a request waits for its turn. So at
  * most 100 requests of a connection wait. Otherwise Node would announce all requests that one read brings: thousands.
+ * Once these are answered, the next slice has its turn among those of other connections, so that no client that pipelines
+ * holds up the others.
  * @param latest returns the request that came last on the connection
  * @returns what has come of the header of a request that is not whole
  */
@@ -15,6 +18,7 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
   let head: Buffer[] = []
   /** How many bytes were handed on since the latest request came, with the slice in which it began. */
   let handedOn = 0
+  let isDue = false
 
   function readOn(): void {
     // If no data is there, the end has come, and Node must be asked for that too.
@@ -30,6 +34,16 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
     }
   }
 
+  function readOnLater(): void {
+    if (socket.readableLength === 0) return readOn()
+    if (isDue) return
+    isDue = true
+    inLaterTurn(() => {
+      isDue = false
+      readOn()
+    })
+  }
+
   /** How many of the next bytes are certainly those of a body, and no requests. */
   function bodyLeft(request: IncomingMessage | undefined): number {
     if (request === undefined || request.complete) return 0
@@ -40,7 +54,7 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
   socket.prependListener('data', (slice: Buffer) => head.push(slice))
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
-  socket.on('readable', readOn).on('resume', readOn)
+  socket.on('readable', readOn).on('resume', readOnLater)
   return () => Buffer.concat(head)
 }
 

@@ -25,6 +25,22 @@ function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Set
   return serveStandalone(t, { authenticate: (token) => (token === 'ada' ? token : null), store }, limits)
 }
 
+test('a client that pipelines does not hold up one that does not', async (t) => {
+  const server = await serve(t)
+  const request = 'GET / HTTP/1.1\r\nHost:\r\n\r\n'
+  const count = Math.floor(60_000 / request.length)
+  const [many, one] = [await RawConnection.open(server), await RawConnection.open(server)]
+  let first = 0
+  const handled = new Promise<number>((resolve) => {
+    server.on('request', ({ url }: IncomingMessage) => (url === '/livez' ? resolve(first) : first++))
+  })
+  many.send(request.repeat(count))
+  one.send('GET /livez HTTP/1.1\r\nHost:\r\n\r\n')
+  const before = await handled
+  assert.ok(before < count / 2, `${before} of ${count} requests came first`)
+  await many.answers(count)
+})
+
 suite('of pipelined requests at most 100 wait, and beyond that nothing more is read', () => {
   const rows: readonly [name: string, request: string, status: number][] = [
     ['of the service', 'GET /plants HTTP/1.1\r\nHost:\r\n\r\n', 401],
