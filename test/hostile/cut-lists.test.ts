@@ -186,6 +186,33 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual([told, reads], [{ errors: [], events: [{ ...cut, bytes: 0 }] }, 3])
     })
 
+    test('whose client goes before it would have to wait for its turn: nothing more is read for it', async (t) => {
+      let reads = 0
+      let answer: (() => void) | undefined
+      const asked = new Promise<void>((resolve) => (answer = resolve))
+      const page = new Promise<[]>((resolve) => t.after(() => resolve([])))
+      const store = delegatingStore(memoryStore(), {
+        list(_, { after = 0n }) {
+          if (++reads === 3) return asked.then(() => pageAfter(0n))
+          return after === 0n ? pageAfter(after) : page
+        },
+      })
+      const { client, told, accepted, connect } = await serveTold(t, protocol, { store, maxListsPerOwner: 1 })
+      await openBody(client)
+      await until(() => reads === 2)
+      const request = (await connect()).open(get('ada', '/plants?limit=1500'))
+      request.on('error', () => undefined).end()
+      await until(() => reads === 3)
+      const closed = once(accepted[1]!, 'close')
+
+      request.destroy()
+      await closed
+      answer?.()
+
+      await until(() => told.events.length > 0)
+      assert.deepEqual([told, reads], [{ errors: [], events: [{ ...cut, bytes: 0 }] }, 3])
+    })
+
     test('that waits for its turn longer than a call of the store may take: it is no list, but an error', async (t) => {
       const store = delegatingStore(memoryStore(), { list: (_, { after = 0n }) => pageAfter(after) })
       const options = { store, storeTimeoutMs: 100, maxListsPerOwner: 1 }
