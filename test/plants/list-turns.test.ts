@@ -155,12 +155,17 @@ suite('of more long lists than an owner may read at once', () => {
   })
 })
 
+/** A list whose client stays. */
+function listOf(owner: string): Parameters<ListTurns['enter']>[0] {
+  return { owner, whenGone: () => undefined }
+}
+
 test('as many turns are given after others have ended as before', async () => {
-  const turns = new ListTurns(2)
-  assert.equal(turns.enter('ada'), undefined)
+  const turns = new ListTurns(2, 60_000)
+  assert.equal(turns.enter(listOf('ada')), undefined)
   for (let round = 1; round <= 3; round++) {
-    assert.equal(turns.enter('ada'), undefined)
-    const third = turns.enter('ada')
+    assert.equal(turns.enter(listOf('ada')), undefined)
+    const third = turns.enter(listOf('ada'))
     assert.ok(third instanceof Promise)
     turns.leave('ada')
     await third
@@ -169,13 +174,13 @@ test('as many turns are given after others have ended as before', async () => {
 })
 
 test('nothing is kept of an owner whose turns have ended', async () => {
-  const turns = new ListTurns(1)
+  const turns = new ListTurns(1, 60_000)
   const before = await memoryUsed()
   for (let i = 0; i < 20_000; i++) {
-    assert.equal(turns.enter(`owner ${i}`), undefined)
+    assert.equal(turns.enter(listOf(`owner ${i}`)), undefined)
     turns.leave(`owner ${i}`)
   }
   const left = (await memoryUsed()) - before
   assert.ok(left < 20_000 * 50, `20,000 owners leave ${left} bytes`)
-  assert.equal(turns.enter('owner 1'), undefined)
+  assert.equal(turns.enter(listOf('owner 1')), undefined)
 })
