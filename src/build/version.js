@@ -1,7 +1,7 @@
 // Writes the version of package.json into version.ts, for `npm version`.
 import { readFileSync, writeFileSync } from 'node:fs'
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-const target = new URL('version.ts', import.meta.url)
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+const target = new URL('../version.ts', import.meta.url)
 const text = readFileSync(target, 'utf8')
 writeFileSync(target, text.replace(/(?<=VERSION = )'.*'/, `'${version}'`))
