@@ -116,6 +116,17 @@ suite('of more long lists than an owner may read at once', () => {
     assert.equal((JSON.parse(await third) as unknown[]).length, 2500)
   })
 
+  test('one with a limit, which takes a turn to find its end and one to be read, ends when its client goes', async () => {
+    const source = sourceOf()
+    const second = await pieces(source, { limit: 2400 })
+    await (await pieces({ ...source, whenGone: () => undefined })).next()
+    const text = rest(second)
+    source.requests.length = 0
+    source.client.emit('gone')
+    assert.equal(await text, '[]')
+    assert.equal(source.requests.length, 0)
+  })
+
   test('one whose client goes after its turn has come keeps its place until it ends', async () => {
     const source = sourceOf()
     const first = await pieces(source)
