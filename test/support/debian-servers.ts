@@ -14,12 +14,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { freePort } from './free-port.ts'
 import { isRunElsewhere } from './requirements.ts'
 
 /** What servers end with: a test, or a program that tests by hand. */
@@ -69,15 +70,6 @@ export function makeFolder(t: Scope, leave?: () => Promise<void>): string {
     rmSync(folder, { recursive: true, force: true })
   })
   return folder
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Settles once something listens. */

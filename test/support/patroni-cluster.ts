@@ -2,8 +2,9 @@ import type { ChildProcess } from 'node:child_process'
 import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bin, freePort, listening, makeFolder, query, run, startProcess, user, type Scope } from './debian-servers.ts'
+import { bin, listening, makeFolder, query, run, startProcess, user, type Scope } from './debian-servers.ts'
 import { blocksOf, readDocument } from './documents.ts'
+import { freePort } from './free-port.ts'
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 
 const NAMES = ['node1', 'node2', 'node3'] as const
