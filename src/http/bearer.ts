@@ -1,5 +1,5 @@
 import { HttpError } from './errors.ts'
-import { errorResponse, refusal, type HttpResponse } from './respond.ts'
+import { errorResponse, refusal, type HttpResponse } from './response.ts'
 
 /** RFC 6750 section 2.1, `b64token`. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/

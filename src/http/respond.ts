@@ -3,36 +3,13 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { nextTick } from 'node:process'
 import type { Duplex } from 'node:stream'
 import type { MaybePromise } from '../maybe-promise.ts'
-import { encodeUtf8 } from '../plants/text.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
 import { isClosed, onClose, streamOf } from './closing.ts'
-import { type ErrorName, HttpError } from './errors.ts'
 import { rawHeadersOf } from './header-fields.ts'
 import { reset } from './reset.ts'
+import type { HttpResponse } from './response.ts'
 
 const JSON_TYPE = 'application/json'
-
-/** What a request is answered. */
-export interface HttpResponse {
-  readonly status: number
-  /** Name, value, name, value… Each name is given once. */
-  readonly headers: readonly string[]
-  /** Of the body; `application/json` if it is not given. A body in pieces is always that. */
-  readonly contentType?: string
-  /** Text in UTF-8, one character for each byte, whole or piece by piece; undefined if there is no body. */
-  readonly body: string | AsyncIterable<string> | undefined
-  /** The code of the error, if the request failed. */
-  readonly error?: number
-}
-
-/** A response whose body is the JSON text of a value. */
-export function jsonResponse(
-  status: number,
-  headers: readonly string[],
-  value: object,
-): HttpResponse & { readonly body: string } {
-  return { status, headers, body: encodeUtf8(JSON.stringify(value)) }
-}
 
 /** What was sent of a response. */
 export interface Sent {
@@ -42,28 +19,6 @@ export interface Sent {
   readonly complete: boolean
   /** What the body has thrown in its midst. */
   readonly failure?: { readonly thrown: unknown }
-}
-
-/** The response to a request that failed. */
-export function errorResponse({
-  status,
-  headers,
-  error,
-  message,
-}: HttpError): HttpResponse & { readonly body: string } {
-  return { ...jsonResponse(status, headers, { error, message }), error }
-}
-
-const refusals = new Map<ErrorName, HttpResponse>()
-
-/**
- * The response to a request that fails for a reason with nothing more exact to say. It is made once and returned: an
- * error that is thrown and caught takes longer.
- */
-export function refusal(name: ErrorName): HttpResponse {
-  let response = refusals.get(name)
-  if (response === undefined) refusals.set(name, (response = errorResponse(new HttpError(name))))
-  return response
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { HttpError } from '../http/errors.ts'
-import { errorResponse, respond, type HttpResponse } from '../http/respond.ts'
+import { respond } from '../http/respond.ts'
+import { errorResponse, type HttpResponse } from '../http/response.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { createProbes, type ProbeOptions } from './probes.ts'
 import { serveGets } from './program-paths.ts'

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
-import { respond, type HttpResponse } from '../http/respond.ts'
+import { respond } from '../http/respond.ts'
+import type { HttpResponse } from '../http/response.ts'
 import type { RequestHead } from './request-head.ts'
 import type { Routes } from './routes.ts'
 import { SettingError, type Variable } from './variables.ts'

@@ -1,5 +1,5 @@
 import { HttpError } from '../http/errors.ts'
-import { errorResponse, jsonResponse, type HttpResponse } from '../http/respond.ts'
+import { errorResponse, jsonResponse, type HttpResponse } from '../http/response.ts'
 import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { describeError, log } from './log.ts'

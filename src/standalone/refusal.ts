@@ -1,7 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
-import { errorResponse } from '../http/respond.ts'
+import { errorResponse } from '../http/response.ts'
 
 /** How long a client may go on sending after it was refused, so that it sees the response before a reset. */
 const LINGER_MS = 1000

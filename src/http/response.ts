@@ -1,0 +1,46 @@
+import { encodeUtf8 } from '../plants/text.ts'
+import { type ErrorName, HttpError } from './errors.ts'
+
+/** What a request is answered. */
+export interface HttpResponse {
+  readonly status: number
+  /** Name, value, name, value… Each name is given once. */
+  readonly headers: readonly string[]
+  /** Of the body; `application/json` if it is not given. A body in pieces is always that. */
+  readonly contentType?: string
+  /** Text in UTF-8, one character for each byte, whole or piece by piece; undefined if there is no body. */
+  readonly body: string | AsyncIterable<string> | undefined
+  /** The code of the error, if the request failed. */
+  readonly error?: number
+}
+
+/** A response whose body is the JSON text of a value. */
+export function jsonResponse(
+  status: number,
+  headers: readonly string[],
+  value: object,
+): HttpResponse & { readonly body: string } {
+  return { status, headers, body: encodeUtf8(JSON.stringify(value)) }
+}
+
+/** The response to a request that failed. */
+export function errorResponse({
+  status,
+  headers,
+  error,
+  message,
+}: HttpError): HttpResponse & { readonly body: string } {
+  return { ...jsonResponse(status, headers, { error, message }), error }
+}
+
+const refusals = new Map<ErrorName, HttpResponse>()
+
+/**
+ * The response to a request that fails for a reason with nothing more exact to say. It is made once and returned: an
+ * error that is thrown and caught takes longer.
+ */
+export function refusal(name: ErrorName): HttpResponse {
+  let response = refusals.get(name)
+  if (response === undefined) refusals.set(name, (response = errorResponse(new HttpError(name))))
+  return response
+}
