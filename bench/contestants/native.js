@@ -1,19 +1,10 @@
 // What a good engineer writes by hand on node:http, without the checks of the contract.
 import { createServer } from 'node:http'
+import { firstOf, readText, send } from './by-hand.js'
 
 export default function listen({ token, refusal }) {
   const authorization = `Bearer ${token}`
   const plants = new Map()
-
-  function list(res, url) {
-    const limit = Number(url.searchParams.get('limit') ?? Infinity)
-    const page = []
-    for (const plant of plants.values()) {
-      if (page.length >= limit) break
-      page.push(plant)
-    }
-    send(res, 200, page)
-  }
 
   function create(res, text) {
     let id, plant
@@ -40,21 +31,13 @@ export default function listen({ token, refusal }) {
     }
     const url = new URL(req.url, 'http://localhost')
     if (url.pathname === '/plants' && req.method === 'GET') {
-      list(res, url)
+      send(res, 200, firstOf(plants, Number(url.searchParams.get('limit') ?? Infinity)))
     } else if (url.pathname === '/plants' && req.method === 'POST') {
-      const chunks = []
-      req.on('data', (chunk) => chunks.push(chunk))
-      req.on('end', () => create(res, Buffer.concat(chunks).toString()))
+      readText(req, (text) => create(res, text))
     } else if (url.pathname.startsWith('/plants/') && req.method === 'DELETE') {
       remove(res, Number(url.pathname.slice('/plants/'.length)))
     } else {
       send(res, 404, { error: 40400, message: 'There is nothing here.' })
     }
   }).listen(0, '127.0.0.1')
-}
-
-function send(res, status, value, headers) {
-  const body = JSON.stringify(value)
-  res.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), ...headers })
-  res.end(body)
 }

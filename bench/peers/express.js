@@ -1,4 +1,5 @@
 import express from 'express'
+import { firstOf } from '../contestants/by-hand.js'
 
 export default function listen({ token, refusal }) {
   const authorization = `Bearer ${token}`
@@ -15,12 +16,7 @@ export default function listen({ token, refusal }) {
 
   app.get('/plants', (req, res) => {
     const limit = Number(req.query.limit ?? Infinity)
-    const page = []
-    for (const plant of plants.values()) {
-      if (page.length >= limit) break
-      page.push(plant)
-    }
-    res.json(page)
+    res.json(firstOf(plants, limit))
   })
 
   app.post('/plants', express.json(), (req, res) => {

@@ -1,4 +1,5 @@
 import { CREATE, createApp, DELETE, LIST } from './fastify-app.js'
+import { firstOf } from '../contestants/by-hand.js'
 
 export default async function listen(settings) {
   const plants = new Map()
@@ -6,12 +7,7 @@ export default async function listen(settings) {
 
   app.get('/plants', LIST, (request, reply) => {
     const { limit = Infinity } = request.query
-    const page = []
-    for (const plant of plants.values()) {
-      if (page.length >= limit) break
-      page.push(plant)
-    }
-    reply.send(page)
+    reply.send(firstOf(plants, limit))
   })
 
   app.post('/plants', CREATE, (request, reply) => {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { H3, toNodeHandler } from 'h3'
+import { firstOf } from '../contestants/by-hand.js'
 
 export default function listen({ token, refusal }) {
   const authorization = `Bearer ${token}`
@@ -15,12 +16,7 @@ export default function listen({ token, refusal }) {
 
   app.get('/plants', (event) => {
     const limit = Number(event.url.searchParams.get('limit') ?? Infinity)
-    const page = []
-    for (const plant of plants.values()) {
-      if (page.length >= limit) break
-      page.push(plant)
-    }
-    return page
+    return firstOf(plants, limit)
   })
 
   app.post('/plants', async (event) => {

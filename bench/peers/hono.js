@@ -1,5 +1,6 @@
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
+import { firstOf } from '../contestants/by-hand.js'
 
 export default function listen({ token, refusal }) {
   const authorization = `Bearer ${token}`
@@ -13,12 +14,7 @@ export default function listen({ token, refusal }) {
 
   app.get('/plants', (c) => {
     const limit = Number(c.req.query('limit') ?? Infinity)
-    const page = []
-    for (const plant of plants.values()) {
-      if (page.length >= limit) break
-      page.push(plant)
-    }
-    return c.json(page)
+    return c.json(firstOf(plants, limit))
   })
 
   app.post('/plants', async (c) => {

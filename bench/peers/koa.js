@@ -1,4 +1,5 @@
 import Koa from 'koa'
+import { firstOf, readText } from '../contestants/by-hand.js'
 
 export default function listen({ token, refusal }) {
   const authorization = `Bearer ${token}`
@@ -14,20 +15,11 @@ export default function listen({ token, refusal }) {
 
   // Koa has neither a router nor a body parser; this is the cheapest way to do both by hand.
   app.use(async (ctx) => {
-    if (ctx.path === '/plants' && ctx.method === 'GET') ctx.body = list(Number(ctx.query.limit ?? Infinity))
-    else if (ctx.path === '/plants' && ctx.method === 'POST') create(ctx, JSON.parse(await readText(ctx.req)))
+    if (ctx.path === '/plants' && ctx.method === 'GET') ctx.body = firstOf(plants, Number(ctx.query.limit ?? Infinity))
+    else if (ctx.path === '/plants' && ctx.method === 'POST') create(ctx, JSON.parse(await bodyOf(ctx.req)))
     else if (ctx.path.startsWith('/plants/') && ctx.method === 'DELETE') remove(ctx, Number(ctx.path.slice(8)))
     else ctx.throw(404)
   })
-
-  function list(limit) {
-    const page = []
-    for (const plant of plants.values()) {
-      if (page.length >= limit) break
-      page.push(plant)
-    }
-    return page
-  }
 
   function create(ctx, { id, name, tag }) {
     if (plants.has(id)) return fail(ctx, 409, { error: 40900, message: 'The id is taken.' })
@@ -49,11 +41,6 @@ function fail(ctx, status, problem) {
   ctx.body = problem
 }
 
-function readText(req) {
-  return new Promise((resolve, reject) => {
-    const chunks = []
-    req.on('data', (chunk) => chunks.push(chunk))
-    req.on('end', () => resolve(Buffer.concat(chunks).toString()))
-    req.on('error', reject)
-  })
+function bodyOf(req) {
+  return new Promise((resolve) => readText(req, resolve))
 }

@@ -1,4 +1,5 @@
 import polka from 'polka'
+import { firstOf, readText, send } from '../contestants/by-hand.js'
 
 export default function listen({ token, refusal }) {
   const authorization = `Bearer ${token}`
@@ -11,19 +12,12 @@ export default function listen({ token, refusal }) {
     })
     .get('/plants', (req, res) => {
       const limit = Number(req.query.limit ?? Infinity)
-      const page = []
-      for (const plant of plants.values()) {
-        if (page.length >= limit) break
-        page.push(plant)
-      }
-      send(res, 200, page)
+      send(res, 200, firstOf(plants, limit))
     })
     // polka parses no bodies; this is the cheapest way to do it by hand.
     .post('/plants', (req, res) => {
-      const chunks = []
-      req.on('data', (chunk) => chunks.push(chunk))
-      req.on('end', () => {
-        const { id, name, tag } = JSON.parse(Buffer.concat(chunks).toString())
+      readText(req, (text) => {
+        const { id, name, tag } = JSON.parse(text)
         if (plants.has(id)) return send(res, 409, { error: 40900, message: 'The id is taken.' })
         const plant = { name, tag }
         plants.set(id, plant)
@@ -36,10 +30,4 @@ export default function listen({ token, refusal }) {
     })
 
   return app.listen(0, '127.0.0.1').server
-}
-
-function send(res, status, value, headers) {
-  const body = JSON.stringify(value)
-  res.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), ...headers })
-  res.end(body)
 }

@@ -1,4 +1,5 @@
 import { App } from '@tinyhttp/app'
+import { firstOf, readText, send } from '../contestants/by-hand.js'
 
 export default function listen({ token, refusal }) {
   const authorization = `Bearer ${token}`
@@ -6,6 +7,7 @@ export default function listen({ token, refusal }) {
   // The other header is not asked for here, and costs time.
   const app = new App({ settings: { xPoweredBy: false } })
 
+  // Its own `json` writes with indentation, so it sends by hand.
   app.use((req, res, next) => {
     if (req.headers.authorization === authorization) return next()
     send(res, 401, refusal, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
@@ -13,20 +15,13 @@ export default function listen({ token, refusal }) {
 
   app.get('/plants', (req, res) => {
     const limit = Number(req.query.limit ?? Infinity)
-    const page = []
-    for (const plant of plants.values()) {
-      if (page.length >= limit) break
-      page.push(plant)
-    }
-    send(res, 200, page)
+    send(res, 200, firstOf(plants, limit))
   })
 
   // tinyhttp parses no bodies; this is the cheapest way to do it by hand.
   app.post('/plants', (req, res) => {
-    const chunks = []
-    req.on('data', (chunk) => chunks.push(chunk))
-    req.on('end', () => {
-      const { id, name, tag } = JSON.parse(Buffer.concat(chunks).toString())
+    readText(req, (text) => {
+      const { id, name, tag } = JSON.parse(text)
       if (plants.has(id)) return send(res, 409, { error: 40900, message: 'The id is taken.' })
       const plant = { name, tag }
       plants.set(id, plant)
@@ -40,11 +35,4 @@ export default function listen({ token, refusal }) {
   })
 
   return app.listen(0, undefined, '127.0.0.1')
-}
-
-// Its own `json` writes with indentation.
-function send(res, status, value, headers) {
-  const body = JSON.stringify(value)
-  res.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), ...headers })
-  res.end(body)
 }
