@@ -63,7 +63,7 @@ for (const [path, type, file] of DOCUMENTS) {
     assert.deepEqual({ status, headers, body }, { status: 200, headers: headersOf(type, built(file)), body: '' })
   })
 
-  test(`${path} is not sent to who has it`, async (t) => {
+  test(`${path} is not sent to a client that has it`, async (t) => {
     const expected = cachedHeadersOf(built(file))
     const fields = ['If-None-Match', `W/"old", W/${expected['etag']!}`]
     const { status, headers, body } = await ask(await servePage(t), path, 'GET', fields)
@@ -71,11 +71,11 @@ for (const [path, type, file] of DOCUMENTS) {
   })
 }
 
-test('is not sent to who has any version', async (t) => {
+test('is not sent to a client that has any version', async (t) => {
   assert.equal((await ask(await servePage(t), '/', 'GET', ['If-None-Match', '*'])).status, 304)
 })
 
-test('is sent to who has another version', async (t) => {
+test('is sent to a client that has another version', async (t) => {
   assert.equal((await ask(await servePage(t), '/', 'GET', ['If-None-Match', '"old"'])).status, 200)
 })
 
