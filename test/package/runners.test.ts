@@ -19,13 +19,21 @@ const DOCUMENTED = new Map(
 
 const [JEST_CONFIG] = blocksOf(STORES, 'cjs')
 
-/** How a test file has what the document calls `test`, and which other files there are. */
-const RUNNERS: Readonly<Record<string, { isCommonJs?: true; import?: string; files?: Record<string, string> }>> = {
+interface Runner {
+  readonly isCommonJs?: true
+  /** How a test file has what the document calls `test`. */
+  readonly import?: string
+  readonly files?: Record<string, string>
+  /** The first version of Node that it runs on. */
+  readonly since?: number
+}
+
+const RUNNERS: Readonly<Record<string, Runner>> = {
   '`node:test`': { import: "import { test } from 'node:test'" },
-  Vitest: { import: "import { test } from 'vitest'" },
+  Vitest: { import: "import { test } from 'vitest'", since: 22 },
   Mocha: {},
   'Jest, in an ES module': {},
-  'Jest, in CommonJS, from Node 24.9 on': { isCommonJs: true },
+  'Jest, in CommonJS, from Node 24.9 on': { isCommonJs: true, since: 24 },
   'Jest, in CommonJS, with the configuration below': {
     isCommonJs: true,
     files: { 'jest.config.cjs': JEST_CONFIG!.code },
@@ -37,8 +45,10 @@ test('docs/stores.md names the runners that are tried', () => {
   assert.deepEqual([...DOCUMENTED.keys()], Object.keys(RUNNERS))
 })
 
-for (const [name, { isCommonJs, import: imported = '', files }] of Object.entries(RUNNERS)) {
-  suite(name, { skip: skipWithoutPeers() }, () => {
+const NODE = Number.parseInt(process.versions.node)
+
+for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of Object.entries(RUNNERS)) {
+  suite(name, { skip: NODE < since ? `it needs Node ${since}` : skipWithoutPeers() }, () => {
     const { test: registers, command } = DOCUMENTED.get(name)!
 
     /** Runs the suite on a store. */

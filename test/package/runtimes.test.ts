@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -10,11 +9,12 @@ import { CONTRACT_CASES } from '../contract/cases.ts'
 import { checkCases, type Reply } from '../contract/check-cases.ts'
 import { connectTo } from '../support/client.ts'
 import { readDocument } from '../support/documents.ts'
+import { freePort } from '../support/free-port.ts'
 import { HOST_EXAMPLES, MANY, withOwners } from '../support/examples.ts'
 import { createProject } from '../support/packed.ts'
 import { skipWithoutPeers } from '../support/peers.ts'
 import { RawConnection } from '../support/raw-connection.ts'
-import { close, del, get, listen, portOf, post, sendTo } from '../support/service.ts'
+import { del, get, post, sendTo } from '../support/service.ts'
 
 const { text } = readDocument('docs/hosts.md')
 
@@ -72,17 +72,8 @@ function isAnswered(port: number): Promise<boolean> {
   )
 }
 
-/** A port that nobody has: neither runtime can tell another process which one it took. */
-async function findPort(): Promise<number> {
-  const server = createServer()
-  await listen(server)
-  const port = portOf(server)
-  await close(server)
-  return port
-}
-
 async function startService(t: TestContext, name: string): Promise<number> {
-  const port = await findPort()
+  const port = await freePort()
   const main = withOwners(HOST_EXAMPLES[0]!.code).replace('3000', `${port}, '127.0.0.1'`)
   const project = await createProject(t, { 'main.mjs': main })
   return (await startIn(t, project, SERVICE[name]!, port)).port
@@ -130,12 +121,12 @@ for (const name of Object.keys(SERVICE)) {
     test('the program keeps plants in SQLite, and ends with status 0', async (t) => {
       const project = await createProject(t)
       const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: `sqlite:${join(project, 'plants.db')}` }
-      const first = await startIn(t, project, PROGRAM[name]!, await findPort(), env)
+      const first = await startIn(t, project, PROGRAM[name]!, await freePort(), env)
       assert.equal((await sendTo(first.port, post('secret', '{"id":9007199254740993,"name":"Fern"}'))).status, 200)
       first.child.kill('SIGTERM')
       assert.deepEqual(await once(first.child, 'exit'), [0, null])
 
-      const second = await startIn(t, project, PROGRAM[name]!, await findPort(), env)
+      const second = await startIn(t, project, PROGRAM[name]!, await freePort(), env)
       assert.equal((await sendTo(second.port, get('secret'))).body, '[{"name":"Fern"}]')
       assert.equal((await sendTo(second.port, del('secret', 9007199254740993n))).status, 204)
     })
