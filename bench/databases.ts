@@ -9,8 +9,11 @@ import { schema } from '../src/stores/postgres/postgres-store.ts'
 export interface Database {
   /** Why there is none here, if so. */
   readonly missing: string | undefined
-  /** Makes an empty one. */
-  create(): Promise<TemporaryDatabase>
+  /**
+   * Makes an empty one.
+   * @param place a number of its own among those that are there at the same time
+   */
+  create(place: number): Promise<TemporaryDatabase>
 }
 
 export interface TemporaryDatabase {
@@ -28,19 +31,19 @@ export const SQLITE: Database = {
   },
 }
 
-const SCHEMA = 'plant_store_bench'
 const server = process.env['TEST_POSTGRES_URL']
 
 export const POSTGRES: Database = {
   missing: server === undefined ? 'TEST_POSTGRES_URL names no PostgreSQL server' : undefined,
 
-  async create() {
+  async create(place) {
+    const name = `plant_store_bench_${place}`
     const location = new URL(server ?? '')
-    location.searchParams.set('options', `-c search_path=${SCHEMA}`)
+    location.searchParams.set('options', `-c search_path=${name}`)
     const url = location.href
     // A run that was broken off has left its plants.
-    await execute(url, `DROP SCHEMA IF EXISTS ${SCHEMA} CASCADE; CREATE SCHEMA ${SCHEMA}; ${schema}`)
-    return { location: url, remove: () => execute(url, `DROP SCHEMA ${SCHEMA} CASCADE`) }
+    await execute(url, `DROP SCHEMA IF EXISTS ${name} CASCADE; CREATE SCHEMA ${name}; ${schema}`)
+    return { location: url, remove: () => execute(url, `DROP SCHEMA ${name} CASCADE`) }
   },
 }
 

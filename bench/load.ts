@@ -129,6 +129,7 @@ class Connection {
 
   send(run: Run): Promise<void> {
     return new Promise((resolve, reject) => {
+      if (this.#socket.destroyed) return reject(new Error('the server has closed a connection'))
       this.#phase = { run, reader: new ResponseReader(run.load.answer), resolve, reject }
       this.#write(this.#phase, run.load.pipelining ?? 1, performance.now())
     })

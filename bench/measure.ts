@@ -1,19 +1,20 @@
 import { type Case, TOKEN, write } from './cases.ts'
 import type { Contestant } from './contestants.ts'
+import type { TemporaryDatabase } from './databases.ts'
 import { Client, type Load, type Outcome } from './load.ts'
 import { ServerProcess } from './server-process.ts'
-import { percentile } from './statistics.ts'
+import { merge, percentile } from './statistics.ts'
 
 export interface Settings {
   readonly connections: number
   readonly pipelining: number
-  /** Seconds that are measured. */
+  /** Seconds that are measured of each contestant in a round. */
   readonly duration: number
   /** A folder for CPU profiles of the servers. */
   readonly profiles: string | undefined
 }
 
-/** One run of one contestant. */
+/** What one contestant did in one round. */
 export interface Measurement {
   readonly requestsPerSecond: number
   /** Milliseconds from sending a request to the end of its answer. */
@@ -29,28 +30,35 @@ export interface Measurement {
 }
 
 /**
- * Starts the contestant afresh, gives it its plants, asks once, warms it up, and only then measures.
- * @throws WrongAnswerError if an answer is not the one of the case
+ * Starts the contestants afresh, gives each its plants, asks it once and warms it up. Then it measures them side by side:
+ * all have a short slice of time in turn, again and again, so that what the machine does meanwhile weighs on all of them.
+ * @returns a measurement of each, in the same order
+ * @throws Error with the cause if a contestant fails: a WrongAnswerError if an answer is not the one of the case
  */
-export async function measure(theCase: Case, contestant: Contestant, settings: Settings): Promise<Measurement> {
-  const { status, body } = theCase.answer
-  const { file, options } = contestant
-  const database = await theCase.database?.create()
+export async function measureRound(
+  theCase: Case,
+  contestants: readonly Contestant[],
+  settings: Settings,
+): Promise<Measurement[]> {
+  const trials = contestants.map((contestant, place) => new Trial(theCase, contestant, place, settings))
   try {
-    const answer = { status, body: body.toString() }
-    const refusal: unknown = status === 401 ? JSON.parse(answer.body) : undefined
-    const given = { token: TOKEN, refusal, answer, location: database?.location, options }
-    const server = await ServerProcess.start(file, given, settings.profiles)
-    try {
-      await seed(theCase, contestant, settings, server)
-      return await run(theCase, contestant, settings, server)
-    } finally {
-      await server.stop()
+    for (const trial of trials) await trial.prepare()
+    const slices = Math.max(1, Math.round(settings.duration / SLICE_SECONDS))
+    for (let slice = 0; slice < slices; slice++) {
+      // Nobody always comes after the same one.
+      const first = slice % trials.length
+      for (const trial of [...trials.slice(first), ...trials.slice(0, first)]) await trial.measure(1 / slices)
     }
+    return trials.map((trial) => trial.measurement())
   } finally {
-    await database?.remove()
+    for (const trial of trials) await trial.end()
   }
 }
+
+const SLICE_SECONDS = 0.25
+
+/** Seconds before anything is counted: what is measured is code that has been compiled. */
+const WARM_UP_SECONDS = 2
 
 /** Ends after so many requests, or after so long. */
 type Phase = Required<Pick<Load, 'requests' | 'seconds'>>
@@ -59,65 +67,77 @@ type Phase = Required<Pick<Load, 'requests' | 'seconds'>>
 function phases({ seeds, connections }: Case, { duration }: Settings): [first: Phase, warmUp: Phase, measured: Phase] {
   const perSecond = typeof seeds === 'number' ? Infinity : seeds.perSecond
   const phase = (seconds: number): Phase => ({ requests: Math.ceil(perSecond * seconds), seconds })
-  // One connection asks a tenth as much, and would measure code that has not been compiled yet.
-  const warmUp = connections === 1 ? 2 * duration : Math.min(1, duration / 2)
+  // One connection asks a tenth as much.
+  const warmUp = connections === 1 ? 2 * duration : Math.min(WARM_UP_SECONDS, duration)
   return [{ requests: 1, seconds: Infinity }, phase(warmUp), phase(duration)]
 }
 
-async function seed(
-  theCase: Case,
-  { constant }: Contestant,
-  settings: Settings,
-  { port }: ServerProcess,
-): Promise<void> {
-  if (constant) return
-  const { seeds, seed, database } = theCase
-  const each = phases(theCase, settings).reduce((sum, { requests }) => sum + requests, 0)
-  const requests = typeof seeds === 'number' ? seeds : each
-  // On one connection they arrive in order: a Map lists plants as they came. A database does not, and would be
-  // slow to take them one after the other.
-  const client = await Client.connect(port, database === undefined ? 1 : 64)
-  try {
-    await client.send({ request: seed, requests, answer: { status: 200 }, pipelining: 64 })
-  } finally {
-    client.close()
+/** One contestant in one round. */
+class Trial {
+  readonly #case: Case
+  readonly #contestant: Contestant
+  readonly #place: number
+  readonly #settings: Settings
+  #database: TemporaryDatabase | undefined
+  #server: ServerProcess | undefined
+  #client: Client | undefined
+  #writer: Client | undefined
+  #sent = 0
+  #written = 0
+  readonly #measured = { answered: 0, seconds: 0, cpu: 0, clientCpu: 0, latencies: [] as Float64Array[] }
+
+  /** @param place its number among those that run beside it */
+  constructor(theCase: Case, contestant: Contestant, place: number, settings: Settings) {
+    this.#case = theCase
+    this.#contestant = contestant
+    this.#place = place
+    this.#settings = settings
   }
-}
 
-async function run(
-  theCase: Case,
-  { writes }: Contestant,
-  settings: Settings,
-  server: ServerProcess,
-): Promise<Measurement> {
-  const { request, answer, database, connections = settings.connections } = theCase
-  const { pipelining } = settings
-  // A database needs the core that a spinning client would take.
-  const spins = database === undefined
-  const client = await Client.connect(server.port, connections)
-  const writer = await Client.connect(server.port, writes ? connections : 0)
-  try {
-    let sent = 0
-    let written = 0
-    const send = async ({ requests, seconds }: Phase): Promise<Outcome> => {
-      const [from, writtenBefore] = [sent, written]
-      const [outcome, writing] = await Promise.all([
-        client.send({ request: (n) => request(from + n), answer, pipelining, spins, requests, seconds }),
-        writer.send({ request: (n) => write(writtenBefore + n), answer: { status: 200 }, requests, seconds }),
-      ])
-      sent += outcome.answered
-      written += writing.answered
-      return outcome
-    }
-    const [first, warmUp, measured] = phases(theCase, settings)
-    await send(first)
-    await send(warmUp)
+  /** Starts it, gives it its plants, asks once, and warms it up. */
+  async prepare(): Promise<void> {
+    await this.#blame(async () => {
+      const { answer, database, connections = this.#settings.connections } = this.#case
+      const { file, options, writes } = this.#contestant
+      this.#database = await database?.create(this.#place)
+      const body = answer.body.toString()
+      const given = {
+        token: TOKEN,
+        refusal: answer.status === 401 ? (JSON.parse(body) as unknown) : undefined,
+        answer: { status: answer.status, body },
+        location: this.#database?.location,
+        options,
+      }
+      this.#server = await ServerProcess.start(file, given, this.#settings.profiles)
+      await this.#seed(this.#server)
+      this.#client = await Client.connect(this.#server.port, connections)
+      this.#writer = await Client.connect(this.#server.port, writes ? connections : 0)
+      const [first, warmUp] = phases(this.#case, this.#settings)
+      await this.#send(first)
+      await this.#send(warmUp)
+    })
+  }
 
-    const before = await server.usage()
-    const clientBefore = process.cpuUsage()
-    const { answered, seconds, latencies } = await send(measured)
-    const { user, system } = process.cpuUsage(clientBefore)
-    const after = await server.usage()
+  /** Measures a part of what is to be measured. */
+  async measure(part: number): Promise<void> {
+    await this.#blame(async () => {
+      const { requests, seconds } = phases(this.#case, this.#settings)[2]
+      const before = await this.#server!.usage()
+      const clientBefore = process.cpuUsage()
+      const outcome = await this.#send({ requests: Math.floor(requests * part), seconds: seconds * part })
+      const { user, system } = process.cpuUsage(clientBefore)
+      const after = await this.#server!.usage()
+      this.#measured.answered += outcome.answered
+      this.#measured.seconds += outcome.seconds
+      this.#measured.cpu += after.cpu - before.cpu
+      this.#measured.clientCpu += user + system
+      this.#measured.latencies.push(outcome.latencies)
+    })
+  }
+
+  measurement(): Measurement {
+    const { answered, seconds, cpu, clientCpu } = this.#measured
+    const latencies = merge(this.#measured.latencies)
     return {
       requestsPerSecond: answered / seconds,
       p50: percentile(latencies, 50),
@@ -125,11 +145,53 @@ async function run(
       p99: percentile(latencies, 99),
       p999: percentile(latencies, 99.9),
       max: percentile(latencies, 100),
-      cpu: (after.cpu - before.cpu) / answered,
-      clientCpu: (user + system) / answered,
+      cpu: cpu / answered,
+      clientCpu: clientCpu / answered,
     }
-  } finally {
-    client.close()
-    writer.close()
+  }
+
+  async end(): Promise<void> {
+    this.#client?.close()
+    this.#writer?.close()
+    await this.#server?.stop()
+    await this.#database?.remove()
+  }
+
+  async #seed({ port }: ServerProcess): Promise<void> {
+    if (this.#contestant.constant) return
+    const { seeds, seed, database } = this.#case
+    const each = phases(this.#case, this.#settings).reduce((sum, { requests }) => sum + requests, 0)
+    const requests = typeof seeds === 'number' ? seeds : each
+    // On one connection they arrive in order: a Map lists plants as they came. A database does not, and would be
+    // slow to take them one after the other.
+    const client = await Client.connect(port, database === undefined ? 1 : 64)
+    try {
+      await client.send({ request: seed, requests, answer: { status: 200 }, pipelining: 64 })
+    } finally {
+      client.close()
+    }
+  }
+
+  async #send({ requests, seconds }: Phase): Promise<Outcome> {
+    const { request, answer, database } = this.#case
+    const { pipelining } = this.#settings
+    // A database needs the core that a spinning client would take.
+    const spins = database === undefined
+    const [sent, written] = [this.#sent, this.#written]
+    const [outcome, writing] = await Promise.all([
+      this.#client!.send({ request: (n) => request(sent + n), answer, pipelining, spins, requests, seconds }),
+      this.#writer!.send({ request: (n) => write(written + n), answer: { status: 200 }, requests, seconds }),
+    ])
+    this.#sent += outcome.answered
+    this.#written += writing.answered
+    return outcome
+  }
+
+  async #blame(step: () => Promise<void>): Promise<void> {
+    try {
+      await step()
+    } catch (error) {
+      throw new Error(`${this.#contestant.name} failed ${this.#case.name}`, { cause: error })
+    }
   }
 }

@@ -21,7 +21,7 @@ const peerNames = PEERS.map(({ name }) => name)
 
 export const HELP = `Usage: npm run bench -- [options]
 
-Measures what a request costs: each contestant in a process of its own, in turn, in several rounds.
+Measures what a request costs: each contestant in a process of its own, side by side, in several rounds.
 
   --case <names>        only these of ${caseNames.join(', ')},
                         or of those that take a database: ${storeCaseNames.join(', ')};
@@ -29,9 +29,9 @@ Measures what a request costs: each contestant in a process of its own, in turn,
   --against <names>     also these of ${peerNames.join(', ')}; "peers" is all of them
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
-  --duration <seconds>  time that a run is measured (2)
-  --rounds <n>          the most runs of each contestant, of which the median is shown (15); fewer do, from 5 on, if
-                        each ratio of CPU time is known to 3 %
+  --duration <seconds>  time that each contestant is measured in a round (2)
+  --rounds <n>          the most rounds, of which the median is shown (15); fewer do, from 5 on, if each ratio of CPU
+                        time is known to 3 %
   --node <versions>     runs on these versions of Node, such as 24,26; they come from npm
   --profile <folder>    writes a CPU profile of each server into the folder
   --json                prints every round as JSON in place of the tables: an array with the run of each Node

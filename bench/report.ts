@@ -104,7 +104,7 @@ function written(interval: Ratio['interval'] | undefined): string {
   return interval === undefined ? '' : interval.map((end) => end.toFixed(2)).join('–')
 }
 
-/** Within a round both ran one after the other: what the machine did meanwhile weighs on both. */
+/** Within a round both ran side by side: what the machine did meanwhile weighs on both. */
 function ratiosByRound(row: Row, base: Row, figure: keyof Measurement): number[] {
   return row.rounds.map((measured, round) => measured[figure] / (base.rounds[round]?.[figure] ?? NaN))
 }

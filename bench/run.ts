@@ -1,6 +1,6 @@
 import type { Case } from './cases.ts'
 import type { Contestant } from './contestants.ts'
-import { measure, type Measurement } from './measure.ts'
+import { measureRound, type Measurement } from './measure.ts'
 import { HELP, type Options, parseOptions } from './options.ts'
 import { installPeers } from './peers.ts'
 import { ratios, type Result, type Row, type Run, table } from './report.ts'
@@ -21,24 +21,18 @@ function isNarrow(rows: readonly Row[]): boolean {
   return ratios(rows).every(({ median, interval: [low, high] }) => high - low < NARROW * median)
 }
 
-/** Runs the contestants of a case in turn, round after round, until their ratios are known or it has been enough. */
+/** Runs the contestants of a case, round after round, until their ratios are known or it has been enough. */
 async function compare(theCase: Case, options: Options): Promise<Row[]> {
-  const rows = participants(theCase, options).map((contestant) => {
-    return { contestant: contestant.name, rounds: [] as Measurement[], run: contestant }
-  })
+  const contestants = participants(theCase, options)
+  const rows = contestants.map(({ name }) => ({ contestant: name, rounds: [] as Measurement[] }))
   for (let round = 1; round <= options.rounds; round++) {
     if (round > FEWEST_ROUNDS && isNarrow(rows)) break
-    for (const { run: contestant, rounds } of rows) {
-      progress(`${theCase.name}: ${contestant.name}, round ${round} of ${options.rounds}`)
-      try {
-        rounds.push(await measure(theCase, contestant, options))
-      } catch (error) {
-        throw new Error(`${contestant.name} failed ${theCase.name}`, { cause: error })
-      }
-    }
+    progress(`${theCase.name}: round ${round} of ${options.rounds}`)
+    const measurements = await measureRound(theCase, contestants, options)
+    for (const [place, { rounds }] of rows.entries()) rounds.push(measurements[place]!)
   }
   progress('')
-  return rows.map(({ contestant, rounds }) => ({ contestant, rounds }))
+  return rows
 }
 
 function progress(text: string): void {

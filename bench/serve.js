@@ -4,6 +4,8 @@ import { once } from 'node:events'
 const [contestant, settings] = process.argv.slice(2)
 const { default: listen } = await import(contestant)
 const server = await listen(JSON.parse(settings))
+// Its connections rest while the others are measured.
+server.keepAliveTimeout = 600_000
 if (!server.listening) await once(server, 'listening')
 
 process.on('message', () => process.send({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() }))

@@ -21,6 +21,17 @@ export class Samples {
   }
 }
 
+/** All values of some lists, ascending. */
+export function merge(lists: readonly Float64Array[]): Float64Array {
+  const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const list of lists) {
+    all.set(list, at)
+    at += list.length
+  }
+  return all.sort()
+}
+
 /** The smallest value that `percent` of the values do not exceed (nearest rank); NaN of none. */
 export function percentile(sorted: Float64Array, percent: number): number {
   const rank = Math.ceil((percent * sorted.length) / 100)
