@@ -24,8 +24,9 @@ export function parseListQuery(query: string): ListQuery {
     const equalsAt = parameter.indexOf('=')
     const name = decodePercent(equalsAt === -1 ? parameter : parameter.slice(0, equalsAt))
     if (name !== 'limit' && name !== 'after') continue
-    const value = (equalsAt === -1 ? '' : decodePercent(parameter.slice(equalsAt + 1))) ?? ''
-    // Two values joined are no number, just as one that is wrong.
+    // Without "=" it is the name. Neither that nor an escape that is malformed is a number, nor are two values joined.
+    const written = parameter.slice(equalsAt + 1)
+    const value = decodePercent(written) ?? written
     if (name === 'limit') limitText = limitText === undefined ? value : `${limitText}&${value}`
     else afterText = afterText === undefined ? value : `${afterText}&${value}`
   }

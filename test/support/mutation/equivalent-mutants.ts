@@ -62,6 +62,18 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/http/list-query.ts',
+    'An empty text is no number either, whatever else is joined to it.',
+    [
+      "if (name === 'limit') limitText = limitText === undefined ? value : `${limitText}&${value}`",
+      "if (name === 'limit') limitText = limitText === undefined ? value : ``",
+    ],
+    [
+      'else afterText = afterText === undefined ? value : `${afterText}&${value}`',
+      'else afterText = afterText === undefined ? value : ``',
+    ],
+  ],
+  [
     'src/http/percent.ts',
     'Without an escape, decoding gives the same text, only slower.',
     ["if (!text.includes('%')) return text", 'if (false) return text'],
