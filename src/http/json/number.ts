@@ -11,8 +11,8 @@ export function int64(literal: string): bigint | undefined {
 }
 
 /**
- * The value of a decimal literal; undefined if it is no whole number or beyond int64. Takes time linear in the length of
- * the digits, whatever the scale.
+ * The value of a decimal literal that is finite as a double, and so not 10^309 or more; undefined if it is no whole number
+ * or beyond int64. Takes time linear in the length of the digits.
  * @param digits an optional minus, and the digits before and after the point
  * @param scale the power of 10 by which they are multiplied
  */
@@ -25,6 +25,6 @@ export function scaledInt64(digits: string, scale: number): bigint | undefined {
   let end = digits.length
   while (digits.charCodeAt(end - 1) === ZERO) end--
   const zeros = digits.length - end + scale
-  if (zeros < 0 || end - start + zeros > 19) return undefined
+  if (zeros < 0) return undefined
   return int64(sign + digits.slice(start, end) + '0'.repeat(zeros))
 }
