@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ERRORS } from '../../src/http/errors.ts'
+import { ERRORS, HttpError } from '../../src/http/errors.ts'
 import { bearer, del, get, post, send, servePlants, type Request } from '../support/service.ts'
 
 /** The most bytes of an error's body; the longest message says all that can be wrong with a plant. */
@@ -62,4 +62,12 @@ test('each error has a code and a message of its own', () => {
   assert.equal(new Set(rows.map(({ error }) => error)).size, rows.length)
   assert.equal(new Set(rows.map(({ message }) => message)).size, rows.length)
   for (const { message } of rows) assert.match(message, /^[A-Z].+\.$/)
+})
+
+test('an error has no stack, which takes time, and leaves other errors theirs', (t) => {
+  const { stackTraceLimit } = Error
+  t.after(() => (Error.stackTraceLimit = stackTraceLimit))
+  Error.stackTraceLimit = 7
+  assert.equal(new HttpError('noPlant').stack, 'HttpError: You have no plant with this id.')
+  assert.equal(Error.stackTraceLimit, 7)
 })
