@@ -12,9 +12,10 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   '.': [CONTRACT, 'hostile/hostile'],
   http: [CONTRACT, 'options'],
   'http/body': ['contract/body-parsers', 'hostile/broken-bodies', 'hostile/early-answers'],
+  'http/errors': ['hostile/faults'],
   'http/json': ['http/json/reader', 'http/json/random-json'],
-  'http/respond': ['hostile/answers-once', 'hostile/early-answers', 'hostile/faults'],
-  'http/turn': ['hostile/pipelining'],
+  'http/respond': ['hostile/answers-once', 'hostile/early-answers', 'hostile/cut-lists', 'contract/lost-streams'],
+  'http/turn': ['hostile/answers-once', 'hostile/pipelining'],
   openapi: ['contract/openapi'],
   plants: ['plants/listing', CONTRACT],
   'plants/checked-store': ['options', 'hostile/faults'],
@@ -59,7 +60,7 @@ export class TestRuns {
 
   /**
    * The tests of a file: its mirror and those elsewhere, or else all beside; first those that have killed most of its
-   * mutants.
+   * mutants for the time that they take.
    */
   #testsOf(file: string): readonly string[] {
     const name = file.replace(/^src\/(.*)\.ts$/, '$1')
@@ -69,7 +70,8 @@ export class TestRuns {
     const tests = [...new Set(named.length > 0 ? named : beside)]
     const kills = this.#kills.get(file) ?? new Map<string, number>()
     this.#kills.set(file, kills)
-    return tests.sort((a, b) => (kills.get(b) ?? 0) - (kills.get(a) ?? 0))
+    const rate = (test: string): number => ((kills.get(test) ?? 0) + 1) / (this.#durations.get(test) ?? 1)
+    return tests.sort((a, b) => rate(b) - rate(a))
   }
 
   end(): void {

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { inTurn, isHeldBack } from '../../src/http/turn.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { serve } from '../support/service.ts'
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+
+test('a connection is held back while a request waits for its turn', { timeout: 10_000 }, async (t) => {
+  const seen: boolean[] = []
+  const server = await serve(t, (request, response) => {
+    inTurn(request, response, () => {
+      seen.push(isHeldBack(request.socket))
+      // The requests behind it are announced first.
+      setImmediate(() => response.end())
+    })
+  })
+  const client = await RawConnection.open(server)
+  client.send(GET.repeat(3))
+  await client.answers(3)
+  client.socket.destroy()
+  assert.deepEqual(seen, [false, true, false])
+})
+
+test('a request on a connection that is being closed is not carried out', { timeout: 10_000 }, async (t) => {
+  let isCarriedOut = false
+  const server = await serve(t, (request, response) => {
+    request.socket.end()
+    inTurn(request, response, () => (isCarriedOut = true))
+  })
+  const client = await RawConnection.open(server)
+  await client.send(GET).closed
+  assert.ok(!isCarriedOut)
+})
+
+test('a request on a connection that is lost is not carried out', { timeout: 10_000 }, async (t) => {
+  let isCarriedOut = false
+  const server = await serve(t, (request, response) => {
+    request.socket.destroy()
+    inTurn(request, response, () => (isCarriedOut = true))
+  })
+  const client = await RawConnection.open(server)
+  await client.send(GET).closed
+  assert.ok(!isCarriedOut)
+})
+
+test('a request without a connection is carried out at once', () => {
+  const request = new IncomingMessage(null as never)
+  let isCarriedOut = false
+  inTurn(request, new ServerResponse(request), () => (isCarriedOut = true))
+  assert.ok(isCarriedOut)
+})
