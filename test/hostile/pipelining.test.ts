@@ -76,7 +76,7 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
 })
 
 test('no more is read of a connection while its requests wait', async (t) => {
-  const { store, calls } = heldStore()
+  const { store, calls, release } = heldStore()
   const service = createPlantStore({ authenticate: ada, store })
   let announced = 0
   let bytesRead = (): number => 0
@@ -90,10 +90,14 @@ test('no more is read of a connection while its requests wait', async (t) => {
   const client = await RawConnection.open(server)
 
   client.send(deleteBytes(1).repeat(200_000))
-  // Each of these is more turns of the event loop, in which the connection could be read.
-  for (let i = 0; i < 50; i++) await send(server, get('bob', '/nothing'))
+  for (const turns of [1, 2]) {
+    await until(() => calls.length === turns)
+    // Each of these is more turns of the event loop, in which the connection could be read.
+    for (let i = 0; i < 50; i++) await send(server, get('bob', '/nothing'))
+    assert.equal(calls.length, turns)
+    release()
+  }
 
-  assert.deepEqual(calls, ['delete 1'])
   assert.ok(bytesRead() <= 2 * 65_536, `${bytesRead()} bytes were read`)
   assert.ok(announced <= 2 * 1000, `${announced} requests were taken in`)
   client.socket.destroy()
