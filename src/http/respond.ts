@@ -44,7 +44,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   // If its client resets a stream without an error, some versions of Node keep it, with all that it has to send.
   const stream = streamOf(response)
   stream?.once('aborted', () => stream.destroy())
-  if (stream === undefined && isEndUncertain(request)) response.setHeader('Connection', 'close')
+  if (isEndUncertain(request)) response.setHeader('Connection', 'close')
   const { status, body } = answer
   const isHead = request.method === 'HEAD'
 

@@ -80,6 +80,31 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ["if (!text.includes('%')) return text", "if (!text.includes('')) return text"],
   ],
   [
+    'src/http/respond.ts',
+    'A refusal whose body is here goes out a turn of the event loop later, and is the same.',
+    [
+      'nextTick(() => (isBodyAwaited(request) ? setImmediate(resolve) : resolve()))',
+      'nextTick(() => (true ? setImmediate(resolve) : resolve()))',
+    ],
+  ],
+  [
+    'src/http/respond.ts',
+    'A response with a body sets both fields in any case.',
+    ['if (body === undefined) {', 'if (true) {'],
+  ],
+  [
+    'src/http/respond.ts',
+    'The length is only asked first since that is quick.',
+    [
+      "if (name.length === 7 && name.toLowerCase() === 'upgrade') return true",
+      "if (true && name.toLowerCase() === 'upgrade') return true",
+    ],
+    [
+      "if (request.httpVersionMinor === 0 && name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true",
+      "if (request.httpVersionMinor === 0 && true && name.toLowerCase() === 'transfer-encoding') return true",
+    ],
+  ],
+  [
     'src/http/route.ts',
     'The segments lead to the same resource, only slower.',
     ["start: text.endsWith('/{id}') ? text.slice(0, -4) : undefined,", 'start: false ? text.slice(0, -4) : undefined,'],

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { suite, test } from 'node:test'
+import { addFields, respond, type Sent } from '../../src/http/respond.ts'
+import type { HttpResponse } from '../../src/http/response.ts'
+import { encodeUtf8 } from '../../src/plants/text.ts'
+import { serveIn } from '../support/client.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { serve } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const TEXT = 'Żaba 🐸'
+const TEXT_BYTES = 10
+
+const WHOLE: HttpResponse = {
+  status: 200,
+  headers: ['X-Kind', 'frog', 'X-Legs', '4'],
+  contentType: 'text/plain',
+  body: encodeUtf8(TEXT),
+}
+const EMPTY: HttpResponse = { ...WHOLE, status: 204, body: undefined }
+const FAULT = new Error('disk')
+
+async function* pieces(fault?: Error): AsyncGenerator<string> {
+  yield encodeUtf8(TEXT)
+  await Promise.resolve()
+  if (fault !== undefined) throw fault
+  yield encodeUtf8(TEXT)
+}
+
+/** A response that can be sent once. */
+function inPieces(fault?: Error): HttpResponse {
+  return { ...WHOLE, body: pieces(fault) }
+}
+
+const FIELDS = { 'x-kind': 'frog', 'x-legs': '4' }
+const LENGTH = { 'content-length': String(TEXT_BYTES) }
+const GET = { method: 'GET', path: '/', fields: [] }
+const HEAD = { ...GET, method: 'HEAD' }
+
+for (const protocol of ['http', 'h2c'] as const) {
+  suite(`a response in ${protocol}`, { timeout: 10_000 }, () => {
+    const rows = [
+      ['whole', GET, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
+      ['whole, to HEAD', HEAD, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
+      ['empty', GET, EMPTY, FIELDS, ''],
+      ['in pieces', GET, inPieces(), { ...FIELDS, 'content-type': 'application/json' }, TEXT + TEXT],
+      ['in pieces, to HEAD', HEAD, inPieces(), { ...FIELDS, 'content-type': 'application/json' }, ''],
+    ] as const
+    for (const [name, request, answer, headers, body] of rows) {
+      test(`is sent, and how much of its body: ${name}`, async (t) => {
+        let sent: Sent | undefined
+        const client = await serveIn(t, protocol, (request, response) => {
+          void Promise.resolve(respond(request, response, answer)).then((said) => (sent = said))
+        })
+
+        const received = await client.send(request)
+
+        await until(() => sent !== undefined)
+        for (const name of ['date', 'connection', 'keep-alive']) Reflect.deleteProperty(received.headers, name)
+        assert.deepEqual(
+          { status: received.status, headers: received.headers, body: received.body },
+          { status: answer.status, headers, body },
+        )
+        assert.deepEqual(sent, { bytes: Buffer.byteLength(body), complete: true })
+      })
+    }
+
+    test('has the fields that were added', async (t) => {
+      const client = await serveIn(t, protocol, (request, response) => {
+        addFields(response, ['X-Request-Id', '7'])
+        void respond(request, response, WHOLE)
+      })
+      assert.equal((await client.send(GET)).headers['x-request-id'], '7')
+    })
+
+    test('gives way to one that the host has begun', async (t) => {
+      let sent: unknown
+      const client = await serveIn(t, protocol, (request, response) => {
+        response.writeHead(202)
+        response.write('the ')
+        sent = respond(request, response, WHOLE)
+        response.end('host')
+      })
+
+      const { status, body } = await client.send(GET)
+
+      assert.deepEqual([status, body], [202, 'the host'])
+      assert.deepEqual(sent, { bytes: 0, complete: false })
+    })
+
+    test('gives way to one that the host has ended', async (t) => {
+      let sent: unknown
+      const client = await serveIn(t, protocol, (request, response) => {
+        response.end('the host')
+        sent = respond(request, response, WHOLE)
+      })
+      assert.equal((await client.send(GET)).body, 'the host')
+      assert.deepEqual(sent, { bytes: 0, complete: false })
+    })
+  })
+}
+
+suite('what wraps a response sees', { timeout: 10_000 }, () => {
+  const fields = [
+    ['X-Kind', 'frog'],
+    ['X-Legs', '4'],
+  ]
+  const rows = [
+    ['setHeader', WHOLE, [...fields, ['Content-Type', 'text/plain'], ['Content-Length', String(TEXT_BYTES)]]],
+    ['setHeader', inPieces(), [...fields, ['Content-Type', 'application/json']]],
+    ['writeHead', WHOLE, [[200]]],
+    ['write', inPieces(), [[TEXT], [TEXT]]],
+    ['end', WHOLE, [[TEXT]]],
+    ['end', EMPTY, [[]]],
+  ] as const
+  for (const [method, answer, calls] of rows) {
+    test(`the arguments of ${method}: ${JSON.stringify(calls)}`, async (t) => {
+      const seen: unknown[] = []
+      const client = await serveIn(t, 'http', (request, response) => {
+        const original = Reflect.get(response, method) as (...args: unknown[]) => unknown
+        // Some of them return nothing.
+        const wrapped = (...args: unknown[]): void => {
+          seen.push(args)
+          original.apply(response, args)
+        }
+        Reflect.set(response, method, wrapped)
+        void respond(request, response, answer)
+      })
+      await client.send(GET)
+      assert.deepEqual(seen, calls)
+    })
+  }
+})
+
+suite('a connection', { timeout: 10_000 }, () => {
+  const keepAlive = 'Connection: keep-alive\r\n'
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
+  const rows: readonly (readonly [name: string, status: number, request: string, connection: string])[] = [
+    ['after a request of HTTP/1.1', 200, 'GET / HTTP/1.1\r\n', 'keep-alive'],
+    ['after fields as long as those that close it', 200, 'GET / HTTP/1.1\r\nReferer: a\r\n', 'keep-alive'],
+    ['after chunks', 200, 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n', 'keep-alive'],
+    ['after a request of HTTP/1.0', 200, `GET / HTTP/1.0\r\n${keepAlive}If-Modified-Since: a\r\n`, 'keep-alive'],
+    ['after chunks of HTTP/1.0', 200, `GET / HTTP/1.0\r\n${keepAlive}transfer-encoding: chunked\r\n\r\n0\r\n`, 'close'],
+    ['after a request for another protocol', 200, `GET / HTTP/1.1\r\n${upgrade}`, 'close'],
+    ['after success whose body is awaited', 200, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'keep-alive'],
+    ['after a refusal whose body is awaited', 400, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'close'],
+    ['after a refusal whose body is here', 400, 'POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n1', 'keep-alive'],
+    [
+      'after a refusal whose chunks are here',
+      400,
+      'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n',
+      'keep-alive',
+    ],
+  ]
+  for (const [name, status, head, expected] of rows) {
+    test(`${expected === 'close' ? 'closes' : 'is kept'} ${name}`, async (t) => {
+      const server = await serve(t, (request, response) => {
+        void respond(request, response, { ...WHOLE, status })
+      })
+      const connection = await RawConnection.open(server)
+      connection.send(head.replace('\r\n', '\r\nHost: a\r\n') + '\r\n')
+      const [answer] = await connection.answers(1)
+      assert.deepEqual([answer!.status, answer!.headers.get('connection')], [status, expected])
+      connection.socket.destroy()
+    })
+  }
+})
+
+suite('a response is handed over at once', () => {
+  const rows = [
+    ['a refusal of a request without a body', 400, GET],
+    ['a success whose request has a body', 200, { ...GET, method: 'POST', body: 'ribbit' }],
+  ] as const
+  for (const [name, status, request] of rows) {
+    test(name, async (t) => {
+      let sent: unknown
+      const client = await serveIn(t, 'http', (request, response) => {
+        sent = respond(request, response, { ...WHOLE, status })
+      })
+      await client.send(request)
+      assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: true })
+    })
+  }
+})
+
+test('a refusal whose body is awaited goes out at once through what compresses it', async (t) => {
+  let flushed = false
+  const server = await serve(t, (request, response) => {
+    Object.assign(response, { flush: () => (flushed = true) })
+    void respond(request, response, { ...WHOLE, status: 400 })
+  })
+  const connection = await RawConnection.open(server)
+  connection.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
+  await connection.answers(1)
+  connection.socket.destroy()
+  assert.ok(flushed)
+})
+
+suite('a response that fails in its midst', { timeout: 10_000 }, () => {
+  test('is told with what was sent', async (t) => {
+    let sent: Sent | undefined
+    const client = await serveIn(t, 'http', (request, response) => {
+      void Promise.resolve(respond(request, response, inPieces(FAULT))).then((said) => (sent = said))
+    })
+    await assert.rejects(client.send(GET))
+    await until(() => sent !== undefined)
+    assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: false, failure: { thrown: FAULT } })
+  })
+
+  test('resets no connection of HTTP/1.1, which may hold whole responses before it', async (t) => {
+    const server = await serve(t, (request, response) => void respond(request, response, inPieces(FAULT)))
+    const connection = await RawConnection.open(server)
+    assert.doesNotMatch(await connection.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').closed, /<ECONNRESET>$/)
+  })
+
+  test('resets the connection of HTTP/1.0, where its end would look whole', async (t) => {
+    const server = await serve(t, (request, response) => void respond(request, response, inPieces(FAULT)))
+    const connection = await RawConnection.open(server)
+    assert.match(await connection.send('GET / HTTP/1.0\r\n\r\n').closed, /<ECONNRESET>$/)
+  })
+
+  test('is destroyed if it has no connection', async () => {
+    const request = new IncomingMessage(undefined as never)
+    const response = new ServerResponse(request)
+    const { failure } = await respond(request, response, inPieces(FAULT))
+    assert.deepEqual(failure, { thrown: FAULT })
+    assert.ok(response.destroyed)
+  })
+})
+
+test('a response that fails before its first piece is not sent', async (t) => {
+  const client = await serveIn(t, 'http', (request, response) => {
+    const body = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(FAULT) }) }
+    Promise.resolve(respond(request, response, { ...WHOLE, body })).catch((thrown: unknown) => {
+      response.end(`${response.headersSent}: ${String(thrown)}`)
+    })
+  })
+  assert.equal((await client.send(GET)).body, 'false: Error: disk')
+})
