@@ -9,8 +9,8 @@ import { quote } from './watched-store.ts'
  */
 export function findDifference(page: unknown, expected: readonly NewPlant[], request: PageRequest): string | undefined {
   if (!Array.isArray(page)) return `must return an array. It returned ${quote(page)}.`
-  const wrong = (page as unknown[]).find((plant) => typeof (plant as Partial<NewPlant> | null)?.id !== 'bigint')
-  if (wrong !== undefined) return `must return plants whose id is a bigint. One is ${quote(wrong)}.`
+  const wrong = page.findIndex((plant: Partial<NewPlant> | null | undefined) => typeof plant?.id !== 'bigint')
+  if (wrong !== -1) return `must return plants whose id is a bigint. One is ${quote(page[wrong])}.`
   const plants = page as NewPlant[]
   return findWrongIds(plants, request) ?? findWrongPlants(plants, expected) ?? findWrongText(plants, expected)
 }
