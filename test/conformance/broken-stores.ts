@@ -77,6 +77,17 @@ function textBytes({ name, tag = '' }: NewPlant): number {
   return Buffer.byteLength(name + tag)
 }
 
+/** Changes the plant that has the id of another that is created, and rightly says false to that. */
+function changingTaken(change: (kept: NewPlant, plant: NewPlant) => NewPlant): new () => Store {
+  return class extends SortingStore {
+    override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+      const kept = this.plants.get(this.key(owner, plant.id))
+      if (kept !== undefined) this.plants.set(this.key(owner, plant.id), { ...change(kept, plant), owner })
+      return super.create(owner, plant)
+    }
+  }
+}
+
 /** Changes how owner and id make a key. */
 function keyedBy(key: (owner: string, id: bigint) => string): new () => Store {
   return class extends SortingStore {
@@ -99,6 +110,12 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
   {
+    breaks: 'lists ids rounded through a double',
+    Store: listing((list, page) => list(page).map((plant) => ({ ...plant, id: BigInt(Number(plant.id)) }))),
+    fails: 'keeps ids exact over the whole of int64',
+    says: 'must return plants ascending by id, each once.',
+  },
+  {
     breaks: 'cannot delete beyond 2^53',
     Store: keyedBy((owner, id) => JSON.stringify([owner, Number(id)])),
     fails: 'keeps ids exact over the whole of int64',
@@ -115,6 +132,16 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     Store: listing((list, page) => list(page).values()),
     fails: 'keeps a plant with its id, name and tag',
     says: 'must return an array.',
+  },
+  {
+    breaks: 'lists in the order in which plants came',
+    Store: class extends SortingStore {
+      override list(owner: string): readonly NewPlant[] {
+        return [...this.plants.values()].filter((plant) => plant.owner === owner)
+      }
+    },
+    fails: 'lists plants ascending by id, in whatever order they came',
+    says: 'must return plants ascending by id, each once.',
   },
   {
     breaks: "lists in the order of the ids' text",
@@ -135,6 +162,20 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return only ids greater than after.',
   },
   {
+    breaks: 'rounds after through a double',
+    Store: listing((list, page) => {
+      return list(page.after === undefined ? page : { ...page, after: BigInt(Number(page.after)) })
+    }),
+    fails: 'lists only ids greater than after',
+    says: 'must return only ids greater than after.',
+  },
+  {
+    breaks: 'forgets the limit if there is an after',
+    Store: listing((list, page) => list(page.after === undefined ? page : { ...page, limit: Infinity })),
+    fails: 'lists only ids greater than after',
+    says: 'must return at most limit plants: 2.',
+  },
+  {
     breaks: 'takes after 0 for none',
     Store: listing((list, { limit, maxBytes, after }) =>
       list(after ? { limit, maxBytes, after } : { limit, maxBytes }),
@@ -147,6 +188,12 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     Store: listing((list, page) => list({ ...page, limit: page.limit + 1 })),
     fails: 'lists at most as many plants as the limit says',
     says: 'must return at most limit plants: 1.',
+  },
+  {
+    breaks: 'lists one plant too many if asked for 1,000',
+    Store: listing((list, page) => list({ ...page, limit: page.limit < 1000 ? page.limit : 1001 })),
+    fails: 'lists at most as many plants as the limit says',
+    says: 'must return at most limit plants: 1000. It returned 1001.',
   },
   {
     breaks: 'lists at most 500',
@@ -198,6 +245,12 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return every plant of the owner that is asked for.',
   },
   {
+    breaks: 'lists null for an owner without plants',
+    Store: listing((list, page) => (list(page).length === 0 ? null : list(page))),
+    fails: 'lists nothing for an owner who has no plants',
+    says: 'must return an array. It returned null.',
+  },
+  {
     breaks: "lists everyone's plants",
     Store: class extends SortingStore {
       override list(_owner: string, { limit }: PageRequest): readonly NewPlant[] {
@@ -220,6 +273,26 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
   {
+    breaks: 'lists without regard to the case of the owner',
+    Store: class extends SortingStore {
+      override list(owner: string): readonly NewPlant[] {
+        return [...this.plants.values()].filter((plant) => plant.owner.toLowerCase() === owner.toLowerCase())
+      }
+    },
+    fails: 'keeps owners apart, whatever their names',
+    says: 'must return plants ascending by id, each once.',
+  },
+  {
+    breaks: 'says that it deleted, and did not',
+    Store: class extends SortingStore {
+      override delete(owner: string, id: bigint): boolean {
+        return this.plants.has(this.key(owner, id))
+      }
+    },
+    fails: 'deletes no plant of another owner',
+    says: 'must return only plants that the owner has.',
+  },
+  {
     breaks: 'deletes whoever owns it',
     Store: class extends SortingStore {
       override delete(_owner: string, id: bigint): boolean {
@@ -229,6 +302,17 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     },
     fails: 'deletes no plant of another owner',
     says: 'must return false: this owner has no plant with this id, whatever others have.',
+  },
+  {
+    breaks: 'says true to a second create',
+    Store: class extends SortingStore {
+      override create(owner: string, plant: NewPlant): boolean {
+        void super.create(owner, plant)
+        return true
+      }
+    },
+    fails: 'returns false if the id is taken, and keeps the first plant',
+    says: 'must return false: this owner has a plant with this id already. It returned true.',
   },
   {
     breaks: 'keeps the second plant of an id',
@@ -243,6 +327,18 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return names to the letter.',
   },
   {
+    breaks: 'adds the tag of the second plant of an id',
+    Store: changingTaken((kept, { tag }) => ({ ...kept, tag: kept.tag ?? tag })),
+    fails: 'returns false if the id is taken, and keeps the first plant',
+    says: 'must return no tag, or undefined, if the plant has none.',
+  },
+  {
+    breaks: 'takes away the tag that the second plant of an id lacks',
+    Store: changingTaken((kept, { tag }) => ({ ...kept, tag: tag === undefined ? tag : kept.tag })),
+    fails: 'returns false if the id is taken, and keeps the first plant',
+    says: 'must return tags to the letter.',
+  },
+  {
     breaks: 'deletes all plants of the owner',
     Store: class extends SortingStore {
       override delete(owner: string, id: bigint): boolean {
@@ -255,6 +351,17 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return every plant of the owner that is asked for.',
   },
   {
+    breaks: 'says false to every delete',
+    Store: class extends SortingStore {
+      override delete(owner: string, id: bigint): boolean {
+        void super.delete(owner, id)
+        return false
+      }
+    },
+    fails: 'deletes a plant, and only that one',
+    says: "delete('owner', 2n) must return true: this owner has a plant with this id. It returned false.",
+  },
+  {
     breaks: 'says true to every delete',
     Store: class extends SortingStore {
       override delete(owner: string, id: bigint): boolean {
@@ -264,6 +371,49 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     },
     fails: 'returns false if there is nothing to delete',
     says: 'must return false: this owner has no plant with this id, whatever others have.',
+  },
+  {
+    breaks: 'says true to a delete of an owner whom it has never seen',
+    Store: class extends SortingStore {
+      readonly #seen = new Set<string>()
+
+      override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+        this.#seen.add(owner)
+        return super.create(owner, plant)
+      }
+
+      override delete(owner: string, id: bigint): boolean | Promise<boolean> {
+        return !this.#seen.has(owner) || super.delete(owner, id)
+      }
+    },
+    fails: 'returns false if there is nothing to delete',
+    says: "delete('owner', 1n) must return false: this owner has no plant with this id, whatever others have.",
+  },
+  {
+    breaks: 'says true to a delete of an owner who has plants',
+    Store: class extends SortingStore {
+      override delete(owner: string, id: bigint): boolean {
+        const hasPlants = [...this.plants.values()].some((plant) => plant.owner === owner)
+        this.plants.delete(this.key(owner, id))
+        return hasPlants
+      }
+    },
+    fails: 'returns false if there is nothing to delete',
+    says: "delete('owner', 2n) must return false: this owner has no plant with this id, whatever others have.",
+  },
+  {
+    breaks: 'says true to a second delete',
+    Store: class extends SortingStore {
+      readonly #used = new Set<string>()
+
+      override delete(owner: string, id: bigint): boolean {
+        const key = this.key(owner, id)
+        if (this.plants.delete(key)) this.#used.add(key)
+        return this.#used.has(key)
+      }
+    },
+    fails: 'returns false if there is nothing to delete',
+    says: "delete('owner', 1n) must return false: this owner has no plant with this id, whatever others have.",
   },
   {
     breaks: 'answers with 1 and 0',
@@ -289,6 +439,25 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     },
     fails: 'takes an id anew once its plant is deleted',
     says: 'must return true: this owner has no plant with this id, whatever others have.',
+  },
+  {
+    breaks: 'brings back what was deleted',
+    Store: class extends SortingStore {
+      readonly #deleted = new Map<string, NewPlant & { owner: string }>()
+
+      override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+        return super.create(owner, this.#deleted.get(this.key(owner, plant.id)) ?? plant)
+      }
+
+      override delete(owner: string, id: bigint): boolean {
+        const key = this.key(owner, id)
+        const plant = this.plants.get(key)
+        if (plant !== undefined) this.#deleted.set(key, plant)
+        return this.plants.delete(key)
+      }
+    },
+    fails: 'takes an id anew once its plant is deleted',
+    says: 'must return names to the letter.',
   },
   {
     breaks: 'makes an absent tag null',
@@ -371,6 +540,22 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'Of 50 calls of create for one id at the same time, one must return true and the others false.',
   },
   {
+    breaks: 'says nothing to those who create too late',
+    Store: class extends SortingStore {
+      override create(owner: string, plant: NewPlant): boolean {
+        return (super.create(owner, plant) || undefined) as boolean
+      }
+    },
+    fails: 'creates an id once, however many ask at the same time',
+    says: 'one must return true and the others false. 1 returned true.',
+  },
+  {
+    breaks: 'tells the first of many that it was created, and keeps the last',
+    Store: changingTaken((_, plant) => plant),
+    fails: 'creates an id once, however many ask at the same time',
+    says: 'must return names to the letter.',
+  },
+  {
     breaks: 'looks, waits, and then deletes',
     Store: class extends SortingStore {
       override async delete(owner: string, id: bigint): Promise<boolean> {
@@ -382,6 +567,38 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     },
     fails: 'deletes a plant once, however many ask at the same time',
     says: 'Of 50 calls of delete for one id at the same time, one must return true and the others false.',
+  },
+  {
+    breaks: 'tells one of many that it was deleted, and keeps it',
+    Store: class extends SortingStore {
+      readonly #deleted = new Set<string>()
+
+      override delete(owner: string, id: bigint): boolean {
+        const key = this.key(owner, id)
+        const isFirst = !this.#deleted.has(key)
+        this.#deleted.add(key)
+        return isFirst && this.plants.has(key)
+      }
+    },
+    fails: 'deletes a plant once, however many ask at the same time',
+    says: 'must return only plants that the owner has.',
+  },
+  {
+    breaks: 'copies its plants, waits, and then puts the copy in their place',
+    Store: class extends SortingStore {
+      override async create(owner: string, plant: NewPlant): Promise<boolean> {
+        const copy = new Map(this.plants)
+        const isNew = !copy.has(this.key(owner, plant.id))
+        await nextTurn()
+        if (!isNew) return false
+        this.plants.clear()
+        for (const [key, kept] of copy) this.plants.set(key, kept)
+        this.plants.set(this.key(owner, plant.id), { ...plant, owner })
+        return true
+      }
+    },
+    fails: 'gives each of many operations at the same time its own result',
+    says: 'must return every plant of the owner that is asked for.',
   },
   {
     breaks: 'answers what waits together with the answer of the last',
@@ -413,6 +630,19 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
       }
     },
     fails: 'settles a ping, if it takes one',
+    says: 'must not fail.',
+  },
+  {
+    breaks: 'closes once if it has plants',
+    Store: class extends SortingStore {
+      #isOpen = true
+
+      override close(): void {
+        if (!this.#isOpen && this.plants.size > 0) throw new Error('Closed already')
+        this.#isOpen = false
+      }
+    },
+    fails: 'may be closed twice',
     says: 'must not fail.',
   },
   {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { isInt64 } from '../../src/plants/int64.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import type { Store } from '../../src/plants/store.ts'
+import { MAX_PAGE, type PageRequest, type Store } from '../../src/plants/store.ts'
+import { isText } from '../../src/plants/text.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import { brokenStores, SortingStore } from './broken-stores.ts'
 
@@ -13,6 +15,31 @@ function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => P
 }
 
 storeConformance({ test, create: () => new SortingStore() })
+
+test('calls a store only as the service does', async () => {
+  class StrictStore extends SortingStore {
+    override create(owner: string, { id, name, tag }: NewPlant): boolean | Promise<boolean> {
+      assert.ok(isText(owner) && owner !== '')
+      assert.ok(isInt64(id) && isText(name) && (tag === undefined || isText(tag)))
+      return super.create(owner, { id, name, tag })
+    }
+
+    override list(owner: string, request: PageRequest): readonly NewPlant[] {
+      const { limit, maxBytes, after } = request
+      assert.ok(isText(owner) && owner !== '')
+      assert.ok(Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE)
+      assert.ok(Number.isInteger(maxBytes) && maxBytes >= 1)
+      assert.ok(after === undefined || isInt64(after))
+      return super.list(owner, request)
+    }
+
+    override delete(owner: string, id: bigint): boolean | Promise<boolean> {
+      assert.ok(isText(owner) && owner !== '' && isInt64(id))
+      return super.delete(owner, id)
+    }
+  }
+  for (const check of suiteOf({ create: () => new StrictStore() }).values()) await check()
+})
 
 /** What a test of the suite says of a store. */
 async function complaintOf(name: string, options: Omit<ConformanceOptions, 'test'>): Promise<string> {
