@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { suite, test } from 'node:test'
-import { memoryStore, type NewPlant, type Page, type PageRequest, type Store } from '../../src/index.ts'
+import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Page, type PageRequest, type Store } from '../../src/index.ts'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
 import { ListTurns } from '../../src/plants/list-turns.ts'
@@ -78,6 +78,18 @@ suite('following the links', () => {
   test('ends with a page that is full to the last plant', async (t) => {
     const server = await servePlants(t, { store: storeOf(upTo(1000)) })
     assert.deepEqual(await follow(server, '/plants?limit=1000'), [[...upTo(1000)]])
+    const { headers, body } = await send(server, get('ada', '/plants?limit=1000'))
+    assert.deepEqual(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
+  })
+
+  test('leads on from a page that ends at maxBytes by the length of its text', async (t) => {
+    const memory = storeOf([])
+    const name = 'x'.repeat(MAX_PAGE_BYTES - '{"name":""}'.length)
+    for (const id of [1n, 2n]) void memory.create('ada', { id, name })
+    const list: Store['list'] = (owner, page) => memory.list(owner, { ...page, limit: 1 })
+    const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
+    assert.equal(Buffer.byteLength(JSON.stringify({ name })), MAX_PAGE_BYTES)
+    assert.equal((await send(server, get('ada'))).body, JSON.stringify([{ name }, { name }]))
   })
 
   test('gives each plant once under a mount point', async (t) => {
@@ -142,6 +154,23 @@ suite('a long list with a limit', () => {
     const server = await servePlants(t, { store: changing })
     const lists = await follow(server, '/plants?limit=2200')
     assert.deepEqual(lists, [even.slice(1500, 2200), even.slice(2200)])
+  })
+
+  test('is read up to its limit and no further, to find its end and to send it', async () => {
+    const store = storeOf(even)
+    const reads: unknown[] = []
+    const readPage = (request: PageRequest): MaybePromise<Page> => {
+      reads.push(request.after)
+      return store.list('ada', request)
+    }
+    const source = { owner: 'ada', turns: new ListTurns(1, 60_000), readPage, whenGone: () => undefined }
+    const { body, cursor } = await listPlants(source, { limit: 1500, after: undefined })
+    assert.equal(cursor, 3000n)
+    assert.deepEqual(reads, [undefined, 2000n])
+    let text = ''
+    for await (const piece of body as AsyncIterable<string>) text += piece
+    assert.deepEqual(idsOf(text), even.slice(0, 1500))
+    assert.deepEqual(reads, [undefined, 2000n, undefined, 2000n])
   })
 
   test('is empty if all of it was deleted while it was read', async (t) => {

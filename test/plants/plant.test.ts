@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EncodedPlant, encodePlant } from '../../src/plants/plant.ts'
+import { countTextBytes, EncodedPlant, encodePlant, type NewPlant } from '../../src/plants/plant.ts'
 
 test('encodes a plant without its id', () => {
   assert.equal(encodePlant({ id: 1n, name: 'a "fern"', tag: '' }), '{"name":"a \\"fern\\"","tag":""}')
@@ -21,6 +21,29 @@ test('a plant keeps its text through its encoding', () => {
   assert.deepEqual({ id: 1n, name, tag }, plant)
 })
 
+test('an encoded plant keeps its text as it is', () => {
+  const json = '{"name":"F\\u0065rn"}'
+  assert.equal(encodePlant(new EncodedPlant(1n, json)), json)
+})
+
 test('an encoded plant may have no tag', () => {
   assert.equal(new EncodedPlant(1n, '{"name":"Fern"}').tag, undefined)
 })
+
+for (const plant of [
+  { id: 1n, name: 7 },
+  { id: 1n, name: 'Fern', tag: null },
+]) {
+  test(`does not encode ${JSON.stringify({ ...plant, id: 1 })}`, () => {
+    const expected = new TypeError('a plant has a name or tag that is no string')
+    assert.throws(() => encodePlant(plant as unknown as NewPlant), expected)
+  })
+}
+
+const TEXTS = ['', 'Fern', 'é楓🌵', '"', '\\', '\n', '\u0001', '\\u0041', 'a\\', '","tag":"', '{"name":"","tag":""}']
+for (const [name, tag] of TEXTS.flatMap((text) => [[text], ['Fern', text], [text, text]])) {
+  test(`counts the bytes of the name and the tag in ${JSON.stringify({ name, tag })}`, () => {
+    const json = encodePlant({ id: 1n, name: name!, tag })
+    assert.equal(countTextBytes(json), Buffer.byteLength(`${name}${tag ?? ''}`))
+  })
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { andThen, attempt, withDeadline } from '../src/maybe-promise.ts'
+
+const fault = new Error('a fault')
+const late = new Error('too late')
+
+/** Settles as promises do, but is none. */
+function thenable<T>(promise: Promise<T>): PromiseLike<T> {
+  return { then: (...args) => promise.then(...args) }
+}
+
+function runningTimers(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+}
+
+suite('withDeadline', () => {
+  for (const result of [undefined, null, 0, 'text', { then: 'later' }]) {
+    test(`passes ${JSON.stringify(result)} through at once, without a timer`, () => {
+      const before = runningTimers()
+      assert.equal(
+        withDeadline(result, 60_000, () => late),
+        result,
+      )
+      assert.equal(runningTimers(), before)
+    })
+  }
+
+  for (const [name, wrap] of [
+    ['a promise', <T>(promise: Promise<T>) => promise],
+    ['a thenable', thenable],
+  ] as const) {
+    test(`settles as ${name} does, and leaves no timer`, async () => {
+      const before = runningTimers()
+      assert.equal(await withDeadline(wrap(Promise.resolve(7)), 60_000, () => late), 7)
+      await assert.rejects(async () => {
+        await withDeadline(wrap(Promise.reject(fault)), 60_000, () => late)
+      }, fault)
+      assert.equal(runningTimers(), before)
+    })
+
+    test(`rejects with the error if ${name} takes too long`, async () => {
+      const never = wrap(new Promise<never>(() => undefined))
+      await assert.rejects(async () => {
+        await withDeadline(never, 1, () => late)
+      }, late)
+    })
+  }
+
+  test('gives a call all of its time', async () => {
+    const start = performance.now()
+    await assert.rejects(async () => {
+      await withDeadline(new Promise(() => undefined), 50, () => late)
+    }, late)
+    assert.ok(performance.now() - start >= 49)
+  })
+})
+
+suite('andThen', () => {
+  test('goes on at once with a result that is there', () => {
+    assert.equal(
+      andThen(20, (value) => value + 1),
+      21,
+    )
+  })
+
+  test('goes on later with a promise', async () => {
+    const result = andThen(Promise.resolve(20), (value) => value + 1)
+    assert.ok(result instanceof Promise)
+    assert.equal(await result, 21)
+  })
+})
+
+suite('attempt', () => {
+  const fail = (): never => {
+    throw fault
+  }
+  const failures: readonly (readonly [name: string, call: () => unknown])[] = [
+    ['is thrown', fail],
+    ['a promise rejects with', () => Promise.reject(fault)],
+    ['a thenable rejects with', () => thenable(Promise.reject(fault))],
+  ]
+  for (const [name, call] of failures) {
+    test(`catches what ${name}`, async () => {
+      const caught = await new Promise((resolve) => attempt(call, resolve))
+      assert.equal(caught, fault)
+    })
+  }
+
+  test('reports nothing if the call does well', async () => {
+    const errors: unknown[] = []
+    for (const result of [undefined, null, 7, Promise.resolve(7)]) {
+      attempt(
+        () => result,
+        (error) => errors.push(error),
+      )
+    }
+    await Promise.resolve()
+    assert.deepEqual(errors, [])
+  })
+})

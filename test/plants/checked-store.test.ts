@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { MaybePromise } from '../../src/maybe-promise.ts'
+import { checkStore, findWrongMethod } from '../../src/plants/checked-store.ts'
+import { StoreUnavailableError, type PageRequest } from '../../src/plants/store.ts'
+import { memoryStore } from '../../src/stores/memory/memory-store.ts'
+import { delegatingStore } from '../support/delegating-store.ts'
+
+const FERN = { id: 7n, name: 'Fern' }
+const PAGE = { limit: 2, maxBytes: 1000 }
+
+suite('a store', () => {
+  const store = { ...memoryStore(), ping: () => undefined, close: () => undefined }
+
+  for (const name of ['create', 'list', 'delete', 'ping', 'close']) {
+    test(`must not have a ${name} that is no function`, () => {
+      assert.deepEqual(findWrongMethod({ ...store, [name]: 'soon' }), { name, value: 'soon' })
+    })
+  }
+
+  for (const name of ['create', 'list', 'delete']) {
+    test(`must have ${name}`, () => {
+      assert.deepEqual(findWrongMethod({ ...store, [name]: undefined }), { name, value: undefined })
+    })
+  }
+
+  test('may lack ping and close', () => {
+    assert.equal(findWrongMethod(store), undefined)
+    assert.equal(findWrongMethod({ ...store, ping: undefined, close: undefined }), undefined)
+  })
+})
+
+type Method = 'create' | 'list' | 'delete'
+
+/** Calls a store of which one method returns something. */
+function call(method: Method, result: unknown, request: PageRequest = PAGE): MaybePromise<unknown> {
+  const store = checkStore(delegatingStore(memoryStore(), { [method]: () => result }), 20)
+  if (method === 'list') return store.list('ada', request)
+  return method === 'create' ? store.create('ada', FERN) : store.delete('ada', FERN.id)
+}
+
+for (const method of ['create', 'delete'] as const) {
+  suite(`the ${method} of a store`, () => {
+    for (const result of [true, false]) {
+      test(`may return ${result}, at once or later`, async () => {
+        assert.equal(call(method, result), result)
+        assert.equal(await call(method, Promise.resolve(result)), result)
+      })
+    }
+
+    for (const result of [undefined, null, 1, 'true', {}]) {
+      test(`must not return ${JSON.stringify(result)}`, async () => {
+        const expected = new TypeError('create and delete of a store must return true or false')
+        assert.throws(() => call(method, result), expected)
+        await assert.rejects(async () => {
+          await call(method, Promise.resolve(result))
+        }, expected)
+      })
+    }
+  })
+}
+
+suite('the list of a store', () => {
+  const plants = [1n, 2n, 3n].map((id) => ({ id, name: `${id}` }))
+  const pages: readonly (readonly [name: string, page: readonly unknown[], after?: bigint])[] = [
+    ['no plant', []],
+    ['no plant after the last', [], 3n],
+    ['fewer plants than the limit', plants.slice(0, 1)],
+    ['as many plants as the limit', plants.slice(0, 2)],
+    ['plants after the cursor', plants.slice(1), 1n],
+  ]
+  for (const [name, page, after] of pages) {
+    test(`may return ${name}, at once or later`, async () => {
+      assert.equal(call('list', page, { ...PAGE, after }), page)
+      assert.equal(await call('list', Promise.resolve(page), { ...PAGE, after }), page)
+    })
+  }
+
+  const wrong: readonly (readonly [name: string, page: unknown, after?: bigint])[] = [
+    ['no array', { length: 1, at: () => FERN }],
+    ['nothing', undefined],
+    ['more plants than the limit', plants],
+    ['a plant whose id is a number', [{ id: 1, name: 'Fern' }]],
+    ['the plant at the cursor', plants.slice(1, 2), 2n],
+    ['plants before the cursor', plants.slice(0, 2), 3n],
+  ]
+  for (const [name, page, after] of wrong) {
+    test(`must not return ${name}`, () => {
+      assert.throws(
+        () => call('list', page, { ...PAGE, after }),
+        new TypeError('list of a store must return an array of at most limit plants, ascending and beyond after'),
+      )
+    })
+  }
+})
+
+for (const method of ['create', 'list', 'delete'] as const) {
+  test(`the outcome of a ${method} that takes too long is unknown`, async () => {
+    await assert.rejects(
+      async () => {
+        await call(method, new Promise(() => undefined))
+      },
+      new StoreUnavailableError('The store did not answer within 20 ms.', { isOutcomeUnknown: true }),
+    )
+  })
+}
