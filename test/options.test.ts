@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { createPlantStore, memoryStore, type PlantStoreOptions } from '../src/index.ts'
+import { resolveOptions } from '../src/options.ts'
 
 const tokens = { secret: 'ada' }
 const store = memoryStore()
@@ -114,13 +117,49 @@ test('takes tokens as a Map', () => {
   assert.equal(createPlantStore({ tokens: new Map([['secret', 'ada']]) }).length, 3)
 })
 
-test('takes undefined for every optional option', () => {
-  const undefineds = {
-    store: undefined,
-    basePath: undefined,
-    maxBodyBytes: undefined,
-    maxLimit: undefined,
-    validate: undefined,
-  }
-  assert.equal(createPlantStore({ tokens, ...undefineds } as unknown as PlantStoreOptions).length, 3)
+const request = new IncomingMessage(new Socket())
+
+const DEFAULTS = {
+  basePath: '',
+  maxBodyBytes: 65_536,
+  maxLimit: Infinity,
+  maxListsPerOwner: 32,
+  storeTimeoutMs: 10_000,
+  validate: undefined,
+  onError: undefined,
+  onResponse: undefined,
+}
+
+test('have a default for each but who is let in', () => {
+  const { store: chosen, findCaller, ...settings } = resolveOptions({ tokens })
+  assert.deepEqual(settings, DEFAULTS)
+  assert.deepEqual(Object.keys(chosen), Object.keys(memoryStore()))
+  assert.deepEqual(findCaller('secret', request), { owner: 'ada', access: 'write' })
 })
+
+test('have the same defaults if they are undefined', () => {
+  const undefineds = Object.fromEntries(Object.keys({ ...DEFAULTS, store }).map((name) => [name, undefined]))
+  const { store: chosen, findCaller, ...settings } = resolveOptions({ tokens, ...undefineds })
+  assert.deepEqual(settings, DEFAULTS)
+  assert.deepEqual(Object.keys(chosen), Object.keys(memoryStore()))
+  assert.equal(findCaller('other', request), undefined)
+})
+
+const GIVEN = {
+  store,
+  maxBodyBytes: 1,
+  maxLimit: 2,
+  maxListsPerOwner: 3,
+  storeTimeoutMs: 2 ** 31 - 1,
+  validate: () => undefined,
+  onError: () => undefined,
+  onResponse: () => undefined,
+}
+
+for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
+  test(`are what was given, with the basePath "${basePath}"`, () => {
+    const { findCaller, ...settings } = resolveOptions({ tokens, ...GIVEN, basePath })
+    assert.deepEqual(settings, { ...GIVEN, basePath })
+    assert.equal(typeof findCaller, 'function')
+  })
+}
