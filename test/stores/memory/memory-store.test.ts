@@ -31,6 +31,20 @@ test('has no more blocks to walk over after 100,000 deletes from the front than 
   }
 })
 
+for (const [order, first, step, most] of [
+  ['ascend', 0, 1, 500],
+  ['descend', 99_999, -1, 900],
+] as const) {
+  test(`has at most ${most} blocks for 100,000 ids that ${order}`, () => {
+    const before = blockCount()
+    const store = memoryStore()
+    for (let i = 0; i < 100_000; i++) void store.create('demo', { id: BigInt(first + i * step), name: 'Fern' })
+    const count = blockCount() - before
+    assert.ok(count <= most, `${count} blocks`)
+    assert.equal((store.list('demo', { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as unknown[]).length, 1000)
+  })
+}
+
 test('takes at most 120 bytes a plant, and gives them back', async () => {
   const before = await memoryUsed()
   const store = storeOf(100_000)
@@ -41,6 +55,16 @@ test('takes at most 120 bytes a plant, and gives them back', async () => {
   const sparse = (await memoryUsed()) - before
   assert.ok(sparse < 2000 * 500, `2,000 plants of them take ${sparse} bytes`)
   assert.equal((store.list('demo', { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as unknown[]).length, 1000)
+})
+
+test('takes at most 1,000 bytes for an owner with ten plants', async () => {
+  const before = await memoryUsed()
+  const store = memoryStore()
+  for (let i = 0; i < 10_000; i++) {
+    assert.equal(store.create(`owner ${i % 1000}`, { id: BigInt(i), name: 'Fern' }), true)
+  }
+  const full = (await memoryUsed()) - before
+  assert.ok(full < 1000 * 1000, `1,000 owners take ${full} bytes`)
 })
 
 test('keeps nothing of an owner whose last plant is deleted', async () => {

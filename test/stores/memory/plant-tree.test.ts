@@ -79,6 +79,16 @@ test('takes ids anew in the gaps that deleted runs left', () => {
   assert.deepEqual(readPages(tree, 1000), ascending)
 })
 
+test('takes more ids after two blocks have been joined to just the capacity of one', () => {
+  const even = Array.from({ length: 256 }, (_, i) => BigInt(2 * i))
+  // The last of them makes blocks of 224 and 32; the first becomes one larger, and the second too small.
+  const tree = treeOf(even)
+  assert.equal(tree.add(1n, '1'), true)
+  assert.equal(tree.delete(510n), true)
+  for (const id of [511n, 513n, 3n]) assert.equal(tree.add(id, String(id)), true)
+  assert.deepEqual(readPages(tree, 100), [0n, 1n, 2n, 3n, ...even.slice(2, -1), 511n, 513n])
+})
+
 /** So far apart that a double would round their ids. */
 const SPACING = 1_000_000_000_000_007n
 
