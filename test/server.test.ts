@@ -17,6 +17,15 @@ async function runToEnd(
   return { status: await ended, stdout: stdout.all.join('\n'), stderr: stderr.all.join('\n') }
 }
 
+function importing(code: string): string[] {
+  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
+}
+
+/** The arguments of Node with which it takes itself for another version. */
+function pretending(version: string): string[] {
+  return importing(`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`)
+}
+
 suite('the start', () => {
   test('without tokens prints one, and a curl line that answers 200 when it is pasted', async (t) => {
     const program = new Program({ PORT: '0' })
@@ -71,17 +80,31 @@ suite('the start', () => {
     })
   }
 
+  test('is possible on the oldest Node that has what it needs', async () => {
+    const { status, stderr } = await runToEnd({}, ['--version'], pretending('20.19.0'))
+    assert.deepEqual([status, stderr], [0, ''])
+  })
+
   for (const version of ['20.18.3', '18.20.8', '9.11.2']) {
     test(`ends with status 2 and one line on Node ${version}`, async () => {
-      const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
-      const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`]
-      assert.deepEqual(await runToEnd({}, [], nodeArgs), {
+      assert.deepEqual(await runToEnd({}, [], pretending(version)), {
         status: 2,
         stdout: '',
         stderr: `plant-store: Node 20.19 or later is needed, and this is Node ${version}`,
       })
     })
   }
+
+  test('goes on at a SIGHUP while the program is still being loaded', async () => {
+    const hooks = `export async function resolve(name, context, next) {
+      if (name.endsWith('/command-line.ts')) process.kill(process.pid, 'SIGHUP')
+      return next(name, context)
+    }`
+    const register = `import { register } from 'node:module'
+      register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))`
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    assert.deepEqual(await runToEnd({}, ['--version'], importing(register)), { status: 0, stdout: version, stderr: '' })
+  })
 
   test('needs the Node that package.json says', () => {
     const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } }
@@ -126,8 +149,7 @@ suite('the start', () => {
 
   test('ends with status 1 and a stack if it is no setting that is wrong', async () => {
     const fault = `process.stdout.write = () => { throw new Error('a fault') }`
-    const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(fault)}`]
-    const { status, stdout, stderr } = await runToEnd({}, ['--help'], nodeArgs)
+    const { status, stdout, stderr } = await runToEnd({}, ['--help'], importing(fault))
     assert.deepEqual([status, stdout], [1, ''])
     assert.match(stderr, /^plant-store: Error: a fault\n {4}at /)
   })

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Batcher } from '../../src/stores/batcher.ts'
-import { BATCHES, type Batch } from '../../src/stores/batches.ts'
+import type { Batch } from '../../src/stores/batches.ts'
 
 const fulfilled = <T>(value: T): PromiseFulfilledResult<T> => ({ status: 'fulfilled', value })
 
@@ -105,8 +105,8 @@ test('tells the diagnostics channel of each group', async (t) => {
   const { batcher, release } = heldBatcher({})
   const sizes: number[] = []
   const listener = (batch: unknown): number => sizes.push((batch as Batch).size)
-  subscribe(BATCHES, listener)
-  t.after(() => unsubscribe(BATCHES, listener))
+  subscribe('plant-store.batch', listener)
+  t.after(() => unsubscribe('plant-store.batch', listener))
   const results = ['a', 'b', 'c'].map((operation) => batcher.add(operation))
   release()
   await results[0]

@@ -4,10 +4,38 @@ import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { isStoreUrl, STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { openDatabase } from '../support/postgres-server.ts'
 import { Program, startProgram } from '../support/program.ts'
 import { openTcpProxy } from '../support/tcp-proxy.ts'
 import { temporaryFile } from '../support/temporary-file.ts'
+
+test('names a store by its scheme', () => {
+  assert.deepEqual([...STORE_SCHEMES.keys()], ['memory', 'sqlite', 'postgres', 'postgresql'])
+  for (const { example } of STORE_SCHEMES.values()) assert.equal(isStoreUrl(example), true)
+})
+
+for (const url of ['memory:', 'sqlite:a', 'sqlite:/a/b.db', 'postgres://a', 'postgresql://ada:p@host:1/plants']) {
+  test(`${url} names a store`, () => {
+    assert.equal(isStoreUrl(url), true)
+  })
+}
+
+const NO_STORES = [
+  '',
+  'memory',
+  'memory:a',
+  'memory:memory:',
+  'sqlite:',
+  'sqlite://a',
+  'sqlite://a/sqlite:b',
+  'a:sqlite:b',
+]
+for (const url of [...NO_STORES, 'postgres:', 'postgres://', 'postgres:a', 'postgres:a/postgres://b', 'mysql://a']) {
+  test(`"${url}" names no store`, () => {
+    assert.equal(isStoreUrl(url), false)
+  })
+}
 
 async function refusal(url: string, nodeArgs: readonly string[] = []): Promise<string> {
   const program = new Program({ PLANT_STORE_URL: url, PORT: '0' }, [], nodeArgs)
