@@ -195,6 +195,8 @@ export function succeed(created: Created): Exactly<Created, components['schemas'
 }
 
 export function doesNotCompile(client: ReturnType<typeof createClient<paths>>): void {
+  // @ts-expect-error a plant is needed
+  void client.POST('/plants', {})
   // @ts-expect-error a plant needs an id
   void client.POST('/plants', { body: { name: 'Fern' } })
   // @ts-expect-error a name is text

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { ERRORS } from '../../src/http/errors.ts'
+import type { Operation } from '../../src/openapi/description.ts'
+import { openapi } from '../../src/openapi/openapi.ts'
+import { VERSION } from '../../src/version.ts'
+
+/** Where a document holds an empty text, list or object. */
+function emptyPlaces(value: unknown, place: string): string[] {
+  if (value === '') return [place]
+  if (typeof value !== 'object' || value === null) return []
+  const members = Object.entries(value)
+  return members.length === 0 ? [place] : members.flatMap(([name, member]) => emptyPlaces(member, `${place}/${name}`))
+}
+
+test('says something wherever it speaks', () => {
+  // A token has no scopes, OPTIONS needs none, and not every response has a header field of its own.
+  const places = emptyPlaces(openapi, '').filter((place) => !/\/(bearerToken|options\/security|headers)$/.test(place))
+  assert.deepEqual(places, [])
+})
+
+test('is of this version', () => {
+  assert.equal(openapi.info.version, VERSION)
+})
+
+test('asks for a token, but for OPTIONS', () => {
+  const operations = Object.values(openapi.paths).flatMap((item) => Object.entries<Operation>(item as never))
+  const open = operations.filter(([, { security }]) => security !== undefined)
+  assert.deepEqual(openapi.security, [{ bearerToken: [] }])
+  assert.deepEqual(
+    open.map(([method, { security }]) => [method, security]),
+    [
+      ['options', []],
+      ['options', []],
+    ],
+  )
+})
+
+test('describes HEAD as GET without the bodies', () => {
+  const { get, head } = openapi.paths['/plants']
+  const ofHead = { operationId: 'listPlantsHead', summary: 'List plants, without the body', responses: head.responses }
+  assert.deepEqual(head, { ...get, ...ofHead })
+  assert.deepEqual(Object.keys(head.responses), Object.keys(get.responses))
+  for (const [status, { content, ...response }] of Object.entries(get.responses)) {
+    assert.deepEqual([head.responses[status], content === undefined], [{ headers: {}, ...response }, false])
+  }
+})
+
+test('says of a status with several errors what each of them means', () => {
+  const { description, content } = openapi.paths['/plants'].get.responses[503]!
+  const { storeUnavailable, outcomeUnknown } = ERRORS
+  assert.equal(description, `${storeUnavailable.message} Or: ${outcomeUnknown.message}`)
+  assert.deepEqual(content?.['application/json'].examples, {
+    storeUnavailable: { value: { error: storeUnavailable.error, message: storeUnavailable.message } },
+    outcomeUnknown: { value: { error: outcomeUnknown.error, message: outcomeUnknown.message } },
+  })
+})
+
+test('says which header fields come with each response that may have them', () => {
+  const always = Object.entries(openapi.components.headers).filter(([, { required }]) => required)
+  assert.deepEqual(
+    always.map(([name]) => name),
+    ['Allow', 'WWW-Authenticate', 'Retry-After'],
+  )
+})
+
+const ajv = new Ajv2020()
+  .addFormat('int32', { type: 'number', validate: (value) => Math.abs(value) < 2 ** 31 })
+  .addFormat('int64', { type: 'number', validate: (value) => Math.abs(value) <= 2 ** 63 })
+
+const FERN = { id: 1, name: 'Fern', tag: 'green' }
+
+const BODIES: readonly (readonly [schema: 'NewPlant' | 'Plant' | 'Error', fits: boolean, body: unknown])[] = [
+  ['NewPlant', true, FERN],
+  ['NewPlant', true, { id: 1, name: '' }],
+  ['NewPlant', true, { ...FERN, height: 7 }],
+  ['NewPlant', false, { name: 'Fern' }],
+  ['NewPlant', false, { id: 1 }],
+  ['NewPlant', false, { ...FERN, id: 1.5 }],
+  ['NewPlant', false, { ...FERN, id: '1' }],
+  ['NewPlant', false, { ...FERN, id: 1e19 }],
+  ['NewPlant', false, { ...FERN, name: 7 }],
+  ['NewPlant', false, { ...FERN, name: 'a\0' }],
+  ['NewPlant', false, { ...FERN, tag: null }],
+  ['NewPlant', false, { ...FERN, tag: '\0a' }],
+  ['NewPlant', false, [FERN]],
+  ['Plant', true, { name: 'Fern', tag: '' }],
+  ['Plant', true, { name: 'Fern' }],
+  ['Plant', false, FERN],
+  ['Plant', false, { tag: 'green' }],
+  ['Plant', false, { name: 7 }],
+  ['Plant', false, { name: 'Fern', tag: null }],
+  ['Plant', false, null],
+  ['Error', true, { error: 40000, message: 'No.' }],
+  ['Error', false, { error: 40000 }],
+  ['Error', false, { message: 'No.' }],
+  ['Error', false, { error: '40000', message: 'No.' }],
+  ['Error', false, { error: 2 ** 31, message: 'No.' }],
+  ['Error', false, { error: 40000, message: 7 }],
+  ['Error', false, { error: 40000, message: 'No.', stack: '' }],
+  ['Error', false, []],
+]
+
+suite('the schema', () => {
+  for (const [name, fits, body] of BODIES) {
+    test(`${name} ${fits ? 'takes' : 'refuses'} ${JSON.stringify(body)}`, () => {
+      assert.equal(ajv.validate(openapi.components.schemas[name], body), fits)
+    })
+  }
+})
