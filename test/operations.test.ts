@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { suite, test } from 'node:test'
 import { OPERATIONS, RESOURCE_PATHS } from '../src/operations.ts'
-import { bearer, send, servePlants } from './support/service.ts'
+import { serveIn } from './support/client.ts'
+import { bearer, createService, post, send, servePlants } from './support/service.ts'
 
 for (const path of RESOURCE_PATHS) {
   const allowed = [...Object.keys(OPERATIONS[path]), 'OPTIONS']
@@ -22,5 +23,22 @@ for (const path of RESOURCE_PATHS) {
         assert.deepEqual([method, status, headers['allow']], [method, 405, allowed.join(', ')])
       }
     })
+
+    // HTTP/1 of Node knows its methods, HTTP/2 takes any name.
+    for (const method of ['constructor', 'toString', '__proto__']) {
+      test(`refuses ${method} with 405 and the same Allow`, async (t) => {
+        const client = await serveIn(t, 'h2c', createService())
+        const { status, headers } = await client.send({ method, path: target, fields: bearer('ada') })
+        assert.deepEqual([status, headers['allow']], [405, allowed.join(', ')])
+      })
+    }
   })
 }
+
+test('tells the host what its validate must return', async (t) => {
+  const errors: unknown[] = []
+  const validate = (() => false) as unknown as () => string
+  const server = await servePlants(t, { validate, onError: (error) => errors.push(error) })
+  assert.equal((await send(server, post('ada', '{"id":1,"name":"Fern"}'))).status, 500)
+  assert.deepEqual(errors, [new TypeError('validate must return a message or nothing')])
+})
