@@ -138,6 +138,54 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/plant-store.ts',
+    'The time is read, and nobody asks for it.',
+    [
+      'const startedAt = onResponse === undefined ? 0 : performance.now()',
+      'const startedAt = false ? 0 : performance.now()',
+    ],
+  ],
+  ['src/plants/listing.ts', 'A survey without plants has no last id.', ['let isCut = false', 'let isCut = true']],
+  [
+    'src/plants/listing.ts',
+    'After the last one there is no id, and that is not less than another.',
+    [
+      'while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()',
+      'while (true && wanted.value < id) wanted = surveyed.next()',
+    ],
+  ],
+  [
+    'src/plants/plant.ts',
+    'Without an escape, the loop takes nothing off, and neither it does at the end or before the first escape.',
+    ["const firstEscape = json.indexOf('\\\\')", "const firstEscape = json.indexOf('')"],
+    ['if (firstEscape === -1) return bytes', 'if (false) return bytes'],
+    ['if (firstEscape === -1) return bytes', 'if (firstEscape === 1) return bytes'],
+    [
+      'for (let at = firstEscape, length; at < json.length; at += length) {',
+      'for (let at = firstEscape, length; at <= json.length; at += length) {',
+    ],
+  ],
+  [
+    'src/plants/plant.ts',
+    'JSON.stringify gives the same text for those that are plain, only slower.',
+    [
+      'return text.length < 100 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)',
+      'return false ? `"${text}"` : JSON.stringify(text)',
+    ],
+    [
+      'return text.length < 100 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)',
+      'return true && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)',
+    ],
+    [
+      'return text.length < 100 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)',
+      'return text.length <= 100 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)',
+    ],
+    [
+      'return text.length < 100 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)',
+      'return text.length >= 100 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)',
+    ],
+  ],
+  [
     'src/plants/surveyed-ids.ts',
     'A distance of 127 takes two bytes then, and is read the same.',
     [
@@ -149,6 +197,14 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     'src/stores/page-builder.ts',
     'What was counted is not counted again, and counting makes the sum only less.',
     ['if (this.#bytes >= this.#maxBytes) this.#count()', 'if (true) this.#count()'],
+  ],
+  [
+    'src/stores/batches.ts',
+    'What is published to nobody is lost.',
+    [
+      'if (batches.hasSubscribers) batches.publish({ size } satisfies Batch)',
+      'if (true) batches.publish({ size } satisfies Batch)',
+    ],
   ],
   [
     'src/plants/text.ts',
