@@ -75,6 +75,11 @@ const WRONG: readonly (readonly [name: string, options: unknown, message: string
     { tokens, basePath: tokens },
     'options.basePath must be a path such as "/api/v1", without a slash at its end, not [Object]',
   ],
+  [
+    'an array in place of a basePath',
+    { tokens, basePath: ['/api'] },
+    'options.basePath must be a path such as "/api/v1", without a slash at its end, not [Array]',
+  ],
   ...(['maxBodyBytes', 'maxLimit', 'maxListsPerOwner'] as const).flatMap((name) =>
     [0, -1, 1.5, NaN, '10'].map(
       (value) =>
