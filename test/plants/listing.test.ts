@@ -156,22 +156,27 @@ suite('a long list with a limit', () => {
     assert.deepEqual(lists, [even.slice(1500, 2200), even.slice(2200)])
   })
 
-  test('is read up to its limit and no further, to find its end and to send it', async () => {
-    const store = storeOf(even)
-    const reads: unknown[] = []
-    const readPage = (request: PageRequest): MaybePromise<Page> => {
-      reads.push(request.after)
-      return store.list('ada', request)
-    }
-    const source = { owner: 'ada', turns: new ListTurns(1, 60_000), readPage, whenGone: () => undefined }
-    const { body, cursor } = await listPlants(source, { limit: 1500, after: undefined })
-    assert.equal(cursor, 3000n)
-    assert.deepEqual(reads, [undefined, 2000n])
-    let text = ''
-    for await (const piece of body as AsyncIterable<string>) text += piece
-    assert.deepEqual(idsOf(text), even.slice(0, 1500))
-    assert.deepEqual(reads, [undefined, 2000n, undefined, 2000n])
-  })
+  for (const [limit, pages] of [
+    [1500, [undefined, 2000n]],
+    [2000, [undefined, 2000n, 4000n]],
+  ] as const) {
+    test(`is read no further than its limit of ${limit}, to find its end and to send it`, async () => {
+      const store = storeOf(even)
+      const reads: unknown[] = []
+      const readPage = (request: PageRequest): MaybePromise<Page> => {
+        reads.push(request.after)
+        return store.list('ada', request)
+      }
+      const source = { owner: 'ada', turns: new ListTurns(1, 60_000), readPage, whenGone: () => undefined }
+      const { body, cursor } = await listPlants(source, { limit, after: undefined })
+      assert.equal(cursor, BigInt(2 * limit))
+      assert.deepEqual(reads, pages)
+      let text = ''
+      for await (const piece of body as AsyncIterable<string>) text += piece
+      assert.deepEqual(idsOf(text), even.slice(0, limit))
+      assert.deepEqual(reads, [...pages, undefined, 2000n])
+    })
+  }
 
   test('is empty if all of it was deleted while it was read', async (t) => {
     const store = storeOf(even)
