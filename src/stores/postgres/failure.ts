@@ -116,7 +116,8 @@ export function isConflict(error: unknown): boolean {
 
 /** Whether the server refused a value: other values of the same statement may be sound. */
 export function isRefusedValue(error: unknown): boolean {
-  return VALUE_CLASSES.has(sqlState(error)?.slice(0, 2) ?? '')
+  const state = sqlState(error)
+  return state !== undefined && VALUE_CLASSES.has(state.slice(0, 2))
 }
 
 /** Whether the server takes no write for now, and says so only when there is something to write: its disk is full. */

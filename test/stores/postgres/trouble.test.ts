@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, suite, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool, PoolConfig } from 'pg'
+import type { NewPlant } from '../../../src/plants/plant.ts'
+import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../../src/plants/store.ts'
+import { postgresStore, type PostgresStore, type Queryable } from '../../../src/stores/postgres/postgres-store.ts'
+import { needsServer, openDatabase, type TestDatabase } from '../../support/postgres-server.ts'
+import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+
+const fern: NewPlant = { id: 1n, name: 'fern' }
+
+suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
+  let database: TestDatabase
+  let proxy: TcpProxy
+  /** Connected past the proxy. */
+  let direct: Pool
+
+  before(async () => {
+    database = await openDatabase()
+    proxy = await openTcpProxy(database.config)
+    direct = database.openPool()
+    await postgresStore(direct).migrate()
+  })
+  after(async () => {
+    await database.close()
+    await proxy.close()
+  })
+  beforeEach(() => direct.query('TRUNCATE plant_store_plants'))
+
+  function openPool(config?: PoolConfig): Pool {
+    return database.openPool({ port: proxy.port, ...config })
+  }
+
+  /** What one call of each kind is rejected with while the table is locked. */
+  async function failuresWhileLocked(store: PostgresStore, action?: (pids: number[]) => unknown): Promise<unknown[]> {
+    const holder = await direct.connect()
+    await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+    const failures = failuresOf(store)
+    await action?.(await lockWaiters(direct, 3))
+    await failures
+    await holder.query('ROLLBACK')
+    holder.release()
+    return failures
+  }
+
+  test('is unavailable while the server refuses connections, and serves as soon as it accepts them', async () => {
+    const store = postgresStore(openPool())
+    await store.ping()
+    await proxy.close()
+    assertUnavailable(await failuresOf(store), /Connection terminated|ECONNREFUSED|ECONNRESET/)
+    assertUnavailable(await failuresOf(store), /ECONNREFUSED/)
+    await assert.rejects(store.ping(), StoreUnavailableError)
+    await assert.rejects(store.migrate(), StoreUnavailableError)
+    await proxy.open()
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test(
+    'knows nothing of a write whose connection breaks, and leaves it not running',
+    { skip: needsServer },
+    async () => {
+      const store = postgresStore(openPool())
+      const failures = await failuresWhileLocked(store, async () => {
+        proxy.cut()
+        await noLockWaiters(direct)
+      })
+      assertUnavailable(failures, /Connection terminated unexpectedly|ECONNRESET/)
+      assert.deepEqual(outcomesUnknown(failures), [true, false, true])
+      assert.equal(await store.delete('ann', 2n), false)
+    },
+  )
+
+  test('knows nothing of a write whose session is ended', { skip: needsServer }, async () => {
+    const store = postgresStore(openPool())
+    const failures = await failuresWhileLocked(store, (pids) =>
+      direct.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids]),
+    )
+    assertUnavailable(failures, /terminating connection due to administrator command/)
+    assert.deepEqual(outcomesUnknown(failures), [true, false, true])
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('cancels a statement that takes too long, and keeps its connection', { skip: needsServer }, async () => {
+    const pool = openPool()
+    const store = postgresStore(pool, { timeoutMs: 500 })
+    const before: number[] = []
+    const failures = await failuresWhileLocked(store, (pids) => before.push(...pids))
+    assertUnavailable(failures, /canceling statement due to user request/)
+    assert.deepEqual(outcomesUnknown(failures), [false, false, false])
+    const pids = await Promise.all(
+      [1, 2, 3].map(() => pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid, pg_sleep(0.1)')),
+    )
+    assert.deepEqual(pids.map(({ rows }) => rows[0]!.pid).toSorted(), before.toSorted())
+  })
+
+  test(
+    'has no more statements in the server than connections, whatever comes of them',
+    { skip: needsServer },
+    async () => {
+      const store = postgresStore(openPool({ max: 2 }), { timeoutMs: 200 })
+      const holder = await direct.connect()
+      await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+      for (let round = 0; round < 5; round++) {
+        assertUnavailable(await failuresOf(store), /canceling statement|No answer/)
+        assert.ok((await lockWaiters(direct, 0)).length <= 2)
+      }
+      await noLockWaiters(direct)
+      await holder.query('ROLLBACK')
+      holder.release()
+      assert.equal(await store.create('ann', fern), true)
+    },
+  )
+
+  test('does without cancelling if the pool lends no connections', { skip: needsServer }, async () => {
+    const pool = openPool()
+    pool.on('error', () => undefined)
+    const store = postgresStore({ query: (query) => pool.query(query) }, { timeoutMs: 300 })
+    const failures = await failuresWhileLocked(store)
+    assertUnavailable(failures, /timeout|No answer/)
+    assert.deepEqual(outcomesUnknown(failures), [true, false, true])
+    await noLockWaiters(direct)
+    assert.equal(await store.delete('ann', 2n), false)
+  })
+
+  test('is unavailable if the statement takes too long for the server', { skip: needsServer }, async () => {
+    const store = postgresStore(openPool({ statement_timeout: 300 }))
+    const failures = await failuresWhileLocked(store)
+    assertUnavailable(failures, /statement timeout/)
+    assert.deepEqual(outcomesUnknown(failures), [false, false, false])
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('is unavailable where the statement waits too long for a lock', { skip: needsServer }, async () => {
+    const store = postgresStore(openPool({ lock_timeout: 300 }))
+    assertUnavailable(await failuresWhileLocked(store), /lock timeout/)
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('is unavailable while the pool has no connection to spare', async () => {
+    const pool = openPool({ max: 1, connectionTimeoutMillis: 1000 })
+    const store = postgresStore(pool)
+    const client = await pool.connect()
+    assertUnavailable(await failuresOf(store), /timeout exceeded when trying to connect/)
+    client.release()
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('is unavailable once the host has ended the pool', async () => {
+    const pool = openPool()
+    await pool.end()
+    assertUnavailable(await failuresOf(postgresStore(pool)), /after calling end on the pool/)
+  })
+
+  test(
+    'is unavailable while the server is read-only, and keeps no connection to it',
+    { skip: needsServer },
+    async () => {
+      const pool = openPool({ options: '-c default_transaction_read_only=on' })
+      const store = postgresStore(pool)
+      assertUnavailable(await failuresOf(store), /The server is read-only/)
+      await assert.rejects(store.ping(), StoreUnavailableError)
+      assert.equal(pool.totalCount, 0)
+    },
+  )
+
+  test('leaves a server that has become read-only', { skip: needsServer }, async () => {
+    const pool = openPool({ max: 1 })
+    const store = postgresStore(pool)
+    assert.equal(await store.create('ann', fern), true)
+    await pool.query('SET default_transaction_read_only = on')
+    const created = store.create('ann', { id: 2n, name: 'moss' })
+    await assert.rejects(created, (error: StoreUnavailableError) => {
+      assert.deepEqual([error.isOutcomeUnknown, (error.cause as { code: string }).code], [false, '25006'])
+      return true
+    })
+    assert.equal(await store.create('ann', { id: 2n, name: 'moss' }), true)
+  })
+
+  test('outlives the break of an idle connection, also where the host does not listen to the pool', async () => {
+    const pool = openPool()
+    const store = postgresStore(pool)
+    await store.ping()
+    const removed = new Promise((resolve) => pool.once('remove', resolve))
+    proxy.cut()
+    await removed
+    assert.equal(await store.create('ann', fern), true)
+  })
+
+  test('leaves the errors of idle connections to the host where it listens to the pool', () => {
+    const pool = openPool()
+    pool.on('error', () => undefined)
+    postgresStore(pool)
+    assert.equal(pool.listenerCount('error'), 1)
+  })
+
+  test('sets one listener for any number of stores', () => {
+    const pool = openPool()
+    postgresStore(pool)
+    postgresStore(pool)
+    assert.equal(pool.listenerCount('error'), 1)
+  })
+
+  test(
+    'gives up a server that accepts and never answers, and the connections to it',
+    { skip: needsServer },
+    async () => {
+      const pool = openPool({ connectionTimeoutMillis: 1000 })
+      const store = postgresStore(pool, { timeoutMs: 1000 })
+      await Promise.all([store.ping(), store.ping(), store.ping()])
+      proxy.block()
+      const failures = Array.from({ length: 20 }, () => failuresOf(store))
+      assertUnavailable((await Promise.all(failures)).flat(), /timeout|No answer|No statement was free/)
+      proxy.unblock()
+      assert.equal(await store.create('bob', fern), true)
+      assert.equal(pool.waitingCount, 0)
+      // One, and those that asked whether the server is back.
+      assert.ok(pool.totalCount <= 5, `${pool.totalCount} connections`)
+    },
+  )
+
+  test('serves again after a silence of the server that the pool would sit out', { skip: needsServer }, async () => {
+    const store = postgresStore(openPool({ connectionTimeoutMillis: 0 }), { timeoutMs: 1000, maxInFlight: 1 })
+    proxy.block()
+    assertUnavailable(await failuresOf(store), /No answer within 1000 ms/)
+    assertUnavailable(await failuresOf(store), /No answer within 1000 ms/)
+    proxy.unblock()
+    assert.equal(await store.create('bob', fern), true)
+  })
+
+  test('does not send what has waited too long', async () => {
+    const pool = openPool()
+    let sent = 0
+    const counted: Queryable = {
+      query(query) {
+        sent++
+        return pool.query(query)
+      },
+    }
+    const store = postgresStore(counted, { timeoutMs: 300, maxInFlight: 1, maxBatch: 10 })
+    proxy.block()
+    const created = Array.from({ length: 200 }, (_, id) => store.create('ann', { id: BigInt(id), name: 'fern' }))
+    const failures = (await Promise.allSettled(created)).map(
+      (outcome): unknown => 'reason' in outcome && outcome.reason,
+    )
+    proxy.unblock()
+    assert.ok(failures.every((failure) => failure instanceof StoreUnavailableError))
+    assert.ok(sent <= 3, `${sent} statements were sent`)
+  })
+
+  test('sends a statement again that was rolled back in favour of another one', { skip: needsServer }, async () => {
+    const store = postgresStore(openPool({ options: '-c default_transaction_isolation=repeatable\\ read' }))
+    await store.create('ann', fern)
+    const rival = await direct.connect()
+    await rival.query('BEGIN; DELETE FROM plant_store_plants')
+    const deleted = store.delete('ann', fern.id)
+    await lockWaiters(direct, 1)
+    await rival.query('COMMIT')
+    rival.release()
+    assert.equal(await deleted, false)
+  })
+
+  test('is unavailable where a statement is rolled back in favour of others time and again', async (t) => {
+    await direct.query(`
+      CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'could not serialize access' USING ERRCODE = '40001'; END $$;
+      CREATE TRIGGER lose BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION lose()`)
+    t.after(() => direct.query('DROP FUNCTION lose CASCADE'))
+    const [created, ...others] = await failuresOf(postgresStore(openPool()))
+    assertUnavailable([created], /could not serialize access/)
+    assert.deepEqual(others, [undefined, undefined])
+  })
+})
+
+test('lets an error of the code through as it is', async () => {
+  const bug = new TypeError('pool.connect is not a function')
+  const store = postgresStore({ query: () => Promise.reject(bug) })
+  assert.deepEqual(await failuresOf(store), [bug, bug, bug])
+})
+
+/** What one call of each kind is rejected with; undefined where it is not. */
+async function failuresOf(store: PostgresStore): Promise<unknown[]> {
+  const page = { limit: 1, maxBytes: MAX_PAGE_BYTES }
+  const calls = [store.create('ann', fern), store.list('ann', page), store.delete('ann', 1n)]
+  const outcomes = await Promise.allSettled<unknown>(calls)
+  return outcomes.map((outcome): unknown => (outcome.status === 'rejected' ? outcome.reason : undefined))
+}
+
+function assertUnavailable(failures: readonly unknown[], reason: RegExp): void {
+  for (const failure of failures) {
+    assert.ok(failure instanceof StoreUnavailableError, String(failure))
+    assert.match(`${failure.message} ${String(failure.cause)}`, reason)
+  }
+}
+
+/** Whether each of the failures says that its outcome is unknown. */
+function outcomesUnknown(failures: readonly unknown[]): boolean[] {
+  return failures.map((failure) => (failure as StoreUnavailableError).isOutcomeUnknown)
+}
+
+/** Settles once no session waits for a lock. */
+async function noLockWaiters(pool: Pool): Promise<void> {
+  while ((await lockWaiters(pool, 0)).length > 0) await sleep(10)
+}
+
+/** Waits until so many sessions wait for a lock. */
+async function lockWaiters(pool: Pool, count: number): Promise<number[]> {
+  for (;;) {
+    const { rows } = await pool.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    )
+    if (rows.length >= count) return rows.map(({ pid }) => pid)
+    await sleep(10)
+  }
+}
