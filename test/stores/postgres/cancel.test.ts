@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { TLSSocket } from 'node:tls'
 import { Client } from 'pg'
-import { cancelStatement } from '../../../src/stores/postgres/cancel.ts'
+import { cancelStatement, isAnswering } from '../../../src/stores/postgres/cancel.ts'
 import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
 
 const cert = readFileSync(new URL('../../support/localhost.crt', import.meta.url))
@@ -42,15 +42,29 @@ function takeOne(socket: Socket, received: string[]): void {
   })
 }
 
+/** How many timers keep the process alive. */
+function timers(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+}
+
 /** What the store needs of a connection, and nothing else. */
 function connection(fields: object): Parameters<typeof cancelStatement>[0] {
   return { query: () => Promise.reject(new Error()), release: () => undefined, on: () => undefined, ...fields }
 }
 
-test('sends the request of the protocol and settles when the server closes', async (t) => {
-  const { port, received } = await listen(t, takeOne)
+for (const ssl of [undefined, false]) {
+  test(`sends the request of the protocol and settles when the server closes, if ssl is ${ssl}`, async (t) => {
+    const { port, received } = await listen(t, takeOne)
+    await cancelStatement(connection({ ...BACKEND, port, ssl }), 10_000)
+    assert.deepEqual(received, [CANCEL_7])
+  })
+}
+
+test('leaves no timer behind', async (t) => {
+  const { port } = await listen(t, takeOne)
+  const before = timers()
   await cancelStatement(connection({ ...BACKEND, port }), 10_000)
-  assert.deepEqual(received, [CANCEL_7])
+  assert.equal(timers(), before)
 })
 
 test('goes to the address that the connection leads to, whatever its name leads to by then', async (t) => {
@@ -81,6 +95,30 @@ for (const [name, ssl] of [
   })
 }
 
+for (const [name, host, servername] of [
+  ['a name', 'localhost', 'localhost'],
+  ['an address', '127.0.0.1', false],
+  ['no host', undefined, false],
+] as const) {
+  test(`names the server over TLS as the connection does, by ${name}, and shows its certificate`, async (t) => {
+    const seen: unknown[] = []
+    const { port } = await listen(t, (socket) => {
+      socket.once('data', () => {
+        socket.write('S')
+        const secure = new TLSSocket(socket, { isServer: true, cert, key, requestCert: true })
+        secure.once('data', () => {
+          seen.push((secure as { servername?: unknown }).servername, secure.getPeerX509Certificate()?.subject)
+          secure.end()
+        })
+      })
+    })
+    // The driver hides the key like this.
+    const ssl = Object.defineProperty({ ca: cert, cert }, 'key', { value: key, enumerable: false })
+    await cancelStatement(connection({ ...BACKEND, host, port, ssl }), 10_000)
+    assert.deepEqual(seen, [servername, 'CN=localhost'])
+  })
+}
+
 test('sends no key to a server that refuses TLS', async (t) => {
   const { port, received } = await listen(t, (socket, received) => {
     socket.once('data', (bytes) => {
@@ -105,12 +143,46 @@ test('fails if there is no server', async (t) => {
   await assert.rejects(cancelStatement(connection({ ...BACKEND, port: 1 }), 10_000), { code: 'ECONNREFUSED' })
 })
 
-for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }]) {
+for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }, { secretKey: 8 }]) {
   test(`fails if a connection tells only ${JSON.stringify(fields)}`, async () => {
     const message = 'The connection does not tell how its statements are cancelled.'
     await assert.rejects(cancelStatement(connection(fields), 10_000), { message })
   })
 }
+
+suite('asks whether a server says anything', () => {
+  test('by a question that opens no session', async (t) => {
+    const { port, received } = await listen(t, takeOne)
+    assert.equal(await isAnswering(connection({ ...BACKEND, port }), 10_000), true)
+    assert.deepEqual(received, [SSL_REQUEST])
+  })
+
+  test('and takes a word for an answer, and leaves no timer and no connection behind', async (t) => {
+    let closed: Promise<unknown> | undefined
+    const { port } = await listen(t, (socket) => {
+      closed = once(socket, 'close')
+      socket.once('data', () => socket.write('N'))
+    })
+    const before = timers()
+    assert.equal(await isAnswering(connection({ ...BACKEND, port }), 10_000), true)
+    assert.equal(timers(), before)
+    await closed
+  })
+
+  test('and takes a refusal for an answer', async () => {
+    assert.equal(await isAnswering(connection({ ...BACKEND, port: 1 }), 10_000), true)
+  })
+
+  test('and takes it for silence if nothing comes in time', async (t) => {
+    const { port } = await listen(t, () => undefined)
+    assert.equal(await isAnswering(connection({ ...BACKEND, port }), 50), false)
+  })
+
+  test('and takes its word for it if nobody knows where to ask', async () => {
+    assert.equal(await isAnswering(undefined, 10_000), true)
+    assert.equal(await isAnswering(connection({}), 10_000), true)
+  })
+})
 
 suite('cancels a statement of PostgreSQL', { skip: needsDebian }, () => {
   const ways: [string, string[], (server: PostgresServer) => object][] = [

@@ -10,6 +10,7 @@ suite('is written for the driver', () => {
     ['postgres:///plants?host=/run/postgresql', 'postgres:///plants?host=%2Frun%2Fpostgresql'],
     ['postgres://ann:s@/plants?host=/run/postgresql', 'postgres://ann:s@localhost/plants?host=%2Frun%2Fpostgresql'],
     ['postgres://ann:p%40%23%2F@host/plants', 'postgres://ann:p%40%23%2F@host/plants'],
+    ['postgres://ann:a,b,@host/plants', 'postgres://ann:a,b,@host/plants'],
     ['postgres://host/plants?sslmode=require', 'postgres://host/plants?sslmode=require&uselibpqcompat=true'],
     ['postgres://host/plants?target_session_attrs=read-write', 'postgres://host/plants'],
     ['postgres://host/plants?application_name=a', 'postgres://host/plants?application_name=a'],
@@ -24,6 +25,7 @@ suite('is refused, and nothing of its password is said', () => {
     ['postgres://ann:p@ss#w0rd@host/plants', form],
     ['postgres://ann:1#w0rd@host/plants', form],
     ['postgres://ann:1/w0rd@host/plants', form],
+    ['postgres://ann:1/w0rd://@host/plants', form],
     ['postgres://ann:1?w0rd@host/plants', form],
     ['postgres://ann:w0rd#@host/plants', form],
     ['postgres://ann:w0rd%@host/plants', form],
@@ -39,6 +41,7 @@ suite('is refused, and nothing of its password is said', () => {
         'sslnegotiation, sslrootcert, target_session_attrs',
     ],
     ['postgres://ann:w0rd@host/plants?sslmode=prefer', 'sslmode takes disable, require, verify-ca, verify-full'],
+    ['postgres://ann:w0rd@host/plants?sslnegotiation=w0rd', 'sslnegotiation takes postgres, direct'],
     ['postgres://ann:w0rd@host/plants?target_session_attrs=any', 'target_session_attrs takes read-write, primary'],
   ]
   for (const [url, message] of cases) test(url, () => assert.throws(() => readPostgresUrl(url), { message }))
