@@ -297,6 +297,7 @@ test('refuses what it cannot keep plants in, names it and leaves it as it was', 
     ['a file that is no database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), /file is not a database$/],
     ['a database of something else', (path) => change(path, 'CREATE TABLE t (x)'), /something other than plants/],
     ['an empty database of something else', (path) => change(path, 'PRAGMA application_id = 1'), /something other/],
+    ['an empty database that has a version', (path) => change(path, 'PRAGMA user_version = 1'), /something other/],
     [
       'plants of a newer version',
       (path) => {
