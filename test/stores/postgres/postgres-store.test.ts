@@ -75,6 +75,14 @@ test('makes its table from many connections at once', { skip: needsServer }, asy
   }
 })
 
+test('is not ready without its table', async () => {
+  const store = postgresStore(pool)
+  await store.ping()
+  await pool.query('DROP TABLE plant_store_plants')
+  await assert.rejects(store.ping(), { code: '42P01' })
+  await pool.query(schema)
+})
+
 test('says why its table cannot be made', async () => {
   await pool.query('DROP TABLE plant_store_plants')
   await pool.query('CREATE TYPE plant_store_plants AS ENUM ()')

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
+import { BATCHES, type Batch } from '../../../src/stores/batches.ts'
+import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
 import { keptIds, post, send, servePlants } from '../../support/service.ts'
 import { lockElsewhere, newPath, open, skip } from '../../support/sqlite-file.ts'
 
@@ -68,4 +72,32 @@ test('waits for a lock also between the writes of a group that failed', { skip }
   await Promise.all(writes)
   assert.deepEqual(settled, ['1: true', '2: Error', '3: true', '4'])
   assert.deepEqual(await keptIds(store), [1n, 3n, 4n])
+})
+
+test('waits before it tries a locked file again', { skip }, async (t) => {
+  const path = newPath(t)
+  const connection = new SqliteConnection(path, 4000)
+  t.after(() => connection.close())
+  const tries = t.mock.method(connection, 'transaction').mock
+  const queue = new WriteQueue(connection, { busyTimeoutMs: 4000, maxBatch: 1 })
+  const elsewhere = open(t, path)
+  elsewhere.exec('BEGIN IMMEDIATE')
+  const start = performance.now()
+  const written = queue.add(() => true)
+  for (let turn = 0; turn < 1000; turn++) await new Promise(setImmediate)
+  assert.ok(tries.callCount() <= 2 + (performance.now() - start) / RETRY_MS, `${tries.callCount()} tries`)
+  elsewhere.exec('COMMIT')
+  assert.equal(await written, true)
+})
+
+test('goes on with the next group in the next turn, and tells of each', { skip }, async (t) => {
+  const sizes: number[] = []
+  const listener = (batch: unknown): unknown => sizes.push((batch as Batch).size)
+  subscribe(BATCHES, listener)
+  t.after(() => unsubscribe(BATCHES, listener))
+  const store = sqliteStore(':memory:', { maxBatch: 2 })
+  t.after(() => store.close())
+  for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', plant(id))
+  for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate)
+  assert.deepEqual(sizes, [2, 2, 1])
 })
