@@ -212,6 +212,27 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/stores/postgres/check.ts',
+    'No timeline is compared before a system was met.',
+    ["#timeline = ''", "#timeline = 'mutant'"],
+  ],
+  [
+    'src/stores/postgres/silence.ts',
+    'Nothing is asked in the very moment in which the server was heard.',
+    [
+      'if (askedAt > this.#lastOver) this.over ??= this.#listen()',
+      'if (askedAt >= this.#lastOver) this.over ??= this.#listen()',
+    ],
+  ],
+  [
+    'src/stores/sqlite/sqlite-store.ts',
+    'The values of an array are the array, only made anew.',
+    [
+      'const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]',
+      'const [id, json] = (false ? row : Object.values(row as object)) as [bigint, string]',
+    ],
+  ],
+  [
     'src/plants/text.ts',
     'A text of ASCII alone has the same bytes, only made anew.',
     [

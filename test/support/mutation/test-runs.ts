@@ -30,6 +30,17 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'stores/batches': ['stores/batcher'],
   'stores/memory': ['stores/memory/memory-store'],
   'stores/page-builder': ['stores/memory/memory-store'],
+  'stores/postgres/check': ['stores/postgres/connections'],
+  'stores/postgres/connect-soon': ['stores/postgres/connections'],
+  'stores/postgres/connections': ['stores/postgres/trouble'],
+  'stores/postgres/list': ['stores/postgres/postgres-store'],
+  'stores/postgres/pool': ['stores/postgres/postgres-store'],
+  'stores/postgres/sender': ['stores/postgres/connections'],
+  'stores/postgres/silence': ['stores/postgres/connections'],
+  'stores/postgres/statements': ['stores/postgres/postgres-store'],
+  'stores/sqlite/connection': ['stores/sqlite/sqlite-store', 'stores/sqlite/log-keeper'],
+  'stores/sqlite/errors': ['stores/sqlite/sqlite-store'],
+  'stores/sqlite/write-queue': ['stores/sqlite/sqlite-store'],
 }
 
 const MAX_MS = 120_000
