@@ -46,11 +46,9 @@ async function open(storeUrl: string, settings: Settings): Promise<Store> {
       ...settings,
       onEvent: (event, reason) => log(event, { reason: typeof reason === 'string' ? reason : describeError(reason) }),
     })
-  } catch (cause) {
-    const problem = `names a store that cannot be opened: ${(cause as Error).message}`
-    throw new SettingError(settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE', problem, {
-      cause,
-    })
+  } catch (error) {
+    const problem = `names a store that cannot be opened: ${(error as Error).message}`
+    throw new SettingError(settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE', problem)
   }
 }
 

@@ -33,14 +33,12 @@ export function adminPlace(settings: Settings): Place {
 export async function listen(server: Server, { host, hostVariable, port, portVariable }: Place): Promise<string> {
   try {
     await once(server.listen({ host, port }), 'listening')
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
     const isPort = code === 'EADDRINUSE' || code === 'EACCES'
     throw isPort
-      ? new SettingError(portVariable, `takes a port that is free on ${hostVariable}; ${port} is not (${code})`, {
-          cause,
-        })
-      : new SettingError(hostVariable, `takes an address of this machine, and this is not one (${code})`, { cause })
+      ? new SettingError(portVariable, `takes a port that is free on ${hostVariable}; ${port} is not (${code})`)
+      : new SettingError(hostVariable, `takes an address of this machine, and this is not one (${code})`)
   }
   const { address, port: realPort } = server.address() as AddressInfo
   // The host is a name that people chose, unless it stands for all addresses.

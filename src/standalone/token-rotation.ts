@@ -93,9 +93,9 @@ async function read(variable: string, path: string): Promise<Buffer | SettingErr
     // Others may never come to an end.
     if ((await stat(path)).isFile()) return await readFile(path)
     return new SettingError(variable, 'names no regular file, so it cannot be read again')
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    return new SettingError(variable, `names a file that cannot be read (${code})`, { cause })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return new SettingError(variable, `names a file that cannot be read (${code})`)
   }
 }
 

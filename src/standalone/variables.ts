@@ -7,8 +7,8 @@ export class SettingError extends Error {
     this.prototype.name = 'SettingError'
   }
 
-  constructor(variable: string, problem: string, options?: ErrorOptions) {
-    super(`${variable} ${problem}`, options)
+  constructor(variable: string, problem: string) {
+    super(`${variable} ${problem}`)
   }
 }
 
@@ -51,10 +51,8 @@ export function textFile(name: string, other: Variable<string>): Variable<string
       .replace(/\r?\n$/, '')
     try {
       return other.parse(value)
-    } catch (cause) {
-      throw new SettingError(name, `takes ${takes}, and this one does not: ${(cause as SettingError).message}`, {
-        cause,
-      })
+    } catch (error) {
+      throw new SettingError(name, `takes ${takes}, and this one does not: ${(error as SettingError).message}`)
     }
   }
   return { name, preset: undefined, shown: undefined, takes, parse }
@@ -102,8 +100,8 @@ export function flag(name: string, preset: boolean, meaning: string): Variable<b
 export function readVariableFile(name: string, takes: string, path: string): Buffer {
   try {
     return readFileSync(path)
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new SettingError(name, `takes ${takes}; the file cannot be read (${code})`, { cause })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new SettingError(name, `takes ${takes}; the file cannot be read (${code})`)
   }
 }
