@@ -17,10 +17,7 @@ const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 /** The environment without what Kubernetes put there. */
 export function withoutServiceLinks(environment: Environment): Environment {
   const isOurs = ([name, value]: [string, string | undefined]): boolean =>
-    !(
-      name.startsWith(PREFIX) &&
-      (SERVICE_LINK.test(name) || (name.endsWith('_PORT') && SERVICE_URL.test(String(value))))
-    )
+    !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && SERVICE_URL.test(String(value)))
   return Object.fromEntries(Object.entries(environment).filter(isOurs))
 }
 
