@@ -33,9 +33,9 @@ export function originList(name: string): Variable<Origins | undefined> {
 
 /** Whether a text is an origin as browsers write it: in lower case, without the default port and without a path. */
 function isOrigin(text: string): boolean {
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@*\s]+$/.test(text) || !URL.canParse(text)) return false
+  if (!URL.canParse(text)) return false
   const { protocol, host } = new URL(text)
-  return text === `${protocol}//${host}`
+  return host !== '' && !host.includes('*') && text === `${protocol}//${host}`
 }
 
 /** Lets pages of other origins use the service. */

@@ -144,6 +144,7 @@ suite('a preflight', () => {
         const answer = await ask(port, preflight(path, 'https://a.example'))
         assert.equal(answer.status, 204)
         assert.equal(answer.body, '')
+        assert.equal(answer.headers.get('allow'), methods)
         assert.deepEqual(corsOf(answer), {
           ...fields,
           'access-control-allow-methods': methods,
@@ -236,6 +237,8 @@ suite('PLANT_STORE_CORS_ORIGINS', () => {
     'https://app.example,',
     'https://app.example https://b.example',
     'https://app.example:99999',
+    'https://app.example?',
+    'file://',
   ]) {
     test(`refuses ${JSON.stringify(value)}`, () => {
       assert.throws(() => readSettings({ PLANT_STORE_CORS_ORIGINS: value }), {
