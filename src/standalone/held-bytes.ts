@@ -6,15 +6,21 @@ export const TABLES: readonly string[] = ['/proc/self/net/tcp', '/proc/self/net/
 /** A row of such a table: both addresses, the state, and how many bytes the client has not taken. */
 const ROW = /^ *\d+: (\S+ \S+) \S+ ([0-9A-F]{8}):/gm
 
+/** Both ends of a connection. */
+export type Ends = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' | 'remotePort'>
+
 /** Asks the kernel how much it holds for the clients of connections. Leaves out those that it says nothing about. */
-export async function readHeld(tables: readonly string[], sockets: Iterable<Socket>): Promise<Map<Socket, number>> {
-  const wanted = new Map(Array.from(sockets, (socket) => [addressesOf(socket), socket]))
-  const holdings = new Map<Socket, number>()
+export async function readHeld<T extends Ends>(
+  tables: readonly string[],
+  connections: Iterable<T>,
+): Promise<Map<T, number>> {
+  const wanted = new Map(Array.from(connections, (connection) => [addressesOf(connection), connection]))
+  const holdings = new Map<T, number>()
   for await (const rows of readTables(tables)) {
     for (const [, addresses, held] of rows.matchAll(ROW)) {
-      const socket = wanted.get(addresses)
+      const connection = wanted.get(addresses)
       // Some systems have the tables but no figures.
-      if (socket !== undefined && held !== '00000000') holdings.set(socket, parseInt(held!, 16))
+      if (connection !== undefined && held !== '00000000') holdings.set(connection, parseInt(held!, 16))
     }
   }
   return holdings
@@ -38,7 +44,7 @@ async function* readTables(tables: readonly string[]): AsyncGenerator<string> {
 }
 
 /** Both ends of a connection as the kernel's tables write them; undefined if it has none. */
-function addressesOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string | undefined {
+function addressesOf({ localAddress, localPort, remoteAddress, remotePort }: Ends): string | undefined {
   if (localAddress === undefined || remoteAddress === undefined) return undefined
   return `${formatEnd(localAddress, localPort!)} ${formatEnd(remoteAddress, remotePort!)}`
 }
