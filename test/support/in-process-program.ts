@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import { digestToken } from '../../src/http/caller.ts'
 import { memoryStore, type Store } from '../../src/index.ts'
-import { createProgram } from '../../src/standalone/program.ts'
+import { createProgram, type Program } from '../../src/standalone/program.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
 import { RawConnection } from './raw-connection.ts'
 import { portOf, serve } from './service.ts'
@@ -11,20 +11,31 @@ import { readAnswers, type WireAnswer } from './wire.ts'
 export const WRITER = 'writer'
 export const READER = 'reader'
 
+type Environment = Readonly<Record<string, string>>
+
 /** Starts the server of the program in this process, and gives its port. It ends with the test. */
-export async function serveProgram(
+export async function serveProgram(t: TestContext, environment: Environment, store?: Store): Promise<number> {
+  return portOf(await serve(t, putTogether(environment, store).http.server))
+}
+
+/** As {@link serveProgram}, with the admin port too. */
+export async function serveWithAdmin(
   t: TestContext,
-  environment: Readonly<Record<string, string>>,
-  store: Store = memoryStore(),
-): Promise<number> {
+  environment: Environment = {},
+): Promise<{ port: number; admin: string }> {
+  const { http, admin } = putTogether({ PLANT_STORE_ADMIN_PORT: '0', ...environment })
+  const [port, adminPort] = [portOf(await serve(t, http.server)), portOf(await serve(t, admin!.server))]
+  return { port, admin: `http://127.0.0.1:${adminPort}` }
+}
+
+function putTogether(environment: Environment, store: Store = memoryStore()): Program {
   const settings = readSettings({ PLANT_STORE_TOKENS: `ada:${WRITER},ada:${READER} read`, ...environment })
-  const { http } = createProgram(settings, {
+  return createProgram(settings, {
     store,
     scheme: 'memory',
     authenticate: (token) => settings.tokens!.get(digestToken(token)),
     isDraining: () => false,
   })
-  return portOf(await serve(t, http.server))
 }
 
 /** Sends bytes on a connection of their own, and gives the last of the answers. */

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Routes } from '../routes.ts'
 import { Counter, Histogram, SECONDS, single, type Family, type Series } from './families.ts'
 
-/** The methods that may be a label; a client may send any other name. */
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'])
+/** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'])
 
 /** What a server counts of its requests. */
 export interface RequestMetrics {

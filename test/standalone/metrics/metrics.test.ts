@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { readDocument } from '../../support/documents.ts'
-import { scrape, series, startWithMetrics } from '../../support/metrics.ts'
-import { TOKEN } from '../../support/program.ts'
+import { serveWithAdmin, WRITER } from '../../support/in-process-program.ts'
+import { scrape, series } from '../../support/metrics.ts'
+import { RawConnection } from '../../support/raw-connection.ts'
+
+const FIELDS = `Host: a\r\nAuthorization: Bearer ${WRITER}\r\n`
+const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
 
 suite('the metrics', () => {
   test('are those that docs/running.md lists', async (t) => {
-    const { admin } = await startWithMetrics(t)
+    const { admin } = await serveWithAdmin(t)
     const told = [...(await scrape(admin)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
     const names = String.raw`\w+_(?:seconds|requests|connections|total|calls|size|bytes|info)`
     const rows = [...readDocument('docs/running.md').text.matchAll(new RegExp(`^\\|(.*?\`${names}\`) \\|`, 'gm'))]
@@ -14,17 +23,31 @@ suite('the metrics', () => {
     assert.deepEqual(listed.sort(), told.sort())
   })
 
+  test('each say of what type they are, and in a sentence what they are', async (t) => {
+    const text = await scrape((await serveWithAdmin(t)).admin)
+    const all = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
+    const typed = [...text.matchAll(/^# TYPE (\w+) (?:counter|gauge|histogram)$/gm)].map(([, name]) => name)
+    const explained = [...text.matchAll(/^# HELP (\w+) [A-Z].*\w\.$/gm)].map(([, name]) => name)
+    assert.deepEqual([typed, explained], [all, all])
+  })
+
   test('count requests by route, method and status, and by nothing that a client chooses', async (t) => {
-    const { program, admin } = await startWithMetrics(t)
-    await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
-    for (const path of ['/plants', '/plants?limit=1', '/nothing', '/%70lants', '/readyz']) await program.fetch(path)
-    await program.fetch('/plants/1', { method: 'DELETE' })
-    await program.fetch('/plants/1', { method: 'PROPFIND' })
-    const found = await series(admin, /^http_server_request_duration_seconds_count/, 6)
+    const { port, admin } = await serveWithAdmin(t)
+    const connection = await RawConnection.open(port)
+    connection.send(`${POST}Content-Length: 22\r\n\r\n{"id":1,"name":"Fern"}`)
+    for (const request of [
+      ...['/', '/plants', '/plants?limit=1', '/nothing', '/%70lants', '/readyz'].map((path) => `GET ${path}`),
+      'DELETE /plants/1',
+      'PROPFIND /plants/1',
+    ]) {
+      connection.send(`${request} HTTP/1.1\r\n${FIELDS}\r\n`)
+    }
+    const found = await series(admin, /^http_server_request_duration_seconds_count/, 7)
     assert.deepEqual(
       found,
       [
         ['DELETE', '/plants/{id}', 204, 1],
+        ['GET', '/', 200, 1],
         ['GET', '/plants', 200, 3],
         ['GET', '/readyz', 200, 1],
         ['GET', 'unmatched', 404, 1],
@@ -38,13 +61,22 @@ suite('the metrics', () => {
     )
   })
 
-  test('count a request whose client goes away, and one that is in flight', async (t) => {
-    const { program, admin } = await startWithMetrics(t)
-    const connection = await program.connect()
-    connection.send(
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n` +
-        'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
+  test('have the methods that HTTP defines as labels', async (t) => {
+    const { port, admin } = await serveWithAdmin(t)
+    const connection = await RawConnection.open(port)
+    const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']
+    for (const method of methods) connection.send(`${method} /livez HTTP/1.1\r\n${FIELDS}\r\n`)
+    const found = await series(admin, /^http_server_request_duration_seconds_count/, methods.length)
+    assert.deepEqual(
+      found.map((line) => /method="(.*?)"/.exec(line)![1]),
+      methods,
     )
+  })
+
+  test('count a request whose client goes away, and one that is in flight', async (t) => {
+    const { port, admin } = await serveWithAdmin(t)
+    const connection = await RawConnection.open(port)
+    connection.send(`${POST}Content-Length: 100\r\n\r\n{`)
     await series(admin, /^http_server_active_requests 1$/, 1)
     await series(admin, /^plant_store_http_open_connections 1$/, 1)
     connection.socket.destroy()
@@ -54,10 +86,10 @@ suite('the metrics', () => {
   })
 
   test('count refusals on a bare connection', async (t) => {
-    const { program, admin } = await startWithMetrics(t, { PLANT_STORE_HEADERS_TIMEOUT_MS: '50' })
-    await (await program.connect()).send('no HTTP\r\n\r\n').closed
-    await (await program.connect()).send(`GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}`).closed
-    await (await program.connect()).send('GET /').closed
+    const { port, admin } = await serveWithAdmin(t, { PLANT_STORE_HEADERS_TIMEOUT_MS: '50' })
+    await (await RawConnection.open(port)).send('no HTTP\r\n\r\n').closed
+    await (await RawConnection.open(port)).send(`GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}`).closed
+    await (await RawConnection.open(port)).send('GET /').closed
     assert.deepEqual(
       await series(admin, /^plant_store_http_refusals_total/, 3),
       [400, 408, 431].map((status) => `plant_store_http_refusals_total{http_response_status_code="${status}"} 1`),
@@ -65,10 +97,9 @@ suite('the metrics', () => {
   })
 
   test('count a request whose body cannot be read on both sides', async (t) => {
-    const { program, admin } = await startWithMetrics(t)
-    const fields = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\n`
-    const broken = `POST /plants HTTP/1.1\r\n${fields}Transfer-Encoding: chunked\r\n\r\nno size\r\n`
-    assert.match(await (await program.connect()).send(broken).closed, /^HTTP\/1\.1 400 /)
+    const { port, admin } = await serveWithAdmin(t)
+    const broken = await RawConnection.open(port)
+    assert.match(await broken.send(`${POST}Transfer-Encoding: chunked\r\n\r\nno size\r\n`).closed, /^HTTP\/1\.1 400 /)
     const found = await series(admin, /^(?:plant_store_http_refusals|http_server_request_duration_seconds_count)/, 2)
     assert.deepEqual(found, [
       'http_server_request_duration_seconds_count{http_request_method="POST",http_route="/plants",' +
@@ -78,24 +109,26 @@ suite('the metrics', () => {
   })
 
   test('count connections that are dropped', async (t) => {
-    const { program, admin } = await startWithMetrics(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
-    const first = await program.connect()
+    const { port, admin } = await serveWithAdmin(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
+    const first = await RawConnection.open(port)
     await (
-      await program.connect()
+      await RawConnection.open(port)
     ).closed
     assert.equal((await series(admin, /^plant_store_http_dropped_connections_total 1$/, 1)).length, 1)
     first.socket.destroy()
   })
 
   test('tell of the process', async (t) => {
-    const { admin } = await startWithMetrics(t)
+    const { admin } = await serveWithAdmin(t)
     const value = async (name: string): Promise<number> => {
       const [line] = await series(admin, new RegExp(`^${name} `), 1)
       return Number(line!.split(' ')[1])
     }
+    const before = cpuSeconds()
+    const told = await value('process_cpu_seconds_total')
+    assert.ok(before <= told && told <= cpuSeconds(), `${before} <= ${told}`)
     assert.ok(Math.abs((await value('process_start_time_seconds')) - Date.now() / 1000) < 60)
     for (const name of [
-      'process_cpu_seconds_total',
       'process_resident_memory_bytes',
       'nodejs_heap_size_used_bytes',
       'nodejs_heap_size_total_bytes',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError, type Page, type Store } from '../../../src/index.ts'
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { createStoreMetrics } from '../../../src/standalone/metrics/store-calls.ts'
@@ -22,7 +23,7 @@ suite('the calls of a store', () => {
 
   test('are counted, and pass through at once or later', async () => {
     const metrics = createStoreMetrics()
-    const store = metrics.watch({ ...memory, ping: () => Promise.resolve() })
+    const store = metrics.watch({ ...memory, ping: () => Promise.resolve(), close: () => Promise.resolve() })
     assert.equal(store.create('ada', { id: 1n, name: 'Fern' }), true)
     assert.equal((store.list('ada', { limit: 1, maxBytes: 1 }) as Page).length, 1)
     assert.equal(store.delete('ada', 2n), false)
@@ -59,6 +60,15 @@ suite('the calls of a store', () => {
     Reflect.apply(store.create.bind(store), undefined, ['ada', { id: 1n, name: 'Fern' }, more])
     assert.deepEqual(extended.calls, [['ada', { id: 1n, name: 'Fern' }, more]])
     assert.ok(!('ping' in store) && 'calls' in store)
+  })
+
+  test('are timed, in seconds', async () => {
+    const metrics = createStoreMetrics()
+    const startedAt = performance.now()
+    await metrics.watch({ ...memory, ping: () => setTimeout(20) }).ping!()
+    const elapsed = (performance.now() - startedAt) / 1000
+    const [, sum] = /_duration_seconds_sum{operation="ping",outcome="ok"} (.*)/.exec(formatFamilies(metrics.families))!
+    assert.ok(Number(sum) > 0.01 && Number(sum) <= elapsed, `${sum} of ${elapsed} s`)
   })
 
   for (const [outcome, error] of Object.entries(errors)) {
