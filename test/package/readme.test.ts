@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { suite, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { ERRORS } from '../../src/http/errors.ts'
-import { EVENTS } from '../../src/standalone/log.ts'
 import { helpText } from '../../src/standalone/settings.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
@@ -17,7 +14,6 @@ import { createProject, UNCOVERED } from '../support/packed.ts'
 import { bearer, portOf, servePlants } from '../support/service.ts'
 
 const run = promisify(execFile)
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const hasSqlite = isBuiltin('node:sqlite')
 const hasCurl = await run('curl', ['--version']).then(
   () => true,
@@ -78,21 +74,6 @@ test('the README lists every setting with its default, as --help does', () => {
   assert.deepEqual(
     listed.map(([, name, preset]) => [name, preset]),
     told.map(([, name, preset]) => [name, preset]),
-  )
-})
-
-test('docs/running.md lists every event of the log, and each is logged', () => {
-  const { text } = readDocument('docs/running.md')
-  const listed = [...text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)].map(([, event]) => event)
-  assert.deepEqual(listed, [...EVENTS])
-  const sources = (readdirSync(`${root}/src`, { recursive: true }) as string[])
-    .filter((path) => path.endsWith('.ts'))
-    .map((path) => readFileSync(`${root}/src/${path}`, 'utf8'))
-    .join('')
-  // One of the places is the list itself.
-  assert.deepEqual(
-    EVENTS.filter((event) => sources.split(`'${event}'`).length <= 2),
-    [],
   )
 })
 

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
+import { EVENTS, flushLog } from '../../src/standalone/log.ts'
+import { readDocument } from '../support/documents.ts'
 import { startProgram, TOKEN, type Program } from '../support/program.ts'
 
 /** An owner that makes each line of the access log long, so that few fill what may wait. */
@@ -18,6 +21,27 @@ async function startUnread(t: Parameters<typeof startProgram>[0]): Promise<Progr
   for (let i = 0; i < REQUESTS; i++) assert.equal((await program.fetch('/plants')).status, 200)
   return program
 }
+
+test('docs/running.md lists every event of the log, and each is logged', () => {
+  const { text } = readDocument('docs/running.md')
+  const listed = [...text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)].map(([, event]) => event)
+  assert.deepEqual(listed, [...EVENTS])
+  const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => readFileSync(`src/${path}`, 'utf8'))
+    .join('')
+  // One of the places is the list itself.
+  assert.deepEqual(
+    EVENTS.filter((event) => sources.split(`'${event}'`).length <= 2),
+    [],
+  )
+})
+
+test('nothing is waited for if no line waits', async () => {
+  const startedAt = performance.now()
+  await flushLog()
+  assert.ok(performance.now() - startedAt < 250)
+})
 
 suite('while nobody reads the log', () => {
   test('lines beyond a bound are dropped, and counted once it is read again', async (t) => {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError } from '../../src/index.ts'
@@ -147,6 +149,18 @@ suite('a response that takes as long as PLANT_STORE_SLOW_MS says', () => {
       assert.equal(events.length, accessLog ? 3 : 1)
     })
   }
+})
+
+test('a response that takes exactly as long as PLANT_STORE_SLOW_MS says is logged as slow', (t) => {
+  const events = captureLog(t)
+  const request = new IncomingMessage(new Socket())
+  const { onResponse } = createReports(false, 25)
+  const event = { resource: undefined, owner: undefined, status: 200, error: undefined, bytes: 0, complete: true }
+  onResponse({ request, ...event, durationMs: 25 })
+  assert.deepEqual(
+    events.map(({ event, durationMs }) => [event, durationMs]),
+    [['slow', 25]],
+  )
 })
 
 test('a refusal on a bare connection is a line of the access log, with its id', async (t) => {

@@ -73,6 +73,8 @@ suite('reads', () => {
     ],
     [{ PLANT_STORE_ACCESS_LOG: '1' }, { accessLog: true }],
     [{ PLANT_STORE_ACCESS_LOG: '0' }, { accessLog: false }],
+    [{ PLANT_STORE_SLOW_MS: '1' }, { slowMs: 1 }],
+    [{ PLANT_STORE_CORS_ORIGINS: '*' }, { corsOrigins: '*' }],
     [{ PLANT_STORE_PAGE: '0' }, { page: false }],
     [{ PLANT_STORE_PAGE: '1' }, { page: true }],
     [{ PLANT_STORE_HEADERS_TIMEOUT_MS: '1' }, { headersTimeoutMs: 1 }],
@@ -173,6 +175,8 @@ suite('a variable that begins like a setting and is none', () => {
     ['PLANT_STORE_PORT', 'PORT'],
     ['PLANT_STORE_HOST', 'HOST'],
     ['PLANT_STORE_tokens', 'PLANT_STORE_TOKENS'],
+    ['PLANT_STORE_PG_POOL_SIZE', 'PLANT_STORE_POSTGRES_POOL_SIZE'],
+    ['PLANT_STORE_SERVICE_HOST_NAME', 'PLANT_STORE_ADMIN_HOST'],
   ]
   for (const [name, nearest] of rows) {
     test(`${name} is refused, and ${nearest} is named`, () => {
@@ -198,6 +202,11 @@ suite('a variable that begins like a setting and is none', () => {
       PLANT_STORE_ADMIN_PORT: 'tcp://10.0.0.2:9090',
     }
     assert.deepEqual(readSettings(links), readSettings({}))
+  })
+
+  test('is read as a setting if it has the name of one, and no such URL or no such name', () => {
+    assert.match(messageOf({ PLANT_STORE_ADMIN_PORT: 'http+tcp://10.0.0.2' }), /^PLANT_STORE_ADMIN_PORT takes /)
+    assert.match(messageOf({ PLANT_STORE_URL: 'tcp://10.0.0.1:80' }), /^PLANT_STORE_URL takes /)
   })
 
   test('is no concern of ours if it begins otherwise', () => {
@@ -229,6 +238,11 @@ suite('PLANT_STORE_URL_FILE', () => {
     )
   })
 
+  test('refuses a file that begins with a blank line', (t) => {
+    const message = messageOf({ PLANT_STORE_URL_FILE: temporaryFile(t, '\nmemory:') })
+    assert.match(message, /^PLANT_STORE_URL_FILE takes a file /)
+  })
+
   test('refuses what cannot be read', () => {
     const message = messageOf({ PLANT_STORE_URL_FILE: '/nowhere/url' })
     assert.equal(message, `${takes}; the file cannot be read (ENOENT)`)
@@ -242,13 +256,30 @@ suite('PLANT_STORE_URL_FILE', () => {
   })
 })
 
-test('the help shows variables that are settings, and says what each takes', () => {
-  const names = [...helpText().matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
-  assert.ok(names.length > 15)
-  for (const name of names) {
-    const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
-    const wrong = name.endsWith('HOST') ? '' : '\0'
-    assert.match(messageOf({ ...beside, [name]: wrong }), new RegExp(`^${name} takes `))
-  }
-  assert.match(helpText(), /^ {2}PORT=3000$/m)
+suite('the help', () => {
+  test('begins with the arguments', () => {
+    assert.match(helpText(), /^Usage: plant-store \[--help \| --version \| --ready\]\n\n/)
+  })
+
+  test('shows variables that are settings, and says what each takes', () => {
+    const names = [...helpText().matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
+    assert.ok(names.length > 15)
+    for (const name of names) {
+      const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
+      const wrong = name.endsWith('HOST') ? '' : '\0'
+      assert.match(messageOf({ ...beside, [name]: wrong }), new RegExp(`^${name} takes `))
+    }
+  })
+
+  test('says what each variable is for', () => {
+    assert.doesNotMatch(helpText(), / $/m)
+    assert.match(helpText(), /^ {6}owner:token, .*; by default a random token for the owner demo$/m)
+  })
+
+  test('shows the default of a variable that has one', () => {
+    assert.match(helpText(), /^ {2}PORT=3000$/m)
+    assert.match(helpText(), /^ {2}PLANT_STORE_PAGE=1$/m)
+    assert.match(helpText(), /^ {2}PLANT_STORE_ACCESS_LOG=0$/m)
+    assert.match(helpText(), /^ {2}PLANT_STORE_TOKENS$/m)
+  })
 })

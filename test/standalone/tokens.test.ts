@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { suite, test, type TestContext } from 'node:test'
 import { digestToken } from '../../src/http/caller.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
-import type { Tokens } from '../../src/standalone/tokens.ts'
+import { singleToken, type Tokens } from '../../src/standalone/tokens.ts'
 import { SettingError } from '../../src/standalone/variables.ts'
 import { temporaryFile } from '../support/temporary-file.ts'
 
@@ -53,6 +53,10 @@ suite('PLANT_STORE_TOKENS takes', () => {
   for (const [what, entries, tokens] of rows) {
     test(what, () => assert.deepEqual(tokensOf(entries), tokens))
   }
+})
+
+test('a service may have one owner with one token', () => {
+  assert.deepEqual(singleToken('YWRh', 'ada'), table(['YWRh', 'ada']))
 })
 
 suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
@@ -124,6 +128,7 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
       '# tokens\nada:YWRh\n\nbob\n',
       /^takes owner:token .*; line 4 is not of that form$/,
     ],
+    ['a comment behind an entry', 'ada:YWRh # ada', /; line 1 is not of that form$/],
     ['two entries on a line', 'ada:YWRh,bob:Ym9i', /^takes owner:token .*; line 1 is not of that form$/],
     ['an owner with U+0000, which no store could keep', 'a\0da:YWRh', /; line 1 is not of that form$/],
     ['text that is not UTF-8', Buffer.from('ad\xe0:YWRh', 'latin1'), /^takes a file in UTF-8, and this one is not$/],
