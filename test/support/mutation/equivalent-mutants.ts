@@ -199,6 +199,52 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/standalone/command-line.ts',
+    'Neither text is an argument that the program takes.',
+    ["switch (args.length > 1 ? 'too many' : argument) {", "switch (args.length > 1 ? '' : argument) {"],
+  ],
+  [
+    'src/standalone/document.ts',
+    'The word is no entity tag.',
+    [
+      "function isNamed(etag: string, ifNoneMatch = ''): boolean {",
+      "function isNamed(etag: string, ifNoneMatch = 'mutant'): boolean {",
+    ],
+  ],
+  [
+    'src/standalone/held-bytes.ts',
+    'Nothing else in a row is a number before a colon and a space.',
+    [
+      'const ROW = /^ *\\d+: (\\S+ \\S+) \\S+ ([0-9A-F]{8}):/gm',
+      'const ROW = / *\\d+: (\\S+ \\S+) \\S+ ([0-9A-F]{8}):/gm',
+    ],
+  ],
+  [
+    'src/standalone/held-bytes.ts',
+    'Neither the heading of a table nor the end of a row is read, and a group without digits is zero too.',
+    ["let rest = ''", "let rest = 'mutant'"],
+    ["const end = text.lastIndexOf('\\n') + 1", "const end = text.lastIndexOf('\\n') - 1"],
+    [
+      "const zeros = new Array<string>(8 - head!.length - tail.length).fill('0')",
+      "const zeros = new Array<string>(8 - head!.length - tail.length).fill('')",
+    ],
+  ],
+  [
+    'src/standalone/reports.ts',
+    'Nothing is logged all the same, only the fields are put together.',
+    ['if (!isLogged && !isSlow) return', 'if (false) return'],
+  ],
+  [
+    'src/standalone/request-ids.ts',
+    'Only a debugger shows the description of a symbol.',
+    ["const KEY: unique symbol = Symbol('id')", "const KEY: unique symbol = Symbol('')"],
+  ],
+  [
+    'src/standalone/request-ids.ts',
+    'Each id is as random, only made slower.',
+    ['if (usedChars === random.length) {', 'if (true) {'],
+  ],
+  [
     'src/stores/page-builder.ts',
     'What was counted is not counted again, and counting makes the sum only less.',
     ['if (this.#bytes >= this.#maxBytes) this.#count()', 'if (true) this.#count()'],
