@@ -55,6 +55,7 @@ export class Sender {
 
   /**
    * Sends a statement.
+   * @param values are emptied when it has succeeded
    * @throws StoreUnavailableError if trying again may help
    */
   async send(statement: Statement, values: unknown[]): Promise<QueryResult> {
@@ -65,7 +66,8 @@ export class Sender {
       try {
         const result = await this.#sendQuery(query)
         if (isWrite) this.#trouble = undefined
-        return result
+        values.length = 0
+        return takeOut(result)
       } catch (error) {
         if (isNotPrepared(error) && query.name !== undefined) {
           this.#stopPreparing(error as Error)
@@ -106,6 +108,17 @@ export class Sender {
     }
     return unavailable
   }
+}
+
+/**
+ * Takes the rows out of what the driver gave. It keeps that, and the values that it was sent, until the next full
+ * collection of garbage, as it keeps functions among the old objects that hold them.
+ */
+function takeOut(result: QueryResult): QueryResult {
+  const { rows, rowCount } = result
+  // The result of another driver may be frozen.
+  Reflect.set(result, 'rows', [])
+  return { rows, rowCount }
 }
 
 function isLending(pool: Queryable): pool is LendingPool {

@@ -9,7 +9,7 @@ import type { Statement } from '../../../src/stores/postgres/statements.ts'
 const READ: Statement = { name: 'read', text: 'SELECT $1' }
 const WRITE: Statement = { name: 'write', text: 'INSERT', isWrite: true }
 const PING: Statement = { name: 'ping', text: 'SELECT 1' }
-const DONE: QueryResult = { rows: [], rowCount: 1 }
+const DONE: QueryResult = { rows: [['1']], rowCount: 1 }
 
 function withCode(code: string): Error {
   return Object.assign(new Error(`SQLSTATE ${code}`), { code })
@@ -29,11 +29,11 @@ function start(options: Partial<SenderOptions> = {}, ...script: Trial['script'])
   const warnings: string[] = []
   const pool = {
     async query(query: Query) {
-      // The sender changes a query that it sends again.
-      queries.push({ ...query })
+      // The sender changes a query that it sends again, and empties its values in the end.
+      queries.push({ ...query, values: [...query.values] })
       const failure = await script.shift()
       if (failure !== undefined) throw failure
-      return DONE
+      return Object.freeze({ ...DONE })
     },
   }
   const sender = new Sender(pool, {
@@ -53,7 +53,7 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
 suite('sends', () => {
   test('a statement with its name, its values and its time, and takes rows as arrays of texts', async () => {
     const { sender, queries } = start()
-    assert.equal(await sender.send(READ, ['ann']), DONE)
+    assert.deepEqual(await sender.send(READ, ['ann']), DONE)
     const [{ types, ...query }] = queries as [Query]
     assert.deepEqual(query, {
       name: 'read',
@@ -63,6 +63,23 @@ suite('sends', () => {
       query_timeout: 5000,
     })
     assert.equal(types.getTypeParser()('7'), '7')
+  })
+
+  test('a statement of which the driver keeps neither values nor rows', async () => {
+    const kept: [Query, QueryResult][] = []
+    const pool = {
+      query(query: Query) {
+        const result = { ...DONE }
+        kept.push([query, result])
+        return Promise.resolve(result)
+      },
+    }
+    const sender = new Sender(pool, { preparedStatements: true, timeoutMs: 5000, onWarning: () => undefined })
+    assert.deepEqual(await sender.send(READ, ['ann']), DONE)
+    assert.deepEqual(
+      kept.map(([{ values }, { rows }]) => [values, rows]),
+      [[[], []]],
+    )
   })
 
   test('no name if statements are not prepared, or have none', async () => {
@@ -99,7 +116,7 @@ suite('sends', () => {
   test('a statement five times that others are preferred to', async () => {
     const conflicts = Array.from({ length: 4 }, () => withCode('40001'))
     const { sender, queries } = start({}, ...conflicts)
-    assert.equal(await sender.send(WRITE, []), DONE)
+    assert.deepEqual(await sender.send(WRITE, []), DONE)
     assert.equal(queries.length, 5)
   })
 
