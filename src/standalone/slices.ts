@@ -6,6 +6,9 @@ import { inLaterTurn } from '../later-turn.ts'
 /** The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes, so a slice has at most 100 requests. */
 const SLICE_BYTES = 1800
 
+/** For a connection that pipelines: what carrying out a slice takes is what all others wait for. */
+const PIPELINED_SLICE_BYTES = 128
+
 /**
  * Hands the input of a new connection to Node's parser in slices, and nothing while a request waits for its turn. So at
  * most 100 requests of a connection wait. Otherwise Node would announce all requests that one read brings: thousands.
@@ -19,6 +22,7 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
   /** How many bytes were handed on since the latest request came, with the slice in which it began. */
   let handedOn = 0
   let isDue = false
+  let sliceBytes = SLICE_BYTES
 
   function readOn(): void {
     // If no data is there, the end has come, and Node must be asked for that too.
@@ -26,11 +30,12 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
     while (socket.readableLength > 0 && !isHeldBack(socket)) {
       const request = latest()
       if (request !== undefined && isBodyWaiting(request)) return
-      const size = Math.min(socket.readableLength, Math.max(SLICE_BYTES, bodyLeft(request)))
+      const size = Math.min(socket.readableLength, Math.max(sliceBytes, bodyLeft(request)))
       socket.read(size)
       const isSame = latest() === request
       handedOn = isSame ? handedOn + size : size
       if (!isSame || request?.complete === false) head = []
+      if (isHeldBack(socket)) sliceBytes = PIPELINED_SLICE_BYTES
     }
   }
 
