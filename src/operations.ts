@@ -92,6 +92,7 @@ function list({ store, maxLimit, listTurns: turns }: Service, call: Call): Maybe
   const source: PlantSource = {
     owner,
     turns,
+    listShort: (query) => store.listShort(owner, query),
     readPage: (request) => store.list(owner, request),
     whenGone: (listener) => whenClosed(response, listener),
   }

@@ -1,4 +1,5 @@
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
+import { shortListsOf, type ListShort } from './short-list.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from './store.ts'
 
 /** Which methods a store must have; the others it may have. */
@@ -22,7 +23,7 @@ export function findWrongMethod(store: object): { readonly name: string; readonl
 }
 
 /** A store whose results can be relied on. It has what the operations call; what is optional in a store has a default. */
-export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'>
+export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'> & { readonly listShort: ListShort }
 
 /**
  * Calls a store and believes nothing: a call has its time, and a result of the wrong kind is a fault. Otherwise a client
@@ -37,6 +38,7 @@ export function checkStore(store: Store, timeoutMs: number): CheckedStore {
   }
   return {
     create: (owner, plant) => andThen(inTime(store.create(owner, plant)), requireBoolean),
+    listShort: (owner, query) => shortListsOf(store)?.(owner, query),
     list: (owner, request) => andThen(inTime(store.list(owner, request)), (page) => requirePage(page, request)),
     delete: (owner, id) => andThen(inTime(store.delete(owner, id)), requireBoolean),
   }

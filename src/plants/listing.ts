@@ -2,6 +2,7 @@ import { inLaterTurn } from '../later-turn.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { ListTurns } from './list-turns.ts'
 import { encodePlant } from './plant.ts'
+import type { ListQuery, ShortList } from './short-list.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
 
@@ -10,18 +11,12 @@ export interface PlantSource {
   readonly owner: string
   /** When a long list of the owner may be read. */
   readonly turns: ListTurns
+  /** Makes the list without a page of plants, if the store can do so and the list fits a page. */
+  listShort?(query: ListQuery): ShortList | undefined
   /** Reads one page. */
   readPage(request: PageRequest): MaybePromise<Page>
   /** Calls `listener` once the client has gone. */
   whenGone(listener: () => void): void
-}
-
-/** Which plants a list is asked for. */
-export interface ListQuery {
-  /** At most this many; Infinity if there is no limit. */
-  readonly limit: number
-  /** Only plants whose id is greater. */
-  readonly after: bigint | undefined
 }
 
 /** A list of plants. */
@@ -42,6 +37,8 @@ const PIECE_BYTES = 65_536
 export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<Listing> {
   const { limit, after } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
+  const short = source.listShort?.(query)
+  if (short !== undefined) return short
 
   // One plant more than wanted shows whether the limit cuts the list short.
   const asked = Math.min(limit + 1, MAX_PAGE)

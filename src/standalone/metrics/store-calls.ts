@@ -1,5 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { STORE_METHODS } from '../../plants/checked-store.ts'
+import { addShortLists, shortListsOf } from '../../plants/short-list.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
 import { BATCHES, type Batch } from '../../stores/batches.ts'
 import { Histogram, SECONDS, single, type Family, type Series } from './families.ts'
@@ -77,6 +78,10 @@ export function createStoreMetrics(): StoreMetrics {
         const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined
         if (call === undefined) continue
         Reflect.set(watched, operation, (...args: unknown[]) => count(operation, () => call(...args)))
+      }
+      const listShort = shortListsOf(store)
+      if (listShort !== undefined) {
+        addShortLists(watched, (owner, query) => count('list', () => listShort(owner, query)))
       }
       return watched
     },

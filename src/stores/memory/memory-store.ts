@@ -1,4 +1,5 @@
 import { encodePlant, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
+import { addShortLists } from '../../plants/short-list.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { PlantTree } from './plant-tree.ts'
 
@@ -11,7 +12,7 @@ import { PlantTree } from './plant-tree.ts'
 export function memoryStore(): Store {
   const owners = new Map<string, PlantTree>()
 
-  return {
+  const store: Store = {
     create(owner: string, plant: NewPlant): boolean {
       const text = encodePlant(plant)
       let plants = owners.get(owner)
@@ -33,4 +34,6 @@ export function memoryStore(): Store {
       return true
     },
   }
+  addShortLists(store, (owner, query) => owners.get(owner)?.listShort(query))
+  return store
 }

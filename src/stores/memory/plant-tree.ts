@@ -1,6 +1,8 @@
 import type { EncodedPlant } from '../../plants/plant.ts'
 import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
+import type { ListQuery, ShortList } from '../../plants/short-list.ts'
+import { ShortListBuilder } from './short-list-builder.ts'
 
 /**
  * A block that comes to this many entries is split. In smaller blocks a search misses the processor's caches more
@@ -40,21 +42,34 @@ export class PlantTree {
   }
 
   list(request: PageRequest): EncodedPlant[] {
-    const builder = new PageBuilder(request)
-    this.#root.collect(builder, request.after)
-    return builder.plants
+    const page = new PageBuilder(request)
+    this.#root.collect((ids, texts, from) => {
+      for (let at = from; at < texts.length; at++) if (!page.add(idAt(ids, at), texts[at]!)) return false
+      return true
+    }, request.after)
+    return page.plants
+  }
+
+  /** @returns undefined if the list does not fit a page */
+  listShort({ limit, after }: ListQuery): ShortList | undefined {
+    const list = new ShortListBuilder(limit)
+    this.#root.collect((ids, texts, from) => list.add(ids, texts, from), after)
+    return list.result
   }
 }
+
+/** Takes plants, their ids and texts, from an index on. Says whether it takes those of the next leaf too. */
+type Taker = (ids: BigInt64Array, texts: readonly string[], from: number) => boolean
 
 /** A leaf, or a branch and all that is below it. */
 interface Node extends Block<unknown> {
   add(id: bigint, text: string): boolean
   delete(id: bigint): boolean
   /**
-   * Adds plants with an id greater than `after` to a page.
-   * @returns whether the page takes more plants
+   * Gives plants with an id greater than `after` to a taker, leaf by leaf.
+   * @returns whether it takes more
    */
-  collect(page: PageBuilder, after: bigint | undefined): boolean
+  collect(take: Taker, after: bigint | undefined): boolean
   /** Moves the entries from `at` on to a new node. */
   split(at: number): Node
 }
@@ -141,11 +156,8 @@ class Leaf extends Block<string> implements Node {
     return true
   }
 
-  collect(page: PageBuilder, after: bigint | undefined): boolean {
-    for (let at = after === undefined ? 0 : this.rank(after); at < this.size; at++) {
-      if (!page.add(idAt(this.ids, at), this.entry(at))) return false
-    }
-    return true
+  collect(take: Taker, after: bigint | undefined): boolean {
+    return take(this.ids, this.entries, after === undefined ? 0 : this.rank(after))
   }
 
   split(at: number): Leaf {
@@ -179,10 +191,10 @@ class Branch extends Block<Node> implements Node {
     return true
   }
 
-  collect(page: PageBuilder, after: bigint | undefined): boolean {
+  collect(take: Taker, after: bigint | undefined): boolean {
     let at = after === undefined ? 0 : this.#childOf(after)
-    let takesMore = this.entry(at).collect(page, after)
-    while (takesMore && ++at < this.size) takesMore = this.entry(at).collect(page, undefined)
+    let takesMore = this.entry(at).collect(take, after)
+    while (takesMore && ++at < this.size) takesMore = this.entry(at).collect(take, undefined)
     return takesMore
   }
 
