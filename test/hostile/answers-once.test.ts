@@ -215,7 +215,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     for (const [what, request, status, fields] of whatHostsSet) {
       test(`what the host set before gives way to ${what}`, async (t) => {
         const store = memoryStore()
-        for (const plant of endlessPage()) void store.create('many', plant)
+        for (const plant of [...endlessPage(), ...endlessPage(1000n)]) void store.create('many', plant)
         const plantStore = createService({ store })
         const client = await serveIn(t, protocol, (request, response) => {
           response.statusCode = 404

@@ -1,7 +1,7 @@
 import type { EncodedPlant } from '../../plants/plant.ts'
+import type { ListQuery, ShortList } from '../../plants/short-list.ts'
 import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
-import type { ListQuery, ShortList } from '../../plants/short-list.ts'
 import { ShortListBuilder } from './short-list-builder.ts'
 
 /**

@@ -258,6 +258,23 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/stores/memory/plant-tree.ts',
+    'Ids behind the last entry are not read.',
+    ['this.ids = this.ids.slice(0, at)', ';'],
+  ],
+  [
+    'src/stores/memory/plant-tree.ts',
+    'Before the first id there is none, and that is no other id.',
+    ['if (at > 0 && this.ids[at - 1] === id) return false', 'if (true && this.ids[at - 1] === id) return false'],
+    ['if (at > 0 && this.ids[at - 1] === id) return false', 'if (at >= 0 && this.ids[at - 1] === id) return false'],
+    ['if (at < 0 || this.ids[at] !== id) return false', 'if (false || this.ids[at] !== id) return false'],
+  ],
+  [
+    'src/stores/memory/plant-tree.ts',
+    'A block of just as many entries is joined a little sooner.',
+    ['if (child.size < SPARSE) this.#joinChild(at)', 'if (child.size <= SPARSE) this.#joinChild(at)'],
+  ],
+  [
     'src/stores/postgres/check.ts',
     'No timeline is compared before a system was met.',
     ["#timeline = ''", "#timeline = 'mutant'"],
