@@ -31,8 +31,8 @@ export const PLANT_PATHS: PlantPaths = {
       operationId: 'listPlants',
       summary: 'List plants',
       description:
-        'Lists plants in ascending order of their ids. If `limit`, or a limit of the service, cuts the list short, ' +
-        '`Link` leads to the next one. Whoever follows the links gets each plant once.',
+        'Lists plants in ascending order of their ids. If `limit`, or a limit of the service, cuts the list ' +
+        'short, `Link` leads to the next one. Whoever follows the links gets each plant once.',
       parameters: [ref('parameters/limit'), ref('parameters/after')],
       responses: {
         200: {

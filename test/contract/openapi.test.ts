@@ -48,6 +48,14 @@ async function exchange(server: Server, request: string): Promise<number> {
   return (JSON.parse(body) as { error: number }).error
 }
 
+/** All that a document says in prose, wherever it stands. */
+function descriptionsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) =>
+    name === 'description' ? [member as string] : descriptionsIn(member),
+  )
+}
+
 /** Each description, and a server of what it describes. */
 const DESCRIPTIONS = [
   ['service', openapi, (t: TestContext) => servePlants(t)],
@@ -66,6 +74,14 @@ for (const [name, description, serve] of DESCRIPTIONS) {
         [],
       )
       assert.ok(!('servers' in description))
+    })
+
+    test('describes everything in whole sentences', () => {
+      const sentences = descriptionsIn(description).flatMap((text) => text.split(/(?<=\.) /))
+      assert.deepEqual(
+        sentences.filter((sentence) => !/^[A-Z`][^]*\S\.$/.test(sentence)),
+        [],
+      )
     })
 
     test('has an example of every error, and of no other', () => {

@@ -37,6 +37,18 @@ test('asks for a token, but for OPTIONS', () => {
   )
 })
 
+test('needs the parameter of a path, and no parameter of a query', () => {
+  const parameters = Object.values(openapi.components.parameters)
+  assert.deepEqual(
+    parameters.map((parameter) => [parameter.name, parameter.in, parameter.required]),
+    [
+      ['id', 'path', true],
+      ['limit', 'query', undefined],
+      ['after', 'query', undefined],
+    ],
+  )
+})
+
 test('describes HEAD as GET without the bodies', () => {
   const { get, head } = openapi.paths['/plants']
   const ofHead = { operationId: 'listPlantsHead', summary: 'List plants, without the body', responses: head.responses }
@@ -106,6 +118,30 @@ suite('the schema', () => {
   for (const [name, fits, body] of BODIES) {
     test(`${name} ${fits ? 'takes' : 'refuses'} ${JSON.stringify(body)}`, () => {
       assert.equal(ajv.validate(openapi.components.schemas[name], body), fits)
+    })
+  }
+})
+
+const PARAMETERS: readonly (readonly [name: 'id' | 'limit' | 'after', fits: boolean, value: unknown])[] = [
+  ['id', true, -1],
+  ['id', true, 2 ** 53],
+  ['id', false, 1e19],
+  ['id', false, 1.5],
+  ['limit', true, 0],
+  ['limit', true, 2 ** 31 - 1],
+  ['limit', false, -1],
+  ['limit', false, 2 ** 31],
+  ['limit', false, 1.5],
+  ['after', true, -1],
+  ['after', true, 2 ** 53],
+  ['after', false, 1e19],
+  ['after', false, 1.5],
+]
+
+suite('the schema of the parameter', () => {
+  for (const [name, fits, value] of PARAMETERS) {
+    test(`${name} ${fits ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => {
+      assert.equal(ajv.validate(openapi.components.parameters[name].schema, value), fits)
     })
   }
 })
