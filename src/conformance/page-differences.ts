@@ -52,7 +52,8 @@ function findWrongText(plants: readonly NewPlant[], expected: readonly NewPlant[
 function compareTexts(id: bigint, actual: unknown, expected: string): string {
   if (typeof actual !== 'string') return `That of ${id}n is ${quote(actual)}, and must be ${spell(expected)}.`
   let start = 0
-  while (start < expected.length && actual[start] === expected[start]) start++
+  // They part where the shorter one ends, at the latest.
+  while (actual[start] === expected[start]) start++
   const from = Math.max(0, start - 10)
   const [shown, wanted] = [actual, expected].map((text) => spell(text.slice(from, from + 30)))
   return `From character ${from} on, that of ${id}n is ${shown!}…, and must be ${wanted!}….`
