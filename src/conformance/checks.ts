@@ -117,7 +117,7 @@ export const CHECKS: Readonly<Record<string, (store: WatchedStore, seed: number)
     })
     await createAll(store, 'owner', plants)
     for (const limit of [7, MAX_PAGE]) {
-      for (const maxBytes of [1, 60, 500, 5000]) await assertPages(store, 'owner', plants, { limit, maxBytes })
+      for (const maxBytes of [1, 5, 60, 500, 5000]) await assertPages(store, 'owner', plants, { limit, maxBytes })
     }
   },
 

@@ -71,7 +71,7 @@ export async function assertPages(
     assertPage(owner, request, returned, plants)
     const bytes = plants.reduce((sum, { name, tag = '' }) => sum + Buffer.byteLength(name + tag), 0)
     const isFull = length === Math.min(page.limit, left.length)
-    if (!isFull && (length === 0 || bytes < page.maxBytes)) {
+    if (!isFull && bytes < page.maxBytes) {
       throw new Error(
         `${callText('list', owner, request)} must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least. It returned ${length} of ${left.length}, with ${bytes} bytes.`,
       )

@@ -77,6 +77,9 @@ function textBytes({ name, tag = '' }: NewPlant): number {
   return Buffer.byteLength(name + tag)
 }
 
+/** A store that ends a page as soon as it may. It keeps the contract. */
+export const ThriftyStore = cutting((plants, maxBytes) => 1 + countUpTo(plants, maxBytes - 1))
+
 /** Changes the plant that has the id of another that is created, and rightly says false to that. */
 function changingTaken(change: (kept: NewPlant, plant: NewPlant) => NewPlant): new () => Store {
   return class extends SortingStore {
@@ -223,6 +226,14 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     breaks: 'counts what JSON adds to names and tags',
     Store: cutting((plants, maxBytes) => {
       return 1 + countUpTo(plants, maxBytes, ({ name, tag }) => JSON.stringify({ name, tag }).length)
+    }),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+    says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
+  },
+  {
+    breaks: 'counts an absent tag as the text null',
+    Store: cutting((plants, maxBytes) => {
+      return 1 + countUpTo(plants, maxBytes - 1, ({ name, tag = 'null' }) => Buffer.byteLength(name + tag))
     }),
     fails: 'ends a page before its limit only once names and tags come to maxBytes',
     says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',

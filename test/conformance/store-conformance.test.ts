@@ -5,7 +5,7 @@ import type { NewPlant } from '../../src/plants/plant.ts'
 import { MAX_PAGE, type PageRequest, type Store } from '../../src/plants/store.ts'
 import { isText } from '../../src/plants/text.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
-import { brokenStores, SortingStore } from './broken-stores.ts'
+import { brokenStores, SortingStore, ThriftyStore } from './broken-stores.ts'
 
 /** The suite's tests on a store, by their names. */
 function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => Promise<void>> {
@@ -15,6 +15,10 @@ function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => P
 }
 
 storeConformance({ test, create: () => new SortingStore() })
+
+test('takes a store that ends a page with the plant with which it comes to maxBytes', async () => {
+  for (const check of suiteOf({ create: () => new ThriftyStore() }).values()) await check()
+})
 
 test('calls a store only as the service does', async () => {
   class StrictStore extends SortingStore {
