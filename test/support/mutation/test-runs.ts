@@ -10,7 +10,7 @@ const CONTRACT = 'contract/contract'
 /** Tests of a file, or of a folder, that are not in its mirror. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   '.': [CONTRACT, 'hostile/hostile'],
-  conformance: ['conformance/store-conformance', 'stores/memory/memory-store'],
+  conformance: ['conformance/store-conformance'],
   http: [CONTRACT, 'options'],
   'http/body': ['contract/body-parsers', 'hostile/broken-bodies', 'hostile/early-answers'],
   'http/errors': ['hostile/faults'],
