@@ -110,5 +110,5 @@ export function assertOnce(method: 'create' | 'delete', results: readonly unknow
 
 /** Plants as most tests need them. */
 export function plantsOf(ids: readonly bigint[]): NewPlant[] {
-  return ids.map((id) => ({ id, name: `Plant ${id}`, tag: 'test' }))
+  return ids.map((id) => ({ id, name: `Plant ${id}`, tag: `Tag ${id}` }))
 }

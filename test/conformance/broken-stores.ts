@@ -159,6 +159,28 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return plants ascending by id, each once.',
   },
   {
+    breaks: 'sorts the ids, and leaves the names as they came',
+    Store: class extends SortingStore {
+      override list(owner: string, page: PageRequest): readonly NewPlant[] {
+        const names = [...this.plants.values()].map(({ name }) => name)
+        return super.list(owner, page).map((plant, i) => ({ ...plant, name: names[i]! }))
+      }
+    },
+    fails: 'lists plants ascending by id, in whatever order they came',
+    says: 'must return names to the letter.',
+  },
+  {
+    breaks: 'sorts the ids, and leaves the tags as they came',
+    Store: class extends SortingStore {
+      override list(owner: string, page: PageRequest): readonly NewPlant[] {
+        const tags = [...this.plants.values()].map(({ tag }) => tag)
+        return super.list(owner, page).map((plant, i) => ({ ...plant, tag: tags[i] }))
+      }
+    },
+    fails: 'lists plants ascending by id, in whatever order they came',
+    says: 'must return tags to the letter.',
+  },
+  {
     breaks: 'lists from after on, inclusive',
     Store: listing((list, page) => list(page.after === undefined ? page : { ...page, after: page.after - 1n })),
     fails: 'lists only ids greater than after',
