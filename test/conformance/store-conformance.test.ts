@@ -184,20 +184,46 @@ test('makes a store for each test and closes it, also if the test fails', async 
   assert.ok(outcomes.some(({ status }) => status === 'rejected'))
 })
 
+const RANDOM = 'does what a Map does, through 2,000 random operations'
+
 test('repeats its random operations for the same seed, and names the seed if one fails', async () => {
   class TaglessStore extends SortingStore {
     override create(owner: string, { id, name }: NewPlant): boolean | Promise<boolean> {
       return super.create(owner, { id, name })
     }
   }
-  const messageOf = async (seed: number): Promise<string> => {
-    const check = suiteOf({ create: () => new TaglessStore(), seed }).get(
-      'does what a Map does, through 2,000 random operations',
-    )
-    return String(await check?.().catch((reason: unknown) => reason))
+  const errorOf = async (seed: number): Promise<Error> => {
+    const check = suiteOf({ create: () => new TaglessStore(), seed }).get(RANDOM)
+    return (await check?.().catch((reason: unknown) => reason)) as Error
   }
-  const message = await messageOf(7)
-  assert.match(message, /^Error: Step \d+ with seed 7: list\(.* must return tags to the letter\. /)
-  assert.equal(await messageOf(7), message)
-  assert.match(await messageOf(8), /^Error: Step \d+ with seed 8: list\(/)
+  const { message, cause } = await errorOf(7)
+  assert.match(message, /^Step \d+ with seed 7: list\(.* must return tags to the letter\. /)
+  assert.ok(message.endsWith(`: ${(cause as Error).message}`))
+  assert.equal((await errorOf(7)).message, message)
+  assert.match((await errorOf(8)).message, /^Step \d+ with seed 8: list\(/)
+})
+
+test('does 2,000 random operations, of each kind for each of three owners', async () => {
+  const calls: string[] = []
+  class CountingStore extends SortingStore {
+    override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+      calls.push(`create ${owner}`)
+      return super.create(owner, plant)
+    }
+
+    override list(owner: string, request: PageRequest): readonly NewPlant[] {
+      calls.push(`list ${owner}`)
+      return super.list(owner, request)
+    }
+
+    override delete(owner: string, id: bigint): boolean | Promise<boolean> {
+      calls.push(`delete ${owner}`)
+      return super.delete(owner, id)
+    }
+  }
+  await suiteOf({ create: () => new CountingStore() }).get(RANDOM)?.()
+  // The first list sees whether the store is empty.
+  assert.equal(calls.shift(), 'list owner')
+  assert.equal(calls.length, 2000)
+  assert.equal(new Set(calls).size, 9)
 })
