@@ -51,6 +51,9 @@ function keepingText(change: (text: string) => string): new () => Store {
   return keeping(({ id, name, tag }) => ({ id, name: change(name), tag: tag === undefined ? tag : change(tag) }))
 }
 
+/** Keeps no empty name and no empty tag. */
+export const TextLosingStore = keepingText((text) => (text === '' ? (undefined as unknown as string) : text))
+
 /** Changes what is listed. */
 function listing(
   change: (list: (page: PageRequest) => readonly NewPlant[], page: PageRequest) => unknown,
@@ -503,6 +506,12 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     Store: keeping(({ id, name, tag }) => ({ id, name, tag: tag === '' ? undefined : tag })),
     fails: 'keeps an absent tag absent and an empty tag empty',
     says: 'must return tags to the letter.',
+  },
+  {
+    breaks: 'takes an empty text for none',
+    Store: TextLosingStore,
+    fails: 'keeps an absent tag absent and an empty tag empty',
+    says: 'must return tags to the letter. That of 2n is undefined, and must be "".',
   },
   {
     breaks: 'normalises texts',

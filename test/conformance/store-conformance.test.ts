@@ -5,7 +5,7 @@ import type { NewPlant } from '../../src/plants/plant.ts'
 import { MAX_PAGE, type PageRequest, type Store } from '../../src/plants/store.ts'
 import { isText } from '../../src/plants/text.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
-import { brokenStores, SortingStore, ThriftyStore } from './broken-stores.ts'
+import { brokenStores, SortingStore, TextLosingStore, ThriftyStore } from './broken-stores.ts'
 
 /** The suite's tests on a store, by their names. */
 function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => Promise<void>> {
@@ -13,6 +13,8 @@ function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => P
   storeConformance({ ...options, test: (name, run) => suite.set(name, run) })
   return suite
 }
+
+const RANDOM = 'does what a Map does, through 2,000 random operations'
 
 storeConformance({ test, create: () => new SortingStore() })
 
@@ -60,6 +62,18 @@ for (const { breaks, Store, fails, says } of brokenStores) {
     assert.ok(complaint.includes(says), complaint)
   })
 }
+
+test('fails a store that cannot keep empty texts only if the test is about texts', async () => {
+  const failed: string[] = []
+  for (const [name, check] of suiteOf({ create: () => new TextLosingStore() })) {
+    await check().catch(() => failed.push(name))
+  }
+  assert.deepEqual(failed, [
+    'keeps an absent tag absent and an empty tag empty',
+    'keeps names and tags to the letter',
+    RANDOM,
+  ])
+})
 
 test('says which call did what, and why that is wrong', async () => {
   class CaselessStore extends SortingStore {
@@ -183,8 +197,6 @@ test('makes a store for each test and closes it, also if the test fails', async 
   assert.equal(open.size, 0)
   assert.ok(outcomes.some(({ status }) => status === 'rejected'))
 })
-
-const RANDOM = 'does what a Map does, through 2,000 random operations'
 
 test('repeats its random operations for the same seed, and names the seed if one fails', async () => {
   class TaglessStore extends SortingStore {
