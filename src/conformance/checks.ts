@@ -2,20 +2,12 @@ import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE } from '../plants/store.ts'
 import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS } from './awkward-values.ts'
 import { compareWithMap } from './compare-with-map.ts'
-import {
-  assertCreate,
-  assertDelete,
-  assertKept,
-  assertList,
-  assertOnce,
-  assertPages,
-  createAll,
-  plantsOf,
-} from './steps.ts'
-import type { WatchedStore } from './watched-store.ts'
+import { CONCURRENT_CHECKS } from './concurrent-checks.ts'
+import { assertCreate, assertDelete, assertKept, assertList, assertPages, createAll, plantsOf } from './steps.ts'
+import type { Check } from './watched-store.ts'
 
 /** What a store must do, each in a test of its own, on a store without plants. */
-export const CHECKS: Readonly<Record<string, (store: WatchedStore, seed: number) => Promise<void>>> = {
+export const CHECKS: Readonly<Record<string, Check>> = {
   async 'keeps a plant with its id, name and tag'(store) {
     await assertCreate(store, 'owner', { id: 42n, name: 'Monstera', tag: 'tropical' })
     await assertList(store, 'owner', [{ id: 42n, name: 'Monstera', tag: 'tropical' }])
@@ -178,37 +170,7 @@ export const CHECKS: Readonly<Record<string, (store: WatchedStore, seed: number)
 
   'does what a Map does, through 2,000 random operations': compareWithMap,
 
-  async 'creates an id once, however many ask at the same time'(store) {
-    const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))
-    const results = await Promise.all(plants.map((plant) => store.create('owner', plant)))
-    assertOnce('create', results)
-    await assertList(
-      store,
-      'owner',
-      plants.filter((_, i) => results[i]),
-    )
-  },
-
-  async 'deletes a plant once, however many ask at the same time'(store) {
-    await createAll(store, 'owner', plantsOf([1n, 2n]))
-    const results = await Promise.all(Array.from({ length: 50 }, () => store.delete('owner', 1n)))
-    assertOnce('delete', results)
-    await assertList(store, 'owner', plantsOf([2n]))
-  },
-
-  async 'gives each of many operations at the same time its own result'(store) {
-    const ids = Array.from({ length: 300 }, (_, i) => BigInt(i))
-    const isThere = (id: bigint): boolean => id % 3n === 0n
-    const isWanted = (id: bigint): boolean => id % 2n === 0n
-    await createAll(store, 'owner', plantsOf(ids.filter(isThere)))
-    await Promise.all(
-      plantsOf(ids).map((plant) => {
-        if (isWanted(plant.id)) return assertCreate(store, 'owner', plant, !isThere(plant.id))
-        return assertDelete(store, 'owner', plant.id, isThere(plant.id))
-      }),
-    )
-    await assertList(store, 'owner', plantsOf(ids.filter(isWanted)))
-  },
+  ...CONCURRENT_CHECKS,
 
   async 'settles a ping, if it takes one'(store) {
     await store.ping()

@@ -12,6 +12,9 @@ export interface WatchedStore {
   close(): Promise<void>
 }
 
+/** Asserts that a store does one thing right. The seed chooses what is random. */
+export type Check = (store: WatchedStore, seed: number) => Promise<void>
+
 /** Gives each call of a store its time. A call that takes longer fails, and says which one it is; so does one that throws. */
 export function watchStore(store: Store, timeoutMs: number): WatchedStore {
   return {

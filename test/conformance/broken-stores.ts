@@ -83,6 +83,25 @@ function textBytes({ name, tag = '' }: NewPlant): number {
 /** A store that ends a page as soon as it may. It keeps the contract. */
 export const ThriftyStore = cutting((plants, maxBytes) => 1 + countUpTo(plants, maxBytes - 1))
 
+/** Lets lists at the same time share one read if their keys are the same. */
+function sharingReads(key: (owner: string, page: PageRequest) => string): new () => Store {
+  return class extends SortingStore {
+    readonly #underWay = new Map<string, Promise<readonly NewPlant[]>>()
+
+    override list(owner: string, page: PageRequest): readonly NewPlant[] {
+      const shared = this.#underWay.get(key(owner, page)) ?? this.#read(owner, page)
+      this.#underWay.set(key(owner, page), shared)
+      return shared as unknown as readonly NewPlant[]
+    }
+
+    async #read(owner: string, page: PageRequest): Promise<readonly NewPlant[]> {
+      await nextTurn()
+      this.#underWay.delete(key(owner, page))
+      return super.list(owner, page)
+    }
+  }
+}
+
 /** Changes the plant that has the id of another that is created, and rightly says false to that. */
 function changingTaken(change: (kept: NewPlant, plant: NewPlant) => NewPlant): new () => Store {
   return class extends SortingStore {
@@ -686,6 +705,77 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     },
     fails: 'may be closed twice',
     says: 'must not fail.',
+  },
+  {
+    breaks: 'deletes of all owners that wait together all ids that they want to delete',
+    Store: class extends SortingStore {
+      readonly #waiting: { owner: string; id: bigint }[] = []
+
+      override async delete(owner: string, id: bigint): Promise<boolean> {
+        const isThere = this.plants.has(this.key(owner, id))
+        this.#waiting.push({ owner, id })
+        await nextTurn()
+        const group = this.#waiting.splice(0)
+        for (const { owner } of group) for (const { id } of group) void super.delete(owner, id)
+        return isThere
+      }
+    },
+    fails: 'keeps owners apart that ask at the same time',
+    says: 'must return every plant of the owner that is asked for.',
+  },
+  {
+    breaks: 'creates what waits together for the owner of the first',
+    Store: class extends SortingStore {
+      #first: string | undefined
+
+      override async create(owner: string, plant: NewPlant): Promise<boolean> {
+        const first = (this.#first ??= owner)
+        await nextTurn()
+        this.#first = undefined
+        return super.create(this.plants.has(this.key(owner, plant.id)) ? owner : first, plant)
+      }
+    },
+    fails: 'keeps owners apart that ask at the same time',
+    says: 'must return true: this owner has no plant with this id, whatever others have.',
+  },
+  {
+    breaks: 'deletes what waits together for the owner of the first',
+    Store: class extends SortingStore {
+      #first: string | undefined
+
+      override async delete(owner: string, id: bigint): Promise<boolean> {
+        const first = (this.#first ??= owner)
+        await nextTurn()
+        this.#first = undefined
+        return super.delete(first, id)
+      }
+    },
+    fails: 'keeps owners apart that ask at the same time',
+    says: 'must return true: this owner has a plant with this id.',
+  },
+  {
+    breaks: 'gives all who list at the same time the list of the first',
+    Store: sharingReads(() => ''),
+    fails: 'keeps owners apart that ask at the same time',
+    says: "list('owner 1', { limit: 1000, maxBytes: 1073741824, after: undefined }) must return names to the letter.",
+  },
+  {
+    breaks: 'gives all who list at the same time the list with the limit and the after of the first',
+    Store: sharingReads((owner) => owner),
+    fails: 'gives each of many lists at the same time its own page',
+    says: 'must return every plant of the owner that is asked for.',
+  },
+  {
+    breaks: 'gives all who list at the same time the list with the after of the first',
+    Store: sharingReads((owner, { limit }) => `${owner} ${limit}`),
+    fails: 'gives each of many lists at the same time its own page',
+    says: 'must return only ids greater than after.',
+  },
+  {
+    breaks: 'gives all who list at the same time the list with the limit of the first',
+    Store: sharingReads((owner, { after }) => `${owner} ${after}`),
+    fails: 'gives each of many lists at the same time its own page',
+    says: 'must return every plant of the owner that is asked for.',
   },
   {
     breaks: 'closes once',

@@ -1,0 +1,62 @@
+import type { NewPlant } from '../plants/plant.ts'
+import { assertCreate, assertDelete, assertList, assertOnce, createAll, plantsOf } from './steps.ts'
+import type { Check } from './watched-store.ts'
+
+/** What a store must do if it is called many times at once. */
+export const CONCURRENT_CHECKS: Readonly<Record<string, Check>> = {
+  async 'creates an id once, however many ask at the same time'(store) {
+    const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))
+    const results = await Promise.all(plants.map((plant) => store.create('owner', plant)))
+    assertOnce('create', results)
+    await assertList(
+      store,
+      'owner',
+      plants.filter((_, i) => results[i]),
+    )
+  },
+
+  async 'deletes a plant once, however many ask at the same time'(store) {
+    await createAll(store, 'owner', plantsOf([1n, 2n]))
+    const results = await Promise.all(Array.from({ length: 50 }, () => store.delete('owner', 1n)))
+    assertOnce('delete', results)
+    await assertList(store, 'owner', plantsOf([2n]))
+  },
+
+  async 'gives each of many operations at the same time its own result'(store) {
+    const ids = Array.from({ length: 300 }, (_, i) => BigInt(i))
+    const isThere = (id: bigint): boolean => id % 3n === 0n
+    const isWanted = (id: bigint): boolean => id % 2n === 0n
+    await createAll(store, 'owner', plantsOf(ids.filter(isThere)))
+    await Promise.all(
+      plantsOf(ids).map((plant) => {
+        if (isWanted(plant.id)) return assertCreate(store, 'owner', plant, !isThere(plant.id))
+        return assertDelete(store, 'owner', plant.id, isThere(plant.id))
+      }),
+    )
+    await assertList(store, 'owner', plantsOf(ids.filter(isWanted)))
+  },
+
+  async 'keeps owners apart that ask at the same time'(store) {
+    const owners = Array.from({ length: 50 }, (_, i) => `owner ${i}`)
+    const forEachOwner = (act: (owner: string, i: number) => Promise<void>): Promise<unknown> =>
+      Promise.all(owners.map(act))
+    const plantsOfOwner = (owner: string): [NewPlant, NewPlant] => [
+      { id: 0n, name: owner },
+      { id: 1n, name: owner },
+    ]
+    await forEachOwner((owner) => createAll(store, owner, plantsOfOwner(owner)))
+    await forEachOwner((owner) => assertList(store, owner, plantsOfOwner(owner)))
+    await forEachOwner((owner, i) => assertDelete(store, owner, BigInt(i % 2)))
+    await forEachOwner((owner, i) => assertList(store, owner, plantsOfOwner(owner).toSpliced(i % 2, 1)))
+  },
+
+  async 'gives each of many lists at the same time its own page'(store) {
+    const plants = plantsOf(Array.from({ length: 50 }, (_, i) => BigInt(i)))
+    await createAll(store, 'owner', plants)
+    await Promise.all(
+      plants.flatMap(({ id: after }, i) =>
+        [3, 7].map((limit) => assertList(store, 'owner', plants.slice(i + 1, i + 1 + limit), { limit, after })),
+      ),
+    )
+  },
+}
