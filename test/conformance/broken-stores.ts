@@ -2,6 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { NewPlant } from '../../src/plants/plant.ts'
 import type { PageRequest, Store } from '../../src/plants/store.ts'
 
+/** A store that breaks the contract, a test of the conformance suite that finds it, and how it says so. */
+export interface BrokenStore {
+  readonly breaks: string
+  readonly Store: new () => Store
+  readonly fails: string
+  readonly says: string
+}
+
 /** The simplest store that keeps the contract, for others to break. */
 export class SortingStore implements Store {
   readonly plants = new Map<string, NewPlant & { owner: string }>()
@@ -126,8 +134,32 @@ function ascendingBy(key: (plant: NewPlant) => bigint | string): (a: NewPlant, b
   return (a, b) => (key(a) < key(b) ? -1 : 1)
 }
 
-/** Stores that break the contract, each in one way; a test of the conformance suite that finds it, and how it says so. */
-export const brokenStores: readonly { breaks: string; Store: new () => Store; fails: string; says: string }[] = [
+/** Turns pages by counting the plants that it has listed. */
+class CountingStore extends SortingStore {
+  listed = 0
+  last = 0n
+
+  override list(owner: string, { limit, after = -1n }: PageRequest): readonly NewPlant[] {
+    if (after < 0n) this.listed = 0
+    const plants = super.list(owner, { limit: Infinity, maxBytes: Infinity })
+    const page = plants.slice(this.listed, this.listed + limit)
+    this.listed += page.length
+    this.last = page.at(-1)?.id ?? 0n
+    return page
+  }
+}
+
+/** Ends a page as soon as it may, but counts other bytes, and so too many. */
+function counting(bytesOf: (plant: NewPlant) => number): Pick<BrokenStore, 'Store' | 'fails' | 'says'> {
+  return {
+    Store: cutting((plants, maxBytes) => 1 + countUpTo(plants, maxBytes - 1, bytesOf)),
+    fails: 'ends a page before its limit only once names and tags come to maxBytes',
+    says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
+  }
+}
+
+/** Stores that break the contract, each in one way. */
+export const brokenStores: readonly BrokenStore[] = [
   {
     breaks: 'rounds ids through a double',
     Store: keeping(({ id, ...rest }) => ({ id: BigInt(Number(id)), ...rest })),
@@ -181,6 +213,30 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return plants ascending by id, each once.',
   },
   {
+    breaks: 'sorts its plants the first time that one comes out of order, and never again',
+    Store: class extends SortingStore {
+      #isSorted = false
+
+      override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+        const last = [...this.plants.values()].at(-1)
+        const result = super.create(owner, plant)
+        if (last !== undefined && last.id > plant.id && !this.#isSorted) {
+          this.#isSorted = true
+          const sorted = [...this.plants].sort(([, a], [, b]) => (a.id < b.id ? -1 : 1))
+          this.plants.clear()
+          for (const [key, kept] of sorted) this.plants.set(key, kept)
+        }
+        return result
+      }
+
+      override list(owner: string): readonly NewPlant[] {
+        return [...this.plants.values()].filter((plant) => plant.owner === owner)
+      }
+    },
+    fails: 'lists plants ascending by id, in whatever order they came',
+    says: 'must return plants ascending by id, each once.',
+  },
+  {
     breaks: 'sorts the ids, and leaves the names as they came',
     Store: class extends SortingStore {
       override list(owner: string, page: PageRequest): readonly NewPlant[] {
@@ -212,6 +268,16 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     breaks: 'rounds after through a double',
     Store: listing((list, page) => {
       return list(page.after === undefined ? page : { ...page, after: BigInt(Number(page.after)) })
+    }),
+    fails: 'lists only ids greater than after',
+    says: 'must return only ids greater than after.',
+  },
+  {
+    breaks: 'lists from the first plant on if after is negative, and the id of no plant',
+    Store: listing((list, page) => {
+      const { after = 0n } = page
+      const isKnown = list({ limit: Infinity, maxBytes: Infinity }).some(({ id }) => id === after)
+      return list(after >= 0n || isKnown ? page : { ...page, after: undefined })
     }),
     fails: 'lists only ids greater than after',
     says: 'must return only ids greater than after.',
@@ -268,32 +334,111 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
   },
   {
     breaks: 'counts what JSON adds to names and tags',
-    Store: cutting((plants, maxBytes) => {
-      return 1 + countUpTo(plants, maxBytes, ({ name, tag }) => JSON.stringify({ name, tag }).length)
-    }),
-    fails: 'ends a page before its limit only once names and tags come to maxBytes',
-    says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
+    ...counting(({ name, tag }) => JSON.stringify({ name, tag }).length),
   },
   {
     breaks: 'counts an absent tag as the text null',
-    Store: cutting((plants, maxBytes) => {
-      return 1 + countUpTo(plants, maxBytes - 1, ({ name, tag = 'null' }) => Buffer.byteLength(name + tag))
-    }),
-    fails: 'ends a page before its limit only once names and tags come to maxBytes',
-    says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
+    ...counting(({ name, tag = 'null' }) => Buffer.byteLength(name + tag)),
+  },
+  {
+    breaks: 'counts a tag twice',
+    ...counting(({ name, tag = '' }) => Buffer.byteLength(name + tag + tag)),
+  },
+  {
+    breaks: 'counts the ids too',
+    ...counting((plant) => 8 + textBytes(plant)),
+  },
+  {
+    breaks: 'counts each character beyond ASCII as four bytes',
+    ...counting(({ name, tag = '' }) => (name + tag).replace(/[^\0-\x7f]/gu, '1234').length),
+  },
+  {
+    breaks: 'counts a line break as two bytes',
+    ...counting(({ name, tag = '' }) => Buffer.byteLength((name + tag).replaceAll('\n', '\r\n'))),
+  },
+  {
+    breaks: 'counts a quote as two bytes',
+    ...counting(({ name, tag = '' }) => Buffer.byteLength((name + tag).replaceAll('"', '""'))),
+  },
+  {
+    breaks: 'counts a long text as whole blocks of 4 KiB',
+    ...counting((plant) => (textBytes(plant) < 1000 ? textBytes(plant) : 4096 * Math.ceil(textBytes(plant) / 4096))),
   },
   {
     breaks: 'turns pages by counting',
+    Store: CountingStore,
+    fails: 'gives each plant once, page by page, while others come and go',
+    says: 'must return every plant of the owner that is asked for.',
+  },
+  {
+    breaks: 'turns pages by counting, and forgets plants that come',
+    Store: class extends CountingStore {
+      override delete(owner: string, id: bigint): boolean | Promise<boolean> {
+        if (id <= this.last) this.listed--
+        return super.delete(owner, id)
+      }
+    },
+    fails: 'gives each plant once, page by page, while others come and go',
+    says: 'must return only ids greater than after.',
+  },
+  {
+    breaks: 'turns pages by counting, and forgets plants that go',
+    Store: class extends CountingStore {
+      override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+        if (plant.id < this.last) this.listed++
+        return super.create(owner, plant)
+      }
+    },
+    fails: 'gives each plant once, page by page, while others come and go',
+    says: 'must return every plant of the owner that is asked for.',
+  },
+  {
+    breaks: 'goes on with what it has read, without what came meanwhile',
     Store: class extends SortingStore {
-      #listed = 0
+      #last: bigint | undefined
+      #known = new Set<bigint>()
 
       override list(owner: string, { limit, after }: PageRequest): readonly NewPlant[] {
-        this.#listed = after === undefined || after < 0n ? 0 : this.#listed
-        const page = super
-          .list(owner, { limit: Infinity, maxBytes: Infinity })
-          .slice(this.#listed, this.#listed + limit)
-        this.#listed += page.length
+        const plants = super.list(owner, { limit: Infinity, maxBytes: Infinity, after })
+        if (after !== this.#last) this.#known = new Set(plants.map(({ id }) => id))
+        const page = plants.filter(({ id }) => this.#known.has(id)).slice(0, limit)
+        this.#last = page.at(-1)?.id
         return page
+      }
+    },
+    fails: 'gives each plant once, page by page, while others come and go',
+    says: 'must return every plant of the owner that is asked for.',
+  },
+  {
+    breaks: 'goes on with what it has read, and with what went meanwhile',
+    Store: class extends SortingStore {
+      #last: bigint | undefined
+      #gone: NewPlant[] = []
+
+      override list(owner: string, { limit, after }: PageRequest): readonly NewPlant[] {
+        if (after !== this.#last) this.#gone = []
+        const gone = this.#gone.filter(({ id }) => id > after! && !this.plants.has(this.key(owner, id)))
+        const plants = super.list(owner, { limit: Infinity, maxBytes: Infinity, after })
+        const page = [...plants, ...gone].sort(ascendingBy(({ id }) => id)).slice(0, limit)
+        this.#last = page.at(-1)?.id
+        return page
+      }
+
+      override delete(owner: string, id: bigint): boolean | Promise<boolean> {
+        const plant = this.plants.get(this.key(owner, id))
+        if (plant !== undefined) this.#gone.push(plant)
+        return super.delete(owner, id)
+      }
+    },
+    fails: 'gives each plant once, page by page, while others come and go',
+    says: 'must return every plant of the owner that is asked for.',
+  },
+  {
+    breaks: 'ends a list if the plant of its last id is gone',
+    Store: class extends SortingStore {
+      override list(owner: string, page: PageRequest): readonly NewPlant[] {
+        const { after = -1n } = page
+        return after < 0n || this.plants.has(this.key(owner, after)) ? super.list(owner, page) : []
       }
     },
     fails: 'gives each plant once, page by page, while others come and go',
@@ -662,6 +807,24 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     says: 'must return every plant of the owner that is asked for.',
   },
   {
+    breaks: 'deletes only the first plant of those that are to go at the same time',
+    Store: class extends SortingStore {
+      #isBusy = false
+
+      override async delete(owner: string, id: bigint): Promise<boolean> {
+        const isThere = this.plants.has(this.key(owner, id))
+        const isFirst = !this.#isBusy
+        this.#isBusy = true
+        await nextTurn()
+        this.#isBusy = false
+        if (isFirst) void super.delete(owner, id)
+        return isThere
+      }
+    },
+    fails: 'gives each of many operations at the same time its own result',
+    says: 'must return only plants that the owner has.',
+  },
+  {
     breaks: 'answers what waits together with the answer of the last',
     Store: class extends SortingStore {
       #last = false
@@ -682,29 +845,6 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     },
     fails: 'gives each of many operations at the same time its own result',
     says: 'must return true: this owner has no plant with this id, whatever others have.',
-  },
-  {
-    breaks: 'is never in reach',
-    Store: class extends SortingStore {
-      override ping(): Promise<void> {
-        return Promise.reject(new Error('Out of reach'))
-      }
-    },
-    fails: 'settles a ping, if it takes one',
-    says: 'must not fail.',
-  },
-  {
-    breaks: 'closes once if it has plants',
-    Store: class extends SortingStore {
-      #isOpen = true
-
-      override close(): void {
-        if (!this.#isOpen && this.plants.size > 0) throw new Error('Closed already')
-        this.#isOpen = false
-      }
-    },
-    fails: 'may be closed twice',
-    says: 'must not fail.',
   },
   {
     breaks: 'deletes of all owners that wait together all ids that they want to delete',
@@ -776,6 +916,29 @@ export const brokenStores: readonly { breaks: string; Store: new () => Store; fa
     Store: sharingReads((owner, { after }) => `${owner} ${after}`),
     fails: 'gives each of many lists at the same time its own page',
     says: 'must return every plant of the owner that is asked for.',
+  },
+  {
+    breaks: 'is never in reach',
+    Store: class extends SortingStore {
+      override ping(): Promise<void> {
+        return Promise.reject(new Error('Out of reach'))
+      }
+    },
+    fails: 'settles a ping, if it takes one',
+    says: 'must not fail.',
+  },
+  {
+    breaks: 'closes once if it has plants',
+    Store: class extends SortingStore {
+      #isOpen = true
+
+      override close(): void {
+        if (!this.#isOpen && this.plants.size > 0) throw new Error('Closed already')
+        this.#isOpen = false
+      }
+    },
+    fails: 'may be closed twice',
+    says: 'must not fail.',
   },
   {
     breaks: 'closes once',
