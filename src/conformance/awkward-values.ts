@@ -36,8 +36,8 @@ export const LONG_TEXTS: readonly string[] = [
 /** Owners that a store may mistake for each other, or for something else. */
 // prettier-ignore
 export const AWKWARD_OWNERS: readonly string[] = [
-  'a', 'A', 'a ', ' a', 'aa', 'a1', 'a\n', 'a%', 'a_', 'a*', 'a:', 'a/b', 'a\'b', 'a"b', 'a\\b',
-  '\u00e9', 'e\u0301', '\u{1f335}', '\u{1f336}', '\uffff', '\ufeff', '0', 'null', '__proto__', 'constructor',
+  'a', 'A', 'a ', ' a', 'aa', 'ab', 'a1', 'a\n', 'a%', 'a_', 'a*', 'a:', 'a/b', 'a\'b', 'a"b', 'a\\b',
+  '\u00e9', 'e\u0301', '\u{1f335}', '\u{1f336}', '\uffff', '\ufeff', '\ufeffa', '0', 'null', '__proto__', 'constructor',
   'x'.repeat(500), 'x'.repeat(501),
 ]
 

@@ -121,6 +121,45 @@ function changingTaken(change: (kept: NewPlant, plant: NewPlant) => NewPlant): n
   }
 }
 
+/** Takes some owners for others. */
+function mistaking(change: (owner: string) => string): Pick<BrokenStore, 'Store' | 'fails' | 'says'> {
+  return {
+    Store: class extends SortingStore {
+      override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+        return super.create(change(owner), plant)
+      }
+
+      override list(owner: string, page: PageRequest): readonly NewPlant[] {
+        return super.list(change(owner), page)
+      }
+
+      override delete(owner: string, id: bigint): boolean | Promise<boolean> {
+        return super.delete(change(owner), id)
+      }
+    },
+    fails: 'keeps owners apart, whatever their names',
+    says: 'must return true: this owner has no plant with this id, whatever others have.',
+  }
+}
+
+/** Changes a plant that has the id of one that was deleted. */
+function remembering(change: (plant: NewPlant, deleted: NewPlant) => NewPlant): new () => Store {
+  return class extends SortingStore {
+    readonly #deleted = new Map<string, NewPlant>()
+
+    override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+      return super.create(owner, change(plant, this.#deleted.get(this.key(owner, plant.id)) ?? plant))
+    }
+
+    override delete(owner: string, id: bigint): boolean | Promise<boolean> {
+      const key = this.key(owner, id)
+      const plant = this.plants.get(key)
+      if (plant !== undefined) this.#deleted.set(key, plant)
+      return this.plants.delete(key)
+    }
+  }
+}
+
 /** Changes how owner and id make a key. */
 function keyedBy(key: (owner: string, id: bigint) => string): new () => Store {
   return class extends SortingStore {
@@ -156,6 +195,12 @@ function counting(bytesOf: (plant: NewPlant) => number): Pick<BrokenStore, 'Stor
     fails: 'ends a page before its limit only once names and tags come to maxBytes',
     says: 'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
   }
+}
+
+/** Whether a text is what LIKE of SQL matches with a pattern; without escapes. */
+function isLike(text: string, pattern: string): boolean {
+  const escaped = pattern.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+  return new RegExp(`^${escaped.replaceAll('%', '.*').replaceAll('_', '.')}$`, 's').test(text)
 }
 
 /** Stores that break the contract, each in one way. */
@@ -472,6 +517,59 @@ export const brokenStores: readonly BrokenStore[] = [
     fails: 'keeps owners apart, whatever their names',
     says: 'must return true: this owner has no plant with this id, whatever others have.',
   },
+  { breaks: 'trims owners', ...mistaking((owner) => owner.trim()) },
+  { breaks: 'normalises owners', ...mistaking((owner) => owner.normalize()) },
+  { breaks: 'cuts owners at 500 characters', ...mistaking((owner) => owner.slice(0, 500)) },
+  {
+    breaks: 'skips a byte order mark of owners',
+    ...mistaking((owner) => new TextDecoder().decode(Buffer.from(owner))),
+  },
+  { breaks: 'takes a backslash of owners for an escape', ...mistaking((owner) => owner.replace(/\\(.)/g, '$1')) },
+  { breaks: 'takes owners for paths', ...mistaking((owner) => owner.replace(/\/.*/, '')) },
+  {
+    breaks: 'keeps three bytes of a character of owners',
+    ...mistaking((owner) => owner.replace(/[^\0-\uffff]/gu, '?')),
+  },
+  {
+    breaks: 'keeps owners as the names of members of an object',
+    Store: class extends SortingStore {
+      readonly #owners: Record<string, Map<bigint, NewPlant>> = {}
+
+      override create(owner: string, plant: NewPlant): boolean {
+        const plants = (this.#owners[owner] ??= new Map())
+        if (plants.has(plant.id)) return false
+        plants.set(plant.id, plant)
+        return true
+      }
+
+      override list(owner: string): readonly NewPlant[] {
+        return [...(this.#owners[owner] ?? new Map<bigint, NewPlant>()).values()]
+      }
+    },
+    fails: 'keeps owners apart, whatever their names',
+    says: "create('__proto__', { id: 1n, name: '__proto__' }) must not fail.",
+  },
+  {
+    breaks: 'takes the owner of a list for a pattern',
+    Store: class extends SortingStore {
+      override list(owner: string): readonly NewPlant[] {
+        return [...this.plants.values()].filter((plant) => isLike(plant.owner, owner))
+      }
+    },
+    fails: 'keeps owners apart, whatever their names',
+    says: 'must return plants ascending by id, each once.',
+  },
+  {
+    breaks: 'takes the owner of a delete for a pattern',
+    Store: class extends SortingStore {
+      override delete(owner: string, id: bigint): boolean {
+        const found = [...this.plants].find(([, plant]) => plant.id === id && isLike(plant.owner, owner))
+        return found !== undefined && this.plants.delete(found[0])
+      }
+    },
+    fails: 'deletes no plant of another owner',
+    says: 'must return only plants that the owner has.',
+  },
   {
     breaks: 'lists without regard to the case of the owner',
     Store: class extends SortingStore {
@@ -512,7 +610,22 @@ export const brokenStores: readonly BrokenStore[] = [
       }
     },
     fails: 'returns false if the id is taken, and keeps the first plant',
-    says: 'must return false: this owner has a plant with this id already. It returned true.',
+    says:
+      "create('owner', { id: 1n, name: 'second', tag: 'second' }) must return false: this owner has a plant with this " +
+      'id already. It returned true.',
+  },
+  {
+    breaks: 'says true to a second create without a tag',
+    Store: class extends SortingStore {
+      override create(owner: string, plant: NewPlant): boolean {
+        const isNew = super.create(owner, plant) as boolean
+        return isNew || plant.tag === undefined
+      }
+    },
+    fails: 'returns false if the id is taken, and keeps the first plant',
+    says:
+      "create('owner', { id: 2n, name: 'second' }) must return false: this owner has a plant with this id already. " +
+      'It returned true.',
   },
   {
     breaks: 'keeps the second plant of an id',
@@ -642,22 +755,15 @@ export const brokenStores: readonly BrokenStore[] = [
   },
   {
     breaks: 'brings back what was deleted',
-    Store: class extends SortingStore {
-      readonly #deleted = new Map<string, NewPlant & { owner: string }>()
-
-      override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
-        return super.create(owner, this.#deleted.get(this.key(owner, plant.id)) ?? plant)
-      }
-
-      override delete(owner: string, id: bigint): boolean {
-        const key = this.key(owner, id)
-        const plant = this.plants.get(key)
-        if (plant !== undefined) this.#deleted.set(key, plant)
-        return this.plants.delete(key)
-      }
-    },
+    Store: remembering((_, deleted) => deleted),
     fails: 'takes an id anew once its plant is deleted',
-    says: 'must return names to the letter.',
+    says: 'must return names to the letter. From character 0 on, that of 1n is "first"…, and must be "second"….',
+  },
+  {
+    breaks: 'brings back the tag of what was deleted',
+    Store: remembering((plant, { tag }) => ({ tag, ...plant })),
+    fails: 'takes an id anew once its plant is deleted',
+    says: "must return no tag, or undefined, if the plant has none. That of 1n is 'first'.",
   },
   {
     breaks: 'makes an absent tag null',
