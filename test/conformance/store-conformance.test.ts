@@ -5,7 +5,10 @@ import type { NewPlant } from '../../src/plants/plant.ts'
 import { MAX_PAGE, type PageRequest, type Store } from '../../src/plants/store.ts'
 import { isText } from '../../src/plants/text.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
-import { brokenStores, SortingStore, TextLosingStore, ThriftyStore } from './broken-stores.ts'
+import { BROKEN_STORES } from './broken-stores/broken-stores.ts'
+import { ThriftyStore } from './broken-stores/pages.ts'
+import { SortingStore } from './broken-stores/sorting-store.ts'
+import { TextLosingStore } from './broken-stores/texts.ts'
 
 /** The suite's tests on a store, by their names. */
 function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => Promise<void>> {
@@ -56,7 +59,7 @@ async function complaintOf(name: string, options: Omit<ConformanceOptions, 'test
   return (outcome.reason as Error).message
 }
 
-for (const { breaks, Store, fails, says } of brokenStores) {
+for (const { breaks, Store, fails, says } of BROKEN_STORES) {
   test(`fails a store that ${breaks}, and says so`, async () => {
     const complaint = await complaintOf(fails, { create: () => new Store() })
     assert.ok(complaint.includes(says), complaint)
@@ -154,7 +157,7 @@ test('says what a store throws, and keeps the error as the cause', async () => {
 
 test('has no test that every broken store passes', () => {
   const names = [...suiteOf({ create: () => new SortingStore() }).keys()]
-  const proven = new Set(brokenStores.map(({ fails }) => fails))
+  const proven = new Set(BROKEN_STORES.map(({ fails }) => fails))
   assert.deepEqual(
     names.filter((name) => !proven.has(name)),
     [],
