@@ -1,5 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { NewPlant } from '../plants/plant.ts'
-import { assertCreate, assertDelete, assertList, assertOnce, createAll, plantsOf } from './steps.ts'
+import { MAX_PAGE } from '../plants/store.ts'
+import { assertCreate, assertDelete, assertList, assertOnce, createAll, MANY_BYTES, plantsOf } from './steps.ts'
 import type { Check } from './watched-store.ts'
 
 /** What a store must do if it is called many times at once. */
@@ -58,5 +60,28 @@ export const CONCURRENT_CHECKS: Readonly<Record<string, Check>> = {
         [3, 7].map((limit) => assertList(store, 'owner', plants.slice(i + 1, i + 1 + limit), { limit, after })),
       ),
     )
+  },
+
+  async 'lists what was created and deleted before, while others list too'(store) {
+    const plants = plantsOf(Array.from({ length: 20 }, (_, i) => BigInt(i)))
+    const request = { limit: MAX_PAGE, maxBytes: MANY_BYTES, after: undefined }
+    const list = (): Promise<unknown> => store.list('owner', request)
+    const assertListed = async (write: () => Promise<void>, expected: readonly NewPlant[]): Promise<void> => {
+      await Promise.all([list(), write().then(() => assertList(store, 'owner', expected, request))])
+    }
+    let isDone = false
+    // A write may take longer than the list that began with it. These lists begin meanwhile.
+    const listAllTheTime = async (): Promise<void> => {
+      while (!isDone) await Promise.all([list(), nextTurn()])
+    }
+    const createAndDelete = async (): Promise<void> => {
+      for (const [i, plant] of plants.entries()) {
+        await assertListed(() => assertCreate(store, 'owner', plant), plants.slice(0, i + 1))
+      }
+      for (const [i, { id }] of plants.entries()) {
+        await assertListed(() => assertDelete(store, 'owner', id), plants.slice(i + 1))
+      }
+    }
+    await Promise.all([listAllTheTime(), createAndDelete().finally(() => (isDone = true))])
   },
 }

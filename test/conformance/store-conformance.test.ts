@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isInt64 } from '../../src/plants/int64.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
 import { MAX_PAGE, type PageRequest, type Store } from '../../src/plants/store.ts'
@@ -23,6 +24,19 @@ storeConformance({ test, create: () => new SortingStore() })
 
 test('takes a store that ends a page with the plant with which it comes to maxBytes', async () => {
   for (const check of suiteOf({ create: () => new ThriftyStore() }).values()) await check()
+})
+
+test('takes a store that lists at once, and creates some turns of the event loop later', async () => {
+  class SlowStore extends SortingStore {
+    override async create(owner: string, plant: NewPlant): Promise<boolean> {
+      await nextTurn()
+      await nextTurn()
+      return super.create(owner, plant)
+    }
+  }
+  await suiteOf({ create: () => new SlowStore() }).get(
+    'lists what was created and deleted before, while others list too',
+  )?.()
 })
 
 test('calls a store only as the service does', async () => {

@@ -3,21 +3,34 @@ import type { NewPlant } from '../../../src/plants/plant.ts'
 import type { PageRequest, Store } from '../../../src/plants/store.ts'
 import { changingTaken, SortingStore, type BrokenStore } from './sorting-store.ts'
 
-/** Lets lists at the same time share one read if their keys are the same. */
-function sharingReads(key: (owner: string, page: PageRequest) => string): new () => Store {
-  return class extends SortingStore {
-    readonly #underWay = new Map<string, Promise<readonly NewPlant[]>>()
+/** Lets lists share one read if their keys are the same, and it is under way. */
+class SharingStore extends SortingStore {
+  readonly underWay = new Map<string, Promise<readonly NewPlant[]>>()
 
-    override list(owner: string, page: PageRequest): readonly NewPlant[] {
-      const shared = this.#underWay.get(key(owner, page)) ?? this.#read(owner, page)
-      this.#underWay.set(key(owner, page), shared)
-      return shared as unknown as readonly NewPlant[]
-    }
+  keyOf(owner: string, { limit, after }: PageRequest): string {
+    return `${owner} ${limit} ${after}`
+  }
 
-    async #read(owner: string, page: PageRequest): Promise<readonly NewPlant[]> {
-      await nextTurn()
-      this.#underWay.delete(key(owner, page))
-      return super.list(owner, page)
+  override list(owner: string, page: PageRequest): readonly NewPlant[] {
+    const key = this.keyOf(owner, page)
+    const shared = this.underWay.get(key) ?? this.#read(owner, page)
+    this.underWay.set(key, shared)
+    return shared as unknown as readonly NewPlant[]
+  }
+
+  async #read(owner: string, page: PageRequest): Promise<readonly NewPlant[]> {
+    const plants = super.list(owner, page)
+    await nextTurn()
+    this.underWay.delete(this.keyOf(owner, page))
+    return plants
+  }
+}
+
+/** Lets lists share one read if their keys are the same. */
+function sharingBy(key: (owner: string, page: PageRequest) => string): new () => Store {
+  return class extends SharingStore {
+    override keyOf(owner: string, page: PageRequest): string {
+      return key(owner, page)
     }
   }
 }
@@ -187,26 +200,54 @@ export const WRONG_AT_THE_SAME_TIME: readonly BrokenStore[] = [
   },
   {
     breaks: 'gives all who list at the same time the list of the first',
-    Store: sharingReads(() => ''),
+    Store: sharingBy(() => ''),
     fails: 'keeps owners apart that ask at the same time',
     says: "list('owner 1', { limit: 1000, maxBytes: 1073741824, after: undefined }) must return names to the letter.",
   },
   {
     breaks: 'gives all who list at the same time the list with the limit and the after of the first',
-    Store: sharingReads((owner) => owner),
+    Store: sharingBy((owner) => owner),
     fails: 'gives each of many lists at the same time its own page',
     says: 'must return every plant of the owner that is asked for.',
   },
   {
     breaks: 'gives all who list at the same time the list with the after of the first',
-    Store: sharingReads((owner, { limit }) => `${owner} ${limit}`),
+    Store: sharingBy((owner, { limit }) => `${owner} ${limit}`),
     fails: 'gives each of many lists at the same time its own page',
     says: 'must return only ids greater than after.',
   },
   {
     breaks: 'gives all who list at the same time the list with the limit of the first',
-    Store: sharingReads((owner, { after }) => `${owner} ${after}`),
+    Store: sharingBy((owner, { after }) => `${owner} ${after}`),
     fails: 'gives each of many lists at the same time its own page',
     says: 'must return every plant of the owner that is asked for.',
+  },
+  {
+    breaks: 'lets a list share one that began before a plant was created',
+    Store: SharingStore,
+    fails: 'lists what was created and deleted before, while others list too',
+    says: 'must return every plant of the owner that is asked for. 0n is missing.',
+  },
+  {
+    breaks: 'lets a list share one that began before a plant was deleted',
+    Store: class extends SharingStore {
+      override create(owner: string, plant: NewPlant): boolean | Promise<boolean> {
+        this.underWay.clear()
+        return super.create(owner, plant)
+      }
+    },
+    fails: 'lists what was created and deleted before, while others list too',
+    says: "must return only plants that the owner has. One is { id: 0n, name: 'Plant 0', tag: 'Tag 0', owner: 'owner' }.",
+  },
+  {
+    breaks: 'lets a list share one that began while a plant was created',
+    Store: class extends SharingStore {
+      override async create(owner: string, plant: NewPlant): Promise<boolean> {
+        for (let turns = 5; turns > 0; turns--) await nextTurn()
+        return super.create(owner, plant)
+      }
+    },
+    fails: 'lists what was created and deleted before, while others list too',
+    says: 'must return every plant of the owner that is asked for. 0n is missing.',
   },
 ]
