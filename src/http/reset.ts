@@ -5,13 +5,10 @@ import type { Socket } from 'node:net'
  * what it holds for the client, instead of offering it for minutes, and the client sees that something is missing.
  */
 export function reset(socket: Socket): void {
-  // While a socket that was ended says so to its client, Node cannot reset it and would lose the descriptor.
-  if (socket.writableEnded && socket.writableLength === 0) {
-    socket.destroy()
-    return
-  }
   try {
-    socket.resetAndDestroy()
+    // While a socket that was ended says so to its client, Node cannot reset it and would lose the descriptor.
+    if (socket.writableEnded && socket.writableLength === 0) socket.destroy()
+    else socket.resetAndDestroy()
   } catch {
     // It is no TCP connection: a local socket, or one under TLS.
     socket.destroy()

@@ -7,17 +7,18 @@ import { reset } from '../../src/http/reset.ts'
 import { TLS } from '../support/certificate.ts'
 import { listen, portOf } from '../support/service.ts'
 
-/** Accepts one connection. Gives its end here, and what its client tells of its own: errors, and that it closes. */
+/** Accepts one connection, which its client never ends. Gives its end here, and the errors that its client sees. */
 async function accept(t: TestContext, isTls = false): Promise<{ accepted: Socket; told: Promise<unknown[]> }> {
   const server = isTls ? createTlsServer(TLS) : createServer()
   await listen(server)
   t.after(() => server.close())
   const accepting = once(server, isTls ? 'secureConnection' : 'connection') as Promise<[Socket | TLSSocket]>
-  const where = { port: portOf(server), host: '127.0.0.1' }
+  const where = { port: portOf(server), host: '127.0.0.1', allowHalfOpen: true }
   const client = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where)
   const events: unknown[] = []
   client.resume().on('error', ({ code }: NodeJS.ErrnoException) => events.push(code))
-  const told = once(client, 'close').then(
+  t.after(() => client.destroy())
+  const told = once(client, 'end').then(
     () => events,
     () => events,
   )
@@ -28,6 +29,15 @@ async function accept(t: TestContext, isTls = false): Promise<{ accepted: Socket
 test('a connection is reset', async (t) => {
   const { accepted, told } = await accept(t)
   const closed = once(accepted, 'close')
+  reset(accepted)
+  await closed
+  assert.deepEqual(await told, ['ECONNRESET'])
+})
+
+test('a connection that was ended is reset if its client has not got the rest', async (t) => {
+  const { accepted, told } = await accept(t)
+  const closed = once(accepted, 'close')
+  accepted.end(Buffer.alloc(30_000_000))
   reset(accepted)
   await closed
   assert.deepEqual(await told, ['ECONNRESET'])
