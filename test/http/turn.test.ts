@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { inTurn, isHeldBack } from '../../src/http/turn.ts'
+import { serveIn } from '../support/client.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { serve } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 
@@ -43,6 +45,34 @@ test('a request on a connection that is lost is not carried out', { timeout: 10_
   const client = await RawConnection.open(server)
   await client.send(GET).closed
   assert.ok(!isCarriedOut)
+})
+
+test('a request is not carried out if its client goes while it waits', { timeout: 10_000 }, async (t) => {
+  let endFirst: (() => void) | undefined
+  const carriedOut: unknown[] = []
+  const server = await serve(t, (request, response) => {
+    inTurn(request, response, () => {
+      carriedOut.push(request.url)
+      endFirst = () => {
+        response.end()
+        request.socket.destroy()
+      }
+    })
+    if (request.url === '/second') endFirst?.()
+  })
+  const client = await RawConnection.open(server)
+  await client.send(GET + GET.replace('/', '/second')).closed
+  assert.deepEqual(carriedOut, ['/'])
+})
+
+test('a stream of HTTP/2 is carried out though its connection is lost', { timeout: 10_000 }, async (t) => {
+  let isCarriedOut = false
+  const client = await serveIn(t, 'h2c', (request, response) => {
+    request.socket.destroy()
+    setImmediate(() => inTurn(request, response, () => (isCarriedOut = true)))
+  })
+  await assert.rejects(client.send({ method: 'GET', path: '/', fields: [] }))
+  await until(() => isCarriedOut)
 })
 
 test('a request without a connection is carried out at once', () => {
