@@ -309,6 +309,7 @@ suite('says what was expected, and at which byte', () => {
     ['// comment\n1', 'The body is not JSON: expected a value at byte 0.'],
     ['1 /* comment */', 'The body is not JSON: expected the end of the body at byte 2.'],
     ['1\0', 'The body is not JSON: expected the end of the body at byte 1.'],
+    ['1\x01', 'The body is not JSON: expected the end of the body at byte 1.'],
     ['\v1', 'The body is not JSON: expected a value at byte 0.'],
     ['\f1', 'The body is not JSON: expected a value at byte 0.'],
     ['\u00a01', 'The body is not JSON: expected a value at byte 0.'],
@@ -418,6 +419,10 @@ suite('refuses what is not UTF-8, and says where it begins', () => {
     test(`${name}, in a string after well-formed characters`, () => {
       const before = Buffer.from('{"name":"Żaba \ufffd 🌵')
       refuses(Buffer.concat([before, Buffer.from(bytes), Buffer.from('"}')]), expected(before.length))
+    })
+
+    test(`${name}, alone in a string`, () => {
+      refuses(Buffer.from([0x22, ...bytes, 0x22]), expected(1))
     })
 
     test(`${name}, at the end of a string that is cut short`, () => {

@@ -52,6 +52,61 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ['while (PARAMETER.lastIndex < contentType.length) {', 'while (PARAMETER.lastIndex <= contentType.length) {'],
   ],
   [
+    'src/http/json/reader.ts',
+    'A text of ASCII alone is UTF-8 and the same in Latin-1, and this only asks again.',
+    ['#ascii = true', '#ascii = false'],
+    [
+      "if (!this.#ascii && !isUtf8(this.#bytes)) throw this.#expected('UTF-8')",
+      "if (true && !isUtf8(this.#bytes)) throw this.#expected('UTF-8')",
+    ],
+    ['if (bits < 0x80) return this.#latin1.slice(start, pos)', 'if (false) return this.#latin1.slice(start, pos)'],
+  ],
+  [
+    'src/http/json/reader.ts',
+    'Of a text that is not UTF-8, the message says that alone.',
+    [
+      "if (!this.#ascii && !isUtf8(this.#bytes)) throw this.#expected('UTF-8')",
+      "if (!this.#ascii && !isUtf8(this.#bytes)) throw this.#expected('')",
+    ],
+  ],
+  [
+    'src/http/json/reader.ts',
+    'The same bytes, number or character come of the slower way.',
+    [
+      'this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)',
+      'this.#bytes = false ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)',
+    ],
+    [
+      'if (byte <= BACKSLASH && (byte === BACKSLASH || byte === QUOTE || byte < SPACE)) break',
+      'if (true && (byte === BACKSLASH || byte === QUOTE || byte < SPACE)) break',
+    ],
+    [
+      'if (next === POINT || next === LOWER_E || next === UPPER_E) return this.#readDecimal(start)',
+      'if (true) return this.#readDecimal(start)',
+    ],
+    [
+      'if (this.#pos - first <= 15) return BigInt(negative ? -value : value)',
+      'if (false) return BigInt(negative ? -value : value)',
+    ],
+    [
+      'if (this.#pos - first <= 15) return BigInt(negative ? -value : value)',
+      'if (this.#pos - first < 15) return BigInt(negative ? -value : value)',
+    ],
+    [
+      'if (this.#pos - first <= 15) return BigInt(negative ? -value : value)',
+      'if (this.#pos + first <= 15) return BigInt(negative ? -value : value)',
+    ],
+    ['byte <= SPACE &&', 'true &&'],
+  ],
+  [
+    'src/http/json/reader.ts',
+    'A space does not end the characters that are read before.',
+    [
+      "if (byte < SPACE) throw this.#expected('an escape for a control character')",
+      "if (byte <= SPACE) throw this.#expected('an escape for a control character')",
+    ],
+  ],
+  [
     'src/http/list-query.ts',
     'A query without parameters gives the same, only slower, and an empty parameter at the end is none.',
     ["if (query === '') return WHOLE_LIST", 'if (false) return WHOLE_LIST'],
