@@ -66,18 +66,24 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
       ? [...answer.headers]
       : [...answer.headers, 'Content-Type', answer.contentType ?? JSON_TYPE, 'Content-Length', String(body.length)]
   const content = isHead ? undefined : body
-  if (status >= 400 && isBodyAwaited(request)) {
-    // HTTP/2 has no such field: its streams end one by one (RFC 9113 section 8.2.2).
-    if (stream === undefined) headers.push('Connection', 'close')
+  if (status < 400 || !isBodyAwaited(request)) {
+    writeHead(response, status, headers)
+    end(response, content)
+  } else if (stream === undefined) {
+    headers.push('Connection', 'close')
     writeHead(response, status, headers)
     // The response goes out now. Its end, after which the connection closes, waits for the client.
     if (content === undefined) response.flushHeaders()
     else writeNow(response, content)
-    discardBody(request, () => endEarly(request, response))
+    discardBody(request, () => response.end())
   } else {
+    // Nothing but a reset ends the client's side of a stream, which may else send for ever. The response must be whole
+    // before that, or the client takes it for one that was cut (RFC 9113 section 8.1).
+    discardBody(request, () => {
+      if (!request.complete) stream.close()
+    })
     writeHead(response, status, headers)
-    if (content === undefined) response.end()
-    else end(response, content)
+    end(response, content)
   }
   return { bytes: content?.length ?? 0, complete: true }
 }
@@ -133,12 +139,10 @@ function decode(body: string): string {
   return Buffer.from(body, 'latin1').toString()
 }
 
-/** Sends the whole body. */
-function end(response: ServerResponse, body: string): void {
-  if (!isBare(response)) {
-    response.end(decode(body))
-    return
-  }
+/** Sends the whole body, if there is one. */
+function end(response: ServerResponse, body: string | undefined): void {
+  if (body === undefined) return void response.end()
+  if (!isBare(response)) return void response.end(decode(body))
   // The socket gets head and body as one piece. With `end(body)` they are two, which is slower on Node 20.
   response.cork()
   response.write(body, 'latin1')
@@ -172,10 +176,10 @@ async function writeAll(
   body: AsyncIterable<string>,
 ): Promise<Sent> {
   let bytes = 0
-  let goOn: (() => void) | undefined
+  let goOn = (): void => undefined
   // One listener for the whole body: what wraps `on` may add it to another stream, where `off` does not find it.
-  response.on('drain', () => goOn?.())
-  onClose(response, () => goOn?.())
+  response.on('drain', () => goOn())
+  onClose(response, () => goOn())
   try {
     for await (const piece of body) {
       if (isClosed(response)) return { bytes, complete: false }
@@ -221,14 +225,6 @@ function isEndUncertain(request: IncomingMessage): boolean {
     if (request.httpVersionMinor === 0 && name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true
   }
   return false
-}
-
-/** Ends a response that went out before the body was read. */
-function endEarly(request: IncomingMessage, response: ServerResponse): void {
-  // Else the client may send for ever: nothing but a reset ends its side of a stream (RFC 9113 section 8.1).
-  const stream = request.complete ? undefined : streamOf(response)
-  stream?.once('finish', () => stream.close())
-  response.end()
 }
 
 /** Ends a response in the middle, so that the client does not take it for a whole one. */

@@ -146,9 +146,12 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       const stream = openStream(session, refusal)
       const body = readAll(stream)
 
+      const closed = once(stream, 'close')
+
       const sent = sendForEver(stream, Buffer.alloc(65_536))
 
       assert.equal(errorOf(await body), error)
+      await closed
       assert.deepEqual([stream.closed, stream.rstCode], [true, constants.NGHTTP2_NO_ERROR])
       assertBound(sent.taken, startedAt)
       assert.equal(errorOf(await readAll(openStream(session, REFUSALS[0]).end())), REFUSALS[0].error)
@@ -163,6 +166,8 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
 
       const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
       await once(stream, 'end')
+      assert.ok(!stream.closed, 'the response is not whole before the stream is reset')
+      await once(stream, 'close')
       const ms = performance.now() - startedAt
 
       assert.equal(headers.connection, undefined)

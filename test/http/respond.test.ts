@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { PassThrough } from 'node:stream'
 import { suite, test } from 'node:test'
+import { streamOf } from '../../src/http/closing.ts'
 import { addFields, respond, type Sent } from '../../src/http/respond.ts'
 import type { HttpResponse } from '../../src/http/response.ts'
 import { encodeUtf8 } from '../../src/plants/text.ts'
 import { serveIn } from '../support/client.ts'
 import { RawConnection } from '../support/raw-connection.ts'
-import { serve } from '../support/service.ts'
+import { serve, type Request } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const TEXT = 'Żaba 🐸'
@@ -35,7 +39,7 @@ function inPieces(fault?: Error): HttpResponse {
 
 const FIELDS = { 'x-kind': 'frog', 'x-legs': '4' }
 const LENGTH = { 'content-length': String(TEXT_BYTES) }
-const GET = { method: 'GET', path: '/', fields: [] }
+const GET: Request = { method: 'GET', path: '/', fields: [] }
 const HEAD = { ...GET, method: 'HEAD' }
 
 for (const protocol of ['http', 'h2c'] as const) {
@@ -50,13 +54,18 @@ for (const protocol of ['http', 'h2c'] as const) {
     for (const [name, request, answer, headers, body] of rows) {
       test(`is sent, and how much of its body: ${name}`, async (t) => {
         let sent: Sent | undefined
+        let isEnded: boolean | undefined
         const client = await serveIn(t, protocol, (request, response) => {
-          void Promise.resolve(respond(request, response, answer)).then((said) => (sent = said))
+          void Promise.resolve(respond(request, response, answer)).then((said) => {
+            sent = said
+            isEnded = response.writableEnded
+          })
         })
 
         const received = await client.send(request)
 
         await until(() => sent !== undefined)
+        assert.ok(isEnded)
         for (const name of ['date', 'connection', 'keep-alive']) Reflect.deleteProperty(received.headers, name)
         assert.deepEqual(
           { status: received.status, headers: received.headers, body: received.body },
@@ -96,6 +105,19 @@ for (const protocol of ['http', 'h2c'] as const) {
         sent = respond(request, response, WHOLE)
       })
       assert.equal((await client.send(GET)).body, 'the host')
+      assert.deepEqual(sent, { bytes: 0, complete: false })
+    })
+
+    test('is not sent to a client that has gone', async (t) => {
+      let sent: unknown
+      const client = await serveIn(t, protocol, (request, response) => {
+        response.on('close', () => {
+          sent = respond(request, response, WHOLE)
+        })
+        response.destroy()
+      })
+      await assert.rejects(client.send(GET))
+      await until(() => sent !== undefined)
       assert.deepEqual(sent, { bytes: 0, complete: false })
     })
   })
@@ -145,6 +167,7 @@ suite('a connection', { timeout: 10_000 }, () => {
     ['after a request for another protocol', 200, `GET / HTTP/1.1\r\n${upgrade}`, 'close'],
     ['after success whose body is awaited', 200, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'keep-alive'],
     ['after a refusal whose body is awaited', 400, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'close'],
+    ['after a refusal whose chunks are awaited', 400, 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', 'close'],
     ['after a refusal whose body is here', 400, 'POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n1', 'keep-alive'],
     [
       'after a refusal whose chunks are here',
@@ -182,6 +205,52 @@ suite('a response is handed over at once', () => {
       assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: true })
     })
   }
+})
+
+suite('a refusal whose body is awaited', { timeout: 10_000 }, () => {
+  for (const method of ['POST', 'HEAD']) {
+    test(`to ${method} goes out at once, and ends when the body does`, async (t) => {
+      let response: ServerResponse | undefined
+      const server = await serve(t, (request, accepted) => {
+        response = accepted
+        void respond(request, response, { ...WHOLE, status: 400 })
+      })
+      const connection = await RawConnection.open(server)
+      connection.send(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n`)
+      await connection.receive(method === 'HEAD' ? /\r\n\r\n$/ : /\r\n\r\n[^]{10}$/)
+      assert.equal(response!.writableEnded, false)
+      connection.send('12345')
+      await connection.closed
+      assert.equal(response!.writableEnded, true)
+    })
+
+    test(`to ${method} in HTTP/2 is whole at once, and the stream closes when the body ends`, async (t) => {
+      let response: ServerResponse | undefined
+      const client = await serveIn(t, 'h2c', (request, accepted) => {
+        response = accepted
+        void respond(request, response, { ...WHOLE, status: 400 })
+      })
+      const stream = client.open({ ...GET, method, body: '12345' }) as unknown as ClientHttp2Stream
+      stream.write('1234')
+      const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
+      assert.deepEqual([headers[':status'], response!.writableEnded], [400, true])
+      await once(stream.resume(), 'end')
+      assert.equal(stream.closed, false)
+      await once(stream.end('5'), 'close')
+      assert.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR)
+    })
+  }
+
+  test('in HTTP/2 is not cut if what wraps it ends it after the body', async (t) => {
+    const client = await serveIn(t, 'h2c', (request, response) => {
+      const end = response.end.bind(response) as (body: string) => unknown
+      const endLater = (body: string): unknown => request.on('end', () => setImmediate(() => end(body)))
+      Object.assign(response, { end: endLater })
+      void respond(request, response, { ...WHOLE, status: 400 })
+    })
+    const { status, body } = await client.send({ ...GET, method: 'POST', body: 'ribbit' })
+    assert.deepEqual([status, body], [400, TEXT])
+  })
 })
 
 test('a refusal whose body is awaited goes out at once through what compresses it', async (t) => {
@@ -227,6 +296,13 @@ suite('a response that fails in its midst', { timeout: 10_000 }, () => {
     assert.deepEqual(failure, { thrown: FAULT })
     assert.ok(response.destroyed)
   })
+})
+
+test('a response without a connection is sent whole', async () => {
+  const request = new IncomingMessage(null as never)
+  const response = new ServerResponse(request)
+  response.assignSocket(new PassThrough().resume() as never)
+  assert.deepEqual(await respond(request, response, inPieces()), { bytes: 2 * TEXT_BYTES, complete: true })
 })
 
 test('a response that fails before its first piece is not sent', async (t) => {
