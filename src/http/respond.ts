@@ -41,8 +41,10 @@ export function respond(request: IncomingMessage, response: ServerResponse, answ
 
 function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
-  // If its client resets a stream without an error, some versions of Node keep it, with all that it has to send.
+  // If its client resets a stream without an error, some versions of Node keep it, with all that it has to send: once it
+  // has ended, unless its request was read, and before that in any case.
   const stream = streamOf(response)
+  if (stream?.endAfterHeaders === true) stream.resume()
   stream?.once('aborted', () => stream.destroy())
   if (isEndUncertain(request)) response.setHeader('Connection', 'close')
   const { status, body } = answer

@@ -37,6 +37,10 @@ function inPieces(fault?: Error): HttpResponse {
   return { ...WHOLE, body: pieces(fault) }
 }
 
+async function* long(): AsyncGenerator<string> {
+  for (;;) yield await Promise.resolve('x'.repeat(100_000))
+}
+
 const FIELDS = { 'x-kind': 'frog', 'x-legs': '4' }
 const LENGTH = { 'content-length': String(TEXT_BYTES) }
 const GET: Request = { method: 'GET', path: '/', fields: [] }
@@ -251,6 +255,28 @@ suite('a refusal whose body is awaited', { timeout: 10_000 }, () => {
     const { status, body } = await client.send({ ...GET, method: 'POST', body: 'ribbit' })
     assert.deepEqual([status, body], [400, TEXT])
   })
+})
+
+suite('a stream that its client resets without an error is given up, with all that it has to send', () => {
+  const whole = { ...WHOLE, body: 'x'.repeat(10_000_000) }
+  const rows = [
+    ['a whole response', GET, whole],
+    ['one in pieces', GET, { ...WHOLE, body: long() }],
+    ['one in pieces, to a request whose body nobody reads', { ...GET, body: 'ribbit' }, { ...WHOLE, body: long() }],
+  ] as const
+  for (const [name, request, answer] of rows) {
+    test(name, { timeout: 10_000 }, async (t) => {
+      let accepted: ServerHttp2Stream | undefined
+      const client = await serveIn(t, 'h2c', (request, response) => {
+        accepted = streamOf(response)
+        void respond(request, response, answer)
+      })
+      const stream = client.open(request) as unknown as ClientHttp2Stream
+      await once(stream.end(request.body), 'response')
+      stream.close()
+      await until(() => accepted!.destroyed)
+    })
+  }
 })
 
 test('a refusal whose body is awaited goes out at once through what compresses it', async (t) => {
