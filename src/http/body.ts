@@ -86,7 +86,7 @@ function encodeExact(body: unknown): Uint8Array | undefined {
 
 /** A parser that goes through doubles rounds every id beyond 2^53. */
 function encodeObject(body: unknown): Uint8Array | undefined {
-  const isExact = typeof body === 'object' && body !== null && 'id' in body && Number.isSafeInteger(body.id)
+  const isExact = Number.isSafeInteger((body as { readonly id?: unknown } | null | undefined)?.id)
   return isExact ? Buffer.from(JSON.stringify(body)) : undefined
 }
 

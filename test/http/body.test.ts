@@ -1,8 +1,157 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { suite, test } from 'node:test'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { constants, type ClientHttp2Stream } from 'node:http2'
+import { PassThrough } from 'node:stream'
+import { suite, test, type TestContext } from 'node:test'
+import { discardBody, readBody, takeParsedBody } from '../../src/http/body.ts'
+import { HttpError } from '../../src/http/errors.ts'
+import { serveIn } from '../support/client.ts'
+import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { createService, portOf, serve } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const LIMIT = 10
+const TOO_LARGE = new HttpError('bodyTooLarge', 'The body is larger than 10 bytes.')
+
+/** Sends the bytes of a request, and gives it as it is announced. */
+async function announce(t: TestContext, sent: string): Promise<{ client: RawConnection; request: IncomingMessage }> {
+  const server = await serve(t, () => undefined)
+  const announced = once(server, 'request') as Promise<[IncomingMessage]>
+  const client = await RawConnection.open(server)
+  client.send(sent)
+  const [request] = await announced
+  return { client, request }
+}
+
+const chunked = (body: string): string => {
+  const chunk = body === '' ? '' : `${body.length.toString(16)}\r\n${body}\r\n`
+  return `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`
+}
+
+suite('a body is read', { timeout: 10_000 }, () => {
+  test('if it has as many bytes as it may have', async (t) => {
+    const { request } = await announce(t, chunked('0123456789') + '0\r\n\r\n')
+    assert.deepEqual(await readBody(request, LIMIT, LIMIT), Buffer.from('0123456789'))
+  })
+
+  test('if it comes in pieces', async (t) => {
+    const { client, request } = await announce(t, chunked('01234'))
+    const body = readBody(request, 0, LIMIT)
+    await once(request, 'data')
+    client.send('5\r\n56789\r\n0\r\n\r\n')
+    assert.deepEqual(await body, Buffer.from('0123456789'))
+  })
+
+  test('if its client went when all of it was here', async (t) => {
+    const { client, request } = await announce(t, chunked('0123456789') + '0\r\n\r\n')
+    await until(() => request.complete)
+    client.socket.destroy()
+    await until(() => request.closed)
+    assert.deepEqual(await readBody(request, 0, LIMIT), Buffer.from('0123456789'))
+  })
+})
+
+suite('a body is refused', { timeout: 10_000 }, () => {
+  test('as soon as its length is announced, if that is too much', async (t) => {
+    const { request } = await announce(t, `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n`)
+    await assert.rejects(readBody(request, LIMIT + 1, LIMIT), TOO_LARGE)
+  })
+
+  test('as soon as too much of it has come', async (t) => {
+    const { client, request } = await announce(t, chunked('012345'))
+    const body = readBody(request, 0, LIMIT)
+    await once(request, 'data')
+    client.send('5\r\n67890\r\n')
+    await assert.rejects(body, TOO_LARGE)
+  })
+
+  test('if its client went when too much of it was here', async (t) => {
+    const { client, request } = await announce(t, chunked('01234567890') + '0\r\n\r\n')
+    await until(() => request.complete)
+    client.socket.destroy()
+    await until(() => request.closed)
+    await assert.rejects(readBody(request, 0, LIMIT), TOO_LARGE)
+  })
+})
+
+suite('there is no body', { timeout: 10_000 }, () => {
+  test('if its client goes before it is complete', async (t) => {
+    const { client, request } = await announce(t, chunked('01234'))
+    const body = readBody(request, 0, LIMIT)
+    client.socket.destroy()
+    assert.equal(await body, undefined)
+  })
+
+  test('if its client went before it was complete', async (t) => {
+    const { client, request } = await announce(t, chunked('01234'))
+    client.socket.destroy()
+    await until(() => request.closed)
+    assert.equal(await readBody(request, 0, LIMIT), undefined)
+  })
+
+  test('if its client goes before it is complete, in HTTP/2', async (t) => {
+    let body: Promise<unknown> | undefined
+    const client = await serveIn(t, 'h2c', (request) => {
+      body = readBody(request, 0, LIMIT)
+    })
+    const stream = client.open({ method: 'POST', path: '/', fields: [], body: '01234' }) as unknown as ClientHttp2Stream
+    stream.on('error', () => undefined).write('0')
+    await until(() => body !== undefined)
+    stream.close(constants.NGHTTP2_CANCEL)
+    assert.equal(await body, undefined)
+  })
+
+  test('if a request that a host makes up fails', async () => {
+    const request = new PassThrough() as unknown as IncomingMessage
+    const body = readBody(request, 0, LIMIT)
+    request.destroy(new Error('made up'))
+    assert.equal(await body, undefined)
+  })
+})
+
+test('what was read of a body that is too large is not kept', { timeout: 10_000 }, async (t) => {
+  const { client, request } = await announce(t, chunked(''))
+  const bytes = 30_000_000
+  const before = process.memoryUsage().arrayBuffers
+  const body = readBody(request, 0, bytes)
+  client.send(`${(bytes + 1).toString(16)}\r\n`).send(Buffer.alloc(bytes + 1))
+  await assert.rejects(body)
+  await until(() => {
+    heapUsed()
+    return client.socket.writableLength === 0 && process.memoryUsage().arrayBuffers - before < bytes / 2
+  })
+  client.socket.destroy()
+})
+
+suite('a body that the parser of a host has read', () => {
+  const parsed = (body: unknown): IncomingMessage => ({ readableDidRead: true, body }) as unknown as IncomingMessage
+
+  test('is taken if it has as many bytes as it may have', () => {
+    assert.deepEqual(takeParsedBody(parsed('0123456789'), LIMIT), Buffer.from('0123456789'))
+  })
+
+  test('is refused if it has more', () => {
+    assert.throws(() => takeParsedBody(parsed('01234567890'), LIMIT), TOO_LARGE)
+  })
+})
+
+test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 20_000 }, async (t) => {
+  const bytes = 16 * 1024 * 1024
+  const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes + 2}\r\n\r\n`
+  const { client, request } = await announce(t, head)
+  let isDone = false
+  discardBody(request, () => (isDone = true))
+  client.send(Buffer.alloc(bytes))
+  await until(() => request.socket.bytesRead === head.length + bytes && request.readableLength === 0)
+  const isPausedAtBound = request.isPaused()
+  client.send('1')
+  await until(() => request.isPaused())
+  assert.deepEqual([isPausedAtBound, isDone], [false, false])
+  client.socket.destroy()
+  await until(() => isDone)
+})
 
 suite('a request that announces no body is read as an empty one', () => {
   for (const optimizeEmptyRequests of [false, true]) {

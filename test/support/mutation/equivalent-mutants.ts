@@ -11,6 +11,17 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ["const [credential = '', second] = authorization", "const [credential = 'mutant', second] = authorization"],
   ],
   [
+    'src/http/body.ts',
+    'Further pieces are counted and dropped, a promise is settled twice, or a piece is copied: the same, only slower.',
+    ["request.off('data', onData)", ';'],
+    ["request.off('data', onData)", "request.off('', onData)"],
+    [
+      "request.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))",
+      "request.on('end', () => resolve(false ? chunks[0] : Buffer.concat(chunks)))",
+    ],
+    ['if (!request.readableEnded) resolve(undefined)', 'if (true) resolve(undefined)'],
+  ],
+  [
     'src/http/content.ts',
     'What nearly every request has is only asked first since that is quick.',
     [
@@ -146,6 +157,31 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     'src/http/respond.ts',
     'A response with a body sets both fields in any case.',
     ['if (body === undefined) {', 'if (true) {'],
+  ],
+  [
+    'src/http/respond.ts',
+    'Only a debugger shows the description of a symbol.',
+    ["const ADDED: unique symbol = Symbol('added fields')", "const ADDED: unique symbol = Symbol('')"],
+  ],
+  [
+    'src/http/respond.ts',
+    'A response that nobody has wrapped is the same if it is sent like a wrapped one, or in two pieces; only slower.',
+    ['if (isBare(response)) {', 'if (false) {'],
+    [
+      'if (!isBare(response)) return void response.end(decode(body))',
+      'if (true) return void response.end(decode(body))',
+    ],
+    ['response.cork()', ';'],
+    ['response.uncork()', ';'],
+    [
+      "const isTaken = isBare(response) ? response.write(piece, 'latin1') : response.write(decode(piece))",
+      "const isTaken = false ? response.write(piece, 'latin1') : response.write(decode(piece))",
+    ],
+  ],
+  [
+    'src/http/respond.ts',
+    'Taking back a field that is not there changes nothing, only slower.',
+    ['if (response.hasHeader(name)) response.removeHeader(name)', 'if (true) response.removeHeader(name)'],
   ],
   [
     'src/http/respond.ts',
