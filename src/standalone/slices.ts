@@ -31,10 +31,11 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
       const request = latest()
       if (request !== undefined && isBodyWaiting(request)) return
       const size = Math.min(socket.readableLength, Math.max(sliceBytes, bodyLeft(request)))
+      const isInBody = request?.complete === false
       socket.read(size)
       const isSame = latest() === request
       handedOn = isSame ? handedOn + size : size
-      if (!isSame || request?.complete === false) head = []
+      if (!isSame || isInBody) head = []
       if (isHeldBack(socket)) sliceBytes = PIPELINED_SLICE_BYTES
     }
   }

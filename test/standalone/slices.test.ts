@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
+import { duplexPair, type Duplex } from 'node:stream'
+import { suite, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { inTurn } from '../../src/http/turn.ts'
+import { readInSlices } from '../../src/standalone/slices.ts'
+import { until } from '../support/until.ts'
+
+interface Sliced {
+  /** What a client has of the connection. All that it writes at once is here at once. */
+  readonly client: Duplex
+  readonly socket: Duplex
+  /** What was handed on so far. */
+  readonly slices: readonly string[]
+  readonly head: () => Buffer
+  readonly requests: readonly IncomingMessage[]
+}
+
+/** Makes a connection whose input is handed on in slices. */
+function connect(listener: RequestListener): Sliced {
+  const [client, socket] = duplexPair()
+  const slices: string[] = []
+  const requests: IncomingMessage[] = []
+  createServer((request, response) => {
+    requests.push(request)
+    listener(request, response)
+  }).emit('connection', socket)
+  const head = readInSlices(socket as unknown as Socket, () => requests.at(-1))
+  socket.on('data', (slice: Buffer) => slices.push(slice.toString('latin1')))
+  client.resume()
+  return { client, socket, slices, head, requests }
+}
+
+const answer: RequestListener = (request, response) => inTurn(request, response, () => response.end())
+
+const ignore: RequestListener = () => undefined
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+
+function lengths(slices: readonly string[]): number[] {
+  return slices.map(({ length }) => length)
+}
+
+suite('input is handed on', { timeout: 10_000 }, () => {
+  test('in slices of 1800 bytes', async () => {
+    const { client, slices, requests } = connect(answer)
+    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(4000)}\r\n\r\n`
+    client.write(sent)
+    await until(() => requests.length === 1)
+    assert.deepEqual(lengths(slices), [1800, 1800, sent.length - 3600])
+    assert.equal(slices.join(''), sent)
+  })
+
+  test('in slices of 128 bytes, once a request has waited for its turn', async () => {
+    const { client, slices, requests } = connect(answer)
+    client.write(GET.repeat(2))
+    await until(() => requests.length === 2)
+    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(200)}\r\n\r\n`
+    client.write(sent)
+    await until(() => requests.length === 3)
+    assert.deepEqual(lengths(slices), [2 * GET.length, 128, sent.length - 128])
+  })
+
+  test('only once no request waits for its turn any more', async () => {
+    const ends: (() => void)[] = []
+    const { client, slices, requests } = connect((request, response) =>
+      inTurn(request, response, () => ends.push(() => response.end())),
+    )
+    const count = Math.ceil(3600 / GET.length)
+    client.write(GET.repeat(count))
+    for (let turn = 0; turn < 5; turn++) await setImmediate()
+    assert.deepEqual(lengths(slices), [1800])
+    const first = Math.floor(1800 / GET.length)
+    assert.equal(requests.length, first)
+    for (let ended = 0; ended < first; ended++) {
+      assert.equal(slices.length, 1)
+      await until(() => ends.length > ended)
+      ends[ended]!()
+    }
+    await until(() => slices.length > 1)
+    while (requests.length < count || ends.length < count) {
+      ends.at(-1)!()
+      await setImmediate()
+    }
+    assert.equal(slices.join(''), GET.repeat(count))
+  })
+
+  test('in one slice as far as it is certainly a body', async () => {
+    const { client, slices, requests } = connect(ignore)
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n'
+    client.write(head + 'x'.repeat(10_000) + GET)
+    await until(() => requests.length === 2)
+    assert.deepEqual(lengths(slices), [1800, 8200, head.length + GET.length])
+  })
+
+  test('only as far as the body is read', async () => {
+    const { client, slices, requests } = connect(ignore)
+    const body = 'x'.repeat(500_000)
+    client.write(`POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n7a120\r\n${body}\r\n0\r\n\r\n`)
+    await until(() => requests.length === 1)
+    const [request] = requests
+    for (let turn = 0; turn < 50; turn++) await setImmediate()
+    const { length } = slices.join('')
+    assert.ok(
+      length > request!.readableHighWaterMark && length < request!.readableHighWaterMark + 2000,
+      `${length} bytes`,
+    )
+    let received = ''
+    request!.setEncoding('latin1').on('data', (text: string) => (received += text))
+    await once(request!, 'end')
+    assert.equal(received, body)
+  })
+
+  test('to its end', async () => {
+    const { client, socket } = connect(answer)
+    client.end(GET)
+    await once(socket, 'end')
+  })
+})
+
+suite('what has come of a header that is not whole', { timeout: 10_000 }, () => {
+  const half = 'GET /second HTTP/1.1\r\nHo'
+  const upload = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n'
+  const rows: readonly (readonly [name: string, pieces: readonly string[], head: string])[] = [
+    ['nothing', [], ''],
+    ['a piece', [half], half],
+    ['pieces', [half, 'st: '], `${half}st: `],
+    ['a whole request before it', [GET, half], half],
+    ['nothing of a header, but of a body', [upload, '1234'], ''],
+    ['the end of a body before it', [upload, '12345', half], half],
+  ]
+  for (const [name, pieces, expected] of rows) {
+    test(name, async () => {
+      const { client, slices, head } = connect((request, response) => {
+        request.resume()
+        answer(request, response)
+      })
+      for (const [i, piece] of pieces.entries()) {
+        client.write(piece)
+        await until(() => slices.length > i)
+        await setImmediate()
+      }
+      assert.equal(head().toString(), expected)
+    })
+  }
+})
