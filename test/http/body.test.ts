@@ -141,16 +141,36 @@ test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 20_0
   const bytes = 16 * 1024 * 1024
   const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes + 2}\r\n\r\n`
   const { client, request } = await announce(t, head)
-  let isDone = false
-  discardBody(request, () => (isDone = true))
+  discardBody(request, () => undefined)
   client.send(Buffer.alloc(bytes))
   await until(() => request.socket.bytesRead === head.length + bytes && request.readableLength === 0)
   const isPausedAtBound = request.isPaused()
   client.send('1')
   await until(() => request.isPaused())
-  assert.deepEqual([isPausedAtBound, isDone], [false, false])
+  assert.equal(isPausedAtBound, false)
   client.socket.destroy()
-  await until(() => isDone)
+})
+
+suite('a body that nobody wants is done with once, without a delay,', { timeout: 10_000 }, () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
+  const rows = [
+    ['when it ends', (client: RawConnection) => client.send('5')],
+    ['when its client goes', (client: RawConnection) => client.socket.destroy()],
+  ] as const
+  for (const [name, act] of rows) {
+    test(name, async (t) => {
+      const { client, request } = await announce(t, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n1234')
+      let times = 0
+      const timersBefore = timers()
+      discardBody(request, () => times++)
+      act(client)
+      await until(() => times > 0)
+      assert.equal(timers(), timersBefore)
+      client.socket.destroy()
+      await until(() => request.closed)
+      assert.equal(times, 1)
+    })
+  }
 })
 
 suite('a request that announces no body is read as an empty one', () => {

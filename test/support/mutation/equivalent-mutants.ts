@@ -22,6 +22,18 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ['if (!request.readableEnded) resolve(undefined)', 'if (true) resolve(undefined)'],
   ],
   [
+    'src/http/body.ts',
+    'What comes when the time is over is counted to no end, and a response that has ended is ended again.',
+    [
+      "request.off('data', onData).off('end', stop).off('close', stop)",
+      "request.off('', onData).off('end', stop).off('close', stop)",
+    ],
+    [
+      "request.off('data', onData).off('end', stop).off('close', stop)",
+      "request.off('data', onData).off('', stop).off('close', stop)",
+    ],
+  ],
+  [
     'src/http/content.ts',
     'What nearly every request has is only asked first since that is quick.',
     [
