@@ -41,8 +41,7 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
   }
 
   function readOnLater(): void {
-    if (socket.readableLength === 0) return readOn()
-    if (isDue) return
+    if (isDue || socket.readableLength === 0) return
     isDue = true
     inLaterTurn(() => {
       isDue = false

@@ -348,6 +348,23 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ['if (usedChars === random.length) {', 'if (true) {'],
   ],
   [
+    'src/standalone/slices.ts',
+    'A look more finds nothing to hand on.',
+    ['if (socket.readableLength === 0) socket.read(0)', 'if (true) socket.read(0)'],
+    ['if (isDue || socket.readableLength === 0) return', 'if (false) return'],
+    ['if (isDue || socket.readableLength === 0) return', 'if (isDue || socket.readableLength === 0) ;'],
+    ['if (isDue || socket.readableLength === 0) return', 'if (isDue && socket.readableLength === 0) return'],
+    ['if (isDue || socket.readableLength === 0) return', 'if (false || socket.readableLength === 0) return'],
+    ['if (isDue || socket.readableLength === 0) return', 'if (isDue || false) return'],
+    ['isDue = true', ';'],
+    ['isDue = true', 'isDue = false'],
+  ],
+  [
+    'src/standalone/slices.ts',
+    'With a request that is complete, as many bytes as its body has were handed on, unless its connection closes.',
+    ['if (request === undefined || request.complete) return 0', 'if (request === undefined || false) return 0'],
+  ],
+  [
     'src/stores/page-builder.ts',
     'What was counted is not counted again, and counting makes the sum only less.',
     ['if (this.#bytes >= this.#maxBytes) this.#count()', 'if (true) this.#count()'],
