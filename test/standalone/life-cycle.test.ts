@@ -22,6 +22,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const { connections } = await program.logged('drain')
     const { status } = await program.logged('stop')
     assert.deepEqual({ connections, status }, { connections: 0, status: 0 })
+    assert.doesNotMatch(program.stderr.all.join(), /drain-delay/)
   })
 }
 

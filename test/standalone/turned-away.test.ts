@@ -3,22 +3,33 @@ import { test } from 'node:test'
 import { startProgram } from '../support/program.ts'
 import type { RawConnection } from '../support/raw-connection.ts'
 
-test('connections beyond the most that may be are counted in the log', async (t) => {
+test('connections beyond the most that may be are counted in the log, anew after each time', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
   const first = await program.connect()
   const others = await Promise.all([program.connect(), program.connect(), program.connect()])
   for (const { closed } of others) assert.match(await closed, /^(<ECONNRESET>)?$/)
   const { count, max } = await program.logged('connections-dropped')
   assert.deepEqual({ count, max }, { count: 3, max: 1 })
+  await (
+    await program.connect()
+  ).closed
+  assert.equal((await program.logged('connections-dropped', 2))['count'], 1)
+  assert.doesNotMatch(program.stderr.all.join(), /descriptors-exhausted/)
   first.socket.end()
 })
 
-test('that there is no descriptor left for a connection is logged, and the program serves on', async (t) => {
+test('that there is no descriptor left for a connection is logged every second, and the program serves on', async (t) => {
   const program = await startProgram(t, {}, 100)
   const connections: RawConnection[] = []
   while (connections.length < 100) connections.push(await program.connect())
-  const { code } = await program.logged('descriptors-exhausted')
-  assert.equal(code, 'EMFILE')
+  const lines = [await program.logged('descriptors-exhausted'), await program.logged('descriptors-exhausted', 2)]
+  assert.deepEqual(
+    lines.map(({ code }) => code),
+    ['EMFILE', 'EMFILE'],
+  )
+  const [first = 0, second = 0] = lines.map(({ time }) => Date.parse(String(time)))
+  assert.ok(second - first > 900, `${second - first} ms between them`)
+  assert.doesNotMatch(program.stderr.all.join(), /connections-dropped/)
   for (const { socket, closed } of connections) {
     socket.end()
     await closed
