@@ -53,10 +53,15 @@ function block(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
 }
 
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
+}
+
 suite('a drain goes on listening', { timeout: 10_000 }, () => {
   test('for a moment after the last connection has closed', async (t) => {
     const http = await serve(t)
     const { connection, socket } = await http.accept()
+    const timers = countTimers()
     const drained = http.drain()
     connection.socket.end()
     await once(socket, 'close')
@@ -64,6 +69,7 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
     assert.match(await late.send(LIST).closed, LAST_LIST)
     await drained
     assert.equal(http.server.listening, false)
+    assert.equal(countTimers(), timers)
   })
 
   test('until it has accepted what came while the process was busy', async (t) => {
@@ -122,7 +128,10 @@ suite('at the end of its time a drain closes a connection', { timeout: 10_000 },
       const { connection } = await http.accept()
       if (sent.startsWith(LIST)) await connection.send(sent).receive(/\[\]$/)
       else connection.send(sent)
+      const startedAt = performance.now()
       await http.drain()
+      const ms = performance.now() - startedAt
+      assert.ok(ms > 440, `it was closed after ${ms} ms`)
       assert.match(await connection.closed, received)
     })
   }

@@ -315,6 +315,18 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/standalone/drain.ts',
+    'If no connection is open, nobody waits for a response, and the drain only takes a moment longer.',
+    [
+      'if (connections.size > 0) await quiet(server, connections, WAIT_FOR_PAUSE * timeoutMs, true)',
+      'if (true) await quiet(server, connections, WAIT_FOR_PAUSE * timeoutMs, true)',
+    ],
+    [
+      'if (connections.size > 0) await quiet(server, connections, WAIT_FOR_PAUSE * timeoutMs, true)',
+      'if (connections.size >= 0) await quiet(server, connections, WAIT_FOR_PAUSE * timeoutMs, true)',
+    ],
+  ],
+  [
     'src/standalone/held-bytes.ts',
     'Nothing else in a row is a number before a colon and a space.',
     [
