@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { readDocument } from '../../support/documents.ts'
-import { serveWithAdmin, WRITER } from '../../support/in-process-program.ts'
+import { ask, serveWithAdmin, WRITER } from '../../support/in-process-program.ts'
 import { scrape, series } from '../../support/metrics.ts'
 import { RawConnection } from '../../support/raw-connection.ts'
 
@@ -59,6 +59,15 @@ suite('the metrics', () => {
           `http_response_status_code="${status}"} ${count}`,
       ),
     )
+  })
+
+  test('add up in seconds how long requests took', async (t) => {
+    const { port, admin } = await serveWithAdmin(t)
+    const sentAt = performance.now()
+    await ask(port, `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`)
+    const [sum] = await series(admin, /^http_server_request_duration_seconds_sum/, 1)
+    const seconds = Number(sum!.split(' ')[1])
+    assert.ok(0 < seconds && seconds < (performance.now() - sentAt) / 1000, sum)
   })
 
   test('have the methods that HTTP defines as labels', async (t) => {
