@@ -35,7 +35,7 @@ const seconds = (performance.now() - startedAt) / 1000
 await program.end()
 rmSync(directory, { recursive: true })
 
-const wrong = findWrong(load.asks, rotation.terms, graceMs)
+const wrong = findWrong(load.asks, rotation.terms, (changedAt) => changedAt + graceMs)
 const { goods, wrongs } = rotation
 console.log(`${goods} good changes and ${wrongs} wrong ones in ${seconds.toFixed(0)} s`)
 console.log(`${load.asks.length} requests, ${Math.round(load.asks.length / seconds)} a second; ${wrong.length} wrong`)

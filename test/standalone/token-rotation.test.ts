@@ -2,59 +2,86 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { suite, test, type TestContext } from 'node:test'
+import { after, suite, test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import type { Caller } from '../../src/http/caller.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
-import { followTokenFile } from '../../src/standalone/token-rotation.ts'
+import { createTokenSource, followTokenFile } from '../../src/standalone/token-rotation.ts'
 import { singleToken, type Tokens } from '../../src/standalone/tokens.ts'
 import { captureLog } from '../support/captured-log.ts'
-import { Program, startProgram, TOKEN } from '../support/program.ts'
-import { findWrong, RotationLoad, rotate, TokenSecret } from '../support/rotation-load.ts'
+import { TokenSecret } from '../support/rotation-load.ts'
+import { until } from '../support/until.ts'
 
-function makeSecret(t: TestContext, content: string): TokenSecret {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
-  return new TokenSecret(directory, content)
+type Events = ReturnType<typeof captureLog>
+
+/** Here all files stay until the end: they are still followed after their tests, and one that went would be logged. */
+const FOLDER = mkdtempSync(join(tmpdir(), 'plant-store-'))
+after(() => rmSync(FOLDER, { recursive: true }))
+
+function makeSecret(content: string): TokenSecret {
+  return new TokenSecret(mkdtempSync(join(FOLDER, 'secret-')), content)
 }
 
-function startWith(t: TestContext, secret: TokenSecret): Promise<Program> {
-  return startProgram(t, { PLANT_STORE_TOKENS_FILE: secret.path })
+/** The events of a log so far, without their times. */
+function withoutTimes(events: Events): object[] {
+  return events.map(({ time, ...rest }) => {
+    assert.equal(typeof time, 'string')
+    return rest
+  })
 }
 
-async function statusOf({ url }: Program, token: string): Promise<number> {
-  const response = await fetch(`${url}/plants`, { headers: { Authorization: `Bearer ${token}` } })
-  await response.text()
-  return response.status
-}
-
-function withoutTime({ time, ...rest }: Readonly<Record<string, unknown>>): object {
-  assert.equal(typeof time, 'string')
-  return rest
+function namesOf(events: Events): unknown[] {
+  return events.map(({ event }) => event)
 }
 
 suite('at SIGHUP', () => {
-  test('new tokens hold, removed ones are refused, and the log counts them', async (t) => {
-    const secret = makeSecret(t, 'ada:old\nada:same\nbob:reader\n')
-    const program = await startWith(t, secret)
-    assert.deepEqual([await statusOf(program, 'old'), await statusOf(program, 'new')], [200, 401])
-    secret.swap('ada:new\nada:same\nbob:reader read\nbob:other\n')
-    program.child.kill('SIGHUP')
-    assert.deepEqual(withoutTime(await program.logged('tokens-read')), {
-      event: 'tokens-read',
-      tokens: 4,
-      added: 2,
-      removed: 1,
-      changed: 1,
+  interface Source {
+    readonly events: Events
+    /** Finds the caller of a token. */
+    readonly find: (token: string) => Caller | undefined
+    /** Sends the signal, and settles with the next event of the log. */
+    readonly signal: () => Promise<void>
+  }
+
+  function makeSource(t: TestContext, secret?: TokenSecret): Source {
+    const events = captureLog(t)
+    const listeners = process.listeners('SIGHUP')
+    const { tokensFile } = readSettings(secret === undefined ? {} : { PLANT_STORE_TOKENS_FILE: secret.path })
+    const find = createTokenSource(tokensFile?.tokens ?? singleToken('secret', 'ada'), tokensFile)
+    t.after(() => {
+      for (const added of process.listeners('SIGHUP')) {
+        if (!listeners.includes(added)) process.off('SIGHUP', added)
+      }
     })
-    const statuses = await Promise.all(['old', 'new', 'same', 'reader'].map((token) => statusOf(program, token)))
-    assert.deepEqual(statuses, [401, 200, 200, 200])
+    async function signal(): Promise<void> {
+      const before = events.length
+      process.kill(process.pid, 'SIGHUP')
+      await until(() => events.length > before)
+    }
+    return { events, find, signal }
+  }
+
+  test('new tokens hold, removed ones are refused, and the log counts them', async (t) => {
+    const secret = makeSecret('ada:old\nada:same\nbob:reader\nbob:moved\n')
+    const { events, find, signal } = makeSource(t, secret)
+    secret.swap('ada:new\nada:same\nbob:reader read\neve:moved\nbob:other\n')
+    await signal()
+    secret.overwrite('ada:new\n')
+    await signal()
+    assert.deepEqual(withoutTimes(events), [
+      { event: 'tokens-read', tokens: 5, added: 2, removed: 1, changed: 2 },
+      { event: 'tokens-read', tokens: 1, added: 0, removed: 4, changed: 0 },
+    ])
+    assert.deepEqual(
+      ['old', 'new', 'same'].map((token) => find(token)),
+      [undefined, { owner: 'ada', access: 'write' }, undefined],
+    )
   })
 
   test('a file that has not changed is acknowledged too', async (t) => {
-    const program = await startWith(t, makeSecret(t, 'ada:secret'))
-    program.child.kill('SIGHUP')
-    const none = { added: 0, removed: 0, changed: 0 }
-    assert.deepEqual(withoutTime(await program.logged('tokens-read')), { event: 'tokens-read', tokens: 1, ...none })
+    const { events, signal } = makeSource(t, makeSecret('ada:secret'))
+    await signal()
+    assert.deepEqual(withoutTimes(events), [{ event: 'tokens-read', tokens: 1, added: 0, removed: 0, changed: 0 }])
   })
 
   const rows: readonly [what: string, change: (secret: TokenSecret) => void, reason: RegExp][] = [
@@ -75,118 +102,128 @@ suite('at SIGHUP', () => {
     ],
   ]
   for (const [what, change, reason] of rows) {
-    test(`the last good tokens hold if the file is ${what}, and the log says why`, async (t) => {
-      const secret = makeSecret(t, 'ada:secret')
-      const program = await startWith(t, secret)
+    test(`the last good tokens hold if the file is ${what}, and the log says why each time`, async (t) => {
+      const secret = makeSecret('ada:secret')
+      const { events, find, signal } = makeSource(t, secret)
       change(secret)
-      program.child.kill('SIGHUP')
-      const { event, tokens, reason: logged } = await program.logged('tokens-kept')
-      assert.deepEqual([event, tokens], ['tokens-kept', 1])
-      assert.match(String(logged), reason)
-      assert.doesNotMatch(program.stderr.all.join(), /secret|new/)
-      assert.deepEqual([await statusOf(program, 'secret'), await statusOf(program, 'new')], [200, 401])
+      await signal()
+      await signal()
+      for (const { event, tokens, reason: logged } of events) {
+        assert.deepEqual([event, tokens], ['tokens-kept', 1])
+        assert.match(String(logged), reason)
+      }
+      assert.equal(events.length, 2)
+      assert.doesNotMatch(JSON.stringify(events), /secret|new/)
+      assert.deepEqual([find('secret'), find('new')], [{ owner: 'ada', access: 'write' }, undefined])
     })
   }
 
   test('a program without such a file goes on', async (t) => {
-    const program = await startProgram(t)
-    program.child.kill('SIGHUP')
-    const { tokens, reason } = await program.logged('tokens-kept')
-    assert.deepEqual([tokens, reason], [1, 'They come from no file.'])
-    assert.equal(await statusOf(program, TOKEN), 200)
+    const { events, find, signal } = makeSource(t)
+    await signal()
+    assert.deepEqual(withoutTimes(events), [{ event: 'tokens-kept', tokens: 1, reason: 'They come from no file.' }])
+    assert.deepEqual(find('secret'), { owner: 'ada', access: 'write' })
   })
 })
 
-test('SIGHUP does not end a program that is still being loaded', async (t) => {
-  // The first thing that the program does is to look at the version of Node.
-  const signalEarly = `
-    const { versions } = process
-    Object.defineProperty(process, 'versions', {
-      get() {
-        setImmediate(() => process.kill(process.pid, 'SIGHUP'))
-        Object.defineProperty(process, 'versions', { value: versions })
-        return versions
-      },
-      configurable: true,
-    })`
-  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(signalEarly)}`]
-  const program = await Program.start({}, nodeArgs)
-  t.after(() => program.end())
-  assert.equal((await program.fetch('/plants')).status, 200)
-})
-
-test('a secret that is swapped by symbolic link holds within 10.5 s', async (t) => {
-  const secret = makeSecret(t, 'ada:old')
-  const program = await startWith(t, secret)
-  const startedAt = performance.now()
-  secret.swap('ada:new')
-  await program.logged('tokens-read')
-  assert.ok(performance.now() - startedAt < 10_500)
-  assert.deepEqual([await statusOf(program, 'old'), await statusOf(program, 'new')], [401, 200])
-})
-
-test('under load no good token is refused, and no removed one accepted 0.2 s after SIGHUP', async (t) => {
-  const secret = makeSecret(t, 'ada:always\nada:token0')
-  const program = await startWith(t, secret)
-  const rotation = rotate(secret, 20)
-  const load = new RotationLoad(program.port, 300, () => rotation.asked)
-  for (let n = 1; rotation.next(); n++) {
-    program.child.kill('SIGHUP')
-    await Promise.race([program.logged('tokens-read', rotation.goods), program.logged('tokens-kept', rotation.wrongs)])
-    await setTimeout(250)
-  }
-  await load.stop()
-  assert.ok(load.asks.length > 100)
-  assert.deepEqual(findWrong(load.asks, rotation.terms, 200), [])
-})
-
 suite('a file that is looked at', () => {
-  /** Follows a file with looks in quick succession; returns what was applied. */
-  function follow(t: TestContext, secret: TokenSecret): { readonly applied: Tokens[]; readonly change: Promise<void> } {
+  interface Followed {
+    readonly applied: Tokens[]
+    /** Settles when tokens were applied for the n-th time. */
+    readonly change: (n?: number) => Promise<void>
+    readonly lookAtOnce: () => void
+  }
+
+  function follow(secret: TokenSecret, lookMs = 5, onApply = (): void => undefined): Followed {
     const { tokensFile } = readSettings({ PLANT_STORE_TOKENS_FILE: secret.path })
     const applied: Tokens[] = []
-    // Looks do not keep a process alive.
-    const alive = setInterval(() => undefined, 1000)
-    t.after(() => clearInterval(alive))
-    const change = new Promise<void>((resolve) => {
-      const apply = (tokens: Tokens): void => {
-        applied.push(tokens)
-        // The line of the log follows.
-        setImmediate(resolve)
-      }
-      followTokenFile(tokensFile!, apply, 5)
-    })
-    return { applied, change }
+    function apply(tokens: Tokens): void {
+      applied.push(tokens)
+      onApply()
+    }
+    const lookAtOnce = followTokenFile(tokensFile!, apply, lookMs)
+    return { applied, change: (n = 1) => until(() => applied.length >= n), lookAtOnce }
   }
 
   test('is complained of once for each way in which it is wrong', async (t) => {
     const events = captureLog(t)
-    const secret = makeSecret(t, 'ada:old')
-    const { change } = follow(t, secret)
-    secret.overwrite('ada')
-    await setTimeout(500)
-    secret.remove()
-    await setTimeout(500)
-    secret.overwrite('ada:old')
-    await change
-    assert.deepEqual(
-      events.map(({ event }) => event),
-      ['tokens-kept', 'tokens-kept', 'tokens-read'],
-    )
+    const secret = makeSecret('ada:old')
+    const { change } = follow(secret)
+    for (const n of [1, 2]) {
+      const before = events.length
+      secret.overwrite('ada')
+      await until(() => events.length > before)
+      await setTimeout(50)
+      secret.remove()
+      await until(() => events.length > before + 1)
+      await setTimeout(50)
+      secret.overwrite('ada:old')
+      await change(n)
+    }
+    const once = ['tokens-kept', 'tokens-kept', 'tokens-read']
+    assert.deepEqual(namesOf(events), [...once, ...once])
+  })
+
+  test('is read once each time it changes', async (t) => {
+    const events = captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { change } = follow(secret)
+    await setTimeout(50)
+    secret.overwrite('ada:new')
+    await change()
+    await setTimeout(50)
+    assert.deepEqual(namesOf(events), ['tokens-read'])
   })
 
   test('is not believed while it is being written', async (t) => {
     captureLog(t)
-    const secret = makeSecret(t, 'ada:old')
-    const { applied, change } = follow(t, secret)
-    const until = performance.now() + 400
-    for (let n = 0; performance.now() < until; n++) {
+    const secret = makeSecret('ada:old')
+    const { applied, change } = follow(secret)
+    const end = performance.now() + 400
+    for (let n = 0; performance.now() < end; n++) {
       secret.overwrite(`ada:half${n}`)
       await setTimeout(0)
     }
     assert.deepEqual(applied, [])
     secret.overwrite('ada:whole')
-    await change
+    await change()
     assert.deepEqual(applied, [singleToken('whole', 'ada')])
+  })
+
+  test('is looked at again soon after someone told of a change, who may have done so too early', async (t) => {
+    captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { applied, change, lookAtOnce } = follow(secret, 60_000, () => secret.overwrite('ada:new'))
+    lookAtOnce()
+    await change(2)
+    assert.deepEqual(applied, [singleToken('old', 'ada'), singleToken('new', 'ada')])
+  })
+
+  test('is believed no sooner if a look was due when someone told of a change', async (t) => {
+    captureLog(t)
+    const secret = makeSecret('ada:old')
+    let toldAt = 0
+    const { change, lookAtOnce } = follow(secret, 50, () => {
+      if (toldAt > 0) return
+      toldAt = performance.now()
+      secret.overwrite('ada:half')
+    })
+    lookAtOnce()
+    await change(2)
+    // One look finds the change, and a second one finds the same.
+    const ms = performance.now() - toldAt
+    assert.ok(ms > 190, `${ms} ms`)
+  })
+
+  test('is then looked at as seldom as before', async (t) => {
+    captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { applied, change, lookAtOnce } = follow(secret, 60_000)
+    lookAtOnce()
+    await change()
+    await setTimeout(500)
+    secret.overwrite('ada:new')
+    await setTimeout(300)
+    assert.equal(applied.length, 1)
   })
 })

@@ -165,15 +165,19 @@ export interface Term {
 
 /**
  * Finds the requests that were answered as they must not be.
- * @param graceMs how long a change may take to hold
+ * @param holdsAt says from when on a change must hold
  */
-export function findWrong(asks: readonly Ask[], terms: readonly Term[], graceMs: number): string[] {
+export function findWrong(
+  asks: readonly Ask[],
+  terms: readonly Term[],
+  holdsAt: (changedAt: number) => number,
+): string[] {
   const termOf = new Map(terms.map((term) => [term.token, term]))
   return asks.flatMap(({ token, sentAt, answeredAt, status }) => {
     const { from, to } = termOf.get(token)!
     if (status !== 200 && status !== 401) return [`status ${status}`]
-    if (status === 200 && sentAt > to + graceMs) return [`${token} was accepted ${sentAt - to} ms after its removal`]
-    if (status === 401 && sentAt > from + graceMs && answeredAt < to) return [`${token} was refused`]
+    if (status === 200 && sentAt > holdsAt(to)) return [`${token} was accepted ${sentAt - to} ms after its removal`]
+    if (status === 401 && sentAt > holdsAt(from) && answeredAt < to) return [`${token} was refused`]
     return []
   })
 }
