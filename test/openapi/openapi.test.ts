@@ -5,18 +5,11 @@ import { ERRORS } from '../../src/http/errors.ts'
 import type { Operation } from '../../src/openapi/description.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
 import { VERSION } from '../../src/version.ts'
-
-/** Where a document holds an empty text, list or object. */
-function emptyPlaces(value: unknown, place: string): string[] {
-  if (value === '') return [place]
-  if (typeof value !== 'object' || value === null) return []
-  const members = Object.entries(value)
-  return members.length === 0 ? [place] : members.flatMap(([name, member]) => emptyPlaces(member, `${place}/${name}`))
-}
+import { emptyPlaces } from '../support/empty-places.ts'
 
 test('says something wherever it speaks', () => {
   // A token has no scopes, OPTIONS needs none, and not every response has a header field of its own.
-  const places = emptyPlaces(openapi, '').filter((place) => !/\/(bearerToken|options\/security|headers)$/.test(place))
+  const places = emptyPlaces(openapi).filter((place) => !/\/(bearerToken|options\/security|headers)$/.test(place))
   assert.deepEqual(places, [])
 })
 

@@ -47,7 +47,7 @@ for (const path of ['/livez?verbose', 'http://host/livez', '/%6Civez', '/livez?a
   })
 }
 
-for (const path of ['/livez/', '//livez', '/Livez', '/%2Flivez', '/livez%', '/', '/undefined']) {
+for (const path of ['/livez/', '//livez', '*/livez', '/Livez', '/%2Flivez', '/livez%', '/', '/undefined']) {
   test(`${path} is left to the plants`, async (t) => {
     const message = 'There is nothing at this path. The plants are at /plants.'
     await assertAnswer(ask(await serveProgramPaths(t), path), jsonAnswer(404, { error: 40400, message }))

@@ -41,6 +41,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     'stores/postgres/open-postgres',
   ],
   'standalone/log': ['standalone/reports'],
+  'standalone/metrics/event-loop': ['standalone/metrics/metrics'],
   'standalone/metrics/store-calls': ['standalone/metrics/metrics'],
   'standalone/metrics/process': ['standalone/metrics/metrics'],
   'standalone/metrics/requests': ['standalone/metrics/metrics'],
