@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { before, suite, test } from 'node:test'
 import { EVENTS, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/documents.ts'
@@ -10,21 +12,26 @@ import { Program, startProgram, TOKEN } from '../support/program.ts'
 const OWNER = 'a'.repeat(20_000)
 const REQUESTS = 200
 
-/** Starts a program and has it log more than may wait, while nobody reads. */
+/** Has the program log more than may wait, while nobody reads. */
+async function leaveUnread(program: Program): Promise<void> {
+  program.child.stderr.pause()
+  for (let i = 0; i < REQUESTS; i++) assert.equal((await program.fetch('/plants')).status, 200)
+}
+
 async function startUnread(t: Parameters<typeof startProgram>[0]): Promise<Program> {
   const program = await startProgram(t, {
     PLANT_STORE_ACCESS_LOG: '1',
     PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}`,
     PLANT_STORE_DRAIN_TIMEOUT_MS: '2000',
   })
-  program.child.stderr.pause()
-  for (let i = 0; i < REQUESTS; i++) assert.equal((await program.fetch('/plants')).status, 200)
+  await leaveUnread(program)
   return program
 }
 
 test('docs/running.md lists every event of the log, and each is logged', () => {
-  const { text } = readDocument('docs/running.md')
-  const listed = [...text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)].map(([, event]) => event)
+  const listed = [...readDocument('docs/running.md').text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)].map(
+    ([, event]) => event,
+  )
   assert.deepEqual(listed, [...EVENTS])
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
@@ -43,6 +50,17 @@ test('nothing is waited for if no line waits', async () => {
   assert.ok(performance.now() - startedAt < 250)
 })
 
+test('lines that wait are written before the process ends', async () => {
+  const code = `
+    import { flushLog, log } from '${new URL('../../src/standalone/log.ts', import.meta.url).href}'
+    for (let i = 0; i < 50; i++) log('warning', { reason: '${OWNER}' })
+    await flushLog()
+    process.exit()`
+  const args = [...process.execArgv, '--input-type=module', '--eval', code]
+  const { stderr } = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  assert.equal((await text(stderr)).split('\n').length, 51)
+})
+
 // A program that waits for its log never answers.
 suite('while nobody reads the log', { timeout: 120_000 }, () => {
   // If a module is not compiled yet, tsx starts a compiler that inherits stderr. From then on a write that stderr does not
@@ -51,17 +69,22 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
     assert.equal(await new Program({}, ['--version']).ended, 0)
   })
 
-  test('lines beyond a bound are dropped, and counted once it is read again', async (t) => {
+  test('lines beyond a bound are dropped, and counted each time it is read again', async (t) => {
     const program = await startUnread(t)
     program.child.stderr.resume()
-    const { lines } = await program.logged('dropped')
+    const { lines: first } = await program.logged('dropped')
+    await leaveUnread(program)
+    program.child.stderr.resume()
+    const { lines: second } = await program.logged('dropped', 2)
     assert.equal((await program.fetch('/plants')).status, 200)
     program.child.kill('SIGTERM')
     assert.equal(await program.ended, 0)
-    const written = program.stderr.all.filter((line) => line.includes('"event":"response"'))
-    assert.equal(written.length + Number(lines), REQUESTS + 1)
+    const count = (event: string): number =>
+      program.stderr.all.filter((line) => line.includes(`"event":"${event}"`)).length
+    assert.equal(count('response') + Number(first) + Number(second), 2 * REQUESTS + 1)
+    assert.equal(count('dropped'), 2)
     // A line has 20 KB. A MiB waits in the program, and some more in the pipe and in this process.
-    assert.ok(Number(lines) > 100, `${String(lines)} lines were dropped`)
+    for (const lines of [first, second]) assert.ok(Number(lines) > 100, `${String(lines)} lines were dropped`)
     assert.match(program.stderr.all.at(-1)!, /"event":"stop","status":0}$/)
   })
 

@@ -345,6 +345,15 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/standalone/log.ts',
+    'Nobody can tell exactly a MiB from a byte more, nor the end of the time from the moment after it.',
+    ['if (stderr.writableLength > MAX_WAITING) {', 'if (stderr.writableLength >= MAX_WAITING) {'],
+    [
+      'while (process.stderr.writableLength > 0 && performance.now() < deadline) await setTimeout(10)',
+      'while (process.stderr.writableLength > 0 && performance.now() <= deadline) await setTimeout(10)',
+    ],
+  ],
+  [
     'src/standalone/reports.ts',
     'Nothing is logged all the same, only the fields are put together.',
     ['if (!isLogged && !isSlow) return', 'if (false) return'],

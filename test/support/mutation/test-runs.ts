@@ -69,6 +69,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'stores/sqlite/connection': ['stores/sqlite/sqlite-store', 'stores/sqlite/log-keeper'],
   'stores/sqlite/errors': ['stores/sqlite/sqlite-store'],
   'stores/sqlite/write-queue': ['stores/sqlite/sqlite-store'],
+  version: ['openapi/openapi'],
 }
 
 const MAX_MS = 120_000
