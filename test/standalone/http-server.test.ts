@@ -105,10 +105,10 @@ suite('what node:http refuses is answered with an error', () => {
   }
 
   for (const count of [1000, 1001, 3000]) {
-    test(`${count} fields, none of which is dropped`, async (t) => {
+    test(`${count} fields, none of which is dropped, and the connection goes on`, async (t) => {
       const connection = await (await serve(t)).connect()
-      connection.send(`GET /plants HTTP/1.1\r\n${'X:\r\n'.repeat(count - 2)}${AUTHORIZED}\r\n`)
-      await connection.receive(/^HTTP\/1.1 431 [^]*"error":43100/)
+      connection.send(`GET /plants HTTP/1.1\r\n${'X:\r\n'.repeat(count - 2)}${AUTHORIZED}\r\n${LIST}`)
+      await connection.receive(/^HTTP\/1.1 431 [^]*"error":43100[^}]*}HTTP\/1.1 200 [^]*\[\]$/)
     })
   }
 
@@ -321,6 +321,18 @@ test('a connection beyond the most that may be is closed at once', async (t) => 
   const first = await http.connect()
   assert.match(await (await http.connect()).closed, /^(<ECONNRESET>)?$/)
   await first.send(LIST).receive(/^HTTP\/1.1 200 /)
+})
+
+test('the connections that are open are counted', async (t) => {
+  const http = await serve(t)
+  const accepted = once(http.server, 'connection')
+  const connection = await http.connect()
+  const [socket] = (await accepted) as [Socket]
+  assert.equal(http.connectionCount(), 1)
+  const closed = once(socket, 'close')
+  connection.socket.destroy()
+  await closed
+  assert.equal(http.connectionCount(), 0)
 })
 
 suite('Expect: 100-continue', () => {

@@ -64,4 +64,16 @@ suite('a client that is refused', () => {
     assert.ok(elapsed > 900 && elapsed < 5000, `${elapsed} ms`)
     assert.equal(socket.bytesRead, 1_000_000)
   })
+
+  test('leaves no timer behind once it has gone', async (t) => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const { port, accepted } = await serveRefusals(t)
+    const gone = accepted.then(([socket]) => once(socket as Socket, 'close'))
+    const before = timers()
+    await (
+      await RawConnection.open(port)
+    ).closed
+    await gone
+    assert.equal(timers(), before)
+  })
 })

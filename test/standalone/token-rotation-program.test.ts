@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { Program, startProgram } from '../support/program.ts'
+import { startProgram, type Program } from '../support/program.ts'
 import { findWrong, RotationLoad, rotate, TokenSecret } from '../support/rotation-load.ts'
 
 function makeSecret(t: TestContext, content: string): TokenSecret {
@@ -32,24 +32,6 @@ test('at SIGHUP the file is read, and the log says what has changed', async (t) 
   assert.equal(typeof time, 'string')
   assert.deepEqual(read, { event: 'tokens-read', tokens: 1, added: 1, removed: 1, changed: 0 })
   assert.deepEqual([await statusOf(program, 'old'), await statusOf(program, 'new')], [401, 200])
-})
-
-test('SIGHUP does not end a program that is still being loaded', async (t) => {
-  // The first thing that the program does is to look at the version of Node.
-  const signalEarly = `
-    const { versions } = process
-    Object.defineProperty(process, 'versions', {
-      get() {
-        setImmediate(() => process.kill(process.pid, 'SIGHUP'))
-        Object.defineProperty(process, 'versions', { value: versions })
-        return versions
-      },
-      configurable: true,
-    })`
-  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(signalEarly)}`]
-  const program = await Program.start({}, nodeArgs)
-  t.after(() => program.end())
-  assert.equal((await program.fetch('/plants')).status, 200)
 })
 
 test('a secret that is swapped by symbolic link holds within 10.5 s', async (t) => {

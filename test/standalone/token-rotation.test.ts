@@ -34,7 +34,7 @@ function namesOf(events: Events): unknown[] {
   return events.map(({ event }) => event)
 }
 
-suite('at SIGHUP', () => {
+suite('at SIGHUP', { timeout: 30_000 }, () => {
   interface Source {
     readonly events: Events
     /** Finds the caller of a token. */
@@ -126,7 +126,7 @@ suite('at SIGHUP', () => {
   })
 })
 
-suite('a file that is looked at', () => {
+suite('a file that is looked at', { timeout: 30_000 }, () => {
   interface Followed {
     readonly applied: Tokens[]
     /** Settles when tokens were applied for the n-th time. */
