@@ -4,7 +4,12 @@ import type { AddressInfo, Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
-import { createHttpServer, type HttpServer } from '../../src/standalone/http-server.ts'
+import {
+  createHttpServer,
+  type CommonFields,
+  type HttpServer,
+  type Observer,
+} from '../../src/standalone/http-server.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
@@ -21,9 +26,10 @@ async function serve(
   t: TestContext,
   limits: Partial<Settings> = {},
   store: Store = memoryStore(),
+  ...more: [commonFields?: CommonFields, observer?: Observer]
 ): Promise<TestServer> {
   const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
-  const http = createHttpServer(plants, { ...readSettings({}), ...limits })
+  const http = createHttpServer(plants, { ...readSettings({}), ...limits }, ...more)
   await once(http.server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => {
     http.server.close()
@@ -223,14 +229,15 @@ suite('what node:http refuses is answered with an error', () => {
   }
 
   test('nothing is said to a client that resets its connection', async (t) => {
-    const http = await serve(t)
+    const refused: unknown[] = []
+    const http = await serve(t, {}, memoryStore(), undefined, { onRefusal: ({ error }) => refused.push(error) })
     const accepted = once(http.server, 'connection')
     const connection = await http.connect()
     const [socket] = (await accepted) as [Socket]
     const failed = once(http.server, 'clientError')
     connection.socket.resetAndDestroy()
     await failed
-    assert.equal(socket.bytesWritten, 0)
+    assert.deepEqual([socket.bytesWritten, refused], [0, []])
   })
 })
 
@@ -316,11 +323,69 @@ for (const state of ['while it serves', 'while it drains']) {
   })
 }
 
+test('a client that is lost while it waits to be refused as for a proxy harms nobody', async (t) => {
+  const store = new GatedStore()
+  const http = await serve(t, {}, store)
+  const connection = await http.connect()
+  const connecting = once(http.server, 'connect') as Promise<[unknown, Socket]>
+  connection.send(`${LIST}CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n`)
+  const [, socket] = await connecting
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  connection.socket.resetAndDestroy()
+  await closed
+  store.emit('go')
+  await (await http.connect()).send('OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n').receive(/^HTTP\/1.1 204 /)
+})
+
+test('a client that is lost while its late request gets its time again leaves no timer behind', async (t) => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const store = new GatedStore()
+  const http = await serve(t, { headersTimeoutMs: 50, requestTimeoutMs: 60_000, checkIntervalMs: 10 }, store)
+  const accepted = once(http.server, 'connection')
+  const connection = await http.connect()
+  const [socket] = (await accepted) as [Socket]
+  const before = timers()
+  const late = once(http.server, 'clientError')
+  connection.send(`${LIST}OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\nGET /pla`)
+  await late
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  connection.socket.destroy()
+  // Only a response finds that the client has gone: nothing is read while a request waits.
+  store.emit('go')
+  await closed
+  assert.equal(timers(), before)
+})
+
 test('a connection beyond the most that may be is closed at once', async (t) => {
   const http = await serve(t, { maxConnections: 1 })
   const first = await http.connect()
   assert.match(await (await http.connect()).closed, /^(<ECONNRESET>)?$/)
   await first.send(LIST).receive(/^HTTP\/1.1 200 /)
+})
+
+test('each response has the common fields, and each request and each refusal is told of', async (t) => {
+  const told: unknown[] = []
+  const observer: Observer = {
+    onRequest: ({ method, url }, response) => told.push([method, url, response.headersSent]),
+    onRefusal: ({ error }, { headers }) => told.push([error, headers['x-request-id']]),
+  }
+  const http = await serve(t, {}, memoryStore(), () => ['X-Common', 'yes'], observer)
+  const connection = await http.connect()
+  await connection.send(LIST.repeat(2)).receive(/\[\][^]*\[\]$/)
+  const received = await connection.send('GET / HTTP/1.1\r\nX-Request-Id: mine\r\nno field\r\n\r\n').closed
+  assert.deepEqual(received.match(/HTTP\/1.1 \d+|X-Common: yes/g), [
+    'HTTP/1.1 200',
+    'X-Common: yes',
+    'HTTP/1.1 200',
+    'X-Common: yes',
+    'HTTP/1.1 400',
+    'X-Common: yes',
+  ])
+  assert.deepEqual(told, [
+    ['GET', '/plants', false],
+    ['GET', '/plants', false],
+    [40000, 'mine'],
+  ])
 })
 
 test('the connections that are open are counted', async (t) => {
@@ -391,6 +456,24 @@ suite('a drain', () => {
     assert.match(await idle.send(LIST).closed, /\[\]HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
     await drained
     assert.equal(http.server.listening, false)
+  })
+
+  test('answers all that one connection has asked, and closes it after the last', async (t) => {
+    const store = new GatedStore()
+    const http = await serve(t, {}, store)
+    const connection = await http.connect()
+    connection.send(LIST.repeat(3))
+    await once(store, 'asked')
+    const drained = http.drain()
+    for (let rest = 2; rest > 0; rest--) {
+      const asked = once(store, 'asked')
+      store.emit('go')
+      await asked
+    }
+    store.emit('go')
+    const kinds = Array.from((await connection.closed).matchAll(/^Connection: (.*)\r$/gm), ([, kind]) => kind)
+    assert.deepEqual(kinds, ['keep-alive', 'keep-alive', 'close'])
+    await drained
   })
 
   test('lets an answer that has begun go on to its end', async (t) => {

@@ -354,6 +354,11 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/standalone/program.ts',
+    'Requests without a body are served the same, only slower.',
+    ['{ ...settings, optimizeEmptyRequests: true },', '{ ...settings, optimizeEmptyRequests: false },'],
+  ],
+  [
     'src/standalone/reports.ts',
     'Nothing is logged all the same, only the fields are put together.',
     ['if (!isLogged && !isSlow) return', 'if (false) return'],
