@@ -182,7 +182,6 @@ export function createHttpServer(
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy())
     const connection = connections.get(socket)!
-    connection.isBroken = true
     const refusal = new HttpError('malformedRequest', 'This service is no proxy.')
     if (connection.latest === undefined) return refuseOn(socket, refusal, request)
     // Node has removed its own listener, and a list that is being sent waits for this event.
