@@ -201,18 +201,24 @@ suite('a file that is looked at', { timeout: 30_000 }, () => {
 
   test('is believed no sooner if a look was due when someone told of a change', async (t) => {
     captureLog(t)
-    const secret = makeSecret('ada:old')
-    let toldAt = 0
-    const { change, lookAtOnce } = follow(secret, 50, () => {
-      if (toldAt > 0) return
-      toldAt = performance.now()
-      secret.overwrite('ada:half')
-    })
-    lookAtOnce()
-    await change(2)
+    let [toldFor, believedAfter] = [Infinity, 0]
+    // On a busy machine the look may begin before the file is read for whoever told.
+    while (toldFor >= 50) {
+      const secret = makeSecret('ada:old')
+      const startedAt = performance.now()
+      let changedAt = 0
+      const { change, lookAtOnce } = follow(secret, 50, () => {
+        if (changedAt > 0) return
+        changedAt = performance.now()
+        secret.overwrite('ada:half')
+      })
+      lookAtOnce()
+      await change(2)
+      toldFor = changedAt - startedAt
+      believedAfter = performance.now() - changedAt
+    }
     // One look finds the change, and a second one finds the same.
-    const ms = performance.now() - toldAt
-    assert.ok(ms > 190, `${ms} ms`)
+    assert.ok(believedAfter > 190, `${believedAfter} ms`)
   })
 
   test('is then looked at as seldom as before', async (t) => {
