@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { BATCHES, type Batch } from '../../../src/stores/batches.ts'
 import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
@@ -13,6 +14,15 @@ const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monste
 
 function spin(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);
+}
+
+/** How many writes each transaction had that was committed. */
+function batchSizes(t: TestContext): number[] {
+  const sizes: number[] = []
+  const listener = (batch: unknown): unknown => sizes.push((batch as Batch).size)
+  subscribe(BATCHES, listener)
+  t.after(() => unsubscribe(BATCHES, listener))
+  return sizes
 }
 
 test('carries out no write later that was refused because the file stayed locked', { skip }, async (t) => {
@@ -91,13 +101,22 @@ test('waits before it tries a locked file again', { skip }, async (t) => {
 })
 
 test('goes on with the next group in the next turn, and tells of each', { skip }, async (t) => {
-  const sizes: number[] = []
-  const listener = (batch: unknown): unknown => sizes.push((batch as Batch).size)
-  subscribe(BATCHES, listener)
-  t.after(() => unsubscribe(BATCHES, listener))
+  const sizes = batchSizes(t)
   const store = sqliteStore(':memory:', { maxBatch: 2 })
   t.after(() => store.close())
   for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', plant(id))
   for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate)
   assert.deepEqual(sizes, [2, 2, 1])
+})
+
+test('commits writes together again after those of a group that failed', { skip }, async (t) => {
+  const sizes = batchSizes(t)
+  const store = sqliteStore(':memory:')
+  t.after(() => store.close())
+  const failing = store.create('ada', { id: 1n, name: {} as string })
+  const alone = store.create('ada', plant(2n))
+  await assert.rejects(async () => failing, Error)
+  await alone
+  await Promise.all([3n, 4n].map(async (id) => store.create('ada', plant(id))))
+  assert.deepEqual(sizes, [1, 2])
 })

@@ -442,6 +442,14 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/stores/sqlite/write-queue.ts',
+    'A write whose time is over in this very moment is tried once more or not.',
+    [
+      'const valid = this.#waiting.findIndex(({ expiresAt }) => expiresAt > now)',
+      'const valid = this.#waiting.findIndex(({ expiresAt }) => expiresAt >= now)',
+    ],
+  ],
+  [
     'src/plants/text.ts',
     'A text of ASCII alone has the same bytes, only made anew.',
     [
