@@ -72,13 +72,16 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   version: ['openapi/openapi'],
 }
 
-const MAX_MS = 120_000
+/** After so long without a word a test file hangs, in milliseconds. */
+const MAX_SILENCE_MS = 60_000
 
 /** Runs test files, with mutants and without. */
 export class TestRuns {
   readonly #folder = mkdtempSync(join(tmpdir(), 'mutation-'))
   /** How long each test file takes without a mutant; Infinity if it fails. */
   readonly #durations = new Map<string, number>()
+  /** The longest time for which each has said nothing. */
+  readonly #silences = new Map<string, number>()
   /** How many mutants of a file each test has killed. */
   readonly #kills = new Map<string, Map<string, number>>()
   readonly #tests: readonly string[]
@@ -93,8 +96,9 @@ export class TestRuns {
   async findKiller(mutant: Mutant): Promise<string | undefined> {
     this.#write('mutant', mutant.source)
     for (const test of this.#testsOf(mutant.file)) {
-      const ms = await this.#duration(test)
-      if (ms === Infinity || (await this.#passes(test, 5000 + 4 * ms, mutant.file))) continue
+      if ((await this.#duration(test)) === Infinity) continue
+      const maxSilence = 5000 + 4 * this.#silences.get(test)!
+      if ((await this.#run(test, maxSilence, mutant.file)) !== undefined) continue
       const kills = this.#kills.get(mutant.file)!
       kills.set(test, (kills.get(test) ?? 0) + 1)
       return test
@@ -136,15 +140,20 @@ export class TestRuns {
     const known = this.#durations.get(test)
     if (known !== undefined) return known
     const start = performance.now()
-    const passes = await this.#passes(test, MAX_MS, '')
-    if (!passes) console.log(`${test} fails without a mutant, or takes longer than ${MAX_MS} ms, and is left out.`)
-    const ms = passes ? performance.now() - start : Infinity
+    const silence = await this.#run(test, MAX_SILENCE_MS, '')
+    if (silence === undefined) console.log(`${test} fails without a mutant, or hangs, and is left out.`)
+    const ms = silence === undefined ? Infinity : performance.now() - start
     this.#durations.set(test, ms)
+    this.#silences.set(test, silence ?? 0)
     return ms
   }
 
-  /** Whether a test file passes in time. It is ended, with all that it has started, when the first test fails. */
-  #passes(test: string, maxMs: number, mutant: string): Promise<boolean> {
+  /**
+   * Runs a test file. It is ended, with all that it has started, when the first test fails, or when it says nothing for
+   * so long.
+   * @returns for how long it has said nothing at most; undefined if it does not pass
+   */
+  #run(test: string, maxSilenceMs: number, mutant: string): Promise<number | undefined> {
     const query = new URLSearchParams({ folder: this.#folder, mutant })
     const loader = `${new URL('loader.js', import.meta.url).href}?${query.toString()}`
     return new Promise((resolve) => {
@@ -154,22 +163,32 @@ export class TestRuns {
         // A test that is ended drops no database.
         env: { ...process.env, TEST_POSTGRES_URL: undefined },
       })
+      let silenceMs = 0
+      let heardAt = performance.now()
       const kill = (): void => {
+        child.stdout.destroy()
         clearTimeout(timer)
-        resolve(false)
+        resolve(undefined)
         try {
           process.kill(-child.pid!, 'SIGKILL')
         } catch {
           // All of them have ended.
         }
       }
-      const timer = setTimeout(kill, maxMs)
+      const timer = setTimeout(kill, maxSilenceMs)
+      const hear = (): void => {
+        silenceMs = Math.max(silenceMs, performance.now() - heardAt)
+        heardAt = performance.now()
+      }
       child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        hear()
+        timer.refresh()
         if (/^ *not ok /m.test(text)) kill()
       })
       child.on('exit', (code) => {
+        hear()
         clearTimeout(timer)
-        resolve(code === 0)
+        resolve(code === 0 ? silenceMs : undefined)
       })
     })
   }
