@@ -82,7 +82,7 @@ for (const [i, mutant] of mutants.entries()) {
   const { file, line, original, mutated } = mutant
   if (EQUIVALENT_MUTANTS.some((one) => isSame(one, mutant))) count(file, 'equivalent')
   else if (performance.now() > end) break
-  else if ((await runs.findKiller(mutant)) !== undefined || !compiles(mutant)) count(file, 'killed')
+  else if (!compiles(mutant) || (await runs.findKiller(mutant)) !== undefined) count(file, 'killed')
   else {
     count(file, 'survived')
     console.log(`\n${file}:${line}\n- ${original}\n+ ${mutated}`)
