@@ -120,13 +120,14 @@ export class LogKeeper {
       // Without the options of the process, among which a host may have modules to load.
       const options = { eval: true, env: {}, execArgv: ['--disable-warning=ExperimentalWarning'], workerData }
       const thread = new Worker(EMPTY_LOG, options)
-      thread.unref()
       thread.on('message', (message) => {
         this.#isPaused = message === 'pause'
         if (this.#isPaused) thread.postMessage('go')
       })
       thread.on('error', reject)
       thread.on('exit', resolve)
+      // Who listens to messages keeps the process alive, so this comes last.
+      thread.unref()
       this.#thread = thread
     })
   }

@@ -5,7 +5,6 @@ import { existsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import process from 'node:process'
 import { after, test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import type { Store } from '../../../src/plants/store.ts'
@@ -13,6 +12,7 @@ import { LARGE_LOG_BYTES, LogKeeper } from '../../../src/stores/sqlite/log-keepe
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { newPath, open, readElsewhere, skip } from '../../support/sqlite-file.ts'
+import { until } from '../../support/until.ts'
 
 const LARGE = 'x'.repeat(60_000)
 const PLANT = { id: -1n, name: 'Monstera' }
@@ -49,10 +49,6 @@ function makeLargeFile(path: string): void {
 async function nextThread(): Promise<Worker> {
   const [thread] = (await once(process, 'worker')) as [Worker]
   return thread
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await setImmediate()
 }
 
 /** A keeper of a file, and what it has asked of the commits. */
@@ -155,6 +151,31 @@ test('has commits empty the log if its thread fails', { skip }, async (t) => {
   const { asked } = newKeeper(t, path)
   await until(() => asked.length === 2)
   assert.deepEqual(asked, [false, true])
+})
+
+/** What a process prints that keeps the log of a file until its thread says so. */
+function keepElsewhere(path: string, event: 'online' | 'exit'): Promise<{ stdout: string; stderr: string }> {
+  const program = `
+    import { LogKeeper } from '${import.meta.resolve('../../../src/stores/sqlite/log-keeper.ts')}'
+    const timer = setInterval(() => {}, 60_000)
+    process.on('worker', (thread) => thread.on('${event}', () => clearInterval(timer)))
+    new LogKeeper(${JSON.stringify(path)}, '', () => {})`
+  const args = [...process.execArgv, '--input-type=module', '--eval', program]
+  return promisify(execFile)(process.execPath, args, { timeout: 20_000 })
+}
+
+test('keeps no process alive', { skip }, async (t) => {
+  const path = newPath(t)
+  await leaveLargeLog(t, path)
+  open(t, path).exec('BEGIN; SELECT count(*) FROM plants')
+  await keepElsewhere(path, 'online')
+})
+
+test('prints nothing', { skip }, async (t) => {
+  const path = newPath(t)
+  await leaveLargeLog(t, path)
+  const { stdout, stderr } = await keepElsewhere(path, 'exit')
+  assert.deepEqual({ stdout, stderr }, { stdout: '', stderr: '' })
 })
 
 const skipPermission = process.features.typescript === false ? 'this Node.js runs no TypeScript' : skip
