@@ -83,10 +83,9 @@ export class LogKeeper {
     if (this.#timer === undefined) this.#lookIn(INTERVAL_MS)
   }
 
-  /** Settles once the thread has ended. */
+  /** Settles once the thread has ended. What is still to be looked at starts none any more. */
   async close(): Promise<void> {
     this.#isClosed = true
-    clearTimeout(this.#timer)
     void this.#thread?.terminate()
     await this.#looking
   }
