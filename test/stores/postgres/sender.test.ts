@@ -120,6 +120,15 @@ suite('sends', () => {
     assert.equal(queries.length, 5)
   })
 
+  test('it after a wait of chance, which may be twice as long each time', async (t) => {
+    t.mock.method(Math, 'random', () => 20)
+    const { sender } = start({}, withCode('40001'), withCode('40001'))
+    const startedAt = performance.now()
+    await sender.send(WRITE, [])
+    // Timers may be due a millisecond early.
+    assert.ok(performance.now() - startedAt >= 40 + 80 - 2)
+  })
+
   test('it no sixth time', async () => {
     const conflicts = Array.from({ length: 6 }, () => withCode('40P01'))
     const { sender, queries } = start({}, ...conflicts)
