@@ -101,7 +101,7 @@ test('a path takes a Node.js that has node:sqlite, and says so', async () => {
     try { sqliteStore('plants.db') } catch (error) { console.log(error.message) }`
   const { stdout } = await promisify(execFile)(process.execPath, [
     ...withoutSqlite,
-    '--import=tsx',
+    ...process.execArgv,
     '--input-type=module',
     '--eval',
     program,

@@ -434,6 +434,30 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ],
   ],
   [
+    'src/stores/postgres/cancel.ts',
+    'An empty host is this machine too.',
+    [
+      "function addressOf({ host = 'localhost', port = 5432 }: Connection, ip = host): NetConnectOpts {",
+      "function addressOf({ host = '', port = 5432 }: Connection, ip = host): NetConnectOpts {",
+    ],
+  ],
+  [
+    'src/stores/sqlite/connection.ts',
+    'What finds the file locked in the very moment in which its time is over is tried once more or not.',
+    [
+      'if (!isBusy(error) || performance.now() >= deadline) throw this.explain(error)',
+      'if (!isBusy(error) || performance.now() > deadline) throw this.explain(error)',
+    ],
+  ],
+  [
+    'src/stores/sqlite/connection.ts',
+    'The store reads rows that are objects too, only more slowly.',
+    ['statement.setReturnArrays?.(true)', ';'],
+    ['statement.setReturnArrays?.(true)', 'statement.setReturnArrays?.(false)'],
+    ['statement.raw?.(true)', ';'],
+    ['statement.raw?.(true)', 'statement.raw?.(false)'],
+  ],
+  [
     'src/stores/sqlite/log-keeper.ts',
     'Any message says go.',
     ["if (this.#isPaused) thread.postMessage('go')", "if (this.#isPaused) thread.postMessage('')"],
