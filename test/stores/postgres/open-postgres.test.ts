@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
-import { suite, test, type TestContext } from 'node:test'
+import { after, before, suite, test, type TestContext } from 'node:test'
+import pg from 'pg'
+import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
+import { openPostgres, type PostgresSettings } from '../../../src/stores/postgres/open-postgres.ts'
+import { readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
 import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
 import { administer, needsServer, openDatabase, urlOf, type TestDatabase } from '../../support/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../../support/program.ts'
 import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { until } from '../../support/until.ts'
 
 interface Site {
   readonly database: TestDatabase
@@ -151,6 +156,123 @@ test('ends the start if sessions are not UTF-8', async (t) => {
     [await program.ended, program.stderr.all],
     [2, [`plant-store: PLANT_STORE_URL names a store that cannot be opened: ${problem}`]],
   )
+})
+
+suite('in this process', { timeout: 60_000 }, () => {
+  let database: TestDatabase
+  let proxy: TcpProxy
+  let url: string
+  before(async () => {
+    database = await openDatabase()
+    proxy = await openTcpProxy(database.config)
+    url = urlOf({ ...database.config, host: '127.0.0.1', port: proxy.port })
+  })
+  after(async () => {
+    await database.close()
+    await proxy.close()
+  })
+
+  interface Opened {
+    readonly store: Store
+    /** What has happened, and why. */
+    readonly events: readonly [event: string, reason: string][]
+  }
+
+  async function openStore(url: string, settings: Partial<PostgresSettings> = {}): Promise<Opened> {
+    const events: [string, string][] = []
+    const store = await openPostgres(url, {
+      postgresPoolSize: 1,
+      postgresMigrate: true,
+      storeTimeoutMs: 10_000,
+      onEvent: (event, reason) => events.push([event, String(reason)]),
+      ...settings,
+    })
+    return { store, events }
+  }
+
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+
+  test('has the driver give up connections that are slow to come, dead or old', async (t) => {
+    t.mock.method(Math, 'random', () => 0.5)
+    const { mock } = t.mock.method(pg, 'Pool')
+    const { store } = await openStore(url, { postgresPoolSize: 3 })
+    await store.close?.()
+    assert.deepEqual(
+      mock.calls.map((call) => call.arguments),
+      [
+        [
+          {
+            connectionString: readPostgresUrl(url),
+            max: 3,
+            fallback_application_name: 'plant-store',
+            connectionTimeoutMillis: 2000,
+            keepAlive: true,
+            keepAliveInitialDelayMillis: 10_000,
+            // Between four and five minutes.
+            maxLifetimeSeconds: 270,
+          },
+        ],
+      ],
+    )
+  })
+
+  test('gives a statement two fifths of the time of a call', async () => {
+    const { store } = await openStore(url, { storeTimeoutMs: 1001 })
+    proxy.block()
+    await assert.rejects(
+      async () => store.delete('ann', 1n),
+      (error: StoreUnavailableError) => String(error.cause) === 'NoAnswerError: No answer within 401 ms.',
+    )
+    await store.close?.()
+    proxy.unblock()
+  })
+
+  test('tells of a connection that broke, and of statements that are not kept', async () => {
+    const { store, events } = await openStore(url)
+    await database.openPool().query('DEALLOCATE ALL')
+    await store.delete('ann', 1n)
+    proxy.cut()
+    await until(() => events.length === 2)
+    assert.deepEqual(
+      events.map(([event, reason]) => [event, reason.replace(/\(.*\)/, '()')]),
+      [
+        ['warning', 'A pooler does not keep prepared statements (), so they are not used any more.'],
+        ['disconnected', 'Error: Connection terminated unexpectedly'],
+      ],
+    )
+    await store.close?.()
+    await store.close?.()
+  })
+
+  test('does not begin if a file is missing that the URL names', async () => {
+    await assert.rejects(openStore(`${url}?sslmode=verify-ca&sslrootcert=/nowhere`), { code: 'ENOENT' })
+  })
+
+  test('tries again after half a second and then after twice the time, and no more once it is closed', async () => {
+    await proxy.close()
+    const timersBefore = timers()
+    const { store, events } = await openStore(url)
+    const startedAt = performance.now()
+    await assert.rejects(async () => store.ping?.(), StoreUnavailableError)
+    await assert.rejects(
+      async () => store.list('ann', { limit: 1, maxBytes: 1 }),
+      (error: StoreUnavailableError) => {
+        assert.equal(error.message, 'The database could not be used yet.')
+        assert.match(String((error.cause as Error).cause), /ECONNREFUSED/)
+        return true
+      },
+    )
+    await until(() => events.length === 3)
+    const waitedMs = performance.now() - startedAt
+    assert.ok(waitedMs >= 1490 && waitedMs < 5000, `${waitedMs} ms`)
+    await store.close?.()
+    assert.equal(timers(), timersBefore)
+    await proxy.open()
+    assert.deepEqual(
+      events.map(([event]) => event),
+      ['unreachable', 'unreachable', 'unreachable'],
+    )
+  })
 })
 
 suite('with servers of its own', { skip: needsDebian }, () => {
