@@ -333,6 +333,20 @@ test('deletes a group by the index, though its plan was made while the table was
   assert.doesNotMatch(plan, /Seq Scan/)
 })
 
+test('knows not what became of a create or a delete whose connection broke, be it of one plant or of many', async () => {
+  const store = postgresStore({ query: () => Promise.reject(new Error('Connection terminated unexpectedly')) })
+  const calls = plants(3).flatMap((kept) => [
+    () => store.create('ann', kept),
+    () => store.delete('ann', kept.id),
+    () => store.list('ann', { limit: 1, maxBytes: MAX_PAGE_BYTES, after: kept.id }),
+  ])
+  const outcomes = await Promise.allSettled<unknown>(calls.map((call) => call()))
+  assert.deepEqual(
+    outcomes.map((outcome) => 'reason' in outcome && (outcome.reason as StoreUnavailableError).isOutcomeUnknown),
+    [true, true, false, true, true, false, true, true, false],
+  )
+})
+
 suite('refuses at once', () => {
   const aPool: Queryable = { query: () => Promise.reject(new Error('asked')) }
   const whole = 'must be a whole number from 1 to'
