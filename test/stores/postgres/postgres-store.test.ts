@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, beforeEach, suite, test } from 'node:test'
+import { after, beforeEach, test } from 'node:test'
 import { types } from 'pg'
 import type { NewPlant } from '../../../src/plants/plant.ts'
 import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../../src/plants/store.ts'
@@ -331,49 +331,4 @@ test('deletes a group by the index, though its plan was made while the table was
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
   assert.match(plan, /Index.* on plant_store_plants/)
   assert.doesNotMatch(plan, /Seq Scan/)
-})
-
-test('knows not what became of a create or a delete whose connection broke, be it of one plant or of many', async () => {
-  const store = postgresStore({ query: () => Promise.reject(new Error('Connection terminated unexpectedly')) })
-  const calls = plants(3).flatMap((kept) => [
-    () => store.create('ann', kept),
-    () => store.delete('ann', kept.id),
-    () => store.list('ann', { limit: 1, maxBytes: MAX_PAGE_BYTES, after: kept.id }),
-  ])
-  const outcomes = await Promise.allSettled<unknown>(calls.map((call) => call()))
-  assert.deepEqual(
-    outcomes.map((outcome) => 'reason' in outcome && (outcome.reason as StoreUnavailableError).isOutcomeUnknown),
-    [true, true, false, true, true, false, true, true, false],
-  )
-})
-
-suite('refuses at once', () => {
-  const aPool: Queryable = { query: () => Promise.reject(new Error('asked')) }
-  const whole = 'must be a whole number from 1 to'
-  const rows: [name: string, pool: unknown, options: unknown, message: string][] = [
-    ['a URL', 'postgres://ann:secret@host', {}, 'pool must be a pool of connections, not of type string'],
-    ['no pool', undefined, {}, 'pool must be a pool of connections, not of type undefined'],
-    ['null', null, {}, 'pool must be a pool of connections, not of type object'],
-    ['options that are none', aPool, 7, 'options must be an object, not 7'],
-    ['an option that does not exist', aPool, { maxGroup: 1 }, 'unknown option "maxGroup"'],
-    [
-      'a text that says whether statements are prepared',
-      aPool,
-      { preparedStatements: 'false' },
-      "options.preparedStatements must be true or false, not 'false'",
-    ],
-    ['nobody to warn', aPool, { onWarning: 'log' }, "options.onWarning must be a function, not 'log'"],
-    ['a group of no plants', aPool, { maxBatch: 0 }, `options.maxBatch ${whole} 9007199254740991, not 0`],
-    ['no statement under way', aPool, { maxInFlight: 0 }, `options.maxInFlight ${whole} 9007199254740991, not 0`],
-    ['a time-out that is no number', aPool, { timeoutMs: NaN }, `options.timeoutMs ${whole} 2147483647, not NaN`],
-    [
-      'a time-out that no timer takes',
-      aPool,
-      { timeoutMs: 2 ** 31 },
-      `options.timeoutMs ${whole} 2147483647, not 2147483648`,
-    ],
-  ]
-  for (const [name, given, options, message] of rows) {
-    test(name, () => assert.throws(() => postgresStore(given as Queryable, options as object), new TypeError(message)))
-  }
 })

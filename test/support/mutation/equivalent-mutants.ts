@@ -426,6 +426,11 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ["#timeline = ''", "#timeline = 'mutant'"],
   ],
   [
+    'src/stores/postgres/postgres-store.ts',
+    'Either half of a group may be the larger one.',
+    ['const half = Math.ceil(group.length / 2)', 'const half = Math.floor(group.length / 2)'],
+  ],
+  [
     'src/stores/postgres/silence.ts',
     'Nothing is asked in the very moment in which the server was heard.',
     [
