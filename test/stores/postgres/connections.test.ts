@@ -23,6 +23,8 @@ class ScriptedPool {
   /** What became of each connection that was given back: undefined if it may be used again. */
   readonly released: (Error | undefined)[] = []
   readonly queries: string[] = []
+  /** How often its connections were asked whether they are fit for use. */
+  checks = 0
   settings: readonly string[] = UTF8
   /** Has its connections pass on what the server says beside its answers. */
   readonly notices = new EventEmitter<{ error: [Error]; notice: [{ routine?: string }] }>().setMaxListeners(0)
@@ -36,7 +38,10 @@ class ScriptedPool {
     return {
       ...backend,
       query: async (query) => {
-        if (query.text.includes('server_encoding')) return { rows: [this.settings], rowCount: 1 }
+        if (query.text.includes('server_encoding')) {
+          this.checks++
+          return { rows: [this.settings], rowCount: 1 }
+        }
         this.queries.push(query.name ?? '')
         return answer(query)
       },
@@ -129,6 +134,55 @@ suite('cancels what is late', () => {
     assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, 'No answer within 400 ms.'])
     while (pool.released.length === 0) await new Promise(setImmediate)
     assert.equal(pool.released[0], cause)
+  })
+
+  test('once if the server was told, whatever it does', async (t) => {
+    const pool = new ScriptedPool()
+    let requests = 0
+    pool.port = await listen(t, (socket) => {
+      socket.once('data', () => {
+        requests++
+        socket.end()
+      })
+    })
+    pool.answer = never
+    await failure(remove(open(pool)))
+    while (pool.released.length === 0) await new Promise(setImmediate)
+    assert.equal(requests, 1)
+  })
+
+  test('not again if the statement is over by then', async (t) => {
+    const pool = new ScriptedPool()
+    let requests = 0
+    let end: () => void = () => undefined
+    pool.port = await listen(t, (socket) => {
+      socket.once('data', (bytes) => {
+        if (bytes.length === 16) {
+          requests++
+        } else {
+          end()
+          socket.end('N')
+        }
+      })
+    })
+    pool.answer = () => new Promise((resolve) => (end = () => resolve(changed)))
+    await failure(remove(open(pool)))
+    while (pool.released.length === 0) await new Promise(setImmediate)
+    assert.equal(requests, 1)
+  })
+
+  test('and keeps a connection that does not tell how, if its statement ends soon', async () => {
+    const pool = new ScriptedPool()
+    let end: () => void = () => undefined
+    pool.answer = () => new Promise((_, reject) => (end = () => reject(serverError('57014'))))
+    const connection = Object.defineProperty(pool.connection(), 'processID', {
+      // Asked for in order to cancel.
+      get: () => void setTimeout(end, 20),
+    })
+    pool.lend = () => Promise.resolve(connection)
+    const { cause } = await failure(remove(open(pool, 2000)))
+    assert.equal((cause as Error).message, 'SQLSTATE 57014')
+    assert.deepEqual(pool.released, [undefined])
   })
 
   test('and closes a connection that does not tell how', async () => {
@@ -224,7 +278,8 @@ test('does not believe what was committed as somebody had the server wait no lon
     return changed
   }
   const error = await failure(remove(store))
-  assert.deepEqual([error.isOutcomeUnknown, (error.cause as Error).name], [true, 'UnconfirmedError'])
+  const cause = 'UnconfirmedError: The statement was committed, but its standby has not confirmed it.'
+  assert.deepEqual([error.isOutcomeUnknown, String(error.cause)], [true, cause])
   assert.equal(await failure(store.ping()), error)
   pool.answer = () => {
     pool.notices.emit('notice', { routine: 'exec_stmt_raise' })
@@ -375,7 +430,191 @@ suite('uses no connection', () => {
   })
 })
 
+suite('checks a connection again that was idle while', () => {
+  const others = {
+    /** Another connection breaks. */
+    async broke(pool: ScriptedPool, store: PostgresStore) {
+      pool.answer = () => Promise.reject(serverError('57P01'))
+      await failure(remove(store))
+    },
+    /** Another connection leads to a server that was promoted. */
+    async tookOver(pool: ScriptedPool, store: PostgresStore) {
+      pool.settings = [...UTF8, '7', '00000002']
+      assert.equal(await remove(store), true)
+    },
+    /** Another connection is closed, as its statement does not end. */
+    async hung(pool: ScriptedPool, store: PostgresStore) {
+      const { length } = pool.released
+      pool.answer = never
+      await failure(remove(store))
+      while (pool.released.length === length) await new Promise(setImmediate)
+    },
+    /** No connection comes. */
+    async wasSilent(pool: ScriptedPool, store: PostgresStore) {
+      pool.lend = never
+      await failure(remove(store))
+    },
+  }
+  for (const events of [
+    ['broke'],
+    ['tookOver'],
+    ['hung'],
+    ['wasSilent'],
+    // None of them has the store take it for checked again.
+    ['tookOver', 'broke'],
+    ['broke', 'tookOver'],
+    ['broke', 'hung'],
+    ['broke', 'wasSilent'],
+  ] as const) {
+    test(`another one ${events.join(', then one ')}`, async (t) => {
+      const pool = new ScriptedPool()
+      pool.settings = [...UTF8, '7', '00000001']
+      pool.port = await listen(t, (socket) => socket.once('data', () => socket.end('N')))
+      const store = open(pool)
+      const idle = pool.connection()
+      pool.lend = () => Promise.resolve(idle)
+      assert.equal(await remove(store), true)
+      for (const event of events) {
+        pool.answer = () => changed
+        pool.lend = () => Promise.resolve(pool.connection())
+        await others[event](pool, store)
+      }
+      pool.answer = () => changed
+      pool.lend = () => Promise.resolve(idle)
+      const { checks } = pool
+      assert.equal(await remove(store), true)
+      assert.equal(pool.checks - checks, 1)
+    })
+  }
+})
+
+test('cancels nothing if the server says that it has ended the session', async (t) => {
+  const pool = new ScriptedPool()
+  let requests = 0
+  pool.port = await listen(t, (socket) => {
+    requests++
+    socket.end()
+  })
+  pool.answer = () => Promise.reject(serverError('57P01'))
+  await failure(remove(open(pool)))
+  while (pool.released.length === 0) await new Promise(setImmediate)
+  assert.equal(requests, 0)
+})
+
+test('listens to a connection once, however often it is checked, so that its break does not end the process', async () => {
+  const pool = new ScriptedPool()
+  const [first, second] = [pool.connection(), pool.connection()]
+  const lent = [first, second, first, second]
+  pool.lend = () => Promise.resolve(lent.shift()!)
+  const store = open(pool)
+  await remove(store)
+  await remove(store)
+  pool.answer = () => Promise.reject(serverError('57P01'))
+  await failure(remove(store))
+  pool.answer = () => changed
+  await remove(store)
+  assert.equal(pool.checks, 3)
+  assert.deepEqual([pool.notices.listenerCount('error'), pool.notices.listenerCount('notice')], [2, 2])
+})
+
+test('asks a connection once whether it is fit for use', async () => {
+  const pool = new ScriptedPool()
+  const connection = pool.connection()
+  pool.lend = () => Promise.resolve(connection)
+  const store = open(pool)
+  for (let statements = 0; statements < 3; statements++) assert.equal(await remove(store), true)
+  assert.equal(pool.checks, 1)
+})
+
+test('asks it no more often because the pool had none to lend', async () => {
+  const pool = new ScriptedPool()
+  const connection = pool.connection()
+  const lends = [
+    () => Promise.resolve(connection),
+    () => Promise.reject(new Error('too many clients')),
+    () => Promise.resolve(connection),
+  ]
+  pool.lend = () => lends.shift()!()
+  const store = open(pool)
+  assert.equal(await remove(store), true)
+  await failure(remove(store))
+  assert.equal(await remove(store), true)
+  assert.equal(pool.checks, 1)
+})
+
+test('believes what comes of a statement after one that was committed without the standby', async () => {
+  const pool = new ScriptedPool()
+  const connection = pool.connection()
+  pool.lend = () => Promise.resolve(connection)
+  const store = open(pool)
+  assert.equal(await remove(store), true)
+  pool.answer = () => {
+    pool.notices.emit('notice', { routine: 'SyncRepWaitForLSN' })
+    return changed
+  }
+  await failure(remove(store))
+  pool.answer = () => changed
+  assert.equal(await remove(store), true)
+})
+
+test('lets an error of the code through as it is', async () => {
+  const pool = new ScriptedPool()
+  const bug = new TypeError('pool.options is undefined')
+  pool.lend = () => Promise.reject(bug)
+  await assert.rejects(remove(open(pool)), (error) => error === bug)
+})
+
+suite('while a server says nothing', () => {
+  test('asks the pool for no connection after one did not come', async (t) => {
+    const pool = new ScriptedPool()
+    pool.port = await listen(t, () => undefined)
+    const store = open(pool)
+    assert.equal(await remove(store), true)
+    let asked = 0
+    pool.lend = () => {
+      asked++
+      return never()
+    }
+    await failure(remove(store))
+    await failure(remove(store))
+    assert.equal(asked, 1)
+    store.close()
+  })
+
+  test('asks the pool for no connection after one did not say whether it is fit for use', async (t) => {
+    const pool = new ScriptedPool()
+    pool.port = await listen(t, () => undefined)
+    const [first, second, third] = [pool.connection(), pool.connection(), pool.connection()]
+    const lent = [first, second, first, third]
+    pool.lend = () => Promise.resolve(lent.shift()!)
+    const store = open(pool)
+    assert.equal(await remove(store), true)
+    pool.answer = () => Promise.reject(serverError('57P01'))
+    await failure(remove(store))
+    first.query = never
+    assert.match(String((await failure(remove(store))).cause), /No answer within 400 ms/)
+    assert.deepEqual(lent, [third])
+    store.close()
+  })
+})
+
 suite('while a server fails over', () => {
+  test('asks the pool once again as soon as a connection was fit for use', async () => {
+    const pool = new ScriptedPool()
+    const store = open(pool, 600)
+    pool.answer = () => Promise.reject(serverError('57P01'))
+    await failure(remove(store))
+    pool.answer = () => changed
+    assert.equal(await remove(store), true)
+    let asked = 0
+    pool.lend = () => {
+      asked++
+      return never()
+    }
+    await failure(remove(store))
+    assert.equal(asked, 1)
+  })
+
   test('does not wait for one connection alone', async () => {
     const pool = new ScriptedPool()
     const store = open(pool, 4000)
