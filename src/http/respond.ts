@@ -50,7 +50,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   const { status, body } = answer
   const isHead = request.method === 'HEAD'
 
-  if (typeof body === 'object') {
+  if (typeof body === 'object' && !(body instanceof Uint8Array)) {
     withdraw(response, 'Content-Length')
     const begin = (): void => writeHead(response, status, [...answer.headers, 'Content-Type', JSON_TYPE])
     if (!isHead) return writeAll(request, response, begin, body)
@@ -136,13 +136,13 @@ function withdraw(response: ServerResponse, name: string): void {
   if (response.hasHeader(name)) response.removeHeader(name)
 }
 
-/** Text as what wraps a response expects it, which may not pass an encoding on. */
-function decode(body: string): string {
-  return Buffer.from(body, 'latin1').toString()
+/** A body as what wraps a response expects it, which may not pass an encoding on. */
+function decode(body: string | Uint8Array): string | Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body
 }
 
 /** Sends the whole body, if there is one. */
-function end(response: ServerResponse, body: string | undefined): void {
+function end(response: ServerResponse, body: string | Uint8Array | undefined): void {
   if (body === undefined) return void response.end()
   if (!isBare(response)) return void response.end(decode(body))
   // The socket gets head and body as one piece. With `end(body)` they are two, which is slower on Node 20.
@@ -156,14 +156,14 @@ function end(response: ServerResponse, body: string | undefined): void {
  * Writes a piece of the body.
  * @returns whether the next one must wait until the response drains
  */
-function write(response: ServerResponse, piece: string): boolean {
+function write(response: ServerResponse, piece: string | Uint8Array): boolean {
   const isTaken = isBare(response) ? response.write(piece, 'latin1') : response.write(decode(piece))
   // What wraps `write` may forget to return something, and then may never drain. Streams go on then too.
   return (isTaken as boolean | undefined) === false
 }
 
 /** Writes a body that must reach the client before the response ends. */
-function writeNow(response: ServerResponse, body: string): void {
+function writeNow(response: ServerResponse, body: string | Uint8Array): void {
   write(response, body)
   // What compresses a response keeps the body until it is told, by this method, not to.
   const { flush } = response as { flush?: () => void }

@@ -8,8 +8,11 @@ export interface HttpResponse {
   readonly headers: readonly string[]
   /** Of the body; `application/json` if it is not given. A body in pieces is always that. */
   readonly contentType?: string
-  /** Text in UTF-8, one character for each byte, whole or piece by piece; undefined if there is no body. */
-  readonly body: string | AsyncIterable<string> | undefined
+  /**
+   * Text in UTF-8: one character for each byte, whole or piece by piece, or the bytes, for a text that is sent time and
+   * again. Undefined if there is no body.
+   */
+  readonly body: string | Uint8Array | AsyncIterable<string> | undefined
   /** The code of the error, if the request failed. */
   readonly error?: number
 }

@@ -9,10 +9,11 @@ export type Document = HttpResponse & { readonly body: string }
  * Makes the GET of a response that never changes. Clients that have it already get 304 (RFC 9110 section 13.1.2).
  */
 export function createDocument(document: Document): (request: IncomingMessage) => HttpResponse {
-  const { body } = document
-  const etag = `"${createHash('sha256').update(body, 'latin1').digest('base64url')}"`
+  // A text would be joined with its head anew for each response, and so copied.
+  const body = Buffer.from(document.body, 'latin1')
+  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const headers = [...document.headers, 'ETag', etag]
-  const whole: HttpResponse = { ...document, headers }
+  const whole: HttpResponse = { ...document, headers, body }
   const notModified: HttpResponse = { status: 304, headers, body: undefined }
 
   return function getDocument(request) {

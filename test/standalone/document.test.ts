@@ -66,3 +66,13 @@ test('a 304 ends with its header, and the connection goes on', async (t) => {
   assert.equal(second, `HTTP/1.1 304 Not Modified\r\nETag: ${ETAG}\r\nConnection: close`)
   assert.equal(rest, '')
 })
+
+test('comes whole through what wraps the response', async (t) => {
+  const get = createDocument(jsonResponse(200, [], VALUE))
+  const server = await serve(t, (request, response) => {
+    const write = response.write.bind(response)
+    Object.assign(response, { write: (piece: string) => write(piece) })
+    void respond(request, response, get(request))
+  })
+  await assertAnswer(ask(server, '/'), WHOLE)
+})
