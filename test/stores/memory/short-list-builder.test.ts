@@ -44,10 +44,15 @@ for (const perBlock of [1, 3, 1000, 5000]) {
   })
 }
 
-test('a list begins in the midst of a block', () => {
-  const builder = new ShortListBuilder(1)
-  builder.add(BigInt64Array.of(1n, 2n, 3n), ['{"name":"1"}', '{"name":"2"}', '{"name":"3"}'], 1)
-  assert.deepEqual(builder.result, { body: '[{"name":"2"}]', cursor: 2n })
+test('a list of no plants is empty', () => {
+  assert.deepEqual(new ShortListBuilder(1).result, { body: '[]', cursor: undefined })
+})
+
+test('a list begins in the midst of a block, and goes on with the next', () => {
+  const builder = new ShortListBuilder(3)
+  assert.equal(builder.add(BigInt64Array.of(1n, 2n, 3n), ['1', '2', '3'], 1), true)
+  assert.equal(builder.add(BigInt64Array.of(4n, 5n), ['4', '5'], 0), false)
+  assert.deepEqual(builder.result, { body: '[2,3,4]', cursor: 4n })
 })
 
 test('a list is as long as the text of a page', () => {

@@ -421,6 +421,15 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ['if (child.size < SPARSE) this.#joinChild(at)', 'if (child.size <= SPARSE) this.#joinChild(at)'],
   ],
   [
+    'src/stores/memory/short-list-builder.ts',
+    'Plants are joined in vain, or one of them is not: the list does not fit a page.',
+    ['for (; at < stop && text.length <= MAX_PAGE_BYTES; at++) {', 'for (; at < stop && true; at++) {'],
+    [
+      'for (; at < stop && text.length <= MAX_PAGE_BYTES; at++) {',
+      'for (; at < stop && text.length < MAX_PAGE_BYTES; at++) {',
+    ],
+  ],
+  [
     'src/stores/postgres/check.ts',
     'No timeline is compared before a system was met.',
     ["#timeline = ''", "#timeline = 'mutant'"],
