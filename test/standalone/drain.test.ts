@@ -62,18 +62,22 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
     const http = await serve(t)
     const { connection, socket } = await http.accept()
     const timers = countTimers()
+    const startedAt = performance.now()
     const drained = http.drain()
     connection.socket.end()
     await once(socket, 'close')
     const late = await http.connect()
     assert.match(await late.send(LIST).closed, LAST_LIST)
     await drained
+    const ms = performance.now() - startedAt
+    assert.ok(ms < 5000, `the drain took ${ms} ms`)
     assert.equal(http.server.listening, false)
     assert.equal(countTimers(), timers)
   })
 
   test('until it has accepted what came while the process was busy', async (t) => {
     const http = await serve(t)
+    const startedAt = performance.now()
     const drained = http.drain()
     // The timers come next, and find that the quiet has lasted for long enough.
     await setImmediate()
@@ -83,6 +87,8 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
     const late = await connecting
     assert.match(await late.send(LIST).closed, LAST_LIST)
     await drained
+    const ms = performance.now() - startedAt
+    assert.ok(ms < 5000, `the drain took ${ms} ms`)
   })
 
   test('for 80 % of its time if a connection stays open', async (t) => {
@@ -111,6 +117,27 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
     connection.send('"id":1,"name":"Fern"}'.padEnd(99))
     assert.match(await connection.closed, CREATED)
     await drained
+  })
+})
+
+suite('a drain ends in a moment', { timeout: 10_000 }, () => {
+  test('if no connection is open', async (t) => {
+    const http = await serve(t)
+    const startedAt = performance.now()
+    await http.drain()
+    const ms = performance.now() - startedAt
+    assert.ok(ms < 5000, `it took ${ms} ms`)
+  })
+
+  test('once the last connection has closed', async (t) => {
+    const http = await serve(t)
+    const { connection } = await http.accept()
+    const startedAt = performance.now()
+    const drained = http.drain()
+    connection.socket.end()
+    await drained
+    const ms = performance.now() - startedAt
+    assert.ok(ms < 5000, `it took ${ms} ms`)
   })
 })
 
