@@ -303,6 +303,17 @@ suite('a response that fails in its midst', { timeout: 10_000 }, () => {
     assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: false, failure: { thrown: FAULT } })
   })
 
+  test('destroys its stream in HTTP/2, and says why', async (t) => {
+    let reason: Error | undefined
+    const client = await serveIn(t, 'h2c', (request, response) => {
+      streamOf(response)!.on('error', (error) => (reason = error))
+      void respond(request, response, inPieces(FAULT))
+    })
+    await assert.rejects(client.send(GET))
+    await until(() => reason !== undefined)
+    assert.equal(reason!.message, 'The response could not be sent to its end')
+  })
+
   test('resets no connection of HTTP/1.1, which may hold whole responses before it', async (t) => {
     const server = await serve(t, (request, response) => void respond(request, response, inPieces(FAULT)))
     const connection = await RawConnection.open(server)
