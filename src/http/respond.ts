@@ -41,8 +41,8 @@ export function respond(request: IncomingMessage, response: ServerResponse, answ
 
 function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
-  // If its client resets a stream without an error, some versions of Node keep it, with all that it has to send: once it
-  // has ended, unless its request was read, and before that in any case.
+  // A client may reset a stream without an error. Some versions of Node then keep the stream, with all that it has to
+  // send, until it is destroyed. Once the response has ended, it is enough that the request was read.
   const stream = streamOf(response)
   if (stream?.endAfterHeaders === true) stream.resume()
   stream?.once('aborted', () => stream.destroy())

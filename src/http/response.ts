@@ -9,7 +9,7 @@ export interface HttpResponse {
   /** Of the body; `application/json` if it is not given. A body in pieces is always that. */
   readonly contentType?: string
   /**
-   * Text in UTF-8: one character for each byte, whole or piece by piece, or the bytes, for a text that is sent time and
+   * Text in UTF-8, one character for each byte, whole or piece by piece. Or its bytes, if the same text is sent time and
    * again. Undefined if there is no body.
    */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined

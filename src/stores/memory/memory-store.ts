@@ -1,7 +1,10 @@
 import { encodePlant, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
-import { addShortLists } from '../../plants/short-list.ts'
+import { addShortLists, type ShortList } from '../../plants/short-list.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { PlantTree } from './plant-tree.ts'
+
+/** The list of an owner without plants. */
+const NOTHING: ShortList = { body: '[]', cursor: undefined }
 
 /**
  * Keeps plants in memory, while the process lives. Every method returns its result at once, without a promise.
@@ -34,6 +37,9 @@ export function memoryStore(): Store {
       return true
     },
   }
-  addShortLists(store, (owner, query) => owners.get(owner)?.listShort(query))
+  addShortLists(store, (owner, query) => {
+    const plants = owners.get(owner)
+    return plants === undefined ? NOTHING : plants.listShort(query)
+  })
   return store
 }

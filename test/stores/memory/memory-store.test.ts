@@ -23,6 +23,7 @@ test('makes short lists itself', () => {
   for (const id of [1n, 2n]) assert.equal(store.create('demo', { id, name: 'Fern' }), true)
   const shortList = shortListsOf(store)?.('demo', { limit: 1, after: undefined })
   assert.deepEqual(shortList, { body: '[{"name":"Fern"}]', cursor: 1n })
+  assert.deepEqual(shortListsOf(store)?.('nobody', { limit: 1, after: undefined }), { body: '[]', cursor: undefined })
 })
 
 test('has no more blocks to walk over after 100,000 deletes from the front than without them', () => {
