@@ -1,5 +1,5 @@
 /** How long calls are made in one turn of the event loop, unless one of them takes longer. */
-const TURN_MS = 0.25
+const TURN_MS = 0.1
 
 /** Those that wait, first come first. For each there is an immediate that makes one of them, or comes again. */
 const waiting: (() => void)[] = []
