@@ -1,5 +1,5 @@
 import { parseInt64 } from '../plants/int64.ts'
-import type { ListQuery } from '../plants/short-list.ts'
+import type { ListQuery } from '../plants/listing.ts'
 import { HttpError } from './errors.ts'
 import { decodePercent } from './percent.ts'
 

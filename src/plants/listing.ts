@@ -2,7 +2,6 @@ import { inLaterTurn } from '../later-turn.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { ListTurns } from './list-turns.ts'
 import { encodePlant } from './plant.ts'
-import type { ListQuery, ShortList } from './short-list.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
 
@@ -19,6 +18,14 @@ export interface PlantSource {
   whenGone(listener: () => void): void
 }
 
+/** Which plants a list is asked for. */
+export interface ListQuery {
+  /** At most this many; Infinity if there is no limit. */
+  readonly limit: number
+  /** Only plants whose id is greater. */
+  readonly after: bigint | undefined
+}
+
 /** A list of plants. */
 export interface Listing {
   /** The JSON array in UTF-8, one character for each byte: whole if it fits a page, else piece by piece. */
@@ -26,6 +33,9 @@ export interface Listing {
   /** The id of the last plant of the list; undefined if no plants follow it. */
   readonly cursor: bigint | undefined
 }
+
+/** A list that fits a page. */
+export type ShortList = Listing & { readonly body: string }
 
 /** A piece of a list ends with the plant that makes it this long. */
 const PIECE_BYTES = 65_536

@@ -1,18 +1,4 @@
-/** Which plants a list is asked for. */
-export interface ListQuery {
-  /** At most this many; Infinity if there is no limit. */
-  readonly limit: number
-  /** Only plants whose id is greater. */
-  readonly after: bigint | undefined
-}
-
-/** A list that fits a page. */
-export interface ShortList {
-  /** The JSON array in UTF-8, one character for each byte. */
-  readonly body: string
-  /** The id of the last plant of the list; undefined if no plants follow it. */
-  readonly cursor: bigint | undefined
-}
+import type { ListQuery, ShortList } from './listing.ts'
 
 /** Makes a list at once; undefined if it does not fit a page. */
 export type ListShort = (owner: string, query: ListQuery) => ShortList | undefined

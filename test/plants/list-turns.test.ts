@@ -3,8 +3,7 @@ import { EventEmitter } from 'node:events'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError, type PageRequest } from '../../src/index.ts'
 import { ListTurns } from '../../src/plants/list-turns.ts'
-import { listPlants, type PlantSource } from '../../src/plants/listing.ts'
-import type { ListQuery } from '../../src/plants/short-list.ts'
+import { listPlants, type ListQuery, type PlantSource } from '../../src/plants/listing.ts'
 import { memoryUsed } from '../support/heap.ts'
 
 /** An owner with 2,500 plants, who may read one long list at once. Its client has gone once it emits `gone`. */

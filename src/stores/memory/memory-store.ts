@@ -1,10 +1,10 @@
 import { encodePlant, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
-import { addShortLists, type ShortList } from '../../plants/short-list.ts'
+import { addShortLists } from '../../plants/short-list.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { PlantTree } from './plant-tree.ts'
 
-/** The list of an owner without plants. */
-const NOTHING: ShortList = { body: '[]', cursor: undefined }
+/** Those of an owner without plants. */
+const NO_PLANTS = new PlantTree()
 
 /**
  * Keeps plants in memory, while the process lives. Every method returns its result at once, without a promise.
@@ -27,7 +27,7 @@ export function memoryStore(): Store {
     },
 
     list(owner: string, request: PageRequest): readonly EncodedPlant[] {
-      return owners.get(owner)?.list(request) ?? []
+      return (owners.get(owner) ?? NO_PLANTS).list(request)
     },
 
     delete(owner: string, id: bigint): boolean {
@@ -37,9 +37,6 @@ export function memoryStore(): Store {
       return true
     },
   }
-  addShortLists(store, (owner, query) => {
-    const plants = owners.get(owner)
-    return plants === undefined ? NOTHING : plants.listShort(query)
-  })
+  addShortLists(store, (owner, query) => (owners.get(owner) ?? NO_PLANTS).listShort(query))
   return store
 }

@@ -1,5 +1,5 @@
+import type { ListQuery, ShortList } from '../../plants/listing.ts'
 import type { EncodedPlant } from '../../plants/plant.ts'
-import type { ListQuery, ShortList } from '../../plants/short-list.ts'
 import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 import { ShortListBuilder } from './short-list-builder.ts'

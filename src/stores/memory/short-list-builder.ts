@@ -1,4 +1,4 @@
-import type { ShortList } from '../../plants/short-list.ts'
+import type { ShortList } from '../../plants/listing.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES } from '../../plants/store.ts'
 
 /** Joins the texts of plants to a list, as long as it fits a page. */
