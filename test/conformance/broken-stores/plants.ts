@@ -2,6 +2,16 @@ import type { NewPlant } from '../../../src/plants/plant.ts'
 import type { PageRequest, Store } from '../../../src/plants/store.ts'
 import { changingTaken, SortingStore, type BrokenStore } from './sorting-store.ts'
 
+/** Says the same to each delete, and carries it out. */
+function answeringDeletes(answer: boolean): new () => Store {
+  return class extends SortingStore {
+    override delete(owner: string, id: bigint): boolean {
+      void super.delete(owner, id)
+      return answer
+    }
+  }
+}
+
 /** Changes a plant that has the id of one that was deleted. */
 function remembering(change: (plant: NewPlant, deleted: NewPlant) => NewPlant): new () => Store {
   return class extends SortingStore {
@@ -86,23 +96,13 @@ export const WRONG_PLANTS: readonly BrokenStore[] = [
   },
   {
     breaks: 'says false to every delete',
-    Store: class extends SortingStore {
-      override delete(owner: string, id: bigint): boolean {
-        void super.delete(owner, id)
-        return false
-      }
-    },
+    Store: answeringDeletes(false),
     fails: 'deletes a plant, and only that one',
     says: "delete('owner', 2n) must return true: this owner has a plant with this id. It returned false.",
   },
   {
     breaks: 'says true to every delete',
-    Store: class extends SortingStore {
-      override delete(owner: string, id: bigint): boolean {
-        void super.delete(owner, id)
-        return true
-      }
-    },
+    Store: answeringDeletes(true),
     fails: 'returns false if there is nothing to delete',
     says: 'must return false: this owner has no plant with this id, whatever others have.',
   },

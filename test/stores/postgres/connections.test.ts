@@ -50,6 +50,16 @@ class ScriptedPool {
     }
   }
 
+  /** Lends nothing any more. What it returns says how often it was asked since. */
+  lendNoMore(): () => number {
+    let asked = 0
+    this.lend = () => {
+      asked++
+      return never()
+    }
+    return () => asked
+  }
+
   query(): Promise<QueryResult> {
     return Promise.reject(new Error('a pool that lends is not asked'))
   }
@@ -570,14 +580,10 @@ suite('while a server says nothing', () => {
     pool.port = await listen(t, () => undefined)
     const store = open(pool)
     assert.equal(await remove(store), true)
-    let asked = 0
-    pool.lend = () => {
-      asked++
-      return never()
-    }
+    const asked = pool.lendNoMore()
     await failure(remove(store))
     await failure(remove(store))
-    assert.equal(asked, 1)
+    assert.equal(asked(), 1)
     store.close()
   })
 
@@ -606,13 +612,9 @@ suite('while a server fails over', () => {
     await failure(remove(store))
     pool.answer = () => changed
     assert.equal(await remove(store), true)
-    let asked = 0
-    pool.lend = () => {
-      asked++
-      return never()
-    }
+    const asked = pool.lendNoMore()
     await failure(remove(store))
-    assert.equal(asked, 1)
+    assert.equal(asked(), 1)
   })
 
   test('does not wait for one connection alone', async () => {
@@ -650,13 +652,9 @@ suite('while a server fails over', () => {
     const store = open(pool, 600)
     pool.answer = () => Promise.reject(serverError('57P01'))
     await failure(remove(store))
-    let asked = 0
-    pool.lend = () => {
-      asked++
-      return never()
-    }
+    const asked = pool.lendNoMore()
     await failure(remove(store))
-    assert.equal(asked, 2)
+    assert.equal(asked(), 2)
   })
 })
 
