@@ -83,7 +83,7 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
 
   test('cancels a statement that takes too long, and keeps its connection', { skip: needsServer }, async () => {
     const pool = openPool()
-    const store = postgresStore(pool, { timeoutMs: 500 })
+    const store = postgresStore(pool, { timeoutMs: 1000 })
     const before: number[] = []
     const failures = await failuresWhileLocked(store, (pids) => before.push(...pids))
     assertUnavailable(failures, /canceling statement due to user request/)
@@ -98,7 +98,8 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     'has no more statements in the server than connections, whatever comes of them',
     { skip: needsServer },
     async () => {
-      const store = postgresStore(openPool({ max: 2 }), { timeoutMs: 200 })
+      const pool = openPool({ max: 2 })
+      const store = postgresStore(pool, { timeoutMs: 200 })
       const holder = await direct.connect()
       await holder.query('BEGIN; LOCK TABLE plant_store_plants')
       for (let round = 0; round < 5; round++) {
@@ -108,19 +109,20 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
       await noLockWaiters(direct)
       await holder.query('ROLLBACK')
       holder.release()
-      assert.equal(await store.create('ann', fern), true)
+      // A busy machine may need more time for it than the first store has.
+      assert.equal(await postgresStore(pool).create('ann', fern), true)
     },
   )
 
   test('does without cancelling if the pool lends no connections', { skip: needsServer }, async () => {
     const pool = openPool()
     pool.on('error', () => undefined)
-    const store = postgresStore({ query: (query) => pool.query(query) }, { timeoutMs: 300 })
-    const failures = await failuresWhileLocked(store)
+    const queryable: Queryable = { query: (query) => pool.query(query) }
+    const failures = await failuresWhileLocked(postgresStore(queryable, { timeoutMs: 300 }))
     assertUnavailable(failures, /timeout|No answer/)
     assert.deepEqual(outcomesUnknown(failures), [true, false, true])
     await noLockWaiters(direct)
-    assert.equal(await store.delete('ann', 2n), false)
+    assert.equal(await postgresStore(queryable).delete('ann', 2n), false)
   })
 
   test('is unavailable if the statement takes too long for the server', { skip: needsServer }, async () => {
