@@ -47,5 +47,18 @@ function reachableModules(paths) {
 function withoutComments(text) {
   const { ESNext } = ts.ScriptTarget
   const compilerOptions = { target: ESNext, module: ts.ModuleKind.ESNext, removeComments: true }
-  return ts.transpileModule(text, { fileName: 'module.js', compilerOptions }).outputText
+  return indentedByOne(ts.transpileModule(text, { fileName: 'module.js', compilerOptions }).outputText)
+}
+
+/** The compiler indents by four spaces. One does, and makes the package smaller. What is in a text stays as it is. */
+function indentedByOne(text) {
+  const inTexts = []
+  const visit = (node) => {
+    if (ts.isTemplateLiteralToken(node)) inTexts.push({ start: node.getStart(), end: node.end })
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile('module.js', text, ts.ScriptTarget.ESNext, true))
+  return text.replace(/^(?: {4})+/gm, (spaces, position) =>
+    inTexts.some(({ start, end }) => start < position && position < end) ? spaces : ' '.repeat(spaces.length / 4),
+  )
 }

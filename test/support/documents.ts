@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 const root = new URL('../..', import.meta.url)
 
-/** A document of the package. */
+/** A document for users. */
 export interface Document {
-  /** Seen from the root of the package. */
+  /** Seen from the root of the repository. */
   readonly path: string
   readonly text: string
 }
