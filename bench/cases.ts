@@ -97,6 +97,12 @@ export function list(limit: number): Case {
   }
 }
 
+/** `GET /plants` of an owner who has no more: a response in which plant-store sends no more than the others. */
+function listAll(plants: number): Case {
+  const request = withoutBody('GET', '/plants')
+  return { ...list(plants), name: `list-all-${plants}`, seeds: plants, request: () => request }
+}
+
 /** `POST /plants` with a fresh id each time, on a memory store. */
 export function creating(name: string, idOf: IdOf): Case {
   const request = (n: number): string => create(idOf(n), NAME)
@@ -143,6 +149,8 @@ export const CASES: readonly Case[] = [
   list(10),
   list(100),
   list(1000),
+  listAll(10),
+  listAll(100),
   creating('create', ascending),
   creating('create-scattered', scattered),
   deleting('delete', ascending),
