@@ -151,11 +151,12 @@ test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 20_0
   client.socket.destroy()
 })
 
-suite('a body that nobody wants is done with once, without a delay,', { timeout: 10_000 }, () => {
+suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 10_000 }, () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
   const rows = [
     ['when it ends', (client: RawConnection) => client.send('5')],
     ['when its client goes', (client: RawConnection) => client.socket.destroy()],
+    ['when its time is over', () => undefined],
   ] as const
   for (const [name, act] of rows) {
     test(name, async (t) => {
@@ -171,6 +172,15 @@ suite('a body that nobody wants is done with once, without a delay,', { timeout:
       assert.equal(times, 1)
     })
   }
+})
+
+test('a body that nobody wants is done with when it ends, in a host whose requests do not close', async () => {
+  const request = new PassThrough({ autoDestroy: false })
+  let times = 0
+  discardBody(request as unknown as IncomingMessage, () => times++)
+  request.end('12345')
+  await once(request, 'end')
+  assert.deepEqual([times, request.closed], [1, false])
 })
 
 suite('a request that announces no body is read as an empty one', () => {
