@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { createPlantStore } from '../../src/index.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createHttpServer, type HttpServer } from '../../src/standalone/http-server.ts'
+import { block, countTimers } from '../support/event-loop.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 
@@ -46,15 +47,6 @@ async function serve(t: TestContext, limits: Partial<Settings> = {}): Promise<Te
     return { connection, socket }
   }
   return { ...http, connect, accept }
-}
-
-/** Keeps the event loop from turning, as a machine does that is busy with something else. */
-function block(milliseconds: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
-}
-
-function countTimers(): number {
-  return process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
 }
 
 suite('a drain goes on listening', { timeout: 10_000 }, () => {
@@ -176,6 +168,19 @@ suite('at the end of its time a drain closes a connection', { timeout: 10_000 },
     assert.ok(performance.now() - startedAt < 900)
     connection.socket.end()
     assert.match(await connection.closed, /^HTTP\/1\.1 400 /)
+  })
+
+  test('even if the client keeps its side open', async (t) => {
+    const http = await serve(t, { drainTimeoutMs: 500 })
+    const connection = await RawConnection.open((http.server.address() as AddressInfo).port, true)
+    connection.send('GET /plants HTTP/1.1\r\n')
+    const startedAt = performance.now()
+    await http.drain()
+    // Else it would have a second.
+    const ms = performance.now() - startedAt
+    assert.ok(ms < 1300, `it was closed after ${ms} ms`)
+    connection.socket.end()
+    assert.match(await connection.closed, LATE)
   })
 
   test('but not if its request is being answered', async (t) => {

@@ -29,6 +29,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'plant-store': ['hostile/faults'],
   'standalone/command-line': ['server'],
   'standalone/common-fields': ['standalone/request-ids', 'standalone/cors'],
+  'standalone/drain': ['standalone/drain-steps'],
   'standalone/environment': ['standalone/settings'],
   'standalone/http-server': ['standalone/turns', 'standalone/drain', 'standalone/server'],
   'standalone/life-cycle': [
