@@ -51,7 +51,8 @@ export async function closeServer(
   kind.prototype.close.call(server)
   gate.open()
   const leftMs = startedAt + CLOSE_SILENT * timeoutMs - performance.now()
-  const timer = setTimeout(() => closeSilent(server, connections, refuse), leftMs)
+  // Node warns of a time that is negative.
+  const timer = setTimeout(() => closeSilent(server, connections, refuse), Math.max(0, leftMs))
   await closed
   clearTimeout(timer)
 }

@@ -64,6 +64,17 @@ class Draining {
 
 const SILENT: Connection = { head: () => Buffer.alloc(0) }
 
+test('a drain that is late warns of nothing', async (t) => {
+  // Node warns once in a process: this test comes first.
+  const warnings: Error[] = []
+  const onWarning = (warning: Error): unknown => warnings.push(warning)
+  process.on('warning', onWarning)
+  t.after(() => process.off('warning', onWarning))
+  const draining = await Draining.listen(t)
+  await draining.drain({ timeoutMs: 20, onShut: () => block(20) })
+  assert.deepEqual(warnings, [])
+})
+
 test('a connection that comes at the start of a drain, and stays, makes it listen for as long as it may', async (t) => {
   const draining = await Draining.listen(t)
   const startedAt = performance.now()
