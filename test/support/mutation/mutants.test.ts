@@ -19,6 +19,7 @@ const ROWS: readonly (readonly [source: string, ...mutated: string[]])[] = [
   ['const x = a?.b', 'const x = a.b'],
   ['const x = a?.(b)', 'const x = a(b)'],
   ['const x = Math.min(a, b)', 'const x = Math.max(a, b)'],
+  ['const x = a.toString()'],
   ['function f() { return a }', 'function f() { return undefined }'],
   ['function f() { a(); b(); }', 'function f() {}', 'function f() { ; b(); }', 'function f() { a(); ; }'],
   ['throw a', ';'],

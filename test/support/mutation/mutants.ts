@@ -122,8 +122,8 @@ function changesOf(node: ts.Node, tree: ts.SourceFile): Replacement[] {
     return at(node, ts.isPropertyAccessExpression(node.parent) ? '.' : '')
   }
   if (ts.isPropertyAccessExpression(node) && ts.isCallExpression(node.parent) && node.parent.expression === node) {
-    const swapped = CALLS[node.name.text]
-    return swapped === undefined ? [] : at(node.name, swapped)
+    const { text } = node.name
+    return Object.hasOwn(CALLS, text) ? at(node.name, CALLS[text]!) : []
   }
   if (ts.isExpressionStatement(node) || ts.isThrowStatement(node)) return at(node, ';')
   if (ts.isReturnStatement(node)) {
