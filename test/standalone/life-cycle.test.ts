@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { DrainLoad } from '../support/drain-load.ts'
+import { openDatabase } from '../support/postgres-server.ts'
 import { startProgram, TOKEN, type Program } from '../support/program.ts'
 
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
@@ -128,4 +129,20 @@ test('SIGUSR1 does not open the inspector', async (t) => {
   program.child.kill('SIGTERM')
   assert.equal(await program.ended, 0)
   assert.doesNotMatch(program.stderr.all.join('\n'), /Debugger/)
+})
+
+test('the log says in its own words what the store warns of', async (t) => {
+  const database = await openDatabase()
+  t.after(() => database.close())
+  const pool = database.openPool()
+  await pool.query(`
+    CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id));
+    CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'no such statement' USING ERRCODE = '26000'; END $$;
+    CREATE TRIGGER forget BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION forget()`)
+  await pool.end()
+  const program = await startProgram(t, { PLANT_STORE_URL: database.url, PLANT_STORE_POSTGRES_POOL_SIZE: '1' })
+  await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
+  const { reason } = await program.logged('warning')
+  assert.match(String(reason), /^A pooler does not keep prepared statements \(.*\), so they are not used any more\.$/)
 })
