@@ -42,17 +42,18 @@ interface Sight {
 export function cutStalled(
   server: Server,
   { stallTimeoutMs, minBytesPerSecond }: Pace,
-  tables: readonly string[] = TABLES,
+  askKernel = (sockets: Iterable<Socket>): Promise<Map<Socket, number>> => readHeld(TABLES, sockets),
 ): void {
-  /** Undefined if nothing waited for the client. */
-  const sights = new Map<Socket, Sight | undefined>()
+  const sockets = new Set<Socket>()
+  /** What the last look found, of those for whose client something waits. */
+  const sights = new WeakMap<Socket, Sight>()
   const lookMs = Math.ceil(stallTimeoutMs / LOOKS)
   const maxCredit = (minBytesPerSecond * stallTimeoutMs) / 1000
   let isLooking = false
 
   server.on('connection', (socket: Socket) => {
-    sights.set(socket, undefined)
-    socket.once('close', () => sights.delete(socket))
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
   })
   const timer = setInterval(() => void look(), lookMs).unref()
   server.once('close', () => clearInterval(timer))
@@ -61,12 +62,12 @@ export function cutStalled(
     if (isLooking) return
     isLooking = true
     const waiting = new Map<Socket, number>()
-    for (const socket of sights.keys()) {
+    for (const socket of sockets) {
       if (socket.writableLength > 0) waiting.set(socket, countHandedOver(socket))
-      else sights.set(socket, undefined)
+      else sights.delete(socket)
     }
     if (waiting.size > 0) {
-      const holdings = await readHeld(tables, waiting.keys())
+      const holdings = await askKernel(waiting.keys())
       for (const [socket, handedOver] of waiting) judge(socket, handedOver, holdings.get(socket))
     }
     isLooking = false
@@ -74,7 +75,7 @@ export function cutStalled(
 
   function judge(socket: Socket, handedOver: number, held: number | undefined): void {
     // If bytes have moved while the table was read, its figure says nothing. The next look sees that they have.
-    if (!sights.has(socket) || handedOver !== countHandedOver(socket)) return
+    if (handedOver !== countHandedOver(socket)) return
     const before = sights.get(socket)
     const isSame = before?.handedOver === handedOver && before.held === held
     const looks = isSame ? before.looks + 1 : 0

@@ -8,6 +8,7 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
+import { readHeld } from '../../src/standalone/held-bytes.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
 import { cutStalled, type Pace } from '../../src/standalone/stall.ts'
@@ -134,7 +135,7 @@ test('a client that reads nothing is cut even if it goes on sending', async (t) 
 test('a client that reads nothing is cut, but later, if the system has no tables of what it holds', async (t) => {
   const server = createServer((_, response) => response.end(BODY))
   const startedAt = performance.now()
-  cutStalled(server, { stallTimeoutMs: 50, minBytesPerSecond: 1024 }, ['/nowhere'])
+  cutStalled(server, { stallTimeoutMs: 50, minBytesPerSecond: 1024 }, (sockets) => readHeld(['/nowhere'], sockets))
   const connectTo = await listen(t, server, IPV4)
   const { accepted } = await connectTo(ADA)
   await once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })

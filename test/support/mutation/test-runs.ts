@@ -54,6 +54,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'standalone/routes': ['standalone/cors', 'standalone/metrics/metrics'],
   'standalone/settings': ['standalone/tokens'],
   'standalone/slices': ['standalone/turns'],
+  'standalone/stall': ['standalone/stall-looks'],
   'standalone/tokens': ['standalone/settings'],
   'standalone/variables': ['standalone/settings', 'standalone/tokens', 'standalone/cors'],
   'stores/batches': ['stores/batcher'],

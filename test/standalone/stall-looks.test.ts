@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { connect, Socket, type AddressInfo } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { cutStalled, type Pace } from '../../src/standalone/stall.ts'
+import { heapUsed } from '../support/heap.ts'
+
+/** No multiple of four, so that it matters how the time between two looks is rounded. */
+const STALL_TIMEOUT_MS = 41
+const LOOK_MS = 11
+/** A thousand bytes are due in a millisecond. */
+const PACE: Pace = { stallTimeoutMs: STALL_TIMEOUT_MS, minBytesPerSecond: 1_000_000 }
+const DUE = 1000 * LOOK_MS
+const NO_PACE: Pace = { stallTimeoutMs: STALL_TIMEOUT_MS, minBytesPerSecond: 0 }
+/** How many bytes wait in this process for the client. */
+const WAITING = 100
+
+/** A server whose looks come when the test says, at its only connection. What the kernel holds, the test says. */
+interface Watch {
+  readonly server: Server
+  readonly socket: Socket
+  /** How often the kernel was asked. */
+  readonly asked: () => number
+  /** Lets time pass without a word about what the kernel holds. */
+  readonly pass: (ms: number) => void
+  /**
+   * Looks at the connection, to which the kernel says that it holds `held` bytes.
+   * @returns whether the connection is cut then
+   */
+  readonly look: (
+    held: number | undefined,
+    options?: { afterMs?: number; meanwhile?: () => unknown },
+  ) => Promise<boolean>
+}
+
+async function watch(t: TestContext, pace: Pace): Promise<Watch> {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const clock = { ms: 0 }
+  t.mock.method(performance, 'now', () => clock.ms)
+  const server = createServer()
+  let asked = 0
+  let answer: () => Promise<number | undefined> = () => Promise.resolve(undefined)
+  cutStalled(server, pace, async (sockets) => {
+    asked++
+    const held = await answer()
+    return held === undefined ? new Map() : new Map(Array.from(sockets, (socket) => [socket, held]))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+  // The server ends its timer when it has closed: before the next test has timers of its own.
+  t.after(async () => {
+    client.destroy()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  client.resume()
+  const pass = (ms: number): void => {
+    clock.ms += ms
+    t.mock.timers.tick(ms)
+  }
+  return {
+    server,
+    socket,
+    asked: () => asked,
+    pass,
+    look: async (held, { afterMs = LOOK_MS, meanwhile } = {}) => {
+      await new Promise<void>((resolve) => {
+        answer = async () => {
+          // The clock cannot be moved while it moves.
+          await setImmediate()
+          await meanwhile?.()
+          resolve()
+          return held
+        }
+        clock.ms += afterMs - LOOK_MS
+        pass(LOOK_MS)
+      })
+      await setImmediate()
+      return socket.destroyed
+    },
+  }
+}
+
+/** Leaves bytes in this process. */
+function hold(socket: Socket, bytes = WAITING): void {
+  socket.cork()
+  socket.write(Buffer.alloc(bytes))
+}
+
+/** Hands all bytes over to the kernel. */
+async function handOver(socket: Socket): Promise<void> {
+  const written = new Promise((resolve) => socket.write('', resolve))
+  socket.uncork()
+  await written
+}
+
+/** Whether the connection is cut after each of so many looks. */
+async function looks(count: number, look: (i: number) => Promise<boolean>): Promise<boolean[]> {
+  const cuts: boolean[] = []
+  for (let i = 0; i < count; i++) cuts.push(await look(i))
+  return cuts
+}
+
+/** What `looks` gives if the connection is cut after the last look, or not at all. */
+function atLast(count: number, isCut: boolean): boolean[] {
+  return [...new Array<boolean>(count - 1).fill(false), isCut]
+}
+
+suite('a client that takes nothing is cut at', { timeout: 10_000 }, () => {
+  for (const [name, count, held] of [
+    ['the fourth look that finds the same, if the kernel says what it holds', 5, 1000],
+    ['the sixteenth, if it does not', 17, undefined],
+  ] as const) {
+    test(name, async (t) => {
+      const { socket, look } = await watch(t, NO_PACE)
+      hold(socket)
+      assert.deepEqual(await looks(count, () => look(held)), atLast(count, true))
+    })
+  }
+
+  test('the fourth look even if ever more waits for it', async (t) => {
+    const { socket, look } = await watch(t, NO_PACE)
+    const addAndLook = (): Promise<boolean> => {
+      hold(socket)
+      return look(1000)
+    }
+    assert.deepEqual(await looks(5, addAndLook), atLast(5, true))
+  })
+})
+
+suite('a look that finds a change is the first of a row', { timeout: 10_000 }, () => {
+  test('if the kernel holds less', async (t) => {
+    const { socket, look } = await watch(t, NO_PACE)
+    hold(socket)
+    assert.deepEqual(await looks(4, () => look(1000)), atLast(4, false))
+    assert.deepEqual(await looks(5, () => look(999)), atLast(5, true))
+  })
+
+  test('if it holds as much, and has taken more from this process', async (t) => {
+    const { socket, look } = await watch(t, NO_PACE)
+    hold(socket)
+    assert.deepEqual(await looks(4, () => look(1000)), atLast(4, false))
+    await handOver(socket)
+    hold(socket)
+    assert.deepEqual(await looks(5, () => look(1000)), atLast(5, true))
+  })
+})
+
+suite('a client that must take some', { timeout: 10_000 }, () => {
+  for (const [name, missing, isCut] of [
+    ['is not cut if it falls behind by what is due in a stall time-out, and by what waits', 0, false],
+    ['is cut if it falls behind by a byte more', 1, true],
+  ] as const) {
+    test(name, async (t) => {
+      const { socket, look } = await watch(t, PACE)
+      hold(socket)
+      let held = 2_000_000
+      await look(held)
+      // What it takes beyond what is due does not count later.
+      assert.equal(await look((held -= 1_000_000)), false)
+      // It may fall behind by 41,100 bytes, and falls behind by 40,000 now, 10,000 a look.
+      assert.deepEqual(await looks(4, () => look((held -= DUE - 10_000))), atLast(4, false))
+      assert.equal(await look((held -= DUE - 1100 - missing)), isCut)
+    })
+  }
+
+  test('is not cut if it takes just what is due', async (t) => {
+    const { socket, look } = await watch(t, PACE)
+    hold(socket)
+    assert.deepEqual(await looks(10, (i) => look(1_000_000 - i * DUE)), atLast(10, false))
+  })
+
+  test('is not cut if the looks are late and it takes what is due in the time of two', async (t) => {
+    const { socket, look } = await watch(t, PACE)
+    hold(socket)
+    const lookLate = (i: number): Promise<boolean> => look(1_000_000 - i * 2 * DUE, { afterMs: 1000 })
+    assert.deepEqual(await looks(10, lookLate), atLast(10, false))
+  })
+
+  test('is not cut if it takes each response whole, however few they are', async (t) => {
+    const { socket, pass, look } = await watch(t, PACE)
+    const takeAndLook = async (): Promise<boolean> => {
+      await handOver(socket)
+      pass(LOOK_MS)
+      hold(socket)
+      return look(1000)
+    }
+    assert.deepEqual(await looks(10, takeAndLook), atLast(10, false))
+  })
+
+  test('is not cut for bytes that go to the kernel while it is asked', async (t) => {
+    const { socket, look } = await watch(t, PACE)
+    hold(socket, 100_000)
+    await look(1000)
+    const meanwhile = async (): Promise<void> => {
+      await handOver(socket)
+      hold(socket)
+    }
+    assert.equal(await look(101_000, { meanwhile }), false)
+    assert.equal(await look(101_000), false)
+  })
+})
+
+test('a client that may take as little as it likes is not cut, whatever the kernel says', async (t) => {
+  const { socket, look } = await watch(t, NO_PACE)
+  hold(socket)
+  assert.deepEqual(await looks(10, (i) => look(i * 1_000_000)), atLast(10, false))
+})
+
+suite('the kernel is not asked', { timeout: 10_000 }, () => {
+  test('before a quarter of the stall time-out is over, rounded up', async (t) => {
+    const { socket, pass, asked } = await watch(t, NO_PACE)
+    hold(socket)
+    pass(LOOK_MS - 1)
+    assert.equal(asked(), 0)
+    pass(1)
+    assert.equal(asked(), 1)
+  })
+
+  test('if nothing waits for a client', async (t) => {
+    const { pass, asked } = await watch(t, NO_PACE)
+    pass(LOOK_MS)
+    assert.equal(asked(), 0)
+  })
+
+  test('while it has not answered', async (t) => {
+    const { socket, look, pass, asked } = await watch(t, NO_PACE)
+    hold(socket)
+    await look(1000, { meanwhile: () => pass(10 * LOOK_MS) })
+    assert.equal(asked(), 1)
+    await look(1000)
+    assert.equal(asked(), 2)
+  })
+
+  test('once the server has closed, even about a connection that it is given then', async (t) => {
+    const { server, socket, pass, asked } = await watch(t, NO_PACE)
+    server.close()
+    socket.destroy()
+    await once(server, 'close')
+    const late = new Socket()
+    server.emit('connection', late)
+    hold(late)
+    pass(LOOK_MS)
+    assert.equal(asked(), 0)
+  })
+})
+
+test('a connection that has closed is not kept', async (t) => {
+  const server = createServer()
+  cutStalled(server, NO_PACE)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  const openAndClose = async (): Promise<WeakRef<Socket>> => {
+    connect((server.address() as AddressInfo).port, '127.0.0.1').end()
+    const [socket] = (await once(server, 'connection')) as [Socket]
+    await once(socket, 'close')
+    return new WeakRef(socket)
+  }
+  const closed = await openAndClose()
+  await setImmediate()
+  heapUsed()
+  assert.equal(closed.deref(), undefined)
+})
