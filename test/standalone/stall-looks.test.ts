@@ -1,100 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { connect, Socket, type AddressInfo } from 'node:net'
-import { suite, test, type TestContext } from 'node:test'
+import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { cutStalled, type Pace } from '../../src/standalone/stall.ts'
 import { heapUsed } from '../support/heap.ts'
+import { handOver, hold, watch } from '../support/watched-connection.ts'
 
-/** No multiple of four, so that it matters how the time between two looks is rounded. */
 const STALL_TIMEOUT_MS = 41
+/** A quarter of it, rounded up. */
 const LOOK_MS = 11
-/** A thousand bytes are due in a millisecond. */
 const PACE: Pace = { stallTimeoutMs: STALL_TIMEOUT_MS, minBytesPerSecond: 1_000_000 }
+/** How many bytes are due from one look to the next. */
 const DUE = 1000 * LOOK_MS
 const NO_PACE: Pace = { stallTimeoutMs: STALL_TIMEOUT_MS, minBytesPerSecond: 0 }
-/** How many bytes wait in this process for the client. */
-const WAITING = 100
-
-/** A server whose looks come when the test says, at its only connection. What the kernel holds, the test says. */
-interface Watch {
-  readonly server: Server
-  readonly socket: Socket
-  /** How often the kernel was asked. */
-  readonly asked: () => number
-  /** Lets time pass without a word about what the kernel holds. */
-  readonly pass: (ms: number) => void
-  /**
-   * Looks at the connection, to which the kernel says that it holds `held` bytes.
-   * @returns whether the connection is cut then
-   */
-  readonly look: (
-    held: number | undefined,
-    options?: { afterMs?: number; meanwhile?: () => unknown },
-  ) => Promise<boolean>
-}
-
-async function watch(t: TestContext, pace: Pace): Promise<Watch> {
-  t.mock.timers.enable({ apis: ['setInterval'] })
-  const clock = { ms: 0 }
-  t.mock.method(performance, 'now', () => clock.ms)
-  const server = createServer()
-  let asked = 0
-  let answer: () => Promise<number | undefined> = () => Promise.resolve(undefined)
-  cutStalled(server, pace, async (sockets) => {
-    asked++
-    const held = await answer()
-    return held === undefined ? new Map() : new Map(Array.from(sockets, (socket) => [socket, held]))
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
-  // The server ends its timer when it has closed: before the next test has timers of its own.
-  t.after(async () => {
-    client.destroy()
-    await new Promise((resolve) => server.close(resolve))
-  })
-  const [socket] = (await once(server, 'connection')) as [Socket]
-  client.resume()
-  const pass = (ms: number): void => {
-    clock.ms += ms
-    t.mock.timers.tick(ms)
-  }
-  return {
-    server,
-    socket,
-    asked: () => asked,
-    pass,
-    look: async (held, { afterMs = LOOK_MS, meanwhile } = {}) => {
-      await new Promise<void>((resolve) => {
-        answer = async () => {
-          // The clock cannot be moved while it moves.
-          await setImmediate()
-          await meanwhile?.()
-          resolve()
-          return held
-        }
-        clock.ms += afterMs - LOOK_MS
-        pass(LOOK_MS)
-      })
-      await setImmediate()
-      return socket.destroyed
-    },
-  }
-}
-
-/** Leaves bytes in this process. */
-function hold(socket: Socket, bytes = WAITING): void {
-  socket.cork()
-  socket.write(Buffer.alloc(bytes))
-}
-
-/** Hands all bytes over to the kernel. */
-async function handOver(socket: Socket): Promise<void> {
-  const written = new Promise((resolve) => socket.write('', resolve))
-  socket.uncork()
-  await written
-}
 
 /** Whether the connection is cut after each of so many looks. */
 async function looks(count: number, look: (i: number) => Promise<boolean>): Promise<boolean[]> {
