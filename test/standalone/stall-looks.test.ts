@@ -28,7 +28,7 @@ function atLast(count: number, isCut: boolean): boolean[] {
   return [...new Array<boolean>(count - 1).fill(false), isCut]
 }
 
-suite('a client that takes nothing is cut at', { timeout: 10_000 }, () => {
+suite('a client that takes nothing is cut at', () => {
   for (const [name, count, held] of [
     ['the fourth look that finds the same, if the kernel says what it holds', 5, 1000],
     ['the sixteenth, if it does not', 17, undefined],
@@ -50,7 +50,7 @@ suite('a client that takes nothing is cut at', { timeout: 10_000 }, () => {
   })
 })
 
-suite('a look that finds a change is the first of a row', { timeout: 10_000 }, () => {
+suite('a look that finds a change is the first of a row', () => {
   test('if the kernel holds less', async (t) => {
     const { socket, look } = await watch(t, NO_PACE)
     hold(socket)
@@ -68,7 +68,7 @@ suite('a look that finds a change is the first of a row', { timeout: 10_000 }, (
   })
 })
 
-suite('a client that must take some', { timeout: 10_000 }, () => {
+suite('a client that must take some', () => {
   for (const [name, missing, isCut] of [
     ['is not cut if it falls behind by what is due in a stall time-out, and by what waits', 0, false],
     ['is cut if it falls behind by a byte more', 1, true],
@@ -129,7 +129,7 @@ test('a client that may take as little as it likes is not cut, whatever the kern
   assert.deepEqual(await looks(10, (i) => look(i * 1_000_000)), atLast(10, false))
 })
 
-suite('the kernel is not asked', { timeout: 10_000 }, () => {
+suite('the kernel is not asked', () => {
   test('before a quarter of the stall time-out is over, rounded up', async (t) => {
     const { socket, pass, asked } = await watch(t, NO_PACE)
     hold(socket)

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -56,7 +57,8 @@ export async function watch(t: TestContext, pace: Pace): Promise<WatchedConnecti
     asked: () => asked,
     pass,
     look: async (held, { afterMs = lookMs, meanwhile } = {}) => {
-      await new Promise<void>((resolve) => {
+      const before = asked
+      const answered = new Promise<void>((resolve) => {
         answer = async () => {
           // The clock cannot be moved while it moves.
           await setImmediate()
@@ -64,9 +66,11 @@ export async function watch(t: TestContext, pace: Pace): Promise<WatchedConnecti
           resolve()
           return held
         }
-        clock.ms += afterMs - lookMs
-        pass(lookMs)
       })
+      clock.ms += afterMs - lookMs
+      pass(lookMs)
+      assert.equal(asked, before + 1, 'the server did not look')
+      await answered
       await setImmediate()
       return socket.destroyed
     },
