@@ -190,6 +190,20 @@ suite('a file that is looked at', { timeout: 30_000 }, () => {
     assert.deepEqual(applied, [singleToken('whole', 'ada')])
   })
 
+  test('is believed at once, each time someone tells of a change', async (t) => {
+    const events = captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { lookAtOnce } = follow(secret, 60_000)
+    secret.overwrite('ada:new')
+    lookAtOnce()
+    lookAtOnce()
+    await until(() => events.length === 2)
+    assert.deepEqual(withoutTimes(events), [
+      { event: 'tokens-read', tokens: 1, added: 1, removed: 1, changed: 0 },
+      { event: 'tokens-read', tokens: 1, added: 0, removed: 0, changed: 0 },
+    ])
+  })
+
   test('is looked at again soon after someone told of a change, who may have done so too early', async (t) => {
     captureLog(t)
     const secret = makeSecret('ada:old')
