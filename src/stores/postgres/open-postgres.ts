@@ -73,10 +73,8 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
   }
 
   problem = await failureOf(begin())
-  if (problem instanceof UnsuitableDatabaseError) {
-    await pool.end()
-    throw problem
-  }
+  // The connection that has shown it is closed already.
+  if (problem instanceof UnsuitableDatabaseError) throw problem
   // Rejects only when the store is closed.
   retry().catch(() => undefined)
 

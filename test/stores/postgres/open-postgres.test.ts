@@ -248,6 +248,14 @@ suite('in this process', { timeout: 60_000 }, () => {
     await store.close?.()
   })
 
+  test('closes its connections, which would keep the process alive', async () => {
+    const timersBefore = timers()
+    const { store } = await openStore(url)
+    assert.ok(timers() > timersBefore)
+    await store.close?.()
+    assert.equal(timers(), timersBefore)
+  })
+
   test('does not begin if a file is missing that the URL names', async () => {
     await assert.rejects(openStore(`${url}?sslmode=verify-ca&sslrootcert=/nowhere`), { code: 'ENOENT' })
   })
