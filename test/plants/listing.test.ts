@@ -31,17 +31,25 @@ async function follow(...path: Parameters<typeof followLinks>): Promise<readonly
   return (await followLinks(...path)).map(idsOf)
 }
 
+/** How a store lists, and how many plants it may have for their list to be sent in one piece. */
+const STORES = [
+  ['that joins texts', (store: Store) => store, 1000],
+  ['that gives pages', (store: Store) => delegatingStore(store, {}), 999],
+] as const
+
 suite('a list without a limit', () => {
-  for (const count of [0, 1, 999, 1000, 1001, 2000, 2500]) {
-    test(`holds all of ${count} plants`, async (t) => {
-      const server = await servePlants(t, { store: storeOf(upTo(count)) })
-      const { status, headers, body } = await send(server, get('ada'))
-      assert.equal(status, 200)
-      assert.equal(headers['content-type'], 'application/json')
-      assert.equal(headers['content-length'], count <= 1000 ? String(body.length) : undefined)
-      assert.equal(headers['link'], undefined)
-      assert.deepEqual(idsOf(body), [...upTo(count)])
-    })
+  for (const [which, keeping, most] of STORES) {
+    for (const count of [0, 1, 999, 1000, 1001, 2000, 2500]) {
+      test(`holds all of ${count} plants of a store ${which}`, async (t) => {
+        const server = await servePlants(t, { store: keeping(storeOf(upTo(count))) })
+        const { status, headers, body } = await send(server, get('ada'))
+        assert.equal(status, 200)
+        assert.equal(headers['content-type'], 'application/json')
+        assert.equal(headers['content-length'], count <= most ? String(body.length) : undefined)
+        assert.equal(headers['link'], undefined)
+        assert.deepEqual(idsOf(body), [...upTo(count)])
+      })
+    }
   }
 
   test('has no body for HEAD, however long', async (t) => {
@@ -52,6 +60,18 @@ suite('a list without a limit', () => {
       { status: 200, headers: { 'content-type': 'application/json' }, body: '' },
     )
   })
+})
+
+test('a list with the limit 0 is empty, and the store is not called', async (t) => {
+  const list: Store['list'] = () => {
+    throw new Error('called')
+  }
+  const server = await servePlants(t, { store: delegatingStore(storeOf(upTo(2)), { list }) })
+  const { status, headers, body } = await send(server, get('ada', '/plants?limit=0'))
+  assert.deepEqual(
+    { status, headers, body },
+    { status: 200, headers: { 'content-type': 'application/json', 'content-length': '2' }, body: '[]' },
+  )
 })
 
 suite('following the links', () => {
@@ -75,12 +95,14 @@ suite('following the links', () => {
     })
   }
 
-  test('ends with a page that is full to the last plant', async (t) => {
-    const server = await servePlants(t, { store: storeOf(upTo(1000)) })
-    assert.deepEqual(await follow(server, '/plants?limit=1000'), [[...upTo(1000)]])
-    const { headers, body } = await send(server, get('ada', '/plants?limit=1000'))
-    assert.deepEqual(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
-  })
+  for (const [which, keeping] of STORES) {
+    test(`ends with a page that is full to the last plant of a store ${which}`, async (t) => {
+      const server = await servePlants(t, { store: keeping(storeOf(upTo(1000))) })
+      assert.deepEqual(await follow(server, '/plants?limit=1000'), [[...upTo(1000)]])
+      const { headers, body } = await send(server, get('ada', '/plants?limit=1000'))
+      assert.deepEqual(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
+    })
+  }
 
   test('leads on from a page that ends at maxBytes by the length of its text', async (t) => {
     const memory = storeOf([])
