@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError, type Page, type Store } from '../../../src/index.ts'
+import { shortListsOf } from '../../../src/plants/short-list.ts'
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { createStoreMetrics } from '../../../src/standalone/metrics/store-calls.ts'
 import { Batcher } from '../../../src/stores/batcher.ts'
@@ -35,6 +36,15 @@ suite('the calls of a store', () => {
         (operation) => `plant_store_store_call_duration_seconds_count{operation="${operation}",outcome="ok"} 1`,
       ),
     )
+  })
+
+  test('are counted too if they make a short list', () => {
+    const metrics = createStoreMetrics()
+    const list = shortListsOf(metrics.watch(memoryStore()))?.('ada', { limit: 1, after: undefined })
+    assert.deepEqual(list, { body: '[]', cursor: undefined })
+    assert.deepEqual(countsOf(metrics), [
+      'plant_store_store_call_duration_seconds_count{operation="list",outcome="ok"} 1',
+    ])
   })
 
   test('get all that they were called with, and the store keeps all that it can do', () => {
