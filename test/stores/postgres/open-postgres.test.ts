@@ -31,133 +31,6 @@ async function create(program: Program, id: number): Promise<[status: number, bo
   return [response.status, await response.json()]
 }
 
-test('starts before its server, says so, and serves within a second of its coming', async (t) => {
-  const { proxy, url } = await openSite(t)
-  await proxy.close()
-  const program = await startProgram(t, { PLANT_STORE_URL: url })
-  assert.equal((await program.fetch('/livez')).status, 200)
-  assert.equal((await program.fetch('/readyz')).status, 503)
-  const message = 'The plants are out of reach at the moment; try again.'
-  assert.deepEqual(await create(program, 1), [503, { error: 50300, message }])
-  assert.equal((await program.fetch('/plants')).status, 503)
-  assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 503)
-  assert.match(String((await program.logged('unreachable'))['reason']), /ECONNREFUSED/)
-  await proxy.open()
-  const opened = performance.now()
-  await program.ready()
-  assert.ok(performance.now() - opened < 1500)
-  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
-})
-
-test('stops while its server is away', async (t) => {
-  const { proxy, url } = await openSite(t)
-  await proxy.close()
-  const program = await startProgram(t, { PLANT_STORE_URL: url })
-  program.child.kill('SIGTERM')
-  assert.equal(await program.ended, 0)
-})
-
-test('stops while its server says nothing', async (t) => {
-  const { proxy, url } = await openSite(t)
-  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '1000' })
-  proxy.block()
-  const { error } = (await create(program, 1))[1] as { error: number }
-  assert.equal(error, 50301)
-  program.child.kill('SIGTERM')
-  assert.equal(await program.ended, 0)
-})
-
-test('makes no table if it is told so', async (t) => {
-  const { database, url } = await openSite(t)
-  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_MIGRATE: '0' })
-  assert.match(String((await program.logged('unreachable'))['reason']), /relation "plant_store_plants" does not exist/)
-  assert.equal((await program.fetch('/readyz')).status, 503)
-  await database
-    .openPool()
-    .query('CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id))')
-  await program.ready()
-  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
-})
-
-test('needs no rights but three if the table is there', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
-  const pool = database.openPool()
-  const role = `${database.config.database}_clerk`
-  await startProgram(t, { PLANT_STORE_URL: url })
-  await pool.query(
-    `CREATE ROLE ${role} LOGIN PASSWORD 'p@ss#w0rd'; REVOKE ALL ON SCHEMA public FROM PUBLIC;
-    GRANT USAGE ON SCHEMA public TO ${role}; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`,
-  )
-  t.after(() => administer(`DROP ROLE ${role}`))
-  const clerk = url.replace(/\/\/[^@]*@/, `//${role}:p%40ss%23w0rd@`)
-  const program = await startProgram(t, { PLANT_STORE_URL: clerk })
-  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
-  assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
-  assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 204)
-  assert.equal((await program.fetch('/readyz')).status, 200)
-})
-
-test('is not ready without one of the three rights', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
-  const pool = database.openPool()
-  const role = `${database.config.database}_reader`
-  await startProgram(t, { PLANT_STORE_URL: url })
-  await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT ON plant_store_plants TO ${role}`)
-  t.after(() => administer(`DROP ROLE ${role}`))
-  const program = await startProgram(t, { PLANT_STORE_URL: url.replace(/\/\/[^@]*@/, `//${role}@`) })
-  assert.match(String((await program.logged('unreachable'))['reason']), /permission denied for table/)
-  assert.equal((await program.fetch('/readyz')).status, 503)
-})
-
-test('has no more connections than it may', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
-  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_POOL_SIZE: '2' })
-  await Promise.all(Array.from({ length: 20 }, (_, page) => program.fetch(`/plants?limit=${page + 1}`)))
-  const { rows } = await database.openPool().query(
-    `SELECT count(*)::int AS count FROM pg_stat_activity
-        WHERE datname = current_database() AND application_name = 'plant-store'`,
-  )
-  assert.deepEqual(rows, [{ count: 2 }])
-})
-
-test('ends the start if the database is not UTF-8', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
-  const pool = database.openPool()
-  const name = `${database.config.database}_latin`
-  await pool.query(`CREATE DATABASE ${name} ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
-  t.after(() => administer(`DROP DATABASE ${name} WITH (FORCE)`))
-  const program = new Program({ PORT: '0', PLANT_STORE_URL: url.replace(/[^/]*$/, name) })
-  assert.deepEqual(
-    [await program.ended, program.stdout.all, program.stderr.all],
-    [
-      2,
-      [],
-      [
-        'plant-store: PLANT_STORE_URL names a store that cannot be opened: ' +
-          'The server_encoding is LATIN1; plants need UTF8.',
-      ],
-    ],
-  )
-})
-
-test('ends the start if sessions are not UTF-8', async (t) => {
-  const { database, url } = await openSite(t)
-  // The driver asks for UTF-8, and whatever stands between may change that. Here a function in front of the real one
-  // does: for the sessions to come, and for the one that all connections share where there is no server.
-  await database.openPool().query(
-    `CREATE FUNCTION public.current_setting(name text) RETURNS text LANGUAGE sql AS
-      $$ SELECT CASE name WHEN 'client_encoding' THEN 'LATIN1' ELSE pg_catalog.current_setting(name) END $$;
-    ALTER DATABASE ${database.config.database} SET search_path = public, pg_catalog;
-    SET search_path = public, pg_catalog`,
-  )
-  const program = new Program({ PORT: '0', PLANT_STORE_URL: url })
-  const problem = 'The client_encoding is LATIN1; plants need UTF8.'
-  assert.deepEqual(
-    [await program.ended, program.stderr.all],
-    [2, [`plant-store: PLANT_STORE_URL names a store that cannot be opened: ${problem}`]],
-  )
-})
-
 suite('in this process', { timeout: 60_000 }, () => {
   let database: TestDatabase
   let proxy: TcpProxy
@@ -285,6 +158,133 @@ suite('in this process', { timeout: 60_000 }, () => {
       ['unreachable', 'unreachable', 'unreachable'],
     )
   })
+})
+
+test('starts before its server, says so, and serves within a second of its coming', async (t) => {
+  const { proxy, url } = await openSite(t)
+  await proxy.close()
+  const program = await startProgram(t, { PLANT_STORE_URL: url })
+  assert.equal((await program.fetch('/livez')).status, 200)
+  assert.equal((await program.fetch('/readyz')).status, 503)
+  const message = 'The plants are out of reach at the moment; try again.'
+  assert.deepEqual(await create(program, 1), [503, { error: 50300, message }])
+  assert.equal((await program.fetch('/plants')).status, 503)
+  assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 503)
+  assert.match(String((await program.logged('unreachable'))['reason']), /ECONNREFUSED/)
+  await proxy.open()
+  const opened = performance.now()
+  await program.ready()
+  assert.ok(performance.now() - opened < 1500)
+  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+})
+
+test('stops while its server is away', async (t) => {
+  const { proxy, url } = await openSite(t)
+  await proxy.close()
+  const program = await startProgram(t, { PLANT_STORE_URL: url })
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+})
+
+test('stops while its server says nothing', async (t) => {
+  const { proxy, url } = await openSite(t)
+  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '1000' })
+  proxy.block()
+  const { error } = (await create(program, 1))[1] as { error: number }
+  assert.equal(error, 50301)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+})
+
+test('makes no table if it is told so', async (t) => {
+  const { database, url } = await openSite(t)
+  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_MIGRATE: '0' })
+  assert.match(String((await program.logged('unreachable'))['reason']), /relation "plant_store_plants" does not exist/)
+  assert.equal((await program.fetch('/readyz')).status, 503)
+  await database
+    .openPool()
+    .query('CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id))')
+  await program.ready()
+  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+})
+
+test('needs no rights but three if the table is there', { skip: needsServer }, async (t) => {
+  const { database, url } = await openSite(t)
+  const pool = database.openPool()
+  const role = `${database.config.database}_clerk`
+  await startProgram(t, { PLANT_STORE_URL: url })
+  await pool.query(
+    `CREATE ROLE ${role} LOGIN PASSWORD 'p@ss#w0rd'; REVOKE ALL ON SCHEMA public FROM PUBLIC;
+    GRANT USAGE ON SCHEMA public TO ${role}; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`,
+  )
+  t.after(() => administer(`DROP ROLE ${role}`))
+  const clerk = url.replace(/\/\/[^@]*@/, `//${role}:p%40ss%23w0rd@`)
+  const program = await startProgram(t, { PLANT_STORE_URL: clerk })
+  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+  assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
+  assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 204)
+  assert.equal((await program.fetch('/readyz')).status, 200)
+})
+
+test('is not ready without one of the three rights', { skip: needsServer }, async (t) => {
+  const { database, url } = await openSite(t)
+  const pool = database.openPool()
+  const role = `${database.config.database}_reader`
+  await startProgram(t, { PLANT_STORE_URL: url })
+  await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT ON plant_store_plants TO ${role}`)
+  t.after(() => administer(`DROP ROLE ${role}`))
+  const program = await startProgram(t, { PLANT_STORE_URL: url.replace(/\/\/[^@]*@/, `//${role}@`) })
+  assert.match(String((await program.logged('unreachable'))['reason']), /permission denied for table/)
+  assert.equal((await program.fetch('/readyz')).status, 503)
+})
+
+test('has no more connections than it may', { skip: needsServer }, async (t) => {
+  const { database, url } = await openSite(t)
+  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_POOL_SIZE: '2' })
+  await Promise.all(Array.from({ length: 20 }, (_, page) => program.fetch(`/plants?limit=${page + 1}`)))
+  const { rows } = await database.openPool().query(
+    `SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'plant-store'`,
+  )
+  assert.deepEqual(rows, [{ count: 2 }])
+})
+
+test('ends the start if the database is not UTF-8', { skip: needsServer }, async (t) => {
+  const { database, url } = await openSite(t)
+  const pool = database.openPool()
+  const name = `${database.config.database}_latin`
+  await pool.query(`CREATE DATABASE ${name} ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
+  t.after(() => administer(`DROP DATABASE ${name} WITH (FORCE)`))
+  const program = new Program({ PORT: '0', PLANT_STORE_URL: url.replace(/[^/]*$/, name) })
+  assert.deepEqual(
+    [await program.ended, program.stdout.all, program.stderr.all],
+    [
+      2,
+      [],
+      [
+        'plant-store: PLANT_STORE_URL names a store that cannot be opened: ' +
+          'The server_encoding is LATIN1; plants need UTF8.',
+      ],
+    ],
+  )
+})
+
+test('ends the start if sessions are not UTF-8', async (t) => {
+  const { database, url } = await openSite(t)
+  // The driver asks for UTF-8, and whatever stands between may change that. Here a function in front of the real one
+  // does: for the sessions to come, and for the one that all connections share where there is no server.
+  await database.openPool().query(
+    `CREATE FUNCTION public.current_setting(name text) RETURNS text LANGUAGE sql AS
+      $$ SELECT CASE name WHEN 'client_encoding' THEN 'LATIN1' ELSE pg_catalog.current_setting(name) END $$;
+    ALTER DATABASE ${database.config.database} SET search_path = public, pg_catalog;
+    SET search_path = public, pg_catalog`,
+  )
+  const program = new Program({ PORT: '0', PLANT_STORE_URL: url })
+  const problem = 'The client_encoding is LATIN1; plants need UTF8.'
+  assert.deepEqual(
+    [await program.ended, program.stderr.all],
+    [2, [`plant-store: PLANT_STORE_URL names a store that cannot be opened: ${problem}`]],
+  )
 })
 
 suite('with servers of its own', { skip: needsDebian }, () => {

@@ -64,6 +64,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'stores/postgres/connect-soon': ['stores/postgres/connections'],
   'stores/postgres/connections': ['stores/postgres/trouble'],
   'stores/postgres/list': ['stores/postgres/postgres-store'],
+  'stores/postgres/open-postgres': ['stores/open-store'],
   'stores/postgres/pool': ['stores/postgres/postgres-store'],
   'stores/postgres/postgres-store': ['stores/postgres/scripted-pool', 'stores/postgres/connections'],
   'stores/postgres/sender': ['stores/postgres/connections'],
