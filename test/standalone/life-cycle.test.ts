@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { DrainLoad } from '../support/drain-load.ts'
 import { openDatabase } from '../support/postgres-server.ts'
 import { startProgram, TOKEN, type Program } from '../support/program.ts'
+import { newPath, skip } from '../support/sqlite-file.ts'
 
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
@@ -145,4 +147,16 @@ test('the log says in its own words what the store warns of', async (t) => {
   await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
   const { reason } = await program.logged('warning')
   assert.match(String(reason), /^A pooler does not keep prepared statements \(.*\), so they are not used any more\.$/)
+})
+
+test('a program that ends closes its store', { skip }, async (t) => {
+  const path = newPath(t)
+  const program = await startProgram(t, { PLANT_STORE_URL: `sqlite:${path}` })
+  const connection = await program.connect()
+  const plant = '{"id":1,"name":"Fern"}'
+  await connection.send(`${POST}Connection: close\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`).closed
+  assert.equal(existsSync(`${path}-wal`), true)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+  assert.equal(existsSync(`${path}-wal`), false)
 })
