@@ -3,10 +3,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { before, suite, test } from 'node:test'
+import { before, suite, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { EVENTS, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/documents.ts'
 import { Program, startProgram, TOKEN } from '../support/program.ts'
+import type { RawConnection } from '../support/raw-connection.ts'
 
 /** An owner that makes each line of the access log long, so that few fill what may wait. */
 const OWNER = 'a'.repeat(20_000)
@@ -18,7 +20,7 @@ async function leaveUnread(program: Program): Promise<void> {
   for (let i = 0; i < REQUESTS; i++) assert.equal((await program.fetch('/plants')).status, 200)
 }
 
-async function startUnread(t: Parameters<typeof startProgram>[0]): Promise<Program> {
+async function startUnread(t: TestContext): Promise<Program> {
   const program = await startProgram(t, {
     PLANT_STORE_ACCESS_LOG: '1',
     PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}`,
@@ -26,6 +28,20 @@ async function startUnread(t: Parameters<typeof startProgram>[0]): Promise<Progr
   })
   await leaveUnread(program)
   return program
+}
+
+/** Starts a program that has half a MiB to log, and no connection, while nobody reads. */
+async function startWithoutConnections(t: TestContext): Promise<Program> {
+  const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1', PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}` })
+  program.child.stderr.pause()
+  const request = `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n\r\n`
+  for (let i = 0; i < 25; i++) assert.match(await (await program.connect()).send(request).closed, /^HTTP\/1\.1 200 /)
+  return program
+}
+
+function closeNow({ socket }: RawConnection): boolean {
+  socket.destroy()
+  return true
 }
 
 test('docs/running.md lists every event of the log, and each is logged', () => {
@@ -96,5 +112,32 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
     assert.deepEqual(await exited, [0, null])
     program.child.stderr.resume()
     await program.ended
+  })
+
+  test('the program gives whoever may read it half a second before the last line, and as much after it', async (t) => {
+    const program = await startWithoutConnections(t)
+    const startedAt = performance.now()
+    const exited = once(program.child, 'exit')
+    program.child.kill('SIGTERM')
+    assert.deepEqual(await exited, [0, null])
+    const ms = performance.now() - startedAt
+    assert.ok(ms >= 1000 && ms < 5000, `${ms} ms`)
+  })
+
+  test('a signal changes nothing once the program is to end', async (t) => {
+    const program = await startWithoutConnections(t)
+    program.child.kill('SIGTERM')
+    // When it no longer listens, the drain is over, as no connection is open.
+    for (let listens = true; listens; listens = await program.connect().then(closeNow, () => false)) await sleep(100)
+    program.child.kill('SIGINT')
+    // By then each end that had begun would have given up its wait, and would have said so.
+    await sleep(600)
+    program.child.stderr.resume()
+    assert.equal(await program.ended, 0)
+    const stops = program.stderr.all.filter((line) => line.includes('"event":"stop"'))
+    assert.deepEqual(
+      stops.filter((line) => !line.endsWith(',"status":0}')),
+      [],
+    )
   })
 })
