@@ -183,7 +183,7 @@ test('a body that nobody wants is done with when it ends, in a host whose reques
   assert.deepEqual([times, request.closed], [1, false])
 })
 
-suite('a request that announces no body is read as an empty one', () => {
+suite('a request that announces no body is read as an empty one', { timeout: 10_000 }, () => {
   for (const optimizeEmptyRequests of [false, true]) {
     test(`by a server with optimizeEmptyRequests: ${optimizeEmptyRequests}`, async (t) => {
       const server = await serve(t, createServer({ optimizeEmptyRequests }, createService()))
