@@ -18,7 +18,7 @@ const programs = Object.values(bin).map((path) => join(root, path))
 const declarations = reachableDeclarations(entries.map((path) => `${path}.d.ts`))
 const made = new Map(declarations)
 for (const path of reachableModules([...entries.map((entry) => `${entry}.js`), ...programs])) {
-  made.set(path, withoutComments(readFileSync(path, 'utf8')))
+  made.set(path, indentedByOne(withoutComments(readFileSync(path, 'utf8'))))
 }
 for (const entry of entries) {
   const values = Object.keys(await import(pathToFileURL(`${entry}.js`)))
@@ -47,7 +47,7 @@ function reachableModules(paths) {
 function withoutComments(text) {
   const { ESNext } = ts.ScriptTarget
   const compilerOptions = { target: ESNext, module: ts.ModuleKind.ESNext, removeComments: true }
-  return indentedByOne(ts.transpileModule(text, { fileName: 'module.js', compilerOptions }).outputText)
+  return ts.transpileModule(text, { fileName: 'module.js', compilerOptions }).outputText
 }
 
 /** The compiler indents by four spaces. One does, and makes the package smaller. What is in a text stays as it is. */
