@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { andThen, attempt, withDeadline } from '../src/maybe-promise.ts'
+import { countTimers } from './support/event-loop.ts'
 
 const fault = new Error('a fault')
 const late = new Error('too late')
@@ -10,19 +11,15 @@ function thenable<T>(promise: Promise<T>): PromiseLike<T> {
   return { then: (...args) => promise.then(...args) }
 }
 
-function runningTimers(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-}
-
 suite('withDeadline', () => {
   for (const result of [undefined, null, 0, 'text', { then: 'later' }]) {
     test(`passes ${JSON.stringify(result)} through at once, without a timer`, () => {
-      const before = runningTimers()
+      const before = countTimers()
       assert.equal(
         withDeadline(result, 60_000, () => late),
         result,
       )
-      assert.equal(runningTimers(), before)
+      assert.equal(countTimers(), before)
     })
   }
 
@@ -31,12 +28,12 @@ suite('withDeadline', () => {
     ['a thenable', thenable],
   ] as const) {
     test(`settles as ${name} does, and leaves no timer`, async () => {
-      const before = runningTimers()
+      const before = countTimers()
       assert.equal(await withDeadline(wrap(Promise.resolve(7)), 60_000, () => late), 7)
       await assert.rejects(async () => {
         await withDeadline(wrap(Promise.reject(fault)), 60_000, () => late)
       }, fault)
-      assert.equal(runningTimers(), before)
+      assert.equal(countTimers(), before)
     })
 
     test(`rejects with the error if ${name} takes too long`, async () => {

@@ -7,6 +7,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { discardBody, readBody, takeParsedBody } from '../../src/http/body.ts'
 import { HttpError } from '../../src/http/errors.ts'
 import { serveIn } from '../support/client.ts'
+import { countTimers } from '../support/event-loop.ts'
 import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { createService, portOf, serve } from '../support/service.ts'
@@ -152,7 +153,6 @@ test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 20_0
 })
 
 suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 10_000 }, () => {
-  const timers = (): number => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
   const rows = [
     ['when it ends', (client: RawConnection) => client.send('5')],
     ['when its client goes', (client: RawConnection) => client.socket.destroy()],
@@ -162,11 +162,11 @@ suite('a body that nobody wants is done with once, and no timer is left,', { tim
     test(name, async (t) => {
       const { client, request } = await announce(t, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n1234')
       let times = 0
-      const timersBefore = timers()
+      const timersBefore = countTimers()
       discardBody(request, () => times++)
       act(client)
       await until(() => times > 0)
-      assert.equal(timers(), timersBefore)
+      assert.equal(countTimers(), timersBefore)
       client.socket.destroy()
       await until(() => request.closed)
       assert.equal(times, 1)

@@ -4,6 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { HttpError } from '../../src/http/errors.ts'
 import { isTimeout, refuse, toHttpError } from '../../src/standalone/refusal.ts'
+import { countTimers } from '../support/event-loop.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { close, listen, portOf } from '../support/service.ts'
 
@@ -66,14 +67,13 @@ suite('a client that is refused', () => {
   })
 
   test('leaves no timer behind once it has gone', async (t) => {
-    const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const { port, accepted } = await serveRefusals(t)
     const gone = accepted.then(([socket]) => once(socket as Socket, 'close'))
-    const before = timers()
+    const before = countTimers()
     await (
       await RawConnection.open(port)
     ).closed
     await gone
-    assert.equal(timers(), before)
+    assert.equal(countTimers(), before)
   })
 })

@@ -6,6 +6,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { TLSSocket } from 'node:tls'
 import { Client } from 'pg'
 import { cancelStatement, isAnswering } from '../../../src/stores/postgres/cancel.ts'
+import { countTimers } from '../../support/event-loop.ts'
 import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
 
 const cert = readFileSync(new URL('../../support/localhost.crt', import.meta.url))
@@ -42,11 +43,6 @@ function takeOne(socket: Socket, received: string[]): void {
   })
 }
 
-/** How many timers keep the process alive. */
-function timers(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-}
-
 /** What the store needs of a connection, and nothing else. */
 function connection(fields: object): Parameters<typeof cancelStatement>[0] {
   return { query: () => Promise.reject(new Error()), release: () => undefined, on: () => undefined, ...fields }
@@ -62,9 +58,9 @@ for (const ssl of [undefined, false]) {
 
 test('leaves no timer behind', async (t) => {
   const { port } = await listen(t, takeOne)
-  const before = timers()
+  const before = countTimers()
   await cancelStatement(connection({ ...BACKEND, port }), 10_000)
-  assert.equal(timers(), before)
+  assert.equal(countTimers(), before)
 })
 
 test('goes to the address that the connection leads to, whatever its name leads to by then', async (t) => {
@@ -163,9 +159,9 @@ suite('asks whether a server says anything', () => {
       closed = once(socket, 'close')
       socket.once('data', () => socket.write('N'))
     })
-    const before = timers()
+    const before = countTimers()
     assert.equal(await isAnswering(connection({ ...BACKEND, port }), 10_000), true)
-    assert.equal(timers(), before)
+    assert.equal(countTimers(), before)
     await closed
   })
 

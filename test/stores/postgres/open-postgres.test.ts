@@ -1,30 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, suite, test, type TestContext } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
 import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
 import { openPostgres, type PostgresSettings } from '../../../src/stores/postgres/open-postgres.ts'
 import { readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
+import { countTimers } from '../../support/event-loop.ts'
 import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
-import { administer, needsServer, openDatabase, urlOf, type TestDatabase } from '../../support/postgres-server.ts'
+import { administer, needsServer, type TestDatabase } from '../../support/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../../support/program.ts'
-import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { openProxiedDatabase, useProxiedDatabase } from '../../support/proxied-database.ts'
+import type { TcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
-
-interface Site {
-  readonly database: TestDatabase
-  readonly proxy: TcpProxy
-  readonly url: string
-}
-
-async function openSite(t: TestContext): Promise<Site> {
-  const database = await openDatabase()
-  const proxy = await openTcpProxy(database.config)
-  t.after(async () => {
-    await database.close()
-    await proxy.close()
-  })
-  return { database, proxy, url: urlOf({ ...database.config, host: '127.0.0.1', port: proxy.port }) }
-}
 
 async function create(program: Program, id: number): Promise<[status: number, body: unknown]> {
   const response = await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
@@ -35,15 +21,11 @@ suite('in this process', { timeout: 60_000 }, () => {
   let database: TestDatabase
   let proxy: TcpProxy
   let url: string
+  let close: () => Promise<void>
   before(async () => {
-    database = await openDatabase()
-    proxy = await openTcpProxy(database.config)
-    url = urlOf({ ...database.config, host: '127.0.0.1', port: proxy.port })
+    ;({ database, proxy, url, close } = await openProxiedDatabase())
   })
-  after(async () => {
-    await database.close()
-    await proxy.close()
-  })
+  after(() => close())
 
   interface Opened {
     readonly store: Store
@@ -62,8 +44,6 @@ suite('in this process', { timeout: 60_000 }, () => {
     })
     return { store, events }
   }
-
-  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
   test('has the driver give up connections that are slow to come, dead or old', async (t) => {
     t.mock.method(Math, 'random', () => 0.5)
@@ -122,11 +102,11 @@ suite('in this process', { timeout: 60_000 }, () => {
   })
 
   test('closes its connections, which would keep the process alive', async () => {
-    const timersBefore = timers()
+    const timersBefore = countTimers()
     const { store } = await openStore(url)
-    assert.ok(timers() > timersBefore)
+    assert.ok(countTimers() > timersBefore)
     await store.close?.()
-    assert.equal(timers(), timersBefore)
+    assert.equal(countTimers(), timersBefore)
   })
 
   test('does not begin if a file is missing that the URL names', async () => {
@@ -135,7 +115,7 @@ suite('in this process', { timeout: 60_000 }, () => {
 
   test('tries again after half a second and then after twice the time, and no more once it is closed', async () => {
     await proxy.close()
-    const timersBefore = timers()
+    const timersBefore = countTimers()
     const { store, events } = await openStore(url)
     const startedAt = performance.now()
     await assert.rejects(async () => store.ping?.(), StoreUnavailableError)
@@ -151,7 +131,7 @@ suite('in this process', { timeout: 60_000 }, () => {
     const waitedMs = performance.now() - startedAt
     assert.ok(waitedMs >= 1490 && waitedMs < 5000, `${waitedMs} ms`)
     await store.close?.()
-    assert.equal(timers(), timersBefore)
+    assert.equal(countTimers(), timersBefore)
     await proxy.open()
     assert.deepEqual(
       events.map(([event]) => event),
@@ -161,7 +141,7 @@ suite('in this process', { timeout: 60_000 }, () => {
 })
 
 test('starts before its server, says so, and serves within a second of its coming', async (t) => {
-  const { proxy, url } = await openSite(t)
+  const { proxy, url } = await useProxiedDatabase(t)
   await proxy.close()
   const program = await startProgram(t, { PLANT_STORE_URL: url })
   assert.equal((await program.fetch('/livez')).status, 200)
@@ -179,7 +159,7 @@ test('starts before its server, says so, and serves within a second of its comin
 })
 
 test('stops while its server is away', async (t) => {
-  const { proxy, url } = await openSite(t)
+  const { proxy, url } = await useProxiedDatabase(t)
   await proxy.close()
   const program = await startProgram(t, { PLANT_STORE_URL: url })
   program.child.kill('SIGTERM')
@@ -187,7 +167,7 @@ test('stops while its server is away', async (t) => {
 })
 
 test('stops while its server says nothing', async (t) => {
-  const { proxy, url } = await openSite(t)
+  const { proxy, url } = await useProxiedDatabase(t)
   const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '1000' })
   proxy.block()
   const { error } = (await create(program, 1))[1] as { error: number }
@@ -197,7 +177,7 @@ test('stops while its server says nothing', async (t) => {
 })
 
 test('makes no table if it is told so', async (t) => {
-  const { database, url } = await openSite(t)
+  const { database, url } = await useProxiedDatabase(t)
   const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_MIGRATE: '0' })
   assert.match(String((await program.logged('unreachable'))['reason']), /relation "plant_store_plants" does not exist/)
   assert.equal((await program.fetch('/readyz')).status, 503)
@@ -209,7 +189,7 @@ test('makes no table if it is told so', async (t) => {
 })
 
 test('needs no rights but three if the table is there', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
+  const { database, url } = await useProxiedDatabase(t)
   const pool = database.openPool()
   const role = `${database.config.database}_clerk`
   await startProgram(t, { PLANT_STORE_URL: url })
@@ -227,7 +207,7 @@ test('needs no rights but three if the table is there', { skip: needsServer }, a
 })
 
 test('is not ready without one of the three rights', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
+  const { database, url } = await useProxiedDatabase(t)
   const pool = database.openPool()
   const role = `${database.config.database}_reader`
   await startProgram(t, { PLANT_STORE_URL: url })
@@ -239,7 +219,7 @@ test('is not ready without one of the three rights', { skip: needsServer }, asyn
 })
 
 test('has no more connections than it may', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
+  const { database, url } = await useProxiedDatabase(t)
   const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_POOL_SIZE: '2' })
   await Promise.all(Array.from({ length: 20 }, (_, page) => program.fetch(`/plants?limit=${page + 1}`)))
   const { rows } = await database.openPool().query(
@@ -250,7 +230,7 @@ test('has no more connections than it may', { skip: needsServer }, async (t) => 
 })
 
 test('ends the start if the database is not UTF-8', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
+  const { database, url } = await useProxiedDatabase(t)
   const pool = database.openPool()
   const name = `${database.config.database}_latin`
   await pool.query(`CREATE DATABASE ${name} ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
@@ -270,7 +250,7 @@ test('ends the start if the database is not UTF-8', { skip: needsServer }, async
 })
 
 test('ends the start if sessions are not UTF-8', async (t) => {
-  const { database, url } = await openSite(t)
+  const { database, url } = await useProxiedDatabase(t)
   // The driver asks for UTF-8, and whatever stands between may change that. Here a function in front of the real one
   // does: for the sessions to come, and for the one that all connections share where there is no server.
   await database.openPool().query(

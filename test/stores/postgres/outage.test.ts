@@ -1,27 +1,10 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { needsServer, openDatabase, urlOf, type TestDatabase } from '../../support/postgres-server.ts'
+import { needsServer } from '../../support/postgres-server.ts'
 import { startProgram, type Program } from '../../support/program.ts'
-import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { useProxiedDatabase } from '../../support/proxied-database.ts'
 import { Workload } from '../../support/workload.ts'
-
-interface Site {
-  readonly database: TestDatabase
-  /** Between the program and its server. */
-  readonly proxy: TcpProxy
-  readonly url: string
-}
-
-async function openSite(t: TestContext): Promise<Site> {
-  const database = await openDatabase()
-  const proxy = await openTcpProxy(database.config)
-  t.after(async () => {
-    await database.close()
-    await proxy.close()
-  })
-  return { database, proxy, url: urlOf({ ...database.config, host: '127.0.0.1', port: proxy.port }) }
-}
 
 async function listError(program: Program): Promise<{ status: number; error: number | undefined }> {
   const response = await program.fetch('/plants?limit=1')
@@ -30,7 +13,7 @@ async function listError(program: Program): Promise<{ status: number; error: num
 }
 
 test('loses nothing that it acknowledged while its sessions are ended under load', { skip: needsServer }, async (t) => {
-  const { database, url } = await openSite(t)
+  const { database, url } = await useProxiedDatabase(t)
   const program = await startProgram(t, { PLANT_STORE_URL: url })
   const workload = new Workload()
   workload.start(program, 16)
@@ -51,7 +34,7 @@ test(
   'answers 503 while its server is away, and serves within a second of its return',
   { skip: needsServer },
   async (t) => {
-    const { proxy, url } = await openSite(t)
+    const { proxy, url } = await useProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url })
     const workload = new Workload()
     workload.start(program, 16)
@@ -76,7 +59,7 @@ test(
   'answers 503 in time while its server says nothing, and keeps no connection to it',
   { skip: needsServer },
   async (t) => {
-    const { database, proxy, url } = await openSite(t)
+    const { database, proxy, url } = await useProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '500' })
     const workload = new Workload()
     workload.start(program, 16)
@@ -101,7 +84,7 @@ test(
 )
 
 test('loses nothing that it acknowledged when it is killed under load', { skip: needsServer }, async (t) => {
-  const { url } = await openSite(t)
+  const { url } = await useProxiedDatabase(t)
   const victim = await startProgram(t, { PLANT_STORE_URL: url })
   const survivor = await startProgram(t, { PLANT_STORE_URL: url })
   const workload = new Workload()

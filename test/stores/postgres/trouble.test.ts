@@ -5,27 +5,25 @@ import type { Pool, PoolConfig } from 'pg'
 import type { NewPlant } from '../../../src/plants/plant.ts'
 import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../../src/plants/store.ts'
 import { postgresStore, type PostgresStore, type Queryable } from '../../../src/stores/postgres/postgres-store.ts'
-import { needsServer, openDatabase, type TestDatabase } from '../../support/postgres-server.ts'
-import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { needsServer, type TestDatabase } from '../../support/postgres-server.ts'
+import { openProxiedDatabase } from '../../support/proxied-database.ts'
+import type { TcpProxy } from '../../support/tcp-proxy.ts'
 
 const fern: NewPlant = { id: 1n, name: 'fern' }
 
 suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
   let database: TestDatabase
   let proxy: TcpProxy
+  let close: () => Promise<void>
   /** Connected past the proxy. */
   let direct: Pool
 
   before(async () => {
-    database = await openDatabase()
-    proxy = await openTcpProxy(database.config)
+    ;({ database, proxy, close } = await openProxiedDatabase())
     direct = database.openPool()
     await postgresStore(direct).migrate()
   })
-  after(async () => {
-    await database.close()
-    await proxy.close()
-  })
+  after(() => close())
   beforeEach(() => direct.query('TRUNCATE plant_store_plants'))
 
   function openPool(config?: PoolConfig): Pool {

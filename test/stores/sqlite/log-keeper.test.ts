@@ -11,6 +11,7 @@ import type { Store } from '../../../src/plants/store.ts'
 import { LARGE_LOG_BYTES, LogKeeper } from '../../../src/stores/sqlite/log-keeper.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { block } from '../../support/event-loop.ts'
 import { newPath, open, readElsewhere, skip } from '../../support/sqlite-file.ts'
 import { until } from '../../support/until.ts'
 
@@ -168,7 +169,7 @@ test('cuts the log only when it is told that nothing is written, also if it trie
   await until(() => !keeper.isPaused)
   reader.exec('COMMIT')
   // Long enough for the thread to try again, while nothing can tell it so.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)
+  block(2000)
   assert.ok(logBytes(path) > LARGE_LOG_BYTES)
 })
 
