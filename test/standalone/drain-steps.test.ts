@@ -10,6 +10,7 @@ import type { Connection } from '../../src/standalone/http-server.ts'
 import type { Refuse } from '../../src/standalone/refusal.ts'
 import { block, countTimers } from '../support/event-loop.ts'
 import { RawConnection } from '../support/raw-connection.ts'
+import { serve } from '../support/service.ts'
 
 /** With so much time, each step of a drain has more than a test: the shortest one 10 s. */
 const AMPLE_MS = 1_000_000
@@ -31,10 +32,7 @@ class Draining {
   }
 
   static async listen(t: TestContext): Promise<Draining> {
-    const server = createServer()
-    t.after(() => server.close())
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    return new Draining(server)
+    return new Draining(await serve(t, createServer()))
   }
 
   /** Gives the time for which requests have waited: until the listening socket was closed. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createPlantStore } from '../../src/index.ts'
@@ -8,6 +8,7 @@ import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createHttpServer, type HttpServer } from '../../src/standalone/http-server.ts'
 import { block, countTimers } from '../support/event-loop.ts'
 import { RawConnection } from '../support/raw-connection.ts'
+import { listen, portOf } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
@@ -33,8 +34,9 @@ async function serve(t: TestContext, limits: Partial<Settings> = {}): Promise<Te
   const patience = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 }
   const plants = createPlantStore({ tokens: { YWRh: 'ada' } })
   const http = createHttpServer(plants, { ...readSettings({}), ...patience, ...limits })
-  await once(http.server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = http.server.address() as AddressInfo
+  await listen(http.server)
+  // A server that has closed has none.
+  const port = portOf(http.server)
   t.after(() => {
     http.server.close()
     http.server.closeAllConnections()
@@ -157,7 +159,7 @@ suite('at the end of its time a drain closes a connection', { timeout: 10_000 },
 
   test('that a client keeps open after it was refused', async (t) => {
     const http = await serve(t, { drainTimeoutMs: 500 })
-    const connection = await RawConnection.open((http.server.address() as AddressInfo).port, true)
+    const connection = await RawConnection.open(http.server, true)
     const drained = http.drain()
     const refused = once(http.server, 'clientError')
     connection.send('nonsense\r\n\r\n')
@@ -172,7 +174,7 @@ suite('at the end of its time a drain closes a connection', { timeout: 10_000 },
 
   test('even if the client keeps its side open', async (t) => {
     const http = await serve(t, { drainTimeoutMs: 500 })
-    const connection = await RawConnection.open((http.server.address() as AddressInfo).port, true)
+    const connection = await RawConnection.open(http.server, true)
     connection.send('GET /plants HTTP/1.1\r\n')
     const startedAt = performance.now()
     await http.drain()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createPlantStore, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
@@ -38,7 +38,7 @@ async function serve(
   })
   return {
     ...http,
-    connect: (allowHalfOpen) => RawConnection.open((http.server.address() as AddressInfo).port, allowHalfOpen),
+    connect: (allowHalfOpen) => RawConnection.open(http.server, allowHalfOpen),
   }
 }
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { connect, Socket, type AddressInfo } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { cutStalled, type Pace } from '../../src/standalone/stall.ts'
 import { heapUsed } from '../support/heap.ts'
+import { portOf, serve } from '../support/service.ts'
 import { handOver, hold, watch } from '../support/watched-connection.ts'
 
 const STALL_TIMEOUT_MS = 41
@@ -168,12 +169,10 @@ suite('the kernel is not asked', () => {
 })
 
 test('a connection that has closed is not kept', async (t) => {
-  const server = createServer()
+  const server = await serve(t, createServer())
   cutStalled(server, NO_PACE)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => server.close())
   const openAndClose = async (): Promise<WeakRef<Socket>> => {
-    connect((server.address() as AddressInfo).port, '127.0.0.1').end()
+    connect(portOf(server), '127.0.0.1').end()
     const [socket] = (await once(server, 'connection')) as [Socket]
     await once(socket, 'close')
     return new WeakRef(socket)

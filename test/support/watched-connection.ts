@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { cutStalled, type Pace } from '../../src/standalone/stall.ts'
+import { listen, portOf } from './service.ts'
 
 /** The only connection of a server. The test says when the server looks at it, and what the kernel holds. */
 export interface WatchedConnection {
@@ -38,8 +39,8 @@ export async function watch(t: TestContext, pace: Pace): Promise<WatchedConnecti
     const held = await answer()
     return held === undefined ? new Map() : new Map(Array.from(sockets, (socket) => [socket, held]))
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+  await listen(server)
+  const client = connect(portOf(server), '127.0.0.1').on('error', () => undefined)
   // The server ends its timer when it has closed: before the next test has timers of its own.
   t.after(async () => {
     client.destroy()
