@@ -39,7 +39,13 @@ function pause(this: Duplex): void {
   this.pause()
 }
 
-/** Whether nothing is read from a connection for now, since requests of it wait. */
+/** Reads nothing more from a connection, whatever still waits on it. */
+export function stopReading(socket: Duplex): void {
+  if (!isHeldBack(socket)) socket.on('resume', pause).pause()
+  waiting.set(socket, Infinity)
+}
+
+/** Whether nothing is read from a connection, for now or for good. */
 export function isHeldBack(socket: Duplex): boolean {
   return (waiting.get(socket) ?? 0) > 0
 }

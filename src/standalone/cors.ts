@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { respond } from '../http/respond.ts'
 import type { HttpResponse } from '../http/response.ts'
-import type { RequestHead } from './request-head.ts'
+import type { RequestHead } from './http-server.ts'
 import type { Routes } from './routes.ts'
 import { SettingError, type Variable } from './variables.ts'
 
@@ -56,21 +56,22 @@ export function createCors(origins: Origins, routes: Routes): Cors {
   // With a list, responses depend on the origin whether or not there is one, so a cache must know.
   const vary = origins === '*' ? [] : ['Vary', 'Origin']
 
-  function findAllowed(origin: string | undefined): string | undefined {
+  function findAllowed({ headers }: RequestHead): string | undefined {
     if (origins === '*') return '*'
-    return origin !== undefined && origins.has(origin) ? origin : undefined
+    // A request that could not be read may come from any origin. If there is only one, no other page learns anything.
+    if (headers === undefined) return origins.size === 1 ? [...origins][0] : undefined
+    return headers.origin !== undefined && origins.has(headers.origin) ? headers.origin : undefined
   }
 
   return {
     fields(request) {
-      const allowed = findAllowed(request.headers.origin)
+      const allowed = findAllowed(request)
       if (allowed === undefined) return vary
       const preflight = isPreflight(request) ? preflightFields(routes, request) : []
       return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflight]
     },
     answerPreflights: (listener) => (request, response) => {
-      const isRefused =
-        isPreflight(request) && findAllowed(request.headers.origin) !== undefined && !routes.has(request.url!)
+      const isRefused = isPreflight(request) && findAllowed(request) !== undefined && !routes.has(request.url!)
       if (isRefused) void respond(request, response, PERMISSION)
       else listener(request, response)
     },
@@ -78,7 +79,7 @@ export function createCors(origins: Origins, routes: Routes): Cors {
 }
 
 function isPreflight({ method, headers }: RequestHead): boolean {
-  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+  return method === 'OPTIONS' && headers?.origin !== undefined && 'access-control-request-method' in headers
 }
 
 /** The further header fields of the response to a preflight. */

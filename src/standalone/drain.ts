@@ -6,7 +6,6 @@ import { setImmediate } from 'node:timers/promises'
 import { HttpError } from '../http/errors.ts'
 import type { Gate } from './gate.ts'
 import type { Connection } from './http-server.ts'
-import type { Refuse } from './refusal.ts'
 
 type Connections = ReadonlyMap<Duplex, Connection>
 
@@ -33,7 +32,7 @@ export async function closeServer(
   connections: Connections,
   gate: Gate,
   timeoutMs: number,
-  refuse: Refuse,
+  refuse: (socket: Duplex, error: HttpError) => void,
 ): Promise<void> {
   const startedAt = performance.now()
   const closed = once(server, 'close')
@@ -112,7 +111,11 @@ async function emptyTurn(server: Server, patienceMs: number): Promise<void> {
  * Closes the connections that wait for a request, or for the rest of a header. No request is lost with them, and a
  * client that sends nothing must not decide how the drain ends.
  */
-function closeSilent(server: Server, connections: Connections, refuse: Refuse): void {
+function closeSilent(
+  server: Server,
+  connections: Connections,
+  refuse: (socket: Duplex, error: HttpError) => void,
+): void {
   server.closeIdleConnections()
   for (const [socket, { latest }] of connections) {
     if (latest?.writableFinished === false) continue

@@ -5,11 +5,11 @@ import { HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
 import { addFields, respond } from '../http/respond.ts'
 import { errorResponse } from '../http/response.ts'
-import { inTurn, isHeldBack } from '../http/turn.ts'
+import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
+import { attempt } from '../maybe-promise.ts'
 import { closeServer } from './drain.ts'
 import { createGate } from './gate.ts'
 import { isTimeout, refuse, refuseAfter, refuseInstead, toHttpError } from './refusal.ts'
-import { readBrokenHead, type RequestHead } from './request-head.ts'
 import { readInSlices } from './slices.ts'
 import { cutStalled } from './stall.ts'
 
@@ -52,6 +52,9 @@ export const DEFAULT_LIMITS: Limits = {
   maxConnections: 1000,
 }
 
+/** What is known of a request: nothing if `node:http` itself refused it. */
+export type RequestHead = Partial<Pick<IncomingMessage, 'headers' | 'method' | 'url'>>
+
 /** Makes the header fields that every response to a request must have: name, value, name, value… */
 export type CommonFields = (request: RequestHead) => readonly string[]
 
@@ -82,9 +85,7 @@ export interface Connection {
   latest?: ServerResponse
   /** The response to the request that was carried out last. */
   current?: ServerResponse
-  /** Returns what has come of the header of a request that is not whole. */
-  readonly head: () => Buffer
-  /** Nothing more can be read from it. */
+  /** What it sent could not be read, and nothing more is. */
   isBroken?: true
 }
 
@@ -116,8 +117,9 @@ export function createHttpServer(
 
   cutStalled(server, limits)
   server.on('connection', (socket) => {
-    const connection: Connection = { head: readInSlices(socket, () => connection.latest?.req) }
+    const connection: Connection = {}
     connections.set(socket, connection)
+    readInSlices(socket, () => connection.latest?.req)
     socket.once('close', () => connections.delete(socket))
   })
 
@@ -151,42 +153,46 @@ export function createHttpServer(
     })
   }
 
-  function refuseOn(socket: Duplex, error: HttpError, request?: IncomingMessage): void {
+  function refuseOn(socket: Duplex, error: HttpError, request: RequestHead = {}): void {
     // The client may have gone meanwhile.
     if (!socket.writable) return
-    const head = request ?? readBrokenHead(connections.get(socket)!.head())
-    refuse(socket, error, commonFields(head))
-    onRefusal?.(error, head)
+    // No request of a client stands behind this, so nobody else would catch what is thrown.
+    attempt(
+      () => {
+        refuse(socket, error, commonFields(request))
+        onRefusal?.(error, request)
+      },
+      () => socket.destroy(),
+    )
   }
 
   server.on('clientError', (error: Error, socket) => {
     const connection = connections.get(socket)
-    // Each further piece of a broken input is another error.
+    // What Node had read already may be a second error.
     if (connection === undefined || connection.isBroken) return
     const { latest } = connection
     if (isHeldBack(socket) && isTimeout(error)) {
       // The request is late because nothing was read while others waited. The client gets its time once more.
       const expire = (): unknown => connection.latest === latest && server.emit('clientError', error, socket)
-      const timer = setTimeout(expire, limits.requestTimeoutMs)
-      socket.once('close', () => clearTimeout(timer))
+      setTimeout(expire, limits.requestTimeoutMs).unref()
       return
     }
     connection.isBroken = true
-    const refusal = toHttpError(error)
-    if (latest === undefined) refuseOn(socket, refusal)
-    else if (latest.req.complete) refuseAfter(latest, socket, refusal, refuseOn)
-    else refuseInstead(latest, socket, refusal, refuseOn)
+    stopReading(socket)
+    const refuseNow = (): void => refuseOn(socket, toHttpError(error))
+    if (latest?.req.complete === false) refuseInstead(latest, socket, refuseNow)
+    else refuseAfter(latest, refuseNow)
   })
 
   // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy())
+    stopReading(socket)
     const connection = connections.get(socket)!
-    const refusal = new HttpError('malformedRequest', 'This service is no proxy.')
-    if (connection.latest === undefined) return refuseOn(socket, refusal, request)
     // Node has removed its own listener, and a list that is being sent waits for this event.
-    socket.on('drain', () => connection.current!.emit('drain'))
-    refuseAfter(connection.latest, socket, refusal, refuseOn, request)
+    socket.on('drain', () => connection.current?.emit('drain'))
+    const error = new HttpError('malformedRequest', 'This service is no proxy.')
+    refuseAfter(connection.latest, () => refuseOn(socket, error, request))
   })
 
   return {

@@ -1,13 +1,10 @@
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { errorResponse } from '../http/response.ts'
 
-/** How long a client may go on sending after it was refused, so that it sees the response before a reset. */
+/** How long a client that was refused has to see the response. What it still sends is not read, so a reset follows. */
 const LINGER_MS = 1000
-
-/** Responds on a bare connection and closes it. The request is undefined if it could not be read. */
-export type Refuse = (socket: Duplex, error: HttpError, request?: IncomingMessage) => void
 
 /** Whether a request did not arrive in time. */
 export function isTimeout(error: NodeJS.ErrnoException): boolean {
@@ -39,16 +36,10 @@ export function refuse(socket: Duplex, error: HttpError, fields: readonly string
   closeGently(socket)
 }
 
-/** Refuses what follows a request once its response is sent, unless that response closes the connection. */
-export function refuseAfter(
-  response: ServerResponse,
-  socket: Duplex,
-  error: HttpError,
-  refuse: Refuse,
-  request?: IncomingMessage,
-): void {
-  if (response.closed) refuse(socket, error, request)
-  else response.once('close', () => refuse(socket, error, request))
+/** Refuses what follows a request once its response is sent, if there is one. */
+export function refuseAfter(response: ServerResponse | undefined, refuseNow: () => void): void {
+  if (response === undefined || response.closed) refuseNow()
+  else response.once('close', refuseNow)
 }
 
 /**
@@ -56,21 +47,20 @@ export function refuseAfter(
  * is carried out and answered all the same, as if the body had come after the response: a client that is refused must
  * be able to try again.
  */
-export function refuseInstead(response: ServerResponse, socket: Duplex, error: HttpError, refuse: Refuse): void {
+export function refuseInstead(response: ServerResponse, socket: Duplex, refuseNow: () => void): void {
   const { req } = response
-  function refuseNow(): void {
+  function end(): void {
     if (response.headersSent) closeGently(socket)
-    else refuse(socket, error, req)
+    else refuseNow()
   }
   // The service starts to read a body in the request's turn, and Node reads the rest of it after the response.
-  if (req.readableFlowing === null) req.once('resume', refuseNow)
-  else refuseNow()
+  if (req.readableFlowing === null) req.once('resume', end)
+  else end()
 }
 
-/** Closes a connection after what was written to it. What still arrives is read, or the system would reset it. */
-export function closeGently(socket: Duplex): void {
+/** Closes a connection after what was written to it. */
+function closeGently(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   socket.once('close', () => clearTimeout(timer))
-  socket.resume()
   socket.end()
 }

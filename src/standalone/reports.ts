@@ -1,7 +1,7 @@
 import type { HttpError } from '../http/errors.ts'
 import type { PlantStoreOptions } from '../options.ts'
 import { describeError, log } from './log.ts'
-import type { RequestHead } from './request-head.ts'
+import type { RequestHead } from './http-server.ts'
 import { idOf } from './request-ids.ts'
 
 type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>

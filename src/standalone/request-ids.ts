@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { RequestHead } from './request-head.ts'
+import type { RequestHead } from './http-server.ts'
 
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
 const ID = /^[\x21-\x7e]{1,128}$/
@@ -12,7 +12,7 @@ const KEY: unique symbol = Symbol('id')
  * could not stand in a log.
  */
 export function idOf(request: RequestHead & { [KEY]?: string }): string {
-  const id = request[KEY] ?? chooseId(request.headers['x-request-id'])
+  const id = request[KEY] ?? chooseId(request.headers?.['x-request-id'])
   request[KEY] = id
   return id
 }

@@ -15,10 +15,8 @@ const PIPELINED_SLICE_BYTES = 128
  * Once these are answered, the next slice has its turn among those of other connections, so that no client that pipelines
  * holds up the others.
  * @param latest returns the request that came last on the connection
- * @returns what has come of the header of a request that is not whole
  */
-export function readInSlices(socket: Socket, latest: () => IncomingMessage | undefined): () => Buffer {
-  let head: Buffer[] = []
+export function readInSlices(socket: Socket, latest: () => IncomingMessage | undefined): void {
   /** How many bytes were handed on since the latest request came, with the slice in which it began. */
   let handedOn = 0
   let isDue = false
@@ -31,11 +29,8 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
       const request = latest()
       if (request !== undefined && isBodyWaiting(request)) return
       const size = Math.min(socket.readableLength, Math.max(sliceBytes, bodyLeft(request)))
-      const isInBody = request?.complete === false
       socket.read(size)
-      const isSame = latest() === request
-      handedOn = isSame ? handedOn + size : size
-      if (!isSame || isInBody) head = []
+      handedOn = latest() === request ? handedOn + size : size
       if (isHeldBack(socket)) sliceBytes = PIPELINED_SLICE_BYTES
     }
   }
@@ -55,12 +50,9 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
     return Number(request.headers['content-length'] ?? 0) - handedOn
   }
 
-  // Node's parser may refuse a slice as it gets it.
-  socket.prependListener('data', (slice: Buffer) => head.push(slice))
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
   socket.on('readable', readOn).on('resume', readOnLater)
-  return () => Buffer.concat(head)
 }
 
 /** Whether a body comes faster than it is read. */

@@ -7,7 +7,6 @@ import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { closeServer } from '../../src/standalone/drain.ts'
 import type { Connection } from '../../src/standalone/http-server.ts'
-import type { Refuse } from '../../src/standalone/refusal.ts'
 import { block, countTimers } from '../support/event-loop.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { serve } from '../support/service.ts'
@@ -19,7 +18,7 @@ interface Steps {
   /** Is called when requests begin to wait; the drain of the test ends after it. */
   readonly onShut?: () => unknown
   readonly timeoutMs?: number
-  readonly refuse?: Refuse
+  readonly refuse?: (socket: Duplex) => void
 }
 
 /** A server without clients, which a test drains. */
@@ -60,7 +59,7 @@ class Draining {
   }
 }
 
-const SILENT: Connection = { head: () => Buffer.alloc(0) }
+const SILENT: Connection = {}
 
 test('a drain that is late warns of nothing', async (t) => {
   // Node warns once in a process: this test comes first.

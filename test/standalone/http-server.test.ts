@@ -11,7 +11,7 @@ import {
   type HttpServer,
   type Observer,
 } from '../../src/standalone/http-server.ts'
-import { RawConnection } from '../support/raw-connection.ts'
+import { openBoth, RawConnection } from '../support/raw-connection.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
 const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
@@ -127,22 +127,13 @@ suite('what node:http refuses is answered with an error', () => {
     )
   })
 
-  test('a client that goes on sending sees the error, not a reset', async (t) => {
-    const connection = await (await serve(t)).connect()
-    await connection.send('plants, please\r\n\r\n').receive(/}$/)
-    for (let i = 0; i < 10; i++) connection.send('x'.repeat(100_000))
-    connection.socket.end()
-    await assertRefused(connection, 40000, malformed)
-  })
-
-  test('a client that never stops sending is cut after a second', async (t) => {
-    const connection = await (await serve(t)).connect(true)
-    connection.send('plants, please\r\n\r\n')
-    const sending = setInterval(() => connection.send('x'), 50)
-    t.after(() => clearInterval(sending))
-    const startedAt = performance.now()
-    assert.match(await connection.closed, /"error":40000/)
-    assert.ok(performance.now() - startedAt < 3000)
+  test('a client that goes on sending sees the error, and is cut after a second', async (t) => {
+    const { client, accepted } = await openBoth((await serve(t)).server)
+    const cut = once(accepted, 'close')
+    client.send('plants, please\r\n\r\n')
+    for (let i = 0; i < 10; i++) client.send('x'.repeat(100_000))
+    await client.receive(/"error":40000,[^}]*}$/)
+    await cut
   })
 
   test('what follows an answered request is refused', async (t) => {
@@ -170,15 +161,10 @@ suite('what node:http refuses is answered with an error', () => {
     process.on('warning', onWarning)
     t.after(() => process.off('warning', onWarning))
     const store = new GatedStore()
-    const http = await serve(t, {}, store)
-    const connection = await http.connect()
+    const connection = await (await serve(t, {}, store)).connect()
     connection.send(`${LIST}nonsense\r\n\r\n`)
     await once(store, 'asked')
-    for (let piece = 0; piece < 20; piece++) {
-      const failed = once(http.server, 'clientError')
-      connection.send('nonsense\r\n\r\n')
-      await failed
-    }
+    for (let piece = 0; piece < 20; piece++) connection.send('nonsense\r\n\r\n')
     store.emit('go')
     assert.equal((await connection.closed).match(/HTTP\/1.1 400 /g)?.length, 1)
     assert.deepEqual(warnings, [])
@@ -338,30 +324,24 @@ test('a client that is lost while it waits to be refused as for a proxy harms no
   await (await http.connect()).send('OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n').receive(/^HTTP\/1.1 204 /)
 })
 
-test('a client that is lost while its late request gets its time again is not late once more', async (t) => {
+test('a request that is late again and again leaves no listener for each time', async (t) => {
   const store = new GatedStore()
-  const http = await serve(t, { headersTimeoutMs: 500, requestTimeoutMs: 1000, checkIntervalMs: 10 }, store)
+  const http = await serve(t, { headersTimeoutMs: 20, requestTimeoutMs: 20, checkIntervalMs: 5 }, store)
   const accepted = once(http.server, 'connection')
   const connection = await http.connect()
   const [socket] = (await accepted) as [Socket]
-  let failures = 0
-  http.server.on('clientError', () => failures++)
-  const late = once(http.server, 'clientError')
   connection.send(`${LIST}OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\nGET /pla`)
-  await late
-  const closed = new Promise((resolve) => socket.once('close', resolve))
-  connection.socket.destroy()
-  // Only a response finds that the client has gone: nothing is read while a request waits.
+  await once(http.server, 'clientError')
+  const before = socket.listenerCount('close')
+  for (let time = 0; time < 12; time++) await once(http.server, 'clientError')
+  assert.equal(socket.listenerCount('close'), before)
   store.emit('go')
-  await closed
-  const before = failures
-  await setTimeout(1200)
-  assert.equal(failures, before)
+  assert.match(await connection.closed, /\[\]HTTP\/1.1 204 [^]*HTTP\/1.1 408 /)
 })
 
 test('a late request that comes while it gets its time again is not held against its connection', async (t) => {
   const store = new GatedStore()
-  const http = await serve(t, { headersTimeoutMs: 500, requestTimeoutMs: 1000, checkIntervalMs: 10 }, store)
+  const http = await serve(t, { headersTimeoutMs: 100, requestTimeoutMs: 300, checkIntervalMs: 10 }, store)
   const connection = await http.connect()
   const late = once(http.server, 'clientError')
   const options = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -370,7 +350,8 @@ test('a late request that comes while it gets its time again is not held against
   connection.send(options.slice(10))
   store.emit('go')
   await connection.receive(/(HTTP\/1.1 204 [^]*){2}$/)
-  await setTimeout(1200)
+  // The timer of the server began earlier, so it has fired.
+  await setTimeout(300)
   await connection.send(options).receive(/(HTTP\/1.1 204 [^]*){3}$/)
 })
 
@@ -385,12 +366,12 @@ test('each response has the common fields, and each request and each refusal is 
   const told: unknown[] = []
   const observer: Observer = {
     onRequest: ({ method, url }, response) => told.push([method, url, response.headersSent]),
-    onRefusal: ({ error }, { headers }) => told.push([error, headers['x-request-id']]),
+    onRefusal: ({ error }, request) => told.push([error, request]),
   }
   const http = await serve(t, {}, memoryStore(), () => ['X-Common', 'yes'], observer)
   const connection = await http.connect()
   await connection.send(LIST.repeat(2)).receive(/\[\][^]*\[\]$/)
-  const received = await connection.send('GET / HTTP/1.1\r\nX-Request-Id: mine\r\nno field\r\n\r\n').closed
+  const received = await connection.send('GET / HTTP/1.1\r\nno field\r\n\r\n').closed
   assert.deepEqual(received.match(/HTTP\/1.1 \d+|X-Common: yes/g), [
     'HTTP/1.1 200',
     'X-Common: yes',
@@ -402,7 +383,7 @@ test('each response has the common fields, and each request and each refusal is 
   assert.deepEqual(told, [
     ['GET', '/plants', false],
     ['GET', '/plants', false],
-    [40000, 'mine'],
+    [40000, {}],
   ])
 })
 

@@ -52,18 +52,16 @@ suite('a client that is refused', () => {
     )
   })
 
-  test('may go on sending for a second, and is then cut', async (t) => {
+  test('has a second to see that, and is then cut', async (t) => {
     const { port, accepted } = await serveRefusals(t)
     const client = await RawConnection.open(port, true)
     const [socket] = (await accepted) as [Socket]
     const startedAt = performance.now()
     const closed = once(socket, 'close')
-    client.send('x'.repeat(1_000_000))
     await client.receive(/}$/)
     await closed
     const elapsed = performance.now() - startedAt
     assert.ok(elapsed > 900 && elapsed < 5000, `${elapsed} ms`)
-    assert.equal(socket.bytesRead, 1_000_000)
   })
 
   test('leaves no timer behind once it has gone', async (t) => {

@@ -15,7 +15,6 @@ interface Sliced {
   readonly socket: Duplex
   /** What was handed on so far. */
   readonly slices: readonly string[]
-  readonly head: () => Buffer
   readonly requests: readonly IncomingMessage[]
 }
 
@@ -28,10 +27,10 @@ function connect(listener: RequestListener): Sliced {
     requests.push(request)
     listener(request, response)
   }).emit('connection', socket)
-  const head = readInSlices(socket as unknown as Socket, () => requests.at(-1))
+  readInSlices(socket as unknown as Socket, () => requests.at(-1))
   socket.on('data', (slice: Buffer) => slices.push(slice.toString('latin1')))
   client.resume()
-  return { client, socket, slices, head, requests }
+  return { client, socket, slices, requests }
 }
 
 const answer: RequestListener = (request, response) => inTurn(request, response, () => response.end())
@@ -135,31 +134,4 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     client.end()
     await once(socket, 'end')
   })
-})
-
-suite('what has come of a header that is not whole', { timeout: 10_000 }, () => {
-  const half = 'GET /second HTTP/1.1\r\nHo'
-  const upload = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n'
-  const rows: readonly (readonly [name: string, pieces: readonly string[], head: string])[] = [
-    ['nothing', [], ''],
-    ['a piece', [half], half],
-    ['pieces', [half, 'st: '], `${half}st: `],
-    ['a whole request before it', [GET, half], half],
-    ['nothing of a header, but of a body', [upload, '1234'], ''],
-    ['the end of a body before it', [upload, '12345', half], half],
-  ]
-  for (const [name, pieces, expected] of rows) {
-    test(name, async () => {
-      const { client, slices, head } = connect((request, response) => {
-        request.resume()
-        answer(request, response)
-      })
-      for (const [i, piece] of pieces.entries()) {
-        client.write(piece)
-        await until(() => slices.length > i)
-        await setImmediate()
-      }
-      assert.equal(head().toString(), expected)
-    })
-  }
 })

@@ -50,7 +50,6 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'standalone/program-description': ['contract/openapi'],
   'standalone/program-paths': ['standalone/cors'],
   'standalone/refusal': ['standalone/cors', 'standalone/http-server'],
-  'standalone/request-head': ['standalone/request-ids', 'standalone/cors'],
   'standalone/routes': ['standalone/cors', 'standalone/metrics/metrics'],
   'standalone/settings': ['standalone/tokens'],
   'standalone/slices': ['standalone/turns'],
