@@ -114,6 +114,8 @@ export function createHttpServer(
   // is bounded by maxHeaderSize, and the service refuses 1,000 or more.
   server.maxHeadersCount = 0
   server.maxConnections = limits.maxConnections
+  // A client may end its side once it has asked. Otherwise Node would drop the responses to it.
+  Object.assign(server, { httpAllowHalfOpen: true })
 
   cutStalled(server, limits)
   server.on('connection', (socket) => {

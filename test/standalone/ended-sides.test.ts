@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { suite, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { memoryStore, type Store } from '../../src/index.ts'
+import { openBoth } from '../support/raw-connection.ts'
+import { keptIds } from '../support/service.ts'
+import { serveStandalone } from '../support/standalone-server.ts'
+
+const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
+const MANY_FIELDS = 'a:\r\n'.repeat(990)
+
+function post(id: number, fields = ''): string {
+  const body = `{"id":${id},"name":"Fern"}`
+  const content = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+  return `POST /plants HTTP/1.1\r\n${AUTHORIZED}${fields}${content}\r\n${body}`
+}
+
+const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
+
+/** A store that takes its time, as one does that writes to a disk. */
+function slow(store: Store): Store {
+  return {
+    list: async (...args) => setImmediate().then(() => store.list(...args)),
+    create: async (...args) => setImmediate().then(() => store.create(...args)),
+    delete: async (...args) => setImmediate().then(() => store.delete(...args)),
+  }
+}
+
+suite('a client that ends its side after its requests gets an answer to each of them, and then the end:', () => {
+  const rows: readonly [name: string, sent: string, statuses: readonly number[], kept: readonly bigint[]][] = [
+    ['a create', post(1), [200], [1n]],
+    ['a create behind a small request', `OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n${post(1)}`, [204, 200], [1n]],
+    ['creates', post(1) + post(2) + post(1), [200, 200, 409], [1n, 2n]],
+    ['a list behind a create', post(1) + LIST, [200, 200], [1n]],
+    ['a list with many fields', LIST.replace('Host', `${MANY_FIELDS}Host`), [200], []],
+    ['a create with many fields', post(1, MANY_FIELDS), [200], [1n]],
+    ['a delete with many fields', `DELETE /plants/7 HTTP/1.1\r\n${MANY_FIELDS}${AUTHORIZED}\r\n`, [404], []],
+    ['OPTIONS with many fields', `OPTIONS /plants HTTP/1.1\r\n${MANY_FIELDS}Host: a\r\n\r\n`, [204], []],
+    ['requests of the program', 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3), [200, 200, 200], []],
+    ['a create, and half of another request', `${post(1)}GET /pla`, [200, 400], [1n]],
+    ['nothing', '', [], []],
+  ]
+  for (const [name, sent, statuses, kept] of rows) {
+    for (const [kind, make] of [
+      ['at once', memoryStore],
+      ['later', () => slow(memoryStore())],
+    ] as const) {
+      test(`${name}, if the store answers ${kind}`, async (t) => {
+        const store = make()
+        const { client, accepted } = await openBoth(
+          await serveStandalone(t, { store }, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 }),
+        )
+        const closed = once(accepted, 'close')
+        const answers = client.answers()
+        client.socket.end(sent)
+        assert.deepEqual(
+          (await answers).map(({ status }) => status),
+          statuses,
+        )
+        await closed
+        assert.deepEqual(await keptIds(store), kept)
+      })
+    }
+  }
+})
