@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -25,13 +26,15 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
   if (before === 0) socket.on('resume', pause).pause()
   waiting.set(socket, before + 1)
 
-  // It comes once. What wraps `on` may add a listener to a stream where the event never comes; `once` calls `on`.
-  EventEmitter.prototype.on.call(response, 'socket', () => {
+  // The event comes in the async context of the request before, and it comes once. What wraps `on` may add a listener to
+  // a stream where the event never comes; `once` calls `on`.
+  const listener = AsyncResource.bind(() => {
     const left = waiting.get(socket)! - 1
     waiting.set(socket, left)
     if (left === 0) socket.off('resume', pause).resume()
     if (isOpen(request)) carryOut()
   })
+  EventEmitter.prototype.on.call(response, 'socket', listener)
 }
 
 /** Node reads on whenever a message is complete or a response is sent. It says so before a byte can come. */
