@@ -8,7 +8,7 @@ import { discardBody, readBody, takeParsedBody } from '../../src/http/body.ts'
 import { HttpError } from '../../src/http/errors.ts'
 import { serveIn } from '../support/client.ts'
 import { countTimers } from '../support/event-loop.ts'
-import { heapUsed } from '../support/heap.ts'
+import { heapUsed, memoryUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { createService, portOf, serve } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -124,6 +124,40 @@ test('what was read of a body that is too large is not kept', { timeout: 10_000 
     return client.socket.writableLength === 0 && process.memoryUsage().arrayBuffers - before < bytes / 2
   })
   client.socket.destroy()
+})
+
+test('a body in chunks of one byte takes no more than twice what a body may have', { timeout: 60_000 }, async (t) => {
+  const requests: IncomingMessage[] = []
+  const maxBytes = 65_536
+  const server = await serve(t, (request) => requests.push(request))
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const clients = await Promise.all(Array.from({ length: 3 }, () => RawConnection.open(server)))
+  for (const client of clients) client.send(head)
+  await until(() => requests.length === clients.length)
+  const before = await memoryUsed()
+  const counts: number[] = requests.map(() => 0)
+  const bodies = requests.map((request, i) => {
+    const body = readBody(request, 0, maxBytes)
+    request.on('data', () => counts[i]!++)
+    return body
+  })
+
+  for (const client of clients) client.send('1\r\na\r\n'.repeat(maxBytes - 1))
+  await until(() => counts.every((count) => count === maxBytes - 1))
+
+  const taken = ((await memoryUsed()) - before) / clients.length
+  assert.ok(taken < 2 * maxBytes, `each takes ${Math.round(taken)} bytes`)
+  for (const client of clients) client.send('1\r\nb\r\n0\r\n\r\n')
+  const whole = Buffer.from('a'.repeat(maxBytes - 1) + 'b')
+  assert.deepEqual(await Promise.all(bodies), Array<Buffer>(clients.length).fill(whole))
+})
+
+test('the first byte of a body does not keep the memory of all that came with it', { timeout: 10_000 }, async () => {
+  const request = new PassThrough()
+  const body = readBody(request as unknown as IncomingMessage, 0, LIMIT)
+  request.end(Buffer.alloc(LIMIT + 1, '1').subarray(LIMIT))
+  const { buffer } = (await body)!
+  assert.deepEqual([buffer.byteLength, Buffer.from(buffer).toString('latin1', 0, 1)], [2, '1'])
 })
 
 suite('a body that the parser of a host has read', () => {
