@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBody, takeParsedBody } from './http/body.ts'
-import { whenClosed } from './http/closing.ts'
+import { isClosed, whenClosed } from './http/closing.ts'
 import { checkContent } from './http/content.ts'
 import type { Access, Caller } from './http/caller.ts'
 import { HttpError } from './http/errors.ts'
@@ -94,6 +94,7 @@ function list({ store, maxLimit, listTurns: turns }: Service, call: Call): Maybe
     turns,
     listShort: (query) => store.listShort(owner, query),
     readPage: (request) => store.list(owner, request),
+    isGone: () => isClosed(response),
     whenGone: (listener) => whenClosed(response, listener),
   }
   return andThen(listPlants(source, { limit: cap, after }), ({ body, cursor }) => {

@@ -14,6 +14,8 @@ export interface PlantSource {
   listShort?(query: ListQuery): ShortList | undefined
   /** Reads one page. */
   readPage(request: PageRequest): MaybePromise<Page>
+  /** Whether the client has gone. */
+  isGone(): boolean
   /** Calls `listener` once the client has gone. */
   whenGone(listener: () => void): void
 }
@@ -67,7 +69,7 @@ export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<
 }
 
 /**
- * The pages of a long list, in turn with the others of its owner.
+ * The pages of a long list, in turn with the others of its owner. They end once the client has gone.
  * @param first the first page, which is read again if the list has to wait: nothing is kept meanwhile
  */
 async function* allPages(
@@ -85,7 +87,7 @@ async function* allPages(
     let page = first ?? (await readNext(source, after))
     first = undefined
     yield page
-    while (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined) {
+    while (!source.isGone() && (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined)) {
       page = await readNext(source, page.at(-1)!.id)
       yield page
     }

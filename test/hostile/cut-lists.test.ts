@@ -213,6 +213,27 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual([told, reads], [{ errors: [], events: [{ ...cut, bytes: 0 }] }, 3])
     })
 
+    test('whose client goes while the ids that a limit leaves are counted: nothing more is read for it', async (t) => {
+      let reads = 0
+      let answer: (() => void) | undefined
+      const asked = new Promise<void>((resolve) => (answer = resolve))
+      const store = delegatingStore(memoryStore(), {
+        list: (_, { after = 0n }) => (++reads === 3 ? asked.then(() => pageAfter(after)) : pageAfter(after)),
+      })
+      const { client, told, accepted } = await serveTold(t, protocol, { store })
+      const request = client.open(get('ada', '/plants?limit=400000'))
+      request.on('error', () => undefined).end()
+      await until(() => reads === 3)
+      const closed = once(accepted[0]!, 'close')
+
+      request.destroy()
+      await closed
+      answer?.()
+
+      await until(() => told.events.length > 0)
+      assert.deepEqual([told, reads], [{ errors: [], events: [{ ...cut, bytes: 0 }] }, 3])
+    })
+
     test('that waits for its turn longer than a call of the store may take: it is no list, but an error', async (t) => {
       const store = delegatingStore(memoryStore(), { list: (_, { after = 0n }) => pageAfter(after) })
       const options = { store, storeTimeoutMs: 100, maxListsPerOwner: 1 }

@@ -20,6 +20,7 @@ function sourceOf(
     turns,
     requests,
     client,
+    isGone: () => false,
     whenGone: (listener) => client.on('gone', listener),
     readPage(request) {
       requests.push(request)
@@ -106,7 +107,9 @@ suite('of more long lists than an owner may read at once', () => {
     const client = new EventEmitter()
     const first = await pieces(source)
     await first.next()
-    const second = rest(await pieces({ ...source, whenGone: (listener) => client.on('gone', listener) }))
+    const second = rest(
+      await pieces({ ...source, isGone: () => false, whenGone: (listener) => client.on('gone', listener) }),
+    )
     const third = rest(await pieces(source))
     source.requests.length = 0
     client.emit('gone')
@@ -119,7 +122,7 @@ suite('of more long lists than an owner may read at once', () => {
   test('one with a limit, which takes a turn to find its end and one to be read, ends when its client goes', async () => {
     const source = sourceOf()
     const second = await pieces(source, { limit: 2400 })
-    await (await pieces({ ...source, whenGone: () => undefined })).next()
+    await (await pieces({ ...source, isGone: () => false, whenGone: () => undefined })).next()
     const text = rest(second)
     source.requests.length = 0
     source.client.emit('gone')

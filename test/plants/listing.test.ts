@@ -189,7 +189,13 @@ suite('a long list with a limit', () => {
         reads.push(request.after)
         return store.list('ada', request)
       }
-      const source = { owner: 'ada', turns: new ListTurns(1, 60_000), readPage, whenGone: () => undefined }
+      const source = {
+        owner: 'ada',
+        turns: new ListTurns(1, 60_000),
+        readPage,
+        isGone: () => false,
+        whenGone: () => undefined,
+      }
       const { body, cursor } = await listPlants(source, { limit, after: undefined })
       assert.equal(cursor, BigInt(2 * limit))
       assert.deepEqual(reads, pages)
@@ -245,7 +251,13 @@ for (const limit of [Infinity, 4500]) {
       turns.push(turn)
       return store.list('ada', request)
     }
-    const source = { owner: 'ada', turns: new ListTurns(1, 60_000), readPage, whenGone: () => undefined }
+    const source = {
+      owner: 'ada',
+      turns: new ListTurns(1, 60_000),
+      readPage,
+      isGone: () => false,
+      whenGone: () => undefined,
+    }
     const { body } = await listPlants(source, { limit, after: undefined })
     for await (const piece of body as AsyncIterable<string>) assert.ok(piece !== '')
     clearImmediate(ticking)

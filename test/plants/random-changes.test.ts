@@ -40,7 +40,13 @@ test('gives each plant that was there throughout once, however others come and g
       }
       return store.list('ada', request)
     }
-    const source = { owner: 'ada', turns: new ListTurns(1, 60_000), readPage, whenGone: () => undefined }
+    const source = {
+      owner: 'ada',
+      turns: new ListTurns(1, 60_000),
+      readPage,
+      isGone: () => false,
+      whenGone: () => undefined,
+    }
 
     const listed: number[] = []
     let after: bigint | undefined

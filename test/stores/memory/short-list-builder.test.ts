@@ -77,6 +77,7 @@ test('a list is the one that pages of the same plants make', async () => {
       owner: 'ada',
       turns: new ListTurns(1, 60_000),
       readPage: (request) => store.list('ada', request),
+      isGone: () => false,
       whenGone: () => undefined,
     }
     const listShort: PlantSource['listShort'] = (query) => shortListsOf(store)?.('ada', query)
