@@ -25,5 +25,10 @@ export function isObject(value: unknown): boolean {
 
 /** The error for what a host gave: names it and quotes it, but for what an object holds. */
 export function wrong(name: string, expected: string, got: unknown): TypeError {
-  return new TypeError(`${name} must be ${expected}, not ${inspect(got, { depth: -1 })}`)
+  return new TypeError(`${name} must be ${expected}, not ${quote(got)}`)
+}
+
+/** Says what a host gave, but for what an object holds: it may be a secret. */
+export function quote(value: unknown): string {
+  return inspect(value, { depth: -1, customInspect: false })
 }

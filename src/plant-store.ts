@@ -9,6 +9,7 @@ import { createRouter, type Resource } from './http/route.ts'
 import { inTurn } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS, type ResourcePath, type Service } from './operations.ts'
+import { quote } from './option-checks.ts'
 import { resolveOptions, type PlantStoreOptions } from './options.ts'
 import { checkStore } from './plants/checked-store.ts'
 import { ListTurns } from './plants/list-turns.ts'
@@ -52,6 +53,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     response: ServerResponse | Http2ServerResponse,
     next?: () => void,
   ): void {
+    if (!isNodePair(request, response)) throw notNodePair(request, response)
     const resource = route(request.url!)
     if (resource === undefined && next !== undefined) return next()
     // The compatibility API of HTTP/2 has all that is used of these.
@@ -114,6 +116,16 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   }
 
   return plantStore
+}
+
+/** Whether a host gave what `node:http` gives, or made up something like it. Checks the least that tells others apart. */
+function isNodePair(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): boolean {
+  return typeof request?.url === 'string' && typeof response?.writeHead === 'function'
+}
+
+function notNodePair(...got: readonly unknown[]): TypeError {
+  const needed = 'the request and the response of node:http, which a framework has inside of its own'
+  return new TypeError(`plant-store needs ${needed}, not (${got.map(quote).join(', ')}): see docs/hosts.md`)
 }
 
 /** The error that a client gets. Only the service's own class chooses a status: an error of a host may carry one too. */

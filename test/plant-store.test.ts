@@ -1,7 +1,62 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
 import { authenticate, CONTRACT_CASES } from './contract/cases.ts'
-import { post, send, servePlants } from './support/service.ts'
+import { createService, post, send, servePlants } from './support/service.ts'
+
+/** A service that is mounted as a compiler would refuse it. */
+const mounted = createService() as unknown as (...args: unknown[]) => undefined
+
+suite('what is not of node:http is refused: it says what it got, what it needs, and where that is shown', () => {
+  const rows: readonly (readonly [string, RegExp, () => Promise<unknown>])[] = [
+    ['nothing', /undefined, undefined/, () => thrownBy(() => mounted())],
+    ['a Request', /\[?Request.*, undefined/, () => thrownBy(() => mounted(new Request('http://a/plants')))],
+    ['what Koa has', /\[Object\], \[Function.*\]/, askKoa],
+    ['what Hono has', /\[Context\], \[AsyncFunction.*\]/, askHono],
+    ['what Fastify has', /\[Request\], \[Reply\]/, askFastify],
+  ]
+  for (const [name, got, ask] of rows) {
+    test(name, async () => {
+      const thrown = await ask()
+      assert.ok(thrown instanceof TypeError)
+      const [, needed, quoted = ''] =
+        /^plant-store needs (.*), not \((.*)\): see docs\/hosts\.md$/.exec(thrown.message) ?? []
+      assert.equal(needed, 'the request and the response of node:http, which a framework has inside of its own')
+      assert.match(quoted, got)
+    })
+  }
+})
+
+function thrownBy(call: () => void): Promise<unknown> {
+  return new Promise(call).catch((thrown: unknown) => thrown)
+}
+
+function askKoa(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const app = new Koa().use(mounted).on('error', resolve)
+    const request = new IncomingMessage(new Socket())
+    void app.callback()(request, new ServerResponse(request))
+  })
+}
+
+function askHono(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const app = new Hono().onError((error, context) => (resolve(error), context.text('')))
+    void app.use(mounted as never).request('/plants')
+  })
+}
+
+function askFastify(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const app = fastify().all('/plants', mounted)
+    app.setErrorHandler((error) => resolve(error))
+    void app.inject('/plants')
+  })
+}
 
 for (const [name, cases] of Object.entries(CONTRACT_CASES)) {
   suite(name, () => {
