@@ -71,6 +71,9 @@ export class Connections {
     this.#timeoutMs = timeoutMs
     this.#patienceMs = timeoutMs / 4
     this.#check = new ConnectionCheck(REFUSAL_TIMES * timeoutMs)
+    // The server may end a session with the same packet that opens it, before `connect()` has settled.
+    if (!heard.has(pool)) pool.on?.('connect', listen)
+    heard.add(pool)
   }
 
   /**
@@ -225,10 +228,13 @@ const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN'
 /** Connections whose last statement was committed without the standby, as somebody had the server wait no longer. */
 const unconfirmed = new WeakSet<Connection>()
 
-/** Connections that have listeners. Several stores may share a pool. */
-const heard = new WeakSet<Connection>()
+/** Pools and connections that have listeners. Several stores may share a pool. */
+const heard = new WeakSet<LendingPool | Connection>()
 
-/** A lent connection that breaks would end the process if nobody listened to it. */
+/**
+ * Listens to a connection, as one that breaks while it is lent would end the process if nobody did. The pool may have no
+ * `on`, and may have made the connection before the store.
+ */
 function listen(connection: Connection): void {
   if (heard.has(connection)) return
   heard.add(connection)

@@ -9,8 +9,11 @@ export interface Queryable {
    * store cannot see whether a connection leads to a server that takes writes.
    */
   connect?(): Promise<Connection>
-  /** Where the pool tells of a connection that broke while it was idle. */
-  on?(event: 'error', listener: (error: Error) => void): unknown
+  /**
+   * Where the pool tells of a connection that broke while it was idle (`error`, with the error), and of a new connection
+   * before it lends it (`connect`, with the connection).
+   */
+  on?(event: 'error' | 'connect', listener: ((error: Error) => void) | ((connection: Connection) => void)): unknown
   /** How many listen to that. If nobody does, the store does, as the error would end the process. */
   listenerCount?(event: 'error'): number
 }

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
+import { Pool, type Client } from 'pg'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import {
   postgresStore,
   type Connection,
   type PostgresStore,
   type Query,
+  type Queryable,
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
 
@@ -88,7 +90,7 @@ async function listen(t: TestContext, accept: (socket: Socket) => void): Promise
   return (server.address() as AddressInfo).port
 }
 
-function open(pool: ScriptedPool, timeoutMs = TIMEOUT_MS): PostgresStore {
+function open(pool: Queryable, timeoutMs = TIMEOUT_MS): PostgresStore {
   return postgresStore(pool, { timeoutMs })
 }
 
@@ -525,6 +527,37 @@ test('listens to a connection once, however often it is checked, so that its bre
   await remove(store)
   assert.equal(pool.checks, 3)
   assert.deepEqual([pool.notices.listenerCount('error'), pool.notices.listenerCount('notice')], [2, 2])
+})
+
+suite('outlives a session that ends with the packet that opens it', () => {
+  /** A pool to a server that ends each session so. */
+  async function openEndingPool(t: TestContext): Promise<Pool> {
+    const port = await listen(t, (socket) => {
+      // The password is right, the server is ready, and an administrator has it stop.
+      const [welcome, ready] = ['R\0\0\0\x08\0\0\0\0', 'Z\0\0\0\x05I']
+      const fields = 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'
+      const length = String.fromCharCode(4 + fields.length)
+      socket.once('data', () => socket.end(`${welcome}${ready}E\0\0\0${length}${fields}`))
+    })
+    const pool = new Pool({ host: '127.0.0.1', port, user: 'ann', database: 'plants' })
+    t.after(() => pool.end())
+    return pool
+  }
+
+  test('and carries nothing out', async (t) => {
+    const pool = await openEndingPool(t)
+    const { isOutcomeUnknown } = await failure(remove(open(pool)))
+    assert.deepEqual([isOutcomeUnknown, pool.totalCount], [false, 0])
+  })
+
+  test('and listens once, however many stores share a pool', async (t) => {
+    const pool = await openEndingPool(t)
+    const stores = [open(pool), open(pool)]
+    const connected = once(pool, 'connect') as Promise<[Client]>
+    await Promise.all(stores.map((store) => failure(remove(store))))
+    const [client] = await connected
+    assert.deepEqual([pool.listenerCount('connect'), client.listenerCount('notice')], [1, 1])
+  })
 })
 
 test('asks a connection once whether it is fit for use', async () => {
