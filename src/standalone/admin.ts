@@ -3,18 +3,19 @@ import { HttpError } from '../http/errors.ts'
 import { respond } from '../http/respond.ts'
 import { errorResponse, type HttpResponse } from '../http/response.ts'
 import type { Metrics } from './metrics/metrics.ts'
-import { createProbes, type ProbeOptions } from './probes.ts'
+import { createProbes } from './probes.ts'
 import { serveGets } from './program-paths.ts'
+import type { Readiness } from './readiness.ts'
 
 /** Makes the listener of the admin port: the probes and the metrics. None needs a token. */
-export function createAdminListener(options: ProbeOptions, metrics: Metrics): RequestListener {
+export function createAdminListener(readiness: () => Promise<Readiness>, metrics: Metrics): RequestListener {
   const getMetrics = (): HttpResponse => ({
     status: 200,
     headers: [],
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     body: metrics.format(),
   })
-  return serveGets([...Object.entries(createProbes(options)), ['/metrics', getMetrics]], refuseUnknownPath)
+  return serveGets([...Object.entries(createProbes(readiness)), ['/metrics', getMetrics]], refuseUnknownPath)
 }
 
 const refuseUnknownPath: RequestListener = (request, response) => {

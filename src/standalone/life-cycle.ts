@@ -41,11 +41,18 @@ export async function start(settings: Settings): Promise<void> {
 }
 
 async function open(storeUrl: string, settings: Settings): Promise<Store> {
+  let unreachable: string | undefined
+
+  function onEvent(event: 'disconnected' | 'unreachable' | 'warning', thrown: unknown): void {
+    const reason = typeof thrown === 'string' ? thrown : describeError(thrown)
+    // The store says so at each try.
+    if (event === 'unreachable' && reason === unreachable) return
+    if (event === 'unreachable') unreachable = reason
+    log(event, { reason })
+  }
+
   try {
-    return await openStore(storeUrl, {
-      ...settings,
-      onEvent: (event, reason) => log(event, { reason: typeof reason === 'string' ? reason : describeError(reason) }),
-    })
+    return await openStore(storeUrl, { ...settings, onEvent })
   } catch (error) {
     const problem = `names a store that cannot be opened: ${(error as Error).message}`
     throw new SettingError(settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE', problem)

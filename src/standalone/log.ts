@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { reportAllNow } from './throttle.ts'
 
 /** All that the log tells of. `docs/running.md` says what each event means. */
 export const EVENTS = [
@@ -11,6 +12,7 @@ export const EVENTS = [
   'tokens-read',
   'tokens-kept',
   'unready',
+  'ready',
   'disconnected',
   'unreachable',
   'warning',
@@ -52,6 +54,7 @@ function reportDropped(): void {
 
 /** Settles once all lines are written, or have waited too long: whoever reads them may have stopped. */
 export async function flushLog(): Promise<void> {
+  reportAllNow()
   const deadline = performance.now() + FLUSH_MS
   while (process.stderr.writableLength > 0 && performance.now() < deadline) await setTimeout(10)
 }

@@ -7,7 +7,8 @@ import { readSegments } from '../http/route.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { createDocument, type Document } from './document.ts'
 import { programDescription } from './program-description.ts'
-import { createProbes, type ProbeOptions } from './probes.ts'
+import { createProbes } from './probes.ts'
+import type { Readiness } from './readiness.ts'
 
 /** The paths that programs use, beside those of the plants. None needs a token. */
 export type ProgramPath = '/livez' | '/readyz' | '/openapi.json'
@@ -18,7 +19,8 @@ export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', '/ope
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
 /** What the paths of the program serve. */
-export interface ProgramOptions extends ProbeOptions {
+export interface ProgramOptions {
+  readonly readiness: () => Promise<Readiness>
   /** Documents for people, by their paths; by default none. */
   readonly documents?: ReadonlyMap<string, Document>
 }
@@ -34,7 +36,7 @@ const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
  */
 export function createProgramPaths(options: ProgramOptions, notFound: RequestListener): RequestListener {
   const gets: Readonly<Record<ProgramPath, Get>> = {
-    ...createProbes(options),
+    ...createProbes(options.readiness),
     '/openapi.json': createDocument(jsonResponse(200, [], programDescription)),
   }
   const documents = [...(options.documents ?? [])].map(([path, document]) => [path, createDocument(document)] as const)

@@ -9,6 +9,7 @@ import { createHttpServer, type HttpServer, type Observer } from './http-server.
 import { createMetrics } from './metrics/metrics.ts'
 import { pageDocuments } from './page/documents.ts'
 import { createProgramPaths } from './program-paths.ts'
+import { createReadiness } from './readiness.ts'
 import { createReports, reportRefusal } from './reports.ts'
 import { createRoutes } from './routes.ts'
 import type { Settings } from './settings.ts'
@@ -48,8 +49,8 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     maxListsPerOwner,
     ...createReports(accessLog, slowMs),
   })
-  const probes = { store, storeTimeoutMs, isDraining }
-  const programPaths = createProgramPaths({ ...probes, documents }, plants)
+  const readiness = createReadiness(store, isDraining)
+  const programPaths = createProgramPaths({ readiness, documents }, plants)
   const serve: RequestListener = (request, response) => {
     plants(request, response, () => programPaths(request, response))
   }
@@ -69,5 +70,5 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
   )
   if (metrics === undefined) return { http, admin: undefined }
   metrics.watchServer(http)
-  return { http, admin: createHttpServer(createAdminListener(probes, metrics), settings, createCommonFields()) }
+  return { http, admin: createHttpServer(createAdminListener(readiness, metrics), settings, createCommonFields()) }
 }

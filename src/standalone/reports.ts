@@ -3,6 +3,7 @@ import type { PlantStoreOptions } from '../options.ts'
 import { describeError, log } from './log.ts'
 import type { RequestHead } from './http-server.ts'
 import { idOf } from './request-ids.ts'
+import { throttle } from './throttle.ts'
 
 type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>
 
@@ -11,22 +12,26 @@ type Reports = Required<Pick<PlantStoreOptions, 'onError' | 'onResponse'>>
  * @param slowMs a response that took at least so long is logged as slow
  */
 export function createReports(accessLog: boolean, slowMs?: number): Reports {
-  /** Requests whose response is 500 or 503, or broke off. */
-  const failed = new WeakSet()
+  let latest: { readonly request: string; readonly error: unknown } | undefined
+  // A full disk fails every request, and the log may be on it.
+  const reportFailure = throttle((count) => {
+    const { request, error } = latest!
+    latest = undefined
+    log('failure', { request, reason: describeError(error), count })
+  })
 
   return {
     onError(error, request) {
-      failed.add(request)
-      log('failure', { request: idOf(request), reason: describeError(error) })
+      latest = { request: idOf(request), error }
+      reportFailure()
     },
     onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }) {
-      const isLogged = accessLog || failed.has(request)
       const isSlow = slowMs !== undefined && durationMs >= slowMs
-      if (!isLogged && !isSlow) return
+      if (!accessLog && !isSlow) return
       const { method } = request
       const fields = { request: idOf(request), method, resource, owner, status, error, bytes, complete, durationMs }
       if (isSlow) log('slow', fields)
-      if (isLogged) log('response', fields)
+      if (accessLog) log('response', fields)
     },
   }
 }

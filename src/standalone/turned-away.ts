@@ -2,35 +2,22 @@ import { closeSync, openSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { devNull } from 'node:os'
 import { log } from './log.ts'
-
-/** How often the log says that connections were turned away. */
-const INTERVAL_MS = 1000
+import { throttle } from './throttle.ts'
 
 /**
- * Logs, at most once a second, that connections were closed as soon as they came. Either as many are open as may be, or
- * no file descriptor is left for another one. Node does not tell of the latter, so this opens a file a second after a
- * connection came, and every second as long as that fails.
+ * Logs, at most once a second, that connections were closed as soon as they came: because `maxConnections` are open, or
+ * no file descriptor is left. Node does not tell of the latter, so this opens a file when a connection has come, and
+ * then every second until it succeeds.
  */
 export function reportTurnedAway(server: Server): void {
-  let count = 0
-  let timer: NodeJS.Timeout | undefined
-
-  function report(): void {
-    timer = undefined
-    if (count > 0) log('connections-dropped', { count, max: server.maxConnections })
-    count = 0
+  const reportDrops = throttle((count) => log('connections-dropped', { count, max: server.maxConnections }))
+  const look = throttle(() => {
     const code = lackOfDescriptors()
     if (code === undefined) return
     log('descriptors-exhausted', { code })
-    reportSoon()
-  }
-  function reportSoon(): void {
-    timer ??= setTimeout(report, INTERVAL_MS).unref()
-  }
-  server.on('connection', reportSoon).on('drop', () => {
-    count++
-    reportSoon()
+    look()
   })
+  server.on('connection', look).on('drop', reportDrops)
 }
 
 /** The code of the error if no file can be opened now: the process, or the system, has reached its limit. */

@@ -4,12 +4,13 @@ import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError } from '../../src/index.ts'
-import { describeError } from '../../src/standalone/log.ts'
+import { describeError, flushLog } from '../../src/standalone/log.ts'
 import { createReports } from '../../src/standalone/reports.ts'
 import { captureLog } from '../support/captured-log.ts'
 import { delegatingStore } from '../support/delegating-store.ts'
 import { startProgram } from '../support/program.ts'
 import { del, get, post, send, servePlants } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const SECRET = 'c2VjcmV0'
 const NEW_ID = /^[\w-]{24}$/
@@ -28,31 +29,47 @@ function withoutTimes(event: Readonly<Record<string, unknown>>): object {
   return rest
 }
 
-test('a failure is logged with its reason, and the answer with the same request id', async (t) => {
+test('a failure is logged with its reason, and nothing that the client sent', async (t) => {
   const events = captureLog(t)
   const server = await servePlants(t, { ...createReports(false), store: broken, tokens: { [SECRET]: 'ada' } })
-  const { body } = await send(server, get(SECRET, '/plants?limit=1234567'))
-
-  const [failure, response] = events
-  assert.equal(events.length, 2)
-  assert.equal(failure!['event'], 'failure')
-  assert.match(String(failure!['request']), NEW_ID)
-  assert.match(
-    String(failure!['reason']),
-    /^StoreUnavailableError: the database is away\n[^]*caused by Error: ECONNREFUSED\n/,
-  )
-  const { request } = failure!
-  const expected = {
-    event: 'response',
-    request,
-    method: 'GET',
-    resource: '/plants',
-    owner: 'ada',
-    status: 503,
-    error: 50300,
-  }
-  assert.deepEqual(withoutTimes(response!), { ...expected, bytes: body.length, complete: true })
+  await send(server, get(SECRET, '/plants?limit=1234567'))
+  const [{ event, request, reason, count }] = events as [Record<string, unknown>]
+  assert.deepEqual([events.length, event, count], [1, 'failure', 1])
+  assert.match(String(request), NEW_ID)
+  assert.match(String(reason), /^StoreUnavailableError: the database is away\n[^]*caused by Error: ECONNREFUSED\n/)
   assert.doesNotMatch(JSON.stringify(events), new RegExp(`${SECRET}|1234567`))
+})
+
+suite('failures within a second after one', () => {
+  test('are one line with the latest of them when the second is over, and so on', async (t) => {
+    const events = captureLog(t)
+    const server = await servePlants(t, { ...createReports(false), store: broken })
+    const startedAt = performance.now()
+    for (const id of ['a', 'b', 'c', 'd']) {
+      await send(server, { ...get('ada'), fields: [...get('ada').fields, 'X-Request-Id', id] })
+    }
+    await until(() => events.length === 2)
+    assert.ok(performance.now() - startedAt >= 990)
+    await send(server, get('ada'))
+    assert.equal(events.length, 2)
+    await until(() => events.length === 3)
+    assert.deepEqual(
+      events.map(({ count }) => count),
+      [1, 3, 1],
+    )
+    assert.deepEqual([events[0]!['request'], events[1]!['request']], ['a', 'd'])
+  })
+
+  test('are logged at once if the program ends', async (t) => {
+    const events = captureLog(t)
+    const server = await servePlants(t, { ...createReports(false), store: broken })
+    for (let i = 0; i < 3; i++) await send(server, get('ada'))
+    await flushLog()
+    assert.deepEqual(
+      events.map(({ count }) => count),
+      [1, 2],
+    )
+  })
 })
 
 test('a list that breaks off is logged as its client saw it, with the reason', async (t) => {
@@ -61,7 +78,7 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
   const store = delegatingStore(memoryStore(), {
     list: (_, { after }) => (after === undefined ? page : Promise.reject(new Error('disk'))),
   })
-  const server = await servePlants(t, { ...createReports(false), store })
+  const server = await servePlants(t, { ...createReports(true), store })
   await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
 
   const [failure, response] = events

@@ -95,12 +95,11 @@ suite('PLANT_STORE_URL=postgres:…', () => {
 
     await proxy.close()
     await program.logged('disconnected')
-    assert.equal((await program.fetch('/readyz')).status, 503)
+    while ((await program.fetch('/readyz')).status !== 503);
     const list = await program.fetch('/plants?limit=1234567')
     assert.deepEqual([list.status, ((await list.json()) as { error: number }).error], [503, 50300])
-    const [failure, response] = [await program.logged('failure'), await program.logged('response')]
-    assert.match(String(failure['reason']), /^StoreUnavailableError: [^]*ECONNREFUSED/)
-    assert.deepEqual([response['request'], response['error']], [failure['request'], 50300])
+    const { reason } = await program.logged('failure')
+    assert.match(String(reason), /^StoreUnavailableError: [^]*ECONNREFUSED/)
     assert.doesNotMatch(program.stderr.all.join('\n'), /1234567/)
 
     program.child.kill('SIGTERM')

@@ -5,6 +5,7 @@ import type { Browser, Page } from 'puppeteer-core'
 import { createPlantStore, memoryStore, type PlantStoreOptions } from '../../src/index.ts'
 import { pageDocuments } from '../../src/standalone/page/documents.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
+import { createReadiness } from '../../src/standalone/readiness.ts'
 import { launchChromium } from './chromium.ts'
 import { TOKEN } from './program.ts'
 import { portOf, serve } from './service.ts'
@@ -120,7 +121,7 @@ export function createListener(options: Partial<PlantStoreOptions> = {}): Reques
   const { store = memoryStore() } = options
   const plants = createPlantStore({ tokens: { [TOKEN]: 'ada' }, ...options, store } as PlantStoreOptions)
   const documents = pageDocuments('memory')
-  const programPaths = createProgramPaths({ store, storeTimeoutMs: 1000, isDraining: () => false, documents }, plants)
+  const programPaths = createProgramPaths({ readiness: createReadiness(store, () => false), documents }, plants)
   return (request, response) => plants(request, response, () => programPaths(request, response))
 }
 

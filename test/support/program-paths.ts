@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
+import { createReadiness } from '../../src/standalone/readiness.ts'
 import { send, serve, type Answer } from './service.ts'
 
 /** What a test expects of an answer. */
@@ -12,7 +13,7 @@ export type ExpectedAnswer = Omit<Answer, 'connection'>
 export function serveProgramPaths(t: TestContext, ping?: Store['ping'], isDraining = false): Promise<Server> {
   const store = { ...memoryStore(), ...(ping && { ping }) }
   const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
-  return serve(t, createProgramPaths({ store, storeTimeoutMs: 50, isDraining: () => isDraining }, plants))
+  return serve(t, createProgramPaths({ readiness: createReadiness(store, () => isDraining) }, plants))
 }
 
 /** Sends a request without a token. */

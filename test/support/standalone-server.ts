@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test'
 import { memoryStore, type PlantStoreOptions } from '../../src/index.ts'
 import { createHttpServer } from '../../src/standalone/http-server.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
+import { createReadiness } from '../../src/standalone/readiness.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'
 import { createService, serve } from './service.ts'
 
@@ -17,10 +18,7 @@ export function createStandaloneServer(
   const settings = { ...readSettings({}), ...limits }
   const { store = memoryStore() } = options
   const plants = createService({ ...options, store })
-  const programPaths = createProgramPaths(
-    { store, storeTimeoutMs: settings.storeTimeoutMs, isDraining: () => false },
-    plants,
-  )
+  const programPaths = createProgramPaths({ readiness: createReadiness(store, () => false) }, plants)
   return createHttpServer(
     (request, response) => plants(request, response, () => programPaths(request, response)),
     settings,
