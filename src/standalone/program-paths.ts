@@ -1,19 +1,22 @@
-import type { IncomingMessage, RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { HttpError } from '../http/errors.ts'
 import { readHeaderFields } from '../http/header-fields.ts'
 import { respond } from '../http/respond.ts'
 import { errorResponse, jsonResponse, type HttpResponse } from '../http/response.ts'
-import { readSegments } from '../http/route.ts'
+import { createRouter } from '../http/route.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { createDocument, type Document } from './document.ts'
 import { programDescription } from './program-description.ts'
-import { createProbes } from './probes.ts'
+import { createProbes, type ProbePath } from './probes.ts'
 import type { Readiness } from './readiness.ts'
+import type { OnResponse } from './reports.ts'
 
 /** The paths that programs use, beside those of the plants. None needs a token. */
-export type ProgramPath = '/livez' | '/readyz' | '/openapi.json'
+export type ProgramPath = ProbePath | typeof DESCRIPTION_PATH
 
-export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', '/openapi.json']
+const DESCRIPTION_PATH = '/openapi.json'
+
+export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', DESCRIPTION_PATH]
 
 /** The methods of each path of the program: HEAD and OPTIONS follow from GET. */
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
@@ -23,6 +26,8 @@ export interface ProgramOptions {
   readonly readiness: () => Promise<Readiness>
   /** Documents for people, by their paths; by default none. */
   readonly documents?: ReadonlyMap<string, Document>
+  /** Is told of each response but those of the probes. */
+  readonly onResponse?: OnResponse | undefined
 }
 
 /** Makes the response to a GET. */
@@ -35,26 +40,34 @@ const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
  * @param notFound answers the requests for all other paths
  */
 export function createProgramPaths(options: ProgramOptions, notFound: RequestListener): RequestListener {
-  const gets: Readonly<Record<ProgramPath, Get>> = {
-    ...createProbes(options.readiness),
-    '/openapi.json': createDocument(jsonResponse(200, [], programDescription)),
-  }
-  const documents = [...(options.documents ?? [])].map(([path, document]) => [path, createDocument(document)] as const)
-  return serveGets([...Object.entries(gets), ...documents], notFound)
+  const description = jsonResponse(200, [], programDescription)
+  const documents = [[DESCRIPTION_PATH, description] as const, ...(options.documents ?? [])]
+  const gets = documents.map(([path, document]) => [path, createDocument(document)] as const)
+  return serveGets(Object.entries(createProbes(options.readiness)), serveGets(gets, notFound, options.onResponse))
 }
 
 /** Makes the listener for paths that have a GET, and HEAD and OPTIONS with it. */
 export function serveGets(
   gets: Iterable<readonly [path: string, get: Get]>,
   notFound: RequestListener,
+  onResponse?: OnResponse,
 ): RequestListener {
-  const byName = new Map<string | undefined, Get>(Array.from(gets, ([path, get]) => [path.slice(1), get]))
+  const byPath = new Map(gets)
+  const route = createRouter('', [...byPath.keys()])
+
+  async function serve(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const startedAt = performance.now()
+    const found = await answer(byPath.get(path)!, request)
+    const { bytes, complete } = await respond(request, response, found)
+    const { status, error } = found
+    const durationMs = performance.now() - startedAt
+    onResponse?.({ request, resource: path, owner: undefined, status, error, bytes, complete, durationMs })
+  }
 
   return function answerProgram(request, response) {
-    const [root, name, ...others] = readSegments(request.url!)
-    const get = root === '' && others.length === 0 ? byName.get(name) : undefined
-    if (get === undefined) notFound(request, response)
-    else void answer(get, request).then((answered) => respond(request, response, answered))
+    const path = route(request.url!)?.path
+    if (path === undefined) notFound(request, response)
+    else void serve(path, request, response)
   }
 }
 

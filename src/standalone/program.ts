@@ -10,7 +10,7 @@ import { createMetrics } from './metrics/metrics.ts'
 import { pageDocuments } from './page/documents.ts'
 import { createProgramPaths } from './program-paths.ts'
 import { createReadiness } from './readiness.ts'
-import { createReports, reportRefusal } from './reports.ts'
+import { createReports } from './reports.ts'
 import { createRoutes } from './routes.ts'
 import type { Settings } from './settings.ts'
 
@@ -40,6 +40,7 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
   const metrics = adminPort === undefined ? undefined : createMetrics(routes)
   const store = metrics?.watchStore(parts.store) ?? parts.store
 
+  const reports = createReports(accessLog, slowMs)
   const plants = createPlantStore({
     authenticate,
     store,
@@ -47,18 +48,22 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     maxBodyBytes,
     ...(maxLimit === undefined ? {} : { maxLimit }),
     maxListsPerOwner,
-    ...createReports(accessLog, slowMs),
+    ...reports.service,
   })
   const readiness = createReadiness(store, isDraining)
-  const programPaths = createProgramPaths({ readiness, documents }, plants)
+  const programPaths = createProgramPaths({ readiness, documents, onResponse: reports.service.onResponse }, plants)
   const serve: RequestListener = (request, response) => {
+    reports.onServe?.(response)
     plants(request, response, () => programPaths(request, response))
   }
   const observer: Observer = {
-    onRequest: metrics?.observer.onRequest,
+    onRequest(request, response) {
+      metrics?.observer.onRequest(request, response)
+      reports.server.onRequest?.(request, response)
+    },
     onRefusal(error, request) {
-      metrics?.observer.onRefusal(error, request)
-      if (accessLog) reportRefusal(error, request)
+      metrics?.observer.onRefusal(error)
+      reports.server.onRefusal?.(error, request)
     },
   }
   const cors = corsOrigins && createCors(corsOrigins, routes)

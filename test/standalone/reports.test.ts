@@ -8,8 +8,10 @@ import { describeError, flushLog } from '../../src/standalone/log.ts'
 import { createReports } from '../../src/standalone/reports.ts'
 import { captureLog } from '../support/captured-log.ts'
 import { delegatingStore } from '../support/delegating-store.ts'
+import { ask, serveProgram, serveWithAdmin } from '../support/in-process-program.ts'
 import { startProgram } from '../support/program.ts'
-import { del, get, post, send, servePlants } from '../support/service.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { del, get, post, send, serve, servePlants } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const SECRET = 'c2VjcmV0'
@@ -31,7 +33,7 @@ function withoutTimes(event: Readonly<Record<string, unknown>>): object {
 
 test('a failure is logged with its reason, and nothing that the client sent', async (t) => {
   const events = captureLog(t)
-  const server = await servePlants(t, { ...createReports(false), store: broken, tokens: { [SECRET]: 'ada' } })
+  const server = await servePlants(t, { ...createReports(false).service, store: broken, tokens: { [SECRET]: 'ada' } })
   await send(server, get(SECRET, '/plants?limit=1234567'))
   const [{ event, request, reason, count }] = events as [Record<string, unknown>]
   assert.deepEqual([events.length, event, count], [1, 'failure', 1])
@@ -43,7 +45,7 @@ test('a failure is logged with its reason, and nothing that the client sent', as
 suite('failures within a second after one', () => {
   test('are one line with the latest of them when the second is over, and so on', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(false), store: broken })
+    const server = await servePlants(t, { ...createReports(false).service, store: broken })
     const startedAt = performance.now()
     for (const id of ['a', 'b', 'c', 'd']) {
       await send(server, { ...get('ada'), fields: [...get('ada').fields, 'X-Request-Id', id] })
@@ -62,7 +64,7 @@ suite('failures within a second after one', () => {
 
   test('are logged at once if the program ends', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(false), store: broken })
+    const server = await servePlants(t, { ...createReports(false).service, store: broken })
     for (let i = 0; i < 3; i++) await send(server, get('ada'))
     await flushLog()
     assert.deepEqual(
@@ -78,7 +80,7 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
   const store = delegatingStore(memoryStore(), {
     list: (_, { after }) => (after === undefined ? page : Promise.reject(new Error('disk'))),
   })
-  const server = await servePlants(t, { ...createReports(true), store })
+  const server = await servePlants(t, { ...createReports(true).service, store })
   await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
 
   const [failure, response] = events
@@ -92,14 +94,14 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
 suite('an answer that is no failure', () => {
   test('is not logged where nobody wants an access log', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, createReports(false))
+    const server = await servePlants(t, createReports(false).service)
     await send(server, get('ada'))
     assert.deepEqual(events, [])
   })
 
   test('is not logged either if it is a 501, which takes no token', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, createReports(false))
+    const server = await servePlants(t, createReports(false).service)
     const fields = ['Transfer-Encoding', 'gzip, chunked']
     assert.equal((await send(server, { method: 'POST', path: '/plants', fields })).status, 501)
     assert.deepEqual(events, [])
@@ -107,7 +109,7 @@ suite('an answer that is no failure', () => {
 
   test('is a line of the access log', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(true), tokens: { [SECRET]: 'ada' } })
+    const server = await servePlants(t, { ...createReports(true).service, tokens: { [SECRET]: 'ada' } })
     await send(server, post(SECRET, '{"id":1,"name":"Fern"}'))
     const { body } = await send(server, get('guess', '/plants/1?token=guess'))
 
@@ -140,12 +142,16 @@ suite('an answer that is no failure', () => {
 })
 
 suite('a response that takes as long as PLANT_STORE_SLOW_MS says', () => {
-  const slow = { ...memoryStore(), delete: () => setTimeout(30, false) }
+  const slow = { ...memoryStore(), delete: () => setTimeout(260, false) }
 
   for (const accessLog of [false, true]) {
     test(`is logged as slow ${accessLog ? 'beside' : 'without'} the access log`, async (t) => {
       const events = captureLog(t)
-      const server = await servePlants(t, { ...createReports(accessLog, 25), store: slow, tokens: { [SECRET]: 'ada' } })
+      const server = await servePlants(t, {
+        ...createReports(accessLog, 250).service,
+        store: slow,
+        tokens: { [SECRET]: 'ada' },
+      })
       await send(server, get(SECRET))
       const { body } = await send(server, del(SECRET, 1n))
       const found = events.filter(({ event }) => event === 'slow')
@@ -171,12 +177,92 @@ suite('a response that takes as long as PLANT_STORE_SLOW_MS says', () => {
 test('a response that takes exactly as long as PLANT_STORE_SLOW_MS says is logged as slow', (t) => {
   const events = captureLog(t)
   const request = new IncomingMessage(new Socket())
-  const { onResponse } = createReports(false, 25)
+  const { onResponse } = createReports(false, 25).service
   const event = { resource: undefined, owner: undefined, status: 200, error: undefined, bytes: 0, complete: true }
-  onResponse({ request, ...event, durationMs: 25 })
+  onResponse!({ request, ...event, durationMs: 25 })
   assert.deepEqual(
     events.map(({ event, durationMs }) => [event, durationMs]),
     [['slow', 25]],
+  )
+})
+
+suite('the access log has one line for', () => {
+  const HOST = 'Host: a\r\n'
+  const PREFLIGHT = `${HOST}Origin: http://a\r\nAccess-Control-Request-Method: GET\r\n`
+  type Row = readonly [
+    what: string,
+    request: string,
+    fields: string,
+    status: number,
+    resource?: string | undefined,
+    error?: number,
+  ]
+  const rows: readonly Row[] = [
+    ['a request without a Host', 'GET /plants', '', 400, undefined, 40000],
+    ['a wrong Host', 'GET /plants', 'Host: a b\r\n', 400, undefined, 40000],
+    ['a wrong Host of a probe', 'GET /livez', 'Host: a b\r\n', 400, undefined, 40000],
+    ['a wrong Host with HEAD', 'HEAD /plants', 'Host: a b\r\n', 400, undefined, 40000],
+    ['another Expect', 'GET /plants', `${HOST}Expect: x\r\n`, 417, undefined, 41700],
+    ['a preflight for no resource', 'OPTIONS /x', PREFLIGHT, 204],
+    ['a preflight for a resource', 'OPTIONS /plants', PREFLIGHT, 204, '/plants'],
+    ['the page', 'GET /', HOST, 200, '/'],
+    ['the page with HEAD', 'HEAD /', HOST, 200, '/'],
+    ['the description', 'GET /openapi.json', HOST, 200, '/openapi.json'],
+    ['a description that the client has', 'GET /openapi.json', `${HOST}If-None-Match: *\r\n`, 304, '/openapi.json'],
+    ['a method that it lacks', 'DELETE /openapi.json', HOST, 405, '/openapi.json', 40500],
+    ['a path that is no resource', 'GET /nothing', HOST, 404, undefined, 40400],
+  ]
+  for (const [what, request, fields, status, resource, error] of rows) {
+    test(what, async (t) => {
+      const events = captureLog(t)
+      const environment = { PLANT_STORE_ACCESS_LOG: '1', PLANT_STORE_CORS_ORIGINS: '*' }
+      const port = await serveProgram(t, environment, memoryStore())
+      const connection = await RawConnection.open(port)
+      const sent = `${request} HTTP/1.1\r\n${fields}X-Request-Id: mine\r\nConnection: close\r\n\r\n`
+      const [, body = ''] = (await connection.send(sent).closed).split('\r\n\r\n')
+      // Two lines would come one after the other.
+      await until(() => events.length > 0)
+      await ask(port, `GET /plants HTTP/1.1\r\n${HOST}\r\n`)
+      await until(() => events.length > 1)
+      assert.equal(events.length, 2)
+      const [method] = request.split(' ')
+      const { durationMs, time, ...logged } = events[0]!
+      assert.ok(Number(durationMs) > 0 && time)
+      assert.deepEqual(logged, {
+        event: 'response',
+        request: 'mine',
+        method,
+        ...(resource === undefined ? {} : { resource }),
+        status,
+        ...(error === undefined ? {} : { error }),
+        bytes: body.length,
+        complete: true,
+      })
+    })
+  }
+})
+
+test('the access log has no line for a request without a response', async (t) => {
+  const events = captureLog(t)
+  const { onRequest } = createReports(true).server
+  const server = await serve(t, (request, response) => {
+    onRequest!(request, response)
+    request.socket.destroy()
+  })
+  await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
+  assert.deepEqual(events, [])
+})
+
+test('the access log has no line for the probes, nor for the admin port', async (t) => {
+  const events = captureLog(t)
+  const { port, admin } = await serveWithAdmin(t, { PLANT_STORE_ACCESS_LOG: '1' })
+  for (const path of ['/livez', '/readyz']) await ask(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  for (const path of ['/livez', '/readyz', '/metrics', '/x']) await (await fetch(admin + path)).text()
+  await ask(port, 'GET /plants HTTP/1.1\r\nHost: a\r\n\r\n')
+  await until(() => events.length > 0)
+  assert.deepEqual(
+    events.map(({ resource }) => resource),
+    ['/plants'],
   )
 })
 

@@ -1,16 +1,16 @@
 import type { Store } from '../../plants/store.ts'
-import type { HttpServer, Observer } from '../http-server.ts'
+import type { HttpServer } from '../http-server.ts'
 import type { Routes } from '../routes.ts'
 import { measureEventLoop } from './event-loop.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics } from './process.ts'
-import { createRequestMetrics } from './requests.ts'
+import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
 /** What is counted for those who run the program. */
 export interface Metrics {
   /** Counts the requests of a server. */
-  readonly observer: Required<Observer>
+  readonly observer: Pick<RequestMetrics, 'onRequest' | 'onRefusal'>
   /** The store, with its calls counted. */
   readonly watchStore: (store: Store) => Store
   /** Adds what only a server knows. */
