@@ -4,8 +4,9 @@ import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { originList, type Origins } from './cors.ts'
 import { DEFAULT_LIMITS, type Limits } from './http-server.ts'
 import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'
+import { textFile } from './setting-file.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
-import { flag, milliseconds, SettingError, text, textFile, wholeNumber, type Variable } from './variables.ts'
+import { flag, milliseconds, SettingError, text, wholeNumber, type Variable } from './variables.ts'
 
 /** What the environment says, checked, with every default in place. */
 export interface Settings extends Limits {

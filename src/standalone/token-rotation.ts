@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { readFile, stat } from 'node:fs/promises'
 import { digestToken, type Caller } from '../http/caller.ts'
 import { log } from './log.ts'
+import { rereadSettingFile } from './setting-file.ts'
 import { parseTokenFile, type TokenFile, type Tokens } from './tokens.ts'
 import { SettingError } from './variables.ts'
 
@@ -57,7 +57,7 @@ export function followTokenFile(
   }
 
   async function look(isTold: boolean): Promise<void> {
-    const found = await read(variable, path)
+    const found = await rereadSettingFile(variable, path).catch((error: unknown) => error as SettingError)
     const print = found instanceof SettingError ? found.message : digest(found)
     const isSettled = print === seen
     seen = print
@@ -86,17 +86,6 @@ export function followTokenFile(
 
   lookIn(lookMs)
   return () => queue(true)
-}
-
-async function read(variable: string, path: string): Promise<Buffer | SettingError> {
-  try {
-    // Others may never come to an end.
-    if ((await stat(path)).isFile()) return await readFile(path)
-    return new SettingError(variable, 'names no regular file, so it cannot be read again')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    return new SettingError(variable, `names a file that cannot be read (${code})`)
-  }
 }
 
 /** The file may hold tokens in plain text, so it is not kept. */

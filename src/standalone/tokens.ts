@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { digestToken, UNSET_TOKENS, type Caller } from '../http/caller.ts'
-import { readVariableFile, SettingError, type Variable } from './variables.ts'
+import { readSettingFile } from './setting-file.ts'
+import { SettingError, type Variable } from './variables.ts'
 
 /** The caller of each token, by the token's digest. */
 export type Tokens = ReadonlyMap<string, Caller>
@@ -48,7 +49,7 @@ export function tokenList(name: string): Variable<Tokens | undefined> {
 export function tokenFile(name: string, insteadOf: string): Variable<TokenFile | undefined> {
   const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
   function parse(path: string): TokenFile {
-    const bytes = readVariableFile(name, takes, path)
+    const bytes = readSettingFile(name, path)
     return { variable: name, path, bytes, tokens: parseTokenFile(name, bytes) }
   }
   return { name, preset: undefined, shown: undefined, takes, parse }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { MAX_TIMER_MS } from '../option-checks.ts'
 
 /** A setting is wrong. The message names the variable and what it takes, and never quotes what it holds. */
@@ -42,22 +41,6 @@ export function text<P extends string | undefined>(
   return { name, preset, shown: preset, takes, parse }
 }
 
-/** A variable that takes the path of a file with what another variable takes: a secret that is mounted. */
-export function textFile(name: string, other: Variable<string>): Variable<string | undefined> {
-  const takes = `a file that holds what ${other.name} takes, in place of it`
-  function parse(path: string): string {
-    const value = readVariableFile(name, takes, path)
-      .toString()
-      .replace(/\r?\n$/, '')
-    try {
-      return other.parse(value)
-    } catch (error) {
-      throw new SettingError(name, `takes ${takes}, and this one does not: ${(error as SettingError).message}`)
-    }
-  }
-  return { name, preset: undefined, shown: undefined, takes, parse }
-}
-
 /** A variable that takes a whole number in decimal. */
 export function wholeNumber<P extends number | undefined>(
   name: string,
@@ -91,17 +74,4 @@ export function flag(name: string, preset: boolean, meaning: string): Variable<b
     return value === '1'
   }
   return { name, preset, shown: preset ? '1' : '0', takes, parse }
-}
-
-/**
- * Reads the file that a variable names.
- * @throws SettingError if it cannot be read
- */
-export function readVariableFile(name: string, takes: string, path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new SettingError(name, `takes ${takes}; the file cannot be read (${code})`)
-  }
 }

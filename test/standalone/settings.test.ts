@@ -243,11 +243,6 @@ suite('PLANT_STORE_URL_FILE', () => {
     assert.match(message, /^PLANT_STORE_URL_FILE takes a file /)
   })
 
-  test('refuses what cannot be read', () => {
-    const message = messageOf({ PLANT_STORE_URL_FILE: '/nowhere/url' })
-    assert.equal(message, `${takes}; the file cannot be read (ENOENT)`)
-  })
-
   test('refuses to be set beside PLANT_STORE_URL', () => {
     assert.equal(
       messageOf({ PLANT_STORE_URL: 'memory:', PLANT_STORE_URL_FILE: '/nowhere/url' }),

@@ -85,7 +85,11 @@ suite('at SIGHUP', { timeout: 30_000 }, () => {
   })
 
   const rows: readonly [what: string, change: (secret: TokenSecret) => void, reason: RegExp][] = [
-    ['missing', (secret) => secret.remove(), /^PLANT_STORE_TOKENS_FILE names a file that cannot be read \(ENOENT\)$/],
+    [
+      'missing',
+      (secret) => secret.remove(),
+      /^PLANT_STORE_TOKENS_FILE takes a file that can be read, and this one cannot \(ENOENT\)$/,
+    ],
     [
       'empty',
       (secret) => secret.overwrite(''),
@@ -98,7 +102,7 @@ suite('at SIGHUP', { timeout: 30_000 }, () => {
         secret.remove()
         mkdirSync(secret.path)
       },
-      /^PLANT_STORE_TOKENS_FILE names no regular file, so it cannot be read again$/,
+      /^PLANT_STORE_TOKENS_FILE takes a regular file, or a link to one, and this is neither$/,
     ],
   ]
   for (const [what, change, reason] of rows) {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { tmpdir } from 'node:os'
 import { suite, test, type TestContext } from 'node:test'
 import { digestToken } from '../../src/http/caller.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
@@ -142,19 +141,6 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
       assert.match(message, /^PLANT_STORE_TOKENS_FILE /)
       assert.match(message.slice('PLANT_STORE_TOKENS_FILE '.length), problem)
       assert.doesNotMatch(message, /YWRh/)
-    })
-  }
-
-  for (const [path, code] of [
-    ['/nowhere/tokens', 'ENOENT'],
-    [tmpdir(), 'EISDIR'],
-  ] as const) {
-    test(`refuses what cannot be read (${code})`, () => {
-      assert.equal(
-        messageOf(() => readSettings({ PLANT_STORE_TOKENS_FILE: path })),
-        'PLANT_STORE_TOKENS_FILE takes a file with such an entry in each line, in place of PLANT_STORE_TOKENS; ' +
-          `read again when it changes; the file cannot be read (${code})`,
-      )
     })
   }
 

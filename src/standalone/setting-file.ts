@@ -1,0 +1,70 @@
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { SettingError, type Variable } from './variables.ts'
+
+/** The most bytes of a file that a setting names. */
+const MAX_BYTES = 16 * 2 ** 20
+
+/** Without O_NONBLOCK, to open a FIFO would wait for whoever writes to it. */
+const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
+
+/** A variable that takes the path of a file with what another variable takes: a secret that is mounted. */
+export function textFile(name: string, other: Variable<string>): Variable<string | undefined> {
+  const takes = `a file that holds what ${other.name} takes, in place of it`
+  function parse(path: string): string {
+    const value = readSettingFile(name, path)
+      .toString()
+      .replace(/\r?\n$/, '')
+    try {
+      return other.parse(value)
+    } catch (error) {
+      throw new SettingError(name, `takes ${takes}, and this one does not: ${(error as SettingError).message}`)
+    }
+  }
+  return { name, preset: undefined, shown: undefined, takes, parse }
+}
+
+/**
+ * Reads the file that a variable names. No more is read than the file is large when it is opened: some files have no end.
+ * @throws SettingError if it is no regular file, is too large, or cannot be read
+ */
+export function readSettingFile(variable: string, path: string): Buffer {
+  try {
+    const fd = openSync(path, FLAGS)
+    try {
+      const buffer = createBuffer(variable, fstatSync(fd))
+      return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0))
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    throw toSettingError(variable, error)
+  }
+}
+
+/** As {@link readSettingFile}, while everything else goes on. */
+export async function rereadSettingFile(variable: string, path: string): Promise<Buffer> {
+  try {
+    const handle = await open(path, FLAGS)
+    try {
+      const buffer = createBuffer(variable, await handle.stat())
+      return buffer.subarray(0, (await handle.read(buffer, 0, buffer.length, 0)).bytesRead)
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    throw toSettingError(variable, error)
+  }
+}
+
+function createBuffer(variable: string, stats: Stats): Buffer {
+  if (!stats.isFile()) throw new SettingError(variable, 'takes a regular file, or a link to one, and this is neither')
+  if (stats.size > MAX_BYTES) throw new SettingError(variable, 'takes a file of at most 16 MiB, and this one has more')
+  return Buffer.alloc(stats.size)
+}
+
+function toSettingError(variable: string, error: unknown): SettingError {
+  if (error instanceof SettingError) return error
+  const { code } = error as NodeJS.ErrnoException
+  return new SettingError(variable, `takes a file that can be read, and this one cannot (${code})`)
+}
