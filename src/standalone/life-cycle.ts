@@ -16,6 +16,9 @@ import { SettingError } from './variables.ts'
  * @throws SettingError if the store cannot be opened, or the service cannot listen
  */
 export async function start(settings: Settings): Promise<void> {
+  // Whoever reads the output may stop. That must not end the service.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+  process.on('uncaughtException', (error) => void end('crash', 1, { reason: describeError(error) }))
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
   const demoToken = randomBytes(24).toString('base64url')
@@ -28,8 +31,6 @@ export async function start(settings: Settings): Promise<void> {
   const isDraining = (): boolean => stopping.signal.aborted
   const { http, admin } = createProgram(settings, { store, scheme, authenticate, isDraining })
 
-  // Whoever reads the output may stop. That must not end the service.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   // Clients must not get a connection to a program that then cannot start.
   const adminUrl = admin && (await listen(admin.server, adminPlace(settings)))
   const url = await listen(http.server, servicePlace(settings))
@@ -74,7 +75,6 @@ function invitation(url: string, token: string, hasPage: boolean): string {
  */
 function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store, settings: Settings): void {
   const { drainDelayMs, drainTimeoutMs } = settings
-  let isEnding = false
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
   function onSignal(signal: NodeJS.Signals): void {
@@ -92,20 +92,23 @@ function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store,
     setTimeout(() => cut(`${drainTimeoutMs} ms were not enough`), drainTimeoutMs)
     await http.drain()
     await store.close?.()
-    await end(0)
+    await end('stop', 0)
   }
 
   function cut(reason: string): void {
-    void end(1, { reason, connections: http.connectionCount() })
+    void end('stop', 1, { reason, connections: http.connectionCount() })
   }
+}
 
-  async function end(status: number, fields: object = {}): Promise<void> {
-    if (isEnding) return
-    isEnding = true
-    // Otherwise the last line could be dropped.
-    await flushLog()
-    log('stop', { status, ...fields })
-    await flushLog()
-    process.exit(status)
-  }
+let isEnding = false
+
+/** Logs why the process ends, behind all lines that wait, and ends it. */
+async function end(event: 'crash' | 'stop', status: number, fields: object = {}): Promise<void> {
+  if (isEnding) return
+  isEnding = true
+  // Otherwise the last line could be dropped.
+  await flushLog()
+  log(event, { status, ...fields })
+  await flushLog()
+  process.exit(status)
 }

@@ -22,6 +22,7 @@ export const EVENTS = [
   'drain-delay',
   'drain',
   'stop',
+  'crash',
 ] as const
 
 /** How many characters of the log may wait for whoever reads it. Node keeps what a pipe does not take. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { DrainLoad } from '../support/drain-load.ts'
 import { openDatabase } from '../support/postgres-server.ts'
-import { startProgram, TOKEN, type Program } from '../support/program.ts'
+import { Program, startProgram, TOKEN } from '../support/program.ts'
 import { newPath, skip } from '../support/sqlite-file.ts'
 
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
@@ -123,6 +123,22 @@ test('a drain loses no request, and ends with status 0, if clients keep coming',
   await load.ended
   assert.deepEqual(load.failures, [])
 })
+
+for (const [what, code] of [
+  ['an error that is thrown', `throw new Error('a fault')`],
+  ['a promise that rejects', `Promise.reject(new Error('a fault'))`],
+]) {
+  test(`${what}, and that nothing has caught, is the last line of the log, and ends the program with status 1`, async () => {
+    const fault = `process.on('SIGUSR2', () => { ${code!} })`
+    const program = await Program.start({}, ['--import', `data:text/javascript,${encodeURIComponent(fault)}`])
+    program.child.kill('SIGUSR2')
+    assert.equal(await program.ended, 1)
+    const { status, reason } = await program.logged('crash')
+    assert.equal(status, 1)
+    assert.match(String(reason), /^Error: a fault\n {4}at /)
+    assert.match(program.stderr.all.at(-1)!, /"event":"crash"/)
+  })
+}
 
 test('SIGUSR1 does not open the inspector', async (t) => {
   const program = await startProgram(t)
