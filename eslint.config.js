@@ -40,7 +40,8 @@ const DIRECTION_OF_IMPORTS = [
   mayImport(['src/operations.ts'], './', ['http/', 'plants/']),
   ...folderMayImport('openapi', ['http/', 'plants/', 'operations.ts']),
   mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory/']),
-  ...folderMayImport('standalone', [...CORE, 'stores/open-store.ts', 'stores/batches.ts']),
+  ...folderMayImport('http-server', ['http/']),
+  ...folderMayImport('standalone', [...CORE, 'http-server/', 'stores/open-store.ts', 'stores/batches.ts']),
   mayImport(['src/server.ts'], './', ['standalone/']),
   {
     files: ['src/**/*.ts'],

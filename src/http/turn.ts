@@ -12,14 +12,15 @@ const waiting = new WeakMap<Duplex, number>()
  *
  * Node announces a request as soon as it has arrived, and gives its response the socket once all earlier responses are
  * sent. While a request waits for that, nothing more is read from its connection. So a client that sends without end
- * makes the service keep no more than one read of the socket brings: 64 KiB, or less in the program.
+ * makes the service keep no more than one read of the socket brings: 64 KiB.
+ * @returns how many requests of the connection wait then
  */
-export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): void {
+export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): number {
   const { socket } = request as { readonly socket: Duplex | null }
   // A response that the host has ended will not be given the socket again. A serverless adapter may have no socket.
   if (response.socket !== null || response.writableEnded || socket === null) {
     if (isOpen(request)) carryOut()
-    return
+    return 0
   }
 
   const before = waiting.get(socket) ?? 0
@@ -35,6 +36,7 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
     if (isOpen(request)) carryOut()
   })
   EventEmitter.prototype.on.call(response, 'socket', listener)
+  return before + 1
 }
 
 /** Node reads on whenever a message is complete or a response is sent. It says so before a byte can come. */

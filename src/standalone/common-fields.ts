@@ -1,5 +1,5 @@
 import type { Cors } from './cors.ts'
-import type { CommonFields } from './http-server.ts'
+import type { CommonFields } from '../http-server/http-server.ts'
 import { idOf } from './request-ids.ts'
 
 /** Makes the header fields that every response of the program has: the id of the request, and those for browsers. */

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { respond } from '../http/respond.ts'
 import type { HttpResponse } from '../http/response.ts'
-import type { RequestHead } from './http-server.ts'
+import type { RequestHead } from '../http-server/http-server.ts'
 import type { Routes } from './routes.ts'
 import { SettingError, type Variable } from './variables.ts'
 

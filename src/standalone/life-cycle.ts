@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
-import type { HttpServer } from './http-server.ts'
+import type { HttpServer } from '../http-server/http-server.ts'
 import { adminPlace, listen, servicePlace } from './listening.ts'
 import { describeError, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'

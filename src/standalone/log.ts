@@ -16,6 +16,7 @@ export const EVENTS = [
   'disconnected',
   'unreachable',
   'warning',
+  'guard',
   'connections-dropped',
   'descriptors-exhausted',
   'dropped',

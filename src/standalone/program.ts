@@ -5,7 +5,8 @@ import type { Store } from '../plants/store.ts'
 import { createAdminListener } from './admin.ts'
 import { createCommonFields } from './common-fields.ts'
 import { createCors } from './cors.ts'
-import { createHttpServer, type HttpServer, type Observer } from './http-server.ts'
+import { createHttpServer, type HttpServer, type Observer } from '../http-server/http-server.ts'
+import { log } from './log.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { pageDocuments } from './page/documents.ts'
 import { createProgramPaths } from './program-paths.ts'
@@ -65,6 +66,7 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
       metrics?.observer.onRefusal(error)
       reports.server.onRefusal?.(error, request)
     },
+    onGuard: (isAwake) => log('guard', { isAwake }),
   }
   const cors = corsOrigins && createCors(corsOrigins, routes)
   const http = createHttpServer(

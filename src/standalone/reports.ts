@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ResponseEvent } from '../options.ts'
-import type { Observer } from './http-server.ts'
+import type { Observer } from '../http-server/http-server.ts'
 import { describeError, log } from './log.ts'
 import { idOf } from './request-ids.ts'
 import { throttle } from './throttle.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { RequestHead } from './http-server.ts'
+import type { RequestHead } from '../http-server/http-server.ts'
 
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
 const ID = /^[\x21-\x7e]{1,128}$/

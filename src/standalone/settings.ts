@@ -1,8 +1,8 @@
+import { DEFAULT_LIMITS, type Limits } from '../http-server/limits.ts'
 import { MAX_TIMER_MS } from '../option-checks.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../plants/list-turns.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { originList, type Origins } from './cors.ts'
-import { DEFAULT_LIMITS, type Limits } from './http-server.ts'
 import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'
 import { textFile } from './setting-file.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
@@ -106,13 +106,6 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'PLANT_STORE_STALL_TIMEOUT_MS',
     DEFAULT_LIMITS.stallTimeoutMs,
     'after which a client that takes nothing is cut',
-  ),
-  minBytesPerSecond: wholeNumber(
-    'PLANT_STORE_MIN_BYTES_PER_SECOND',
-    DEFAULT_LIMITS.minBytesPerSecond,
-    0,
-    2 ** 30,
-    'the fewest bytes of a response that a client may take a second, on Linux; 0 for none',
   ),
   checkIntervalMs: milliseconds(
     'PLANT_STORE_CHECK_INTERVAL_MS',

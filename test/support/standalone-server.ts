@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { TestContext } from 'node:test'
 import { memoryStore, type PlantStoreOptions } from '../../src/index.ts'
-import { createHttpServer } from '../../src/standalone/http-server.ts'
+import { createHttpServer } from '../../src/http-server/http-server.ts'
 import { createProgramPaths } from '../../src/standalone/program-paths.ts'
 import { createReadiness } from '../../src/standalone/readiness.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings.ts'

@@ -1,5 +1,5 @@
 import type { Store } from '../../plants/store.ts'
-import type { HttpServer } from '../http-server.ts'
+import type { HttpServer } from '../../http-server/http-server.ts'
 import type { Routes } from '../routes.ts'
 import { measureEventLoop } from './event-loop.ts'
 import { formatFamilies, single, type Family } from './families.ts'
@@ -37,6 +37,12 @@ export function createMetrics(routes: Routes): Metrics {
           'plant_store_http_dropped_connections_total',
           'Connections that were closed at once, as the most that may be were open.',
           () => dropped,
+        ),
+        single(
+          'gauge',
+          'plant_store_http_guarded',
+          'Whether a client pipelines so much that all are read in slices.',
+          () => Number(http.isGuarded()),
         ),
       )
     },

@@ -5,7 +5,8 @@
 
 import type { RequestListener, Server } from 'node:http'
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../option-checks.ts'
-import { createHttpServer, DEFAULT_LIMITS, type Limits } from './http-server.ts'
+import { createHttpServer } from './http-server.ts'
+import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface PlantServer {
@@ -29,13 +30,8 @@ export interface ServerOptions {
   readonly requestTimeoutMs?: number
   /** How long an idle connection stays open, in milliseconds, at least 1; by default 5,000. */
   readonly keepAliveTimeoutMs?: number
-  /** How long a client may take nothing of its response, in milliseconds, at least 1; by default 30,000. */
+  /** How long a client may take nothing of its response, in milliseconds, at least 1; by default 60,000. */
   readonly stallTimeoutMs?: number
-  /**
-   * The fewest bytes of its response that a client may take a second, on average; by default 1,024, 0 for none. Only Linux
-   * tells.
-   */
-  readonly minBytesPerSecond?: number
   /** How often the server looks for requests that are late, in milliseconds, at least 1; by default 500. */
   readonly checkIntervalMs?: number
   /** How long a drain may take, in milliseconds, at least 1; by default 10,000. */
@@ -54,10 +50,9 @@ export interface ServerOptions {
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
   if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
   if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { minBytesPerSecond, maxHeaderBytes, maxConnections, ...times } = options
+  const { maxHeaderBytes, maxConnections, ...times } = options
   const limits: Limits = {
     ...DEFAULT_LIMITS,
-    minBytesPerSecond: checkWholeNumber('minBytesPerSecond', minBytesPerSecond, 0) ?? DEFAULT_LIMITS.minBytesPerSecond,
     maxHeaderBytes: checkWholeNumber('maxHeaderBytes', maxHeaderBytes, 1024, 2 ** 20) ?? DEFAULT_LIMITS.maxHeaderBytes,
     maxConnections: checkWholeNumber('maxConnections', maxConnections, 1) ?? DEFAULT_LIMITS.maxConnections,
     ...checkTimes(times),
@@ -82,7 +77,7 @@ export function createServer(listener: RequestListener, options: ServerOptions =
   }
 }
 
-type Times = Omit<ServerOptions, 'minBytesPerSecond' | 'maxHeaderBytes' | 'maxConnections'>
+type Times = Omit<ServerOptions, 'maxHeaderBytes' | 'maxConnections'>
 
 function checkTimes(times: Times): Times {
   const { headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs, stallTimeoutMs, ...rest } = times

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
@@ -7,49 +8,19 @@ import { addFields, respond } from '../http/respond.ts'
 import { errorResponse } from '../http/response.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
+import { keepConnections } from './connections.ts'
 import { closeServer } from './drain.ts'
-import { createGate } from './gate.ts'
+import { createGuard } from './guard.ts'
+import type { Limits } from './limits.ts'
 import { isTimeout, refuse, refuseAfter, refuseInstead, toHttpError } from './refusal.ts'
-import { readInSlices } from './slices.ts'
 import { cutStalled } from './stall.ts'
 
-/** The time-outs and limits of a server. */
-export interface Limits {
-  readonly headersTimeoutMs: number
-  readonly requestTimeoutMs: number
-  readonly keepAliveTimeoutMs: number
-  readonly stallTimeoutMs: number
-  readonly minBytesPerSecond: number
-  readonly checkIntervalMs: number
-  readonly drainTimeoutMs: number
-  readonly maxHeaderBytes: number
-  readonly maxConnections: number
-}
-
-/** What a server takes for granted of its listener. */
-export interface Shortcuts {
+/** What a server takes for granted of its listener, and what only tests change. */
+export interface Assumptions {
   /** It waits for no event of a request without a body. From Node 24.12 on, such requests then take less time. */
   readonly optimizeEmptyRequests?: boolean
-}
-
-export const DEFAULT_LIMITS: Limits = {
-  // A client that means well sends its header at once. This leaves time for packets that are lost twice.
-  headersTimeoutMs: 10_000,
-  // Enough for a body of 64 KiB at 20 kbit/s.
-  requestTimeoutMs: 30_000,
-  // Shorter than a drain, so that idle connections close by themselves. Behind a proxy it must exceed the time-out of
-  // the proxy, or the proxy may send a request just as the connection closes.
-  keepAliveTimeoutMs: 5000,
-  stallTimeoutMs: 30_000,
-  // Less than any client needs that a person waits for, and enough to end one that only holds its connection.
-  minBytesPerSecond: 1024,
-  // With Node's default of 30 s a late request would live far beyond its time-out.
-  checkIntervalMs: 500,
-  // Well within the 30 s that Kubernetes waits before it kills a process.
-  drainTimeoutMs: 10_000,
-  maxHeaderBytes: 16_384,
-  // Each may take a list of 2 MiB: 2 GiB in all, which Node has on a machine of 4 GiB.
-  maxConnections: 1000,
+  /** How long the guard stays awake. */
+  readonly guardMs?: number
 }
 
 /** What is known of a request: nothing if `node:http` itself refused it. */
@@ -60,10 +31,12 @@ export type CommonFields = (request: RequestHead) => readonly string[]
 
 /** Is told of the requests of a server. */
 export interface Observer {
-  /** A request is carried out now. */
+  /** A request runs now. */
   readonly onRequest?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
   /** A request was refused on a bare connection. */
   readonly onRefusal?: (error: HttpError, request: RequestHead) => void
+  /** The guard against clients that pipeline wakes, or sleeps. */
+  readonly onGuard?: (isAwake: boolean) => void
 }
 
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
@@ -77,27 +50,17 @@ export interface HttpServer {
   drain(): Promise<void>
   /** How many connections are open. */
   readonly connectionCount: () => number
-}
-
-/** An open connection. */
-export interface Connection {
-  /** The response to the request that came last. */
-  latest?: ServerResponse
-  /** The response to the request that was carried out last. */
-  current?: ServerResponse
-  /** What it sent could not be read, and nothing more is. */
-  isBroken?: true
+  /** Whether it reads in slices, as a client has pipelined too much. */
+  readonly isGuarded: () => boolean
 }
 
 /** Makes a server that hands its requests to `listener`, those of a connection one after another. */
 export function createHttpServer(
   listener: RequestListener,
-  limits: Limits & Shortcuts,
+  limits: Limits & Assumptions,
   commonFields: CommonFields = () => [],
-  { onRequest, onRefusal }: Observer = {},
+  { onRequest, onRefusal, onGuard }: Observer = {},
 ): HttpServer {
-  const connections = new Map<Duplex, Connection>()
-  const gate = createGate(listener)
   let isDraining = false
 
   const server = createServer({
@@ -117,24 +80,19 @@ export function createHttpServer(
   // A client may end its side once it has asked. Otherwise Node would drop the responses to it.
   Object.assign(server, { httpAllowHalfOpen: true })
 
-  cutStalled(server, limits)
-  server.on('connection', (socket) => {
-    const connection: Connection = {}
-    connections.set(socket, connection)
-    readInSlices(socket, () => connection.latest?.req)
-    socket.once('close', () => connections.delete(socket))
-  })
+  const connections = keepConnections(server)
+  const guard = createGuard(connections, (isAwake) => onGuard?.(isAwake), limits.guardMs)
+  server.on('connection', guard.admit)
+  cutStalled(server, connections, limits.stallTimeoutMs)
 
-  server.on('request', (request: IncomingMessage, response: ServerResponse) =>
-    receive(request, response, gate.listener),
-  )
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, listener))
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // The service starts to read a body once it has checked all that it can check before. It also reads after a
     // refusal, to throw away what a client sends that does not wait.
     request.once('resume', () => {
       if (!response.headersSent) response.writeContinue()
     })
-    receive(request, response, gate.listener)
+    receive(request, response, listener)
   })
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     receive(request, response, () => refuseRequest(request, response, new HttpError('expectationFailed')))
@@ -144,7 +102,7 @@ export function createHttpServer(
     const connection = connections.get(request.socket)!
     connection.latest = response
     addFields(response, commonFields(request))
-    inTurn(request, response, () => {
+    const waiting = inTurn(request, response, () => {
       connection.current = response
       onRequest?.(request, response)
       // If requests wait behind this one, the connection closes after the last of them.
@@ -153,9 +111,10 @@ export function createHttpServer(
       if (problem === undefined) listener(request, response)
       else refuseRequest(request, response, new HttpError('malformedRequest', problem))
     })
+    guard.watch(waiting)
   }
 
-  function refuseOn(socket: Duplex, error: HttpError, request: RequestHead = {}): void {
+  function refuseOn(socket: Socket, error: HttpError, request: RequestHead = {}): void {
     // The client may have gone meanwhile.
     if (!socket.writable) return
     // No request of a client stands behind this, so nobody else would catch what is thrown.
@@ -168,11 +127,11 @@ export function createHttpServer(
     )
   }
 
-  server.on('clientError', (error: Error, socket) => {
-    const connection = connections.get(socket)
+  server.on('clientError', (error: Error, stream) => {
+    const connection = connections.get(stream)
     // What Node had read already may be a second error.
     if (connection === undefined || connection.isBroken) return
-    const { latest } = connection
+    const { socket, latest } = connection
     if (isHeldBack(socket) && isTimeout(error)) {
       // The request is late because nothing was read while others waited. The client gets its time once more.
       const expire = (): unknown => connection.latest === latest && server.emit('clientError', error, socket)
@@ -187,12 +146,15 @@ export function createHttpServer(
   })
 
   // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
-  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
-    socket.on('error', () => socket.destroy())
+  server.on('connect', (request: IncomingMessage, stream: Duplex) => {
+    const connection = connections.get(stream)!
+    const { socket } = connection
     stopReading(socket)
-    const connection = connections.get(socket)!
-    // Node has removed its own listener, and a list that is being sent waits for this event.
-    socket.on('drain', () => connection.current?.emit('drain'))
+    // Node has removed its own listeners, and a list that is being sent waits for `drain`.
+    socket
+      .on('error', () => socket.destroy())
+      .on('timeout', () => server.emit('timeout', socket))
+      .on('drain', () => connection.current?.emit('drain'))
     const error = new HttpError('malformedRequest', 'This service is no proxy.')
     refuseAfter(connection.latest, () => refuseOn(socket, error, request))
   })
@@ -200,12 +162,15 @@ export function createHttpServer(
   return {
     server,
     connectionCount: () => connections.size,
+    isGuarded: guard.isAwake,
     async drain() {
       isDraining = true
       for (const { latest } of connections.values()) {
         if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
-      await closeServer(server, connections, gate, limits.drainTimeoutMs, refuseOn)
+      await closeServer(server, connections, limits.drainTimeoutMs, (socket) =>
+        refuseOn(socket, new HttpError('requestTimeout')),
+      )
     },
   }
 }

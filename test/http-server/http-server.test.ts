@@ -10,7 +10,7 @@ import {
   type CommonFields,
   type HttpServer,
   type Observer,
-} from '../../src/standalone/http-server.ts'
+} from '../../src/http-server/http-server.ts'
 import { openBoth, RawConnection } from '../support/raw-connection.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'

@@ -1,0 +1,58 @@
+import type { Socket } from 'node:net'
+import type { Connection, Connections } from './connections.ts'
+import { readInSlices } from './slices.ts'
+
+/** How many requests of a connection may wait before the guard wakes. */
+const MAX_WAITING = 100
+
+/** How long the guard stays awake after the last sign of a client that pipelines too much. */
+const AWAKE_MS = 60_000
+
+/** Keeps clients that pipeline from filling the memory, and from holding up the others. */
+export interface Guard {
+  readonly isAwake: () => boolean
+  /** Takes note of how many requests of a connection wait. */
+  readonly watch: (waiting: number) => void
+  /** Takes in a new connection. */
+  readonly admit: (socket: Socket) => void
+}
+
+/**
+ * Makes a guard that sleeps until more than 100 requests of a connection wait. Then all connections, those that are open
+ * and those that come, are read in slices. Hardly any client pipelines, and reading in slices takes Node's fast path from
+ * all of them. A connection that was read in slices once stays so, as what it sent may still wait to be read.
+ * @param onChange is told when the guard wakes, and when it sleeps
+ */
+export function createGuard(
+  connections: Connections,
+  onChange: (isAwake: boolean) => void,
+  awakeMs: number = AWAKE_MS,
+): Guard {
+  const sliced = new WeakSet<Connection>()
+  let timer: NodeJS.Timeout | undefined
+
+  function slice(connection: Connection): void {
+    if (sliced.has(connection)) return
+    sliced.add(connection)
+    readInSlices(connection.socket, () => connection.latest?.req)
+  }
+
+  function sleep(): void {
+    timer = undefined
+    onChange(false)
+  }
+
+  return {
+    isAwake: () => timer !== undefined,
+    watch(waiting) {
+      if (waiting <= MAX_WAITING) return
+      if (timer !== undefined) return void timer.refresh()
+      timer = setTimeout(sleep, awakeMs).unref()
+      for (const connection of connections.values()) slice(connection)
+      onChange(true)
+    },
+    admit(socket) {
+      if (timer !== undefined) slice(connections.get(socket)!)
+    },
+  }
+}

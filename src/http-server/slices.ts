@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { isHeldBack } from '../http/turn.ts'
+import { inLaterTurn } from '../later-turn.ts'
+
+/** The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes, so a slice has at most 100 requests. */
+const SLICE_BYTES = 1800
+
+/** For a connection that pipelines: what a slice takes is what all others wait for. */
+const PIPELINED_SLICE_BYTES = 128
+
+/**
+ * Hands the input of a connection to Node's parser in slices, each in its turn among those of other connections, and
+ * nothing while a request waits. Otherwise Node would announce all requests that one read brings: thousands.
+ * @param latest returns the request that came last on the connection
+ */
+export function readInSlices(socket: Socket, latest: () => IncomingMessage | undefined): void {
+  let sliceBytes = SLICE_BYTES
+  let isDue = false
+
+  function readSlice(): void {
+    if (isHeldBack(socket) || isBodyWaiting(latest())) return
+    // If no data is there, the end has come, and Node must be asked for that too.
+    if (socket.readableLength === 0) socket.read(0)
+    else socket.read(Math.min(socket.readableLength, sliceBytes))
+    if (isHeldBack(socket)) sliceBytes = PIPELINED_SLICE_BYTES
+    readLater()
+  }
+
+  function readLater(): void {
+    if (isDue || socket.readableLength === 0) return
+    isDue = true
+    inLaterTurn(() => {
+      isDue = false
+      readSlice()
+    })
+  }
+
+  // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
+  // request no longer waits, or when the body of one is read.
+  socket.on('readable', () => isDue || readSlice()).on('resume', readLater)
+}
+
+/** Whether a body comes faster than it is read. */
+function isBodyWaiting(request: IncomingMessage | undefined): boolean {
+  return request?.complete === false && request.readableLength >= request.readableHighWaterMark
+}

@@ -1,0 +1,34 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { reset } from '../http/reset.ts'
+import { isSilent, type Connections } from './connections.ts'
+
+/** How many times in a stall time-out the server looks for connections that wait for their clients. */
+const LOOKS = 4
+
+/**
+ * Resets a connection that hands on nothing of its response for `stallTimeoutMs`.
+ *
+ * Node's own timer of a socket sees how far a write has come. Setting it for each request would cost all of them, so it
+ * is set only once something waits for a client. A client that sends while it reads nothing sets it back a few times at
+ * most: nothing is read while requests wait, and a request that does not become whole has a time-out of its own.
+ */
+export function cutStalled(server: Server, connections: Connections, stallTimeoutMs: number): void {
+  const timer = setInterval(
+    () => {
+      for (const { socket } of connections.values()) {
+        if (socket.writableLength > 0 && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
+      }
+    },
+    Math.ceil(stallTimeoutMs / LOOKS),
+  ).unref()
+  server.once('close', () => clearInterval(timer))
+
+  // This replaces what Node does after its own time-outs too.
+  server.on('timeout', (socket: Socket) => {
+    const connection = connections.get(socket)
+    if (socket.writableLength > 0) reset(socket)
+    // Otherwise it is the store that is slow.
+    else if (connection === undefined || isSilent(connection)) socket.destroy()
+  })
+}

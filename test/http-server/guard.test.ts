@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { suite, test, type TestContext } from 'node:test'
+import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
+import { createService, close, listen } from '../support/service.ts'
+import { DEFAULT_LIMITS } from '../../src/http-server/limits.ts'
+import { openBoth, RawConnection } from '../support/raw-connection.ts'
+import { until } from '../support/until.ts'
+
+const OPTIONS = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
+
+interface Guarded extends HttpServer {
+  /** What the guard has said so far. */
+  readonly said: readonly boolean[]
+}
+
+async function serve(t: TestContext, guardMs?: number): Promise<Guarded> {
+  const said: boolean[] = []
+  const limits = { ...DEFAULT_LIMITS, ...(guardMs === undefined ? {} : { guardMs }) }
+  const http = createHttpServer(createService(), limits, undefined, { onGuard: (isAwake) => said.push(isAwake) })
+  await listen(http.server)
+  t.after(() => close(http.server))
+  return { ...http, said }
+}
+
+async function pipeline(client: RawConnection, count: number): Promise<void> {
+  const answers = await client.send(OPTIONS.repeat(count)).answers(count)
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([204]))
+}
+
+test('the guard sleeps while at most 100 requests of a connection wait, and wakes if there are more', async (t) => {
+  const http = await serve(t)
+  await pipeline(await RawConnection.open(http.server), 101)
+  assert.deepEqual([http.isGuarded(), http.said], [false, []])
+  await pipeline(await RawConnection.open(http.server), 102)
+  assert.deepEqual([http.isGuarded(), http.said], [true, [true]])
+})
+
+test('the guard sleeps again after its time, and wakes anew', async (t) => {
+  const http = await serve(t, 20)
+  await pipeline(await RawConnection.open(http.server), 300)
+  await until(() => !http.isGuarded())
+  await pipeline(await RawConnection.open(http.server), 300)
+  await until(() => !http.isGuarded())
+  assert.deepEqual(http.said, [true, false, true, false])
+})
+
+suite('when the guard wakes, a connection is read in slices', () => {
+  test('that is idle', async (t) => {
+    const http = await serve(t)
+    const { client, accepted } = await openBoth(http.server)
+    await pipeline(await RawConnection.open(http.server), 102)
+    const slices: number[] = []
+    accepted.on('data', ({ length }: Buffer) => slices.push(length))
+    await pipeline(client, 200)
+    assert.ok(slices.length > 1 && Math.max(...slices) <= 1800, String(slices))
+  })
+
+  test('that is half-way through a body, which comes whole', async (t) => {
+    const http = await serve(t)
+    const { client, accepted } = await openBoth(http.server)
+    const body = `{"id":1,"name":"${'x'.repeat(50_000)}"}`
+    const fields = `Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
+    const arrived = once(http.server, 'request')
+    client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${body.slice(0, 10_000)}`)
+    await arrived
+    await pipeline(await RawConnection.open(http.server), 102)
+    const slices: number[] = []
+    accepted.on('data', ({ length }: Buffer) => slices.push(length))
+    const answers = client.answers(101)
+    client.send(body.slice(10_000) + OPTIONS.repeat(100))
+    assert.deepEqual(
+      (await answers).map(({ status }) => status),
+      [200, ...Array<number>(100).fill(204)],
+    )
+    assert.ok(Math.max(...slices) <= 1800, String(slices))
+  })
+
+  test('that comes then', async (t) => {
+    const http = await serve(t)
+    await pipeline(await RawConnection.open(http.server), 102)
+    const { client, accepted } = await openBoth(http.server)
+    assert.ok(accepted.listenerCount('readable') > 0)
+    await pipeline(client, 1)
+  })
+})
