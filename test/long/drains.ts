@@ -1,17 +1,11 @@
 // Stops the program again and again while clients keep coming, and counts the requests that are lost. By hand:
 //   npm run drains -- --cycles 60            a client that comes too late is refused, which is no loss
 //   npm run drains -- --cycles 60 --nginx    behind nginx, with a second program: nobody may notice anything
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import process from 'node:process'
-import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { DrainLoad } from '../support/drain-load.ts'
 import { Program } from '../support/program.ts'
+import { startNginx } from '../support/proxies.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -73,9 +67,9 @@ async function drainAlone(): Promise<void> {
 }
 
 async function drainBehindNginx(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-drains-'))
   const programs = [await start(PORTS.first), await start(PORTS.second)]
-  const nginx = await startNginx(directory)
+  const ends: (() => unknown)[] = []
+  await startNginx({ after: (end) => ends.push(end) }, PORTS.nginx, BALANCER)
   const load = new DrainLoad(PORTS.nginx, CLIENTS)
   for (let cycle = 0; cycle < CYCLES; cycle++) {
     await load.progress(CLIENTS * 5)
@@ -86,56 +80,29 @@ async function drainBehindNginx(): Promise<void> {
   await load.stop()
   Object.assign(report, { answered: load.answered, failures: load.failures })
   for (const program of programs) await program.end()
-  nginx.kill('SIGTERM')
-  await once(nginx, 'exit')
-  rmSync(directory, { recursive: true })
+  for (const end of ends) await end()
 }
 
-async function startNginx(directory: string): Promise<ChildProcess> {
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-  // With the buffering of requests nginx would send each at once. Without max_fails it goes on asking a program that it
-  // found stopped, and does not learn of the next stop before it happens.
-  const configuration = `
-    daemon off;
-    master_process off;
-    pid nginx.pid;
-    error_log stderr crit;
-    events { worker_connections 1024; }
-    http {
-      access_log off;
-      ${temporary.map((name) => `${name}_temp_path ${name};`).join(' ')}
-      upstream plants {
-        server 127.0.0.1:${PORTS.first} max_fails=0;
-        server 127.0.0.1:${PORTS.second} max_fails=0;
-        keepalive 8;
-      }
-      server {
-        listen 127.0.0.1:${PORTS.nginx};
-        keepalive_requests 1000000;
-        location / {
-          proxy_pass http://plants;
-          proxy_http_version 1.1;
-          proxy_set_header Connection "";
-          proxy_request_buffering off;
-        }
-      }
-    }`
-  const file = join(directory, 'nginx.conf')
-  writeFileSync(file, configuration)
-  const nginx = spawn('nginx', ['-p', directory, '-c', file, '-e', 'stderr'], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-  })
-  while (!(await accepts(PORTS.nginx))) await setTimeout(50)
-  return nginx
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1' })
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
-    socket.on('connect', () => socket.destroy())
-  })
-}
+/**
+ * With the buffering of requests nginx would send each at once. Without max_fails it goes on asking a program that it
+ * found stopped, and does not learn of the next stop before it happens.
+ */
+const BALANCER = `
+  upstream plants {
+    server 127.0.0.1:${PORTS.first} max_fails=0;
+    server 127.0.0.1:${PORTS.second} max_fails=0;
+    keepalive 8;
+  }
+  server {
+    listen 127.0.0.1:${PORTS.nginx};
+    keepalive_requests 1000000;
+    location / {
+      proxy_pass http://plants;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_request_buffering off;
+    }
+  }`
 
 await (options.nginx ? drainBehindNginx() : drainAlone())
 console.log(report)

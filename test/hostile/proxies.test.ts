@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { after, before, suite, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { memoryStore } from '../../src/index.ts'
+import { createServer } from '../../src/standalone/server.ts'
+import { freePort } from '../support/free-port.ts'
+import { startHttpHaproxy, startNginx, withoutProxy, type Scope } from '../support/proxies.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { close, createService, get, listen, portOf, sendTo } from '../support/service.ts'
+import { PAYLOADS } from './framing.ts'
+
+/** How long an attacker waits for the answer to a request that the proxy takes for half of one. */
+const PATIENCE_MS = 50
+
+/** Each shares its connections to the program among all clients, and gives each request that it sends an id. */
+const PROXIES = {
+  nginx: (t: Scope, port: number, program: number, secret: string) =>
+    startNginx(
+      t,
+      port,
+      `upstream plants {
+        server 127.0.0.1:${program};
+        keepalive 2;
+      }
+      server {
+        listen 127.0.0.1:${port};
+        location / {
+          proxy_pass http://plants;
+          proxy_http_version 1.1;
+          proxy_set_header Connection "";
+          proxy_set_header X-Request-Id ${secret}$request_id;
+          proxy_next_upstream off;
+          proxy_request_buffering off;
+        }
+      }`,
+    ),
+  haproxy: (t: Scope, port: number, program: number, secret: string) =>
+    startHttpHaproxy(
+      t,
+      port,
+      `defaults
+        mode http
+        retries 0
+        timeout connect 1m
+        timeout client 1m
+        timeout server 1m
+      frontend clients
+        bind 127.0.0.1:${port}
+        default_backend plants
+      backend plants
+        http-reuse always
+        http-request set-header X-Request-Id ${secret}%[uuid()]
+        server plants 127.0.0.1:${program}`,
+    ),
+}
+
+/** A request, as it reached the program. */
+interface Arrival {
+  readonly id: string
+  /** Says which request of a victim it is. */
+  readonly marker: string | undefined
+  readonly socket: Socket
+}
+
+for (const [name, startProxy] of Object.entries(PROXIES)) {
+  suite(`behind ${name}`, { skip: withoutProxy(name as keyof typeof PROXIES) }, () => {
+    const cleanups: (() => unknown)[] = []
+    /** What the ids of the proxy begin with, so that nobody can forge one. */
+    const secret = randomUUID()
+    const arrivals: Arrival[] = []
+    const refused: Buffer[] = []
+    let port: number
+    let victims = 0
+
+    before(async () => {
+      const store = memoryStore()
+      await store.create('victim', { id: 1n, name: 'Monstera' })
+      const plants = createService({ store })
+      const { server } = createServer(
+        (request, response) => {
+          arrivals.push(note(request, response))
+          plants(request, response)
+        },
+        // A connection that is closed while the proxy sends a request on it would lose that.
+        { keepAliveTimeoutMs: 600_000 },
+      )
+      server.on('clientError', ({ rawPacket }: Error & { rawPacket?: Buffer }) => {
+        if (rawPacket !== undefined) refused.push(rawPacket)
+      })
+      await listen(server)
+      cleanups.push(() => close(server))
+      port = await freePort()
+      await startProxy({ after: (end) => cleanups.unshift(end) }, port, portOf(server), secret)
+    })
+    after(async () => {
+      for (const clean of cleanups) await clean()
+    })
+
+    async function askAsVictim(): Promise<void> {
+      const marker = `victim ${++victims}`
+      const request = get('victim')
+      const { status, headers, body } = await sendTo(port, {
+        ...request,
+        fields: [...request.fields, 'X-Marker', marker],
+      })
+      assert.deepEqual([status, headers['x-marker'], body], [200, marker, '[{"name":"Monstera"}]'])
+    }
+
+    for (const { name, bytes } of PAYLOADS) {
+      test(name, async () => {
+        const [firstArrival, firstRefused] = [arrivals.length, refused.length]
+        const attacker = await RawConnection.open(port)
+        const answered = attacker.send(bytes).receive(/HTTP\/1\.[01] [2-5]/)
+        await Promise.race([answered.catch(() => undefined), sleep(PATIENCE_MS, undefined, { ref: false })])
+        // What the proxy sends behind the first request is on its way before these.
+        await askAsVictim()
+        await askAsVictim()
+        attacker.socket.destroy()
+
+        const smuggled = arrivals.slice(firstArrival).filter(({ id }) => !id.startsWith(secret))
+        assert.deepEqual(smuggled, [], 'a request reached the program that the proxy did not send')
+        const parts = refused.slice(firstRefused).filter((packet) => !packet.includes(secret))
+        assert.deepEqual(parts.map(String), [], 'the program took a part of a request for another')
+        assert.doesNotMatch(attacker.received, /victim|Monstera/, 'the answer was for another client')
+      })
+    }
+
+    test('each request reached the program once, and clients shared connections', () => {
+      assert.equal(new Set(arrivals.map(({ id }) => id)).size, arrivals.length)
+      const ofVictims = new Set(arrivals.filter(({ marker }) => marker !== undefined).map(({ socket }) => socket))
+      assert.ok(arrivals.some(({ marker, socket }) => marker === undefined && ofVictims.has(socket)))
+    })
+  })
+}
+
+/** Has the answer tell which request it is for. */
+function note({ headers, socket }: IncomingMessage, response: ServerResponse): Arrival {
+  const marker = headers['x-marker']?.toString()
+  if (marker !== undefined) response.setHeader('X-Marker', marker)
+  return { id: String(headers['x-request-id']), marker, socket }
+}

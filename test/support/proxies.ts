@@ -1,0 +1,73 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** What a proxy ends with: a test, or a program that tests by hand. */
+export interface Scope {
+  after(end: () => unknown): void
+}
+
+const SBIN = '/usr/sbin'
+
+/** Why a test is skipped that needs a proxy of Debian; false if it runs. With TEST_REQUIRE_ALL=1 it always runs. */
+export function withoutProxy(name: 'nginx' | 'haproxy'): string | false {
+  return process.env['TEST_REQUIRE_ALL'] !== '1' && !existsSync(join(SBIN, name)) && `${name} is not installed`
+}
+
+/** Starts nginx in the foreground, and settles once it listens on a port. */
+export function startNginx(t: Scope, port: number, http: string): Promise<void> {
+  const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`)
+  const configuration = `
+    daemon off;
+    master_process off;
+    pid nginx.pid;
+    error_log stderr crit;
+    events { worker_connections 1024; }
+    http {
+      access_log off;
+      ${places.join(' ')}
+      ${http}
+    }`
+  return start(t, 'nginx', port, configuration, (file) => ['-p', join(file, '..'), '-c', file, '-e', 'stderr'])
+}
+
+/** Starts HAProxy in the foreground, and settles once it listens on a port. */
+export function startHttpHaproxy(t: Scope, port: number, configuration: string): Promise<void> {
+  return start(t, 'haproxy', port, configuration, (file) => ['-db', '-q', '-f', file])
+}
+
+async function start(
+  t: Scope,
+  name: 'nginx' | 'haproxy',
+  port: number,
+  configuration: string,
+  args: (file: string) => readonly string[],
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  const file = join(folder, 'configuration')
+  writeFileSync(file, `${configuration}\n`)
+  const child = spawn(join(SBIN, name), args(file), { stdio: ['ignore', 'ignore', 'inherit'] })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+    rmSync(folder, { recursive: true })
+  })
+  while (!(await accepts(port))) {
+    if (child.exitCode !== null) throw new Error(`${name} ended with status ${child.exitCode}`)
+    await sleep(20)
+  }
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  const isOpen = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  })
+  socket.destroy()
+  return isOpen
+}
