@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { cancelStatement, isAnswering } from './cancel.ts'
-import { ConnectionCheck } from './check.ts'
+import { checkConnection } from './check.ts'
 import { breaksConnection, isFault, isFromServer, isTimeout, NoAnswerError, UnconfirmedError } from './failure.ts'
 import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
 import { connectSoon } from './connect-soon.ts'
@@ -10,9 +10,6 @@ import { Silence } from './silence.ts'
 
 /** How often a server is told to cancel a statement: a second time if it said nothing, and says something again. */
 const MAX_TRIES = 2
-
-/** For how many times what a statement may take a server is refused that another one has replaced. */
-const REFUSAL_TIMES = 15
 
 /** A query on its way. */
 class Call {
@@ -43,20 +40,18 @@ class Call {
  * A connection stays lent until the server has its statement behind it, so the server never has more of them than the
  * pool has connections. A statement that takes too long is cancelled.
  *
- * A connection is used only if it leads to a server that takes writes, and that no other one has replaced. That is asked
- * when the connection is new, and again after another one has broken or has met a server that took over: the others may
- * lead elsewhere by then, or nowhere. While the server says nothing at all, nothing is sent to it: each connection that is
- * given up would leave a session behind.
+ * A connection is used only if it leads to a server that takes writes. That is asked when the connection is new, and again
+ * after another one has broken: the others may lead elsewhere by then, or nowhere. While the server says nothing at all,
+ * nothing is sent to it: each connection that is given up would leave a session behind.
  */
 export class Connections {
   readonly #pool: LendingPool
   readonly #timeoutMs: number
   /** How long the server may take for what is no work. */
   readonly #patienceMs: number
-  readonly #check: ConnectionCheck
   /** The era in which a connection was checked last. A connection that is not in here is new. */
   readonly #checked = new WeakMap<Connection, number>()
-  /** Ends whenever a connection breaks, or a server turns out to have taken over. */
+  /** Ends whenever a connection breaks. */
   #era = 0
   /** The last era in which a connection was fit for use. */
   #provenEra = 0
@@ -70,7 +65,6 @@ export class Connections {
     this.#pool = pool
     this.#timeoutMs = timeoutMs
     this.#patienceMs = timeoutMs / 4
-    this.#check = new ConnectionCheck(REFUSAL_TIMES * timeoutMs)
     // The server may end a session with the same packet that opens it, before `connect()` has settled.
     if (!heard.has(pool)) pool.on?.('connect', listen)
     heard.add(pool)
@@ -129,8 +123,7 @@ export class Connections {
       listen(connection)
       try {
         if (lastEra !== undefined && lastEra <= this.#lostEra) throw new Error('The server has gone.')
-        const check = this.#check.run(connection)
-        if (await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))) this.#era++
+        await withDeadline(checkConnection(connection), this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
         this.#checked.set(connection, era)
         this.#provenEra = era
         this.#latest = connection

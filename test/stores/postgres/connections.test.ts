@@ -337,54 +337,6 @@ suite('uses no connection', () => {
     })
   }
 
-  test('to a server that another one has replaced, also if it was in use before', async () => {
-    const pool = new ScriptedPool()
-    const answers: Record<string, readonly string[]> = {
-      old: [...UTF8, '7', '00000009'],
-      new: [...UTF8, '7', '0000000A'],
-    }
-    function lead(to: string): Connection {
-      const connection = pool.connection()
-      const query = connection.query.bind(connection)
-      connection.query = (asked) => {
-        pool.settings = answers[to]!
-        return query(asked)
-      }
-      return connection
-    }
-    const [old, idle, taken, late] = [lead('old'), lead('old'), lead('new'), lead('old')]
-    const lent = [old, idle, taken, idle, taken, late]
-    pool.lend = () => Promise.resolve(lent.shift()!)
-    const store = open(pool)
-    for (let statements = 0; statements < 4; statements++) assert.equal(await remove(store), true)
-    const { isOutcomeUnknown, cause } = await failure(remove(store))
-    const message = 'The server was replaced: its timeline is 00000009, the newest 0000000A.'
-    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, message])
-    assert.deepEqual(
-      pool.released.map((error) => error?.name),
-      [undefined, undefined, undefined, 'ReplacedServerError', undefined, 'ReplacedServerError'],
-    )
-    // What has another history is another database, as after a new version was installed.
-    answers['old'] = [...UTF8, '8', '00000001']
-    lent.push(lead('old'))
-    assert.equal(await remove(store), true)
-  })
-
-  test('to a server that was replaced, unless no other one is met for long', async () => {
-    const pool = new ScriptedPool()
-    const store = open(pool, 20)
-    pool.settings = [...UTF8, '7', '0000000A']
-    assert.equal(await remove(store), true)
-    pool.settings = [...UTF8, '7', '00000009']
-    const start = performance.now()
-    while (!(await remove(store).catch(() => false))) await new Promise(setImmediate)
-    assert.ok(performance.now() - start >= 300)
-    pool.settings = [...UTF8, '7', '0000000A']
-    assert.equal(await remove(store), true)
-    pool.settings = [...UTF8, '7', '00000009']
-    assert.match(String((await failure(remove(store))).cause), /^ReplacedServerError/)
-  })
-
   test('that came too late', async () => {
     const pool = new ScriptedPool()
     let lend: (connection: Connection) => void = () => undefined
@@ -449,11 +401,6 @@ suite('checks a connection again that was idle while', () => {
       pool.answer = () => Promise.reject(serverError('57P01'))
       await failure(remove(store))
     },
-    /** Another connection leads to a server that was promoted. */
-    async tookOver(pool: ScriptedPool, store: PostgresStore) {
-      pool.settings = [...UTF8, '7', '00000002']
-      assert.equal(await remove(store), true)
-    },
     /** Another connection is closed, as its statement does not end. */
     async hung(pool: ScriptedPool, store: PostgresStore) {
       const { length } = pool.released
@@ -469,18 +416,14 @@ suite('checks a connection again that was idle while', () => {
   }
   for (const events of [
     ['broke'],
-    ['tookOver'],
     ['hung'],
     ['wasSilent'],
     // None of them has the store take it for checked again.
-    ['tookOver', 'broke'],
-    ['broke', 'tookOver'],
     ['broke', 'hung'],
     ['broke', 'wasSilent'],
   ] as const) {
     test(`another one ${events.join(', then one ')}`, async (t) => {
       const pool = new ScriptedPool()
-      pool.settings = [...UTF8, '7', '00000001']
       pool.port = await listen(t, (socket) => socket.once('data', () => socket.end('N')))
       const store = open(pool)
       const idle = pool.connection()
@@ -739,35 +682,6 @@ suite('a pool that lends nothing', () => {
     )
     assert.equal((await failure(remove(store))).isOutcomeUnknown, true)
     assert.deepEqual(asked, [50])
-  })
-})
-
-suite('if the database knows no timelines', () => {
-  test('asks for what it knows, and from then on for that only', async () => {
-    const pool = new ScriptedPool()
-    const asked: string[] = []
-    pool.lend = () => {
-      const connection = pool.connection()
-      const query = connection.query.bind(connection)
-      connection.query = async (sent) => {
-        if (sent.text.includes('server_encoding')) asked.push(sent.text.includes('wal') ? 'all' : 'settings')
-        if (sent.text.includes('wal')) throw serverError('42883')
-        return query(sent)
-      }
-      return Promise.resolve(connection)
-    }
-    const store = open(pool)
-    assert.deepEqual([await remove(store), await remove(store)], [true, true])
-    assert.deepEqual(asked, ['all', 'settings', 'settings'])
-  })
-
-  test('and not what else it is asked, says why', async () => {
-    const pool = new ScriptedPool()
-    const connection = pool.connection()
-    connection.query = () => Promise.reject(serverError('42501'))
-    pool.lend = () => Promise.resolve(connection)
-    await assert.rejects(remove(open(pool)), { message: 'The database cannot be used now.' })
-    assert.deepEqual(pool.released.map(String), ['Error: SQLSTATE 42501'])
   })
 })
 

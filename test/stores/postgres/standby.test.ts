@@ -31,31 +31,4 @@ suite('a server and its standby', { skip: needsDebian }, () => {
       assert.deepEqual(await failed, unconfirmed)
     }
   })
-
-  test('does not use the server again if the standby was promoted, and it has not noticed', async (t) => {
-    function open({ url }: PostgresServer): Pool {
-      const pool = new Pool({ connectionString: url }).on('error', () => undefined)
-      t.after(() => pool.end())
-      return pool
-    }
-    const first = await PostgresServer.start(t)
-    const firstPool = open(first)
-    // A name, or a proxy, leads to one of the two.
-    let leader = firstPool
-    const store = postgresStore({ query: (query) => leader.query(query), connect: () => leader.connect() })
-    await store.migrate()
-    assert.equal(await create(store, 1n), true)
-    const second = await PostgresServer.startStandby(t, first, 'second')
-    const secondPool = open(second)
-    await second.control('promote', '--wait')
-    leader = secondPool
-    assert.equal(await create(store, 2n), true)
-    leader = firstPool
-    const refused = [false, 'The server was replaced: its timeline is 00000001, the newest 00000002.']
-    assert.deepEqual(await failure(store.list('ann', { limit: 9, maxBytes: 99 })), refused)
-    assert.deepEqual(await failure(store.delete('ann', 2n)), refused)
-    assert.equal(await first.query('SELECT 1 FROM plant_store_plants').then((rows) => rows.length), 1)
-    leader = secondPool
-    assert.equal(await store.delete('ann', 2n), true)
-  })
 })
