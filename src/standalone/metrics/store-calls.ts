@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { STORE_METHODS } from '../../plants/checked-store.ts'
 import { addShortLists, shortListsOf } from '../../plants/short-list.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
-import { BATCHES, type Batch } from '../../stores/batches.ts'
+import { BATCHES, type Batch } from '../../stores/batch-channel.ts'
 import { Histogram, SECONDS, single, type Family, type Series } from './families.ts'
 
 /** How a call ended: with a result, or with an error that says what became of the call. */

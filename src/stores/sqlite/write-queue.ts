@@ -1,4 +1,4 @@
-import { reportBatch } from '../batches.ts'
+import { reportBatch } from '../batch-channel.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
 

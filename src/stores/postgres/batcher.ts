@@ -1,5 +1,5 @@
-import type { MaybePromise } from '../maybe-promise.ts'
-import { reportBatch } from './batches.ts'
+import type { MaybePromise } from '../../maybe-promise.ts'
+import { reportBatch } from '../batch-channel.ts'
 
 /** How a {@link Batcher} forms its groups. */
 export interface BatcherOptions {
@@ -7,15 +7,10 @@ export interface BatcherOptions {
   readonly maxRuns?: number
   /** The most operations of a group; default unlimited. The others wait for the next group. */
   readonly maxOperations?: number
-  /**
-   * Calls `takeGroup` when the next group is to be formed; default at once, so that the first operation of an idle
-   * batcher goes alone. With `setImmediate`, a group has all operations that arrive in one turn of the event loop.
-   */
-  readonly schedule?: (takeGroup: () => void) => unknown
 }
 
 /**
- * Carries out a group of operations.
+ * Runs a group of operations.
  * @returns the outcome of each, in their order; one that failed does not fail the others
  * @throws if the whole group failed
  */
@@ -29,25 +24,24 @@ interface Entry<Operation, Result> {
   readonly reject: (reason: unknown) => void
 }
 
-/** Carries out operations that wait together as one group, in the order in which they came. */
+/**
+ * Runs operations in groups, in the order in which they came. The first one goes alone; those that arrive while it runs
+ * go together.
+ */
 export class Batcher<Operation, Result> {
   readonly #run: Run<Operation, Result>
   readonly #maxRuns: number
   readonly #maxOperations: number
-  readonly #schedule: (takeGroup: () => void) => unknown
   readonly #waiting: Entry<Operation, Result>[] = []
-  readonly #idle: (() => void)[] = []
   #runs = 0
-  #scheduled = false
 
   constructor(run: Run<Operation, Result>, options: BatcherOptions = {}) {
     this.#run = run
     this.#maxRuns = options.maxRuns ?? 1
     this.#maxOperations = options.maxOperations ?? Infinity
-    this.#schedule = options.schedule ?? ((takeGroup) => takeGroup())
   }
 
-  /** Settles with the result of the operation, once its group has been carried out. */
+  /** Settles with the result of the operation, once its group has run. */
   add(operation: Operation): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operation, resolve, reject })
@@ -55,26 +49,9 @@ export class Batcher<Operation, Result> {
     })
   }
 
-  /** Settles once no operation waits and no group is under way. */
-  idle(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#idle.push(resolve)
-      this.#wake()
-    })
-  }
-
+  /** Starts as many groups as may be under way. */
   #wake(settled = 0): void {
-    if (this.#waiting.length === 0) {
-      if (this.#runs === 0) for (const resolve of this.#idle.splice(0)) resolve()
-      return
-    }
-    if (this.#scheduled || this.#runs === this.#maxRuns) return
-    this.#scheduled = true
-    this.#schedule(() => {
-      this.#scheduled = false
-      void this.#start(settled)
-      this.#wake()
-    })
+    for (; this.#waiting.length > 0 && this.#runs < this.#maxRuns; settled = 0) void this.#start(settled)
   }
 
   /** @param settled the size of the group that has just ended, if its end is why this one starts; else 0 */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Batcher } from '../../src/stores/batcher.ts'
-import type { Batch } from '../../src/stores/batches.ts'
+import { Batcher } from '../../../src/stores/postgres/batcher.ts'
+import type { Batch } from '../../../src/stores/batch-channel.ts'
 
 const fulfilled = <T>(value: T): PromiseFulfilledResult<T> => ({ status: 'fulfilled', value })
 
@@ -21,10 +21,6 @@ function heldBatcher(options: ConstructorParameters<typeof Batcher>[1]): {
     return operations.map((operation) => fulfilled(operation.toUpperCase()))
   }, options)
   return { batcher, groups, release: () => held.shift()?.() }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }
 
 test('runs the first operation of an idle batcher at once, alone', async () => {
@@ -73,34 +69,6 @@ test('leaves callers of their own to a group if more wait than have been answere
   assert.deepEqual(groups, [['a'], ['b', 'c', 'd', 'e'], ['f', 'g', 'a again']])
 })
 
-test('takes along what arrives in the same turn of the event loop, if setImmediate schedules', async () => {
-  const groups: (readonly string[])[] = []
-  const batcher = new Batcher<string, string>(
-    (operations) => {
-      groups.push(operations)
-      return operations.map((operation) => fulfilled(operation))
-    },
-    { schedule: setImmediate },
-  )
-  const a = batcher.add('a')
-  const b = Promise.resolve().then(() => batcher.add('b'))
-  assert.deepEqual(await Promise.all([a, b]), ['a', 'b'])
-  assert.equal(await batcher.add('c'), 'c')
-  await nextTurn()
-  assert.deepEqual(groups, [['a', 'b'], ['c']])
-})
-
-test('forms the next group in the next turn, if one is full and another may be under way', async () => {
-  const { batcher, groups, release } = heldBatcher({ maxRuns: 2, maxOperations: 1, schedule: setImmediate })
-  const results = ['a', 'b'].map((operation) => batcher.add(operation))
-  await nextTurn()
-  await nextTurn()
-  assert.deepEqual(groups, [['a'], ['b']])
-  release()
-  release()
-  assert.deepEqual(await Promise.all(results), ['A', 'B'])
-})
-
 test('tells the diagnostics channel of each group', async (t) => {
   const { batcher, release } = heldBatcher({})
   const sizes: number[] = []
@@ -116,10 +84,8 @@ test('tells the diagnostics channel of each group', async (t) => {
 })
 
 test('rejects the operation that failed, and no other', async () => {
-  const batcher = new Batcher<number, number>(
-    (operations) =>
-      operations.map((n) => (n === 2 ? { status: 'rejected', reason: new Error('no 2') } : fulfilled(n * 10))),
-    { schedule: setImmediate },
+  const batcher = new Batcher<number, number>((operations) =>
+    operations.map((n) => (n === 2 ? { status: 'rejected', reason: new Error('no 2') } : fulfilled(n * 10))),
   )
   assert.deepEqual(await Promise.allSettled([1, 2, 3].map((n) => batcher.add(n))), [
     fulfilled(10),
@@ -129,23 +95,16 @@ test('rejects the operation that failed, and no other', async () => {
 })
 
 test('rejects the whole group if the run throws or rejects, and carries out the next', async () => {
-  let runs = 0
-  const batcher = new Batcher<number, number>(
-    (operations) => {
-      runs++
-      if (runs === 1) throw new Error('thrown')
-      if (runs === 2) return Promise.reject(new Error('rejected'))
-      return operations.map((n) => fulfilled(n))
-    },
-    { schedule: setImmediate },
+  const batcher = new Batcher<number, number>((operations) => {
+    if (operations.includes(2)) throw new Error('thrown')
+    if (operations.includes(7)) return Promise.reject(new Error('rejected'))
+    return operations.map((n) => fulfilled(n))
+  })
+  const outcomes = await Promise.allSettled([1, 2, 3, 4, 5, 6, 7].map((n) => batcher.add(n)))
+  assert.deepEqual(
+    outcomes.map((outcome) => (outcome.status === 'rejected' ? (outcome.reason as Error).message : outcome.value)),
+    [1, 'thrown', 'thrown', 'thrown', 'thrown', 'rejected', 'rejected'],
   )
-  for (const message of ['thrown', 'rejected']) {
-    const outcomes = await Promise.allSettled([batcher.add(1), batcher.add(2)])
-    assert.deepEqual(
-      outcomes.map((outcome) => outcome.status === 'rejected' && (outcome.reason as Error).message),
-      [message, message],
-    )
-  }
   assert.equal(await batcher.add(3), 3)
 })
 
@@ -154,29 +113,9 @@ test('rejects an operation that the run says nothing about', async () => {
   await assert.rejects(batcher.add(1), /^Error: The outcome of this operation is missing\.$/)
 })
 
-test('is idle at once if nothing waits, and otherwise after the last group', async () => {
-  const { batcher, groups, release } = heldBatcher({})
-  await batcher.idle()
-  const settled: string[] = []
-  const all = Promise.all([
-    batcher.add('a').then((result) => settled.push(result)),
-    batcher.add('b').then((result) => settled.push(result)),
-    batcher.idle().then(() => settled.push('idle')),
-    batcher.idle().then(() => settled.push('idle')),
-  ])
-  release()
-  await nextTurn()
-  assert.deepEqual(groups, [['a'], ['b']])
-  assert.deepEqual(settled, ['A'])
-  release()
-  await all
-  assert.deepEqual(settled, ['A', 'B', 'idle', 'idle'])
-})
-
 /** Operations that come one after the other or at once, and a limit for each thing that has one. */
 const loads = fc.record({
   options: fc.record({ maxRuns: fc.integer({ min: 1, max: 3 }), maxOperations: fc.integer({ min: 1, max: 5 }) }),
-  isScheduled: fc.boolean(),
   arrivals: fc.array(fc.record({ id: fc.nat(3), waits: fc.boolean() }), { maxLength: 30 }),
 })
 
@@ -186,34 +125,31 @@ test('gives each operation the result that it has when all run one after the oth
     if (id === 0) return { status: 'rejected', reason: 'refused' }
     return fulfilled(ids.delete(id) ? `took ${id}` : `added ${ids.add(id).size}`)
   }
-  const property = fc.asyncProperty(loads, fc.scheduler(), async ({ options, isScheduled, arrivals }, scheduler) => {
+  const property = fc.asyncProperty(loads, fc.scheduler(), async ({ options, arrivals }, scheduler) => {
     const ids = new Set<number>()
     const sizes: number[] = []
     let underWay = 0
     let mostRuns = 0
-    const batcher = new Batcher<number, string>(
-      async (group) => {
-        sizes.push(group.length)
-        mostRuns = Math.max(mostRuns, ++underWay)
-        const outcomes = group.map((id) => toggle(ids, id))
-        await scheduler.schedule(Promise.resolve())
-        underWay--
-        return outcomes
-      },
-      isScheduled ? { ...options, schedule: setImmediate } : options,
-    )
+    const batcher = new Batcher<number, string>(async (group) => {
+      sizes.push(group.length)
+      mostRuns = Math.max(mostRuns, ++underWay)
+      const outcomes = group.map((id) => toggle(ids, id))
+      await scheduler.schedule(Promise.resolve())
+      underWay--
+      return outcomes
+    }, options)
     const results: Promise<PromiseSettledResult<string>[]>[] = []
     for (const { id, waits } of arrivals) {
       results.push(Promise.allSettled([batcher.add(id)]))
       if (waits) await scheduler.waitNext(1)
     }
-    await scheduler.waitFor(batcher.idle())
+    const outcomes = await scheduler.waitFor(Promise.all(results))
     assert.equal(underWay, 0)
     assert.ok(mostRuns <= options.maxRuns)
     assert.ok(sizes.every((size) => size >= 1 && size <= options.maxOperations))
     const sequential = new Set<number>()
     assert.deepEqual(
-      (await Promise.all(results)).flat(),
+      outcomes.flat(),
       arrivals.map(({ id }) => toggle(sequential, id)),
     )
   })
