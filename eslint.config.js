@@ -41,7 +41,13 @@ const DIRECTION_OF_IMPORTS = [
   ...folderMayImport('openapi', ['http/', 'plants/', 'operations.ts']),
   mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory/']),
   ...folderMayImport('http-server', ['http/']),
-  ...folderMayImport('standalone', [...CORE, 'http-server/', 'stores/open-store.ts', 'stores/batch-channel.ts']),
+  ...folderMayImport('standalone', [
+    ...CORE,
+    'http-server/',
+    'stores/open-store.ts',
+    'stores/batch-channel.ts',
+    'stores/gauges.ts',
+  ]),
   mayImport(['src/server.ts'], './', ['standalone/']),
   {
     files: ['src/**/*.ts'],

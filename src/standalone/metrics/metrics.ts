@@ -1,4 +1,5 @@
 import type { Store } from '../../plants/store.ts'
+import { gaugesOf } from '../../stores/gauges.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
 import type { Routes } from '../routes.ts'
 import { measureEventLoop } from './event-loop.ts'
@@ -11,7 +12,7 @@ import { createStoreMetrics } from './store-calls.ts'
 export interface Metrics {
   /** Counts the requests of a server. */
   readonly observer: Pick<RequestMetrics, 'onRequest' | 'onRefusal'>
-  /** The store, with its calls counted. */
+  /** The store, with its calls counted. Adds the figures that it has of its own. */
   readonly watchStore: (store: Store) => Store
   /** Adds what only a server knows. */
   readonly watchServer: (http: HttpServer) => void
@@ -24,7 +25,10 @@ export function createMetrics(routes: Routes): Metrics {
   const families: Family[] = [...requests.families, ...store.families, ...createProcessMetrics(), measureEventLoop()]
   return {
     observer: requests,
-    watchStore: (watched) => store.watch(watched),
+    watchStore(watched) {
+      families.push(...gaugesOf(watched).map(({ name, help, read }) => single('gauge', name, help, read)))
+      return store.watch(watched)
+    },
     watchServer(http) {
       let dropped = 0
       http.server.on('drop', () => dropped++)
