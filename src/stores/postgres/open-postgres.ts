@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
+import { addGauges } from '../gauges.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
@@ -82,7 +83,7 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
     if (problem === undefined) return store
     throw new StoreUnavailableError('The database could not be used yet.', { cause: problem })
   }
-  return {
+  const opened: Store = {
     create: (owner, plant) => begun().create(owner, plant),
     list: (owner, request) => begun().list(owner, request),
     delete: (owner, id) => begun().delete(owner, id),
@@ -93,6 +94,24 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
       if (!pool.ending) await pool.end()
     },
   }
+  addGauges(opened, [
+    {
+      name: 'plant_store_postgres_used_connections',
+      help: 'Connections to Postgres that are in use, or being made.',
+      read: () => pool.totalCount - pool.idleCount,
+    },
+    {
+      name: 'plant_store_postgres_idle_connections',
+      help: 'Connections to Postgres that are idle.',
+      read: () => pool.idleCount,
+    },
+    {
+      name: 'plant_store_postgres_waiting_statements',
+      help: 'Statements that wait for a connection to Postgres.',
+      read: () => pool.waitingCount,
+    },
+  ])
+  return opened
 }
 
 async function failureOf(promise: Promise<void>): Promise<unknown> {

@@ -4,8 +4,11 @@ import pg from 'pg'
 import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
 import { openPostgres, type PostgresSettings } from '../../../src/stores/postgres/open-postgres.ts'
 import { readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
+import { gaugesOf } from '../../../src/stores/gauges.ts'
+import { readDocument } from '../../support/documents.ts'
 import { countTimers } from '../../support/event-loop.ts'
 import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
+import { series, startWithMetrics } from '../../support/metrics.ts'
 import { administer, needsServer, type TestDatabase } from '../../support/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../../support/program.ts'
 import { openProxiedDatabase, useProxiedDatabase } from '../../support/proxied-database.ts'
@@ -101,6 +104,20 @@ suite('in this process', { timeout: 60_000 }, () => {
     await store.close?.()
   })
 
+  test('counts the connections of its pool, and the statements that wait for one', async () => {
+    const { store } = await openStore(url, { storeTimeoutMs: 1000 })
+    const count = (): number[] => gaugesOf(store).map(({ read }) => read())
+    assert.deepEqual(count(), [0, 1, 0])
+    proxy.block()
+    const calls = [async () => store.delete('ann', 1n), async () => store.list('ann', { limit: 1, maxBytes: 1 })]
+    const outcomes = Promise.allSettled(calls.map((call) => call()))
+    await until(() => count()[2] === 1)
+    assert.deepEqual(count(), [1, 0, 1])
+    await outcomes
+    await store.close?.()
+    proxy.unblock()
+  })
+
   test('closes its connections, which would keep the process alive', async () => {
     const timersBefore = countTimers()
     const { store } = await openStore(url)
@@ -158,6 +175,24 @@ test('starts before its server, says so once, and is ready within two seconds of
   assert.ok(performance.now() - opened < 2500)
   await program.logged('ready')
   assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+})
+
+test('has metrics of its connections, which docs/postgres.md lists', async (t) => {
+  const { url } = await useProxiedDatabase(t)
+  const { program, admin } = await startWithMetrics(t, { PLANT_STORE_URL: url })
+  await program.ready()
+  const shown = await series(admin, /^plant_store_postgres/, 3)
+  assert.deepEqual(shown, [
+    'plant_store_postgres_idle_connections 1',
+    'plant_store_postgres_used_connections 0',
+    'plant_store_postgres_waiting_statements 0',
+  ])
+  const { text } = readDocument('docs/postgres.md')
+  const listed = [...text.matchAll(/^\| `(plant_store_postgres_\w+)` \|/gm)].map(([, name]) => name)
+  assert.deepEqual(
+    listed.sort(),
+    shown.map((line) => line.split(' ')[0]),
+  )
 })
 
 test('stops while its server is away', async (t) => {
