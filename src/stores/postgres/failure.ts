@@ -120,11 +120,6 @@ export function isRefusedValue(error: unknown): boolean {
   return state !== undefined && VALUE_CLASSES.has(state.slice(0, 2))
 }
 
-/** Whether the server takes no write for now, and says so only when there is something to write: its disk is full. */
-export function isOutOfRoom(error: unknown): boolean {
-  return sqlState(error)?.startsWith('53') ?? false
-}
-
 /** The SQLSTATE of an error that the server sent. None begins with E; codes of Node do, and EPIPE is as long. */
 function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && typeof error.code === 'string')) return undefined

@@ -12,7 +12,7 @@ import { isRefusedValue } from './failure.ts'
 import { createPageReader, type Send } from './list.ts'
 import type { Queryable } from './pool.ts'
 import { Sender } from './sender.ts'
-import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, PING, schema } from './statements.ts'
+import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema } from './statements.ts'
 import type { Statement } from './statements.ts'
 
 export { schema }
@@ -134,7 +134,7 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     },
 
     ping() {
-      return sender.ping(PING)
+      return sender.ping()
     },
 
     async migrate() {

@@ -2,23 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { Connections } from './connections.ts'
-import {
-  isConflict,
-  isNotPrepared,
-  isOutcomeUnknown,
-  isOutOfRoom,
-  isTransient,
-  NoAnswerError,
-  UnconfirmedError,
-} from './failure.ts'
+import { isConflict, isNotPrepared, isOutcomeUnknown, isTransient, NoAnswerError } from './failure.ts'
 import { AS_TEXT, type LendingPool, type Query, type Queryable, type QueryResult } from './pool.ts'
-import type { Statement } from './statements.ts'
+import { PING, tryWrite, type Statement } from './statements.ts'
 
 /** How often a statement is sent that another one was preferred to. */
 const MAX_ATTEMPTS = 5
 
-/** How long a write that the server could not keep says that the next one will not be kept either, in milliseconds. */
-const TROUBLE_MS = 5000
+/** How long the outcome of a write that a ping has tried holds, in milliseconds; less than those wait who ask each second. */
+const TRY_INTERVAL_MS = 900
 
 export interface SenderOptions {
   readonly preparedStatements: boolean
@@ -32,7 +24,10 @@ export class Sender {
   readonly #sendQuery: (query: Query) => Promise<QueryResult>
   readonly #onWarning: (message: string) => void
   #prepares: boolean
-  #trouble: { readonly error: Error; readonly until: number } | undefined
+  /** Whether a write has failed since the last plant was created. */
+  #isInTrouble = false
+  #triedAt = -Infinity
+  #latestTry: Promise<void> | undefined
 
   constructor(pool: Queryable, { preparedStatements, timeoutMs, onWarning }: SenderOptions) {
     this.#prepares = preparedStatements
@@ -59,13 +54,14 @@ export class Sender {
    * @throws StoreUnavailableError if trying again may help
    */
   async send(statement: Statement, values: unknown[]): Promise<QueryResult> {
-    const { name, text, isWrite = false } = statement
+    const { name, text, isWrite = false, isCreate = false } = statement
     const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
     for (let attempt = 1; ; attempt++) {
       try {
         const result = await this.#sendQuery(query)
-        if (isWrite) this.#trouble = undefined
+        // A plant that was there already, or is deleted, needs no room.
+        if (isCreate && result.rowCount !== 0) this.#isInTrouble = false
         values.length = 0
         return takeOut(result)
       } catch (error) {
@@ -82,13 +78,33 @@ export class Sender {
   }
 
   /**
-   * Asks whether a write would be accepted, by a statement that writes nothing.
+   * Asks whether a plant can be created now. Mostly by statements that write nothing. They need no room on the disk and wait
+   * for no standby, so after a write has failed, one is tried.
    * @throws StoreUnavailableError if not
    */
-  async ping(statement: Statement): Promise<void> {
-    // What writes nothing needs no room on the disk, and waits for no standby. So what a write met a moment ago counts too.
-    if (this.#trouble !== undefined && performance.now() < this.#trouble.until) throw this.#trouble.error
-    await this.send(statement, [])
+  async ping(): Promise<void> {
+    if (!this.#isInTrouble) return this.#tryNothing()
+    const now = performance.now()
+    if (now - this.#triedAt >= TRY_INTERVAL_MS) {
+      this.#triedAt = now
+      this.#latestTry = this.#tryWrite()
+    }
+    return this.#latestTry
+  }
+
+  async #tryNothing(): Promise<void> {
+    for (const statement of PING) await this.send(statement, [])
+  }
+
+  async #tryWrite(): Promise<void> {
+    try {
+      await this.send(tryWrite(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)), [])
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) throw error
+      // A constraint of the host, or a trigger, refuses such a plant. That says nothing of others.
+      await this.#tryNothing()
+    }
+    this.#isInTrouble = false
   }
 
   #stopPreparing({ message }: Error): void {
@@ -102,11 +118,8 @@ export class Sender {
     if (error instanceof StoreUnavailableError || !isTransient(error)) return error
     const isUnknown = isWrite && isOutcomeUnknown(error)
     const options = { cause: error, isOutcomeUnknown: isUnknown }
-    const unavailable = new StoreUnavailableError('The database cannot be used now.', options)
-    if (isWrite && (isOutOfRoom(error) || error instanceof UnconfirmedError)) {
-      this.#trouble = { error: unavailable, until: performance.now() + TROUBLE_MS }
-    }
-    return unavailable
+    this.#isInTrouble ||= isWrite
+    return new StoreUnavailableError('The database cannot be used now.', options)
   }
 }
 

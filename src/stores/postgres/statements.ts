@@ -5,6 +5,8 @@ export interface Statement {
   readonly text: string
   /** Whether it changes plants. */
   readonly isWrite?: true
+  /** Whether it needs room for more of them. */
+  readonly isCreate?: true
 }
 
 /** The table that the store needs, for a host that makes its tables itself. */
@@ -19,16 +21,34 @@ export const schema = `CREATE TABLE IF NOT EXISTS plant_store_plants (
 /** Whether the table is there, for who may use it but not make it; NULL if not. */
 export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_plants')` }
 
-/** Changes nothing, and fails if a create or a delete would: on a standby, without the right to, or behind a lock. */
-export const PING: Statement = {
-  name: 'plant-store ping',
-  text: `WITH deleted AS (DELETE FROM plant_store_plants WHERE false)
-    INSERT INTO plant_store_plants (owner, id, name) SELECT '', 0, '' WHERE false`,
+/**
+ * They change nothing, and fail if a create or a delete would: on a standby, without the right to, or behind a lock. Not
+ * every engine takes both in one statement.
+ */
+export const PING: readonly Statement[] = [
+  { text: 'DELETE FROM plant_store_plants WHERE false' },
+  { text: `INSERT INTO plant_store_plants (owner, id, name) SELECT '', 0, '' WHERE false` },
+]
+
+/**
+ * Writes a plant of an owner that nobody is, and removes it. Without a name and values, the driver sends both statements as
+ * one text, which the server takes as one transaction. So no other session sees the plant, a pool that lends no connections
+ * can do it too, and an error leaves no transaction open.
+ * @param id should be another one each time: tries with the same one would wait for each other
+ */
+export function tryWrite(id: number): Statement {
+  // Not much fits beside such a plant on a page of the table, so it says whether the server gets another page.
+  return {
+    isWrite: true,
+    text: `INSERT INTO plant_store_plants (owner, id, name) VALUES ('', ${id}, repeat('x', 1900));
+      DELETE FROM plant_store_plants WHERE owner = '' AND id = ${id}`,
+  }
 }
 
 // One plant has a statement of its own: without unnest(), the sort and the returned row it takes less time.
 export const CREATE_ONE: Statement = {
   isWrite: true,
+  isCreate: true,
   name: 'plant-store create one',
   text: `INSERT INTO plant_store_plants (owner, id, name, tag) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 }
@@ -37,6 +57,7 @@ export const CREATE_ONE: Statement = {
 // circle; then in the order of arrival, so that the first create of an id is the one that stays.
 export const CREATE_MANY: Statement = {
   isWrite: true,
+  isCreate: true,
   name: 'plant-store create many',
   text: `INSERT INTO plant_store_plants (owner, id, name, tag)
     SELECT owner, id, name, tag

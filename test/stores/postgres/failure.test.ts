@@ -7,7 +7,6 @@ import {
   isFromServer,
   isNotPrepared,
   isOutcomeUnknown,
-  isOutOfRoom,
   isRefusedValue,
   isTimeout,
   isTransient,
@@ -25,7 +24,6 @@ const QUESTIONS = {
   isNotPrepared,
   isConflict,
   isRefusedValue,
-  isOutOfRoom,
 }
 
 /** What is true of an error. */
@@ -55,8 +53,8 @@ suite('tells by the SQLSTATE what came of a statement', () => {
     ['42501', 'a right that is missing'],
     ['42P01', 'a table that is missing'],
     ['42P05', 'a prepared statement of the same name', 'isNotPrepared'],
-    ['53100', 'a full disk', 'isTransient', 'isOutOfRoom'],
-    ['53300', 'too many connections', 'isTransient', 'isOutOfRoom'],
+    ['53100', 'a full disk', 'isTransient'],
+    ['53300', 'too many connections', 'isTransient'],
     ['54000', 'a row that is too long for the index', 'isRefusedValue'],
     ['55006', 'an object in use'],
     ['55P03', 'lock_timeout', 'isTransient'],

@@ -182,12 +182,6 @@ suite('makes its table', () => {
   }
 })
 
-test('asks whether it may write', async () => {
-  const { store, asked } = start([UNCHANGED])
-  await store.ping()
-  assert.deepEqual(asked, [['plant-store ping']])
-})
-
 suite('listens to the errors of idle connections', () => {
   class Pool extends EventEmitter {
     query(): Promise<QueryResult> {

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
+import { suite, test, type TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
-import { UnconfirmedError } from '../../../src/stores/postgres/failure.ts'
 import type { Query, QueryResult } from '../../../src/stores/postgres/postgres-store.ts'
 import { Sender, type SenderOptions } from '../../../src/stores/postgres/sender.ts'
 import type { Statement } from '../../../src/stores/postgres/statements.ts'
 
 const READ: Statement = { name: 'read', text: 'SELECT $1' }
 const WRITE: Statement = { name: 'write', text: 'INSERT', isWrite: true }
-const PING: Statement = { name: 'ping', text: 'SELECT 1' }
+const CREATE: Statement = { text: 'INSERT', isWrite: true, isCreate: true }
 const DONE: QueryResult = { rows: [['1']], rowCount: 1 }
 
 function withCode(code: string): Error {
@@ -20,7 +19,7 @@ interface Trial {
   readonly queries: Query[]
   readonly warnings: string[]
   /** What comes of each query, in order; then all of them are answered. */
-  readonly script: (Error | Promise<never>)[]
+  readonly script: (Error | Promise<never> | QueryResult)[]
 }
 
 /** Has a sender use a pool that lends nothing. */
@@ -31,9 +30,9 @@ function start(options: Partial<SenderOptions> = {}, ...script: Trial['script'])
     async query(query: Query) {
       // The sender changes a query that it sends again, and empties its values in the end.
       queries.push({ ...query, values: [...query.values] })
-      const failure = await script.shift()
-      if (failure !== undefined) throw failure
-      return Object.freeze({ ...DONE })
+      const outcome = (await script.shift()) ?? DONE
+      if (outcome instanceof Error) throw outcome
+      return Object.freeze({ ...outcome })
     },
   }
   const sender = new Sender(pool, {
@@ -175,53 +174,90 @@ suite('says what came of it', () => {
   })
 })
 
-suite('is ready', () => {
-  test('if the server takes the statement that writes nothing', async () => {
+suite('asks whether a plant can be created', () => {
+  const nothing = ['DELETE', 'INSERT']
+  const aWrite = ['INSERT; DELETE']
+  /** The statements of the queries, each by its first word, since the last time. */
+  const take = (queries: Query[]): string[] =>
+    queries.splice(0).map(({ text }) => [...text.matchAll(/(?:^|; *\n *)([A-Z]+)/g)].map(([, word]) => word).join('; '))
+
+  interface Troubled extends Trial {
+    readonly clock: { now: number }
+  }
+
+  /** A sender whose last write has failed, and the time that it knows. */
+  async function startInTrouble(t: TestContext): Promise<Troubled> {
+    const clock = { now: 1000 }
+    t.mock.method(performance, 'now', () => clock.now)
+    const trial = start({}, withCode('53100'))
+    await failureOf(trial.sender.send(CREATE, []))
+    take(trial.queries)
+    return { ...trial, clock }
+  }
+
+  test('by statements that write nothing', async () => {
     const { sender, queries } = start()
-    await sender.ping(PING)
-    assert.deepEqual(
-      queries.map(({ text, values }) => [text, values]),
-      [['SELECT 1', []]],
-    )
+    await sender.ping()
+    assert.deepEqual(take(queries), nothing)
   })
 
-  for (const [name, error] of [
-    ['the disk was full', withCode('53100')],
-    ['the standby did not confirm a write', new UnconfirmedError()],
+  test('by a write, after one has failed', async (t) => {
+    const { sender, queries } = await startInTrouble(t)
+    await sender.ping()
+    assert.deepEqual(take(queries), aWrite)
+    await sender.ping()
+    assert.deepEqual(take(queries), nothing)
+  })
+
+  test('by a write in each second until one succeeds', async (t) => {
+    const { sender, queries, script, clock } = await startInTrouble(t)
+    script.push(withCode('53100'))
+    const failure = await failureOf(sender.ping())
+    assert.ok(failure instanceof StoreUnavailableError)
+    clock.now += 899
+    assert.equal(await failureOf(sender.ping()), failure)
+    assert.deepEqual(take(queries), aWrite)
+    clock.now++
+    await sender.ping()
+    assert.deepEqual(take(queries), aWrite)
+  })
+
+  test('by one write if many ask', async (t) => {
+    const { sender, queries } = await startInTrouble(t)
+    await Promise.all([sender.ping(), sender.ping()])
+    assert.deepEqual(take(queries), aWrite)
+  })
+
+  test('by statements that write nothing, if the table refuses what is tried', async (t) => {
+    const { sender, queries, script } = await startInTrouble(t)
+    script.push(withCode('23514'))
+    await sender.ping()
+    assert.deepEqual(take(queries), [...aWrite, ...nothing])
+  })
+
+  for (const [name, statement, result, asked] of [
+    ['a plant was created', CREATE, DONE, nothing],
+    ['a plant was there already', CREATE, { rows: [], rowCount: 0 }, aWrite],
+    ['a plant was deleted', WRITE, DONE, aWrite],
+    ['plants were listed', READ, DONE, aWrite],
   ] as const) {
-    test(`not for five seconds after ${name}`, async (t) => {
-      let now = 1000
-      t.mock.method(performance, 'now', () => now)
-      const { sender, queries } = start({}, error)
-      const failure = await failureOf(sender.send(WRITE, []))
-      assert.equal(await failureOf(sender.ping(PING)), failure)
-      now += 4999
-      assert.equal(await failureOf(sender.ping(PING)), failure)
-      assert.equal(queries.length, 1)
-      now++
-      await sender.ping(PING)
+    test(`by ${asked === aWrite ? 'a write' : 'what writes nothing'} if since then ${name}`, async (t) => {
+      const { sender, queries, script } = await startInTrouble(t)
+      script.push(result)
+      await sender.send(statement, [])
+      take(queries)
+      await sender.ping()
+      assert.deepEqual(take(queries), asked)
     })
   }
 
-  test('again after a write that the server kept, and not after a read', async () => {
-    const { sender } = start({}, withCode('53100'))
-    const failure = await failureOf(sender.send(WRITE, []))
-    await sender.send(READ, [])
-    assert.equal(await failureOf(sender.ping(PING)), failure)
-    await sender.send(WRITE, [])
-    await sender.ping(PING)
+  test('by what writes nothing if a list has failed', async () => {
+    const { sender, queries } = start({}, withCode('57014'))
+    await failureOf(sender.send(READ, []))
+    take(queries)
+    await sender.ping()
+    assert.deepEqual(take(queries), nothing)
   })
-
-  for (const [name, statement, state] of [
-    ['a read found no room', READ, '53100'],
-    ['a write was cancelled', WRITE, '57014'],
-  ] as const) {
-    test(`although ${name}`, async () => {
-      const { sender } = start({}, withCode(state))
-      await failureOf(sender.send(statement, []))
-      await sender.ping(PING)
-    })
-  }
 })
 
 test('can be closed if the pool lends nothing', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, suite, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { after, before, beforeEach, suite, test, type TestContext } from 'node:test'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolConfig } from 'pg'
 import type { NewPlant } from '../../../src/plants/plant.ts'
 import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../../src/plants/store.ts'
@@ -187,6 +187,60 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await store.create('ann', fern), true)
   })
 
+  for (const [kind, poolOf] of [
+    ['lends connections', (pool: Pool): Queryable => pool],
+    ['lends nothing', (pool: Pool): Queryable => ({ query: (query) => pool.query(query) })],
+  ] as const) {
+    suite(`with a pool that ${kind}`, () => {
+      /** A store that has failed to create a plant, as if there were no room for it. */
+      async function openFull(t: TestContext): Promise<PostgresStore> {
+        const store = postgresStore(poolOf(openPool()))
+        assert.equal(await store.create('ann', fern), true)
+        await direct.query(`
+          CREATE FUNCTION be_full() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
+          CREATE TRIGGER be_full BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION be_full()`)
+        t.after(() => direct.query('DROP FUNCTION be_full CASCADE'))
+        await assert.rejects(store.create('ann', { id: 2n, name: 'moss' }), StoreUnavailableError)
+        return store
+      }
+      const makeRoom = (): Promise<unknown> => direct.query('DROP TRIGGER be_full ON plant_store_plants')
+
+      test('is not ready while there is no room, though it can delete', async (t) => {
+        const store = await openFull(t)
+        assert.equal(await store.delete('ann', fern.id), true)
+        await assert.rejects(store.ping(), StoreUnavailableError)
+      })
+
+      test('is ready again when there is room, before anybody creates a plant', async (t) => {
+        const store = await openFull(t)
+        await assert.rejects(store.ping(), StoreUnavailableError)
+        await makeRoom()
+        while ((await failureOf(store.ping())) !== undefined) await setImmediate()
+      })
+
+      test('shows nobody the plant by which it finds out', { skip: needsServer }, async (t) => {
+        const store = await openFull(t)
+        await makeRoom()
+        await direct.query(`
+          CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN PERFORM pg_advisory_xact_lock(1); RETURN OLD; END $$;
+          CREATE TRIGGER wait BEFORE DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION wait()`)
+        const holder = await direct.connect()
+        t.after(() => holder.release(true))
+        t.after(() => direct.query('DROP FUNCTION wait CASCADE'))
+        await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)')
+        const pinged = store.ping()
+        await lockWaiters(direct, 1)
+        const count = `SELECT count(*)::int AS count FROM plant_store_plants WHERE owner = ''`
+        assert.deepEqual((await direct.query(count)).rows, [{ count: 0 }])
+        await holder.query('ROLLBACK')
+        await pinged
+        assert.deepEqual((await direct.query(count)).rows, [{ count: 0 }])
+      })
+    })
+  }
+
   test('leaves the errors of idle connections to the host where it listens to the pool', () => {
     const pool = openPool()
     pool.on('error', () => undefined)
@@ -278,12 +332,17 @@ test('lets an error of the code through as it is', async () => {
   assert.deepEqual(await failuresOf(store), [bug, bug, bug])
 })
 
+/** What a call is rejected with; undefined where it is not. */
+async function failureOf(call: Promise<unknown>): Promise<unknown> {
+  const [outcome] = await Promise.allSettled([call])
+  return outcome.status === 'rejected' ? outcome.reason : undefined
+}
+
 /** What one call of each kind is rejected with; undefined where it is not. */
 async function failuresOf(store: PostgresStore): Promise<unknown[]> {
   const page = { limit: 1, maxBytes: MAX_PAGE_BYTES }
   const calls = [store.create('ann', fern), store.list('ann', page), store.delete('ann', 1n)]
-  const outcomes = await Promise.allSettled<unknown>(calls)
-  return outcomes.map((outcome): unknown => (outcome.status === 'rejected' ? outcome.reason : undefined))
+  return Promise.all(calls.map(failureOf))
 }
 
 function assertUnavailable(failures: readonly unknown[], reason: RegExp): void {
