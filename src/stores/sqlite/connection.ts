@@ -1,8 +1,7 @@
 import { isBuiltin } from 'node:module'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { explain, isBusy, LOCKED } from './errors.ts'
-import { LARGE_LOG_BYTES, LogKeeper } from './log-keeper.ts'
+import { explain, isBusy } from './errors.ts'
 
 /** What the store calls of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
 export interface SqliteHandle {
@@ -62,6 +61,9 @@ export const RETRY_MS = 5
  */
 const DURABLE = 'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON'
 
+/** How much room the log keeps on the disk when it starts anew: to get that again would take time. */
+const KEPT_LOG_BYTES = 16 * 2 ** 20
+
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
   readonly #handle: SqliteHandle
@@ -71,8 +73,6 @@ export class SqliteConnection {
   readonly #begin: SqliteStatement
   readonly #commit: SqliteStatement
   readonly #rollback: SqliteStatement
-  /** Only if the file was opened here: a library of its own, as better-sqlite3 has, would lose its locks to another. */
-  readonly #log: LogKeeper | undefined
 
   /** @throws if the file cannot be opened, or holds anything but plants in this version's schema */
   constructor(source: string | SqliteHandle, busyTimeoutMs: number) {
@@ -85,9 +85,8 @@ export class SqliteConnection {
       this.#commit = this.prepare('COMMIT')
       this.#rollback = this.prepare('ROLLBACK')
       this.#setUp()
-      this.#log = this.#ownsHandle ? this.#keepLog() : undefined
     } catch (error) {
-      this.#closeHandle()
+      this.close()
       throw this.explain(error)
     }
   }
@@ -114,12 +113,10 @@ export class SqliteConnection {
 
   /** Does the work in a transaction that has the write lock from the start, so that only BEGIN can find it taken. */
   transaction<Result>(work: () => Result): Result {
-    if (this.#log?.isPaused === true) throw LOCKED
     this.#begin.run()
     try {
       const result = work()
       this.#commit.run()
-      this.#log?.wrote()
       return result
     } catch (error) {
       try {
@@ -154,29 +151,17 @@ export class SqliteConnection {
   }
 
   /** Closes the database if it was opened here. */
-  async close(): Promise<void> {
-    await this.#log?.close()
-    this.#closeHandle()
-  }
-
-  #closeHandle(): void {
+  close(): void {
     if (this.#ownsHandle) this.#handle.close()
   }
 
   #setUp(): void {
     this.#handle.exec(`PRAGMA busy_timeout = ${this.#busyTimeoutMs}; ${DURABLE}`)
     this.transaction(() => this.#checkSchema())
-    // The log keeps the room that it has on the disk, as to get that anew takes time; but not if it was large.
     this.#handle.exec(`
       PRAGMA journal_mode = WAL;
-      PRAGMA journal_size_limit = ${LARGE_LOG_BYTES};
+      PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
       PRAGMA busy_timeout = 0`)
-  }
-
-  #keepLog(): LogKeeper | undefined {
-    const file = pathOf(this.#handle)
-    if (file === '') return undefined
-    return new LogKeeper(file, DURABLE, (isOn) => this.#handle.exec(`PRAGMA wal_autocheckpoint = ${isOn ? 1000 : 0}`))
   }
 
   #checkSchema(): void {

@@ -10,9 +10,6 @@ const TRANSIENT = new Map([
   [14, 'SQLITE_CANTOPEN'],
 ])
 
-/** What `node:sqlite` throws if the file is locked. */
-export const LOCKED: Error = Object.assign(new Error('database is locked'), { errcode: 5 })
-
 /** Whether another process has the file locked. */
 export function isBusy(error: unknown): boolean {
   return transientCode(error) === 'SQLITE_BUSY'

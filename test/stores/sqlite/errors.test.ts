@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
-import { explain, isBusy, LOCKED } from '../../../src/stores/sqlite/errors.ts'
+import { explain, isBusy } from '../../../src/stores/sqlite/errors.ts'
 
 /** As each driver names a code: `node:sqlite` by number, better-sqlite3 by name. */
 function errorsWith(errcode: number, code: string): Error[] {
@@ -46,9 +46,4 @@ suite('is not worth trying again after', () => {
       }
     })
   }
-})
-
-test('says of a write that waits for the log what SQLite says of a locked file', () => {
-  assert.equal(isBusy(LOCKED), true)
-  assert.equal(explain(LOCKED, 'plants.db').message, 'SQLite database plants.db: database is locked')
 })

@@ -483,23 +483,6 @@ const EQUIVALENT: readonly (readonly [file: string, why: string, ...lines: Line[
     ['statement.raw?.(true)', 'statement.raw?.(false)'],
   ],
   [
-    'src/stores/sqlite/log-keeper.ts',
-    'Any message says go.',
-    ["if (this.#isPaused) thread.postMessage('go')", "if (this.#isPaused) thread.postMessage('')"],
-  ],
-  [
-    'src/stores/sqlite/log-keeper.ts',
-    'Newer versions of Node do not warn of node:sqlite any more. With Node 22 a test fails.',
-    [
-      "const options = { eval: true, env: {}, execArgv: ['--disable-warning=ExperimentalWarning'], workerData }",
-      'const options = { eval: true, env: {}, execArgv: [], workerData }',
-    ],
-    [
-      "const options = { eval: true, env: {}, execArgv: ['--disable-warning=ExperimentalWarning'], workerData }",
-      "const options = { eval: true, env: {}, execArgv: [''], workerData }",
-    ],
-  ],
-  [
     'src/stores/sqlite/sqlite-store.ts',
     'The values of an array are the array, only made anew.',
     [

@@ -73,7 +73,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     'stores/postgres/scripted-pool',
     'stores/postgres/postgres-store',
   ],
-  'stores/sqlite/connection': ['stores/sqlite/sqlite-store', 'stores/sqlite/log-keeper'],
+  'stores/sqlite/connection': ['stores/sqlite/sqlite-store'],
   'stores/sqlite/errors': ['stores/sqlite/sqlite-store'],
   'stores/sqlite/write-queue': ['stores/sqlite/sqlite-store'],
   version: ['openapi/openapi'],
