@@ -17,8 +17,8 @@ export interface Settings extends Limits {
   readonly storeUrl: string
   /** The URL that a file holds. */
   readonly storeUrlFile: string | undefined
+  readonly migrate: boolean
   readonly postgresPoolSize: number
-  readonly postgresMigrate: boolean
   readonly maxBodyBytes: number
   readonly maxLimit: number | undefined
   readonly maxListsPerOwner: number
@@ -57,8 +57,8 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
   storeUrl: STORE_URL,
   storeUrlFile: textFile('PLANT_STORE_URL_FILE', STORE_URL),
+  migrate: flag('PLANT_STORE_MIGRATE', true, 'whether the table, or the SQLite file, is made if there is none'),
   postgresPoolSize: wholeNumber('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 1, 10_000, 'the most connections to Postgres'),
-  postgresMigrate: flag('PLANT_STORE_POSTGRES_MIGRATE', true, 'whether the table is made if Postgres has none'),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
   maxListsPerOwner: wholeNumber(

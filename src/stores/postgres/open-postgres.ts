@@ -23,7 +23,7 @@ export interface PostgresSettings {
   /** The most connections. */
   readonly postgresPoolSize: number
   /** Whether the table is made if there is none. */
-  readonly postgresMigrate: boolean
+  readonly migrate: boolean
   /** How long a call of the store may take, in milliseconds. */
   readonly storeTimeoutMs: number
   /** Told what happens to the connections. */
@@ -35,7 +35,7 @@ export interface PostgresSettings {
  * @throws Error if waiting does not help
  */
 export async function openPostgres(url: string, settings: PostgresSettings): Promise<Store> {
-  const { postgresPoolSize, postgresMigrate, storeTimeoutMs, onEvent } = settings
+  const { postgresPoolSize, migrate, storeTimeoutMs, onEvent } = settings
   const connectionString = readPostgresUrl(url)
   const { Client, Pool } = loadDriver()
   // Reads the files that the URL names, which must be there from the start.
@@ -58,7 +58,7 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
   })
 
   async function begin(): Promise<void> {
-    if (postgresMigrate) await store.migrate()
+    if (migrate) await store.migrate()
     await store.ping()
   }
 

@@ -40,7 +40,7 @@ suite('in this process', { timeout: 60_000 }, () => {
     const events: [string, string][] = []
     const store = await openPostgres(url, {
       postgresPoolSize: 1,
-      postgresMigrate: true,
+      migrate: true,
       storeTimeoutMs: 10_000,
       onEvent: (event, reason) => events.push([event, String(reason)]),
       ...settings,
@@ -215,7 +215,7 @@ test('stops while its server says nothing', async (t) => {
 
 test('makes no table if it is told so', async (t) => {
   const { database, url } = await useProxiedDatabase(t)
-  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_POSTGRES_MIGRATE: '0' })
+  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' })
   assert.match(String((await program.logged('unreachable'))['reason']), /relation "plant_store_plants" does not exist/)
   assert.equal((await program.fetch('/readyz')).status, 503)
   await database
