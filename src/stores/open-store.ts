@@ -36,10 +36,15 @@ export const STORE_SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, S
   ['postgresql', POSTGRES],
 ])
 
-function openSqlite(url: string): Store {
+function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Store {
   // The store would advise to pass a handle, which nobody can pass to the program.
   if (!isBuiltin('node:sqlite')) throw new Error('SQLite needs Node 22.13 or later.')
-  return sqliteStore(url.slice('sqlite:'.length))
+  return sqliteStore(url.slice('sqlite:'.length), {
+    // So a client is told that nothing was carried out, before its call is over.
+    busyTimeoutMs: Math.ceil(0.4 * storeTimeoutMs),
+    migrate,
+    onWarning: (message) => onEvent('warning', message),
+  })
 }
 
 /** The scheme of a URL that names a store. */
@@ -55,7 +60,8 @@ export function isStoreUrl(url: string): boolean {
 /**
  * Opens the store that a URL names.
  * @param url must be one, as {@link isStoreUrl} says
- * @throws if the store cannot be opened
+ * @throws StoreUnavailableError if waiting may help
+ * @throws Error if it does not
  */
 export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
   return STORE_SCHEMES.get(schemeOf(url))!.open(url, settings)

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { isStoreUrl, STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { openDatabase } from '../support/postgres-server.ts'
+import { series, startWithMetrics } from '../support/metrics.ts'
 import { Program, startProgram } from '../support/program.ts'
+import { lockElsewhere } from '../support/sqlite-file.ts'
 import { openTcpProxy } from '../support/tcp-proxy.ts'
-import { temporaryFile } from '../support/temporary-file.ts'
+import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
 
 test('names a store by its scheme', () => {
   assert.deepEqual([...STORE_SCHEMES.keys()], ['memory', 'sqlite', 'postgres', 'postgresql'])
@@ -37,8 +39,8 @@ for (const url of [...NO_STORES, 'postgres:', 'postgres://', 'postgres:a', 'post
   })
 }
 
-async function refusal(url: string, nodeArgs: readonly string[] = []): Promise<string> {
-  const program = new Program({ PLANT_STORE_URL: url, PORT: '0' }, [], nodeArgs)
+async function refusal(url: string, nodeArgs: readonly string[] = [], environment = {}): Promise<string> {
+  const program = new Program({ PLANT_STORE_URL: url, PORT: '0', ...environment }, [], nodeArgs)
   assert.deepEqual([await program.ended, program.stdout.all, program.stderr.all.length], [2, [], 1])
   const [, reason] = /^plant-store: PLANT_STORE_URL names a store that cannot be opened: (.*)$/.exec(
     program.stderr.all[0]!,
@@ -68,6 +70,36 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     const second = await startProgram(t, { PLANT_STORE_URL: url })
     assert.equal(await (await second.fetch('/plants')).text(), '[{"name":"Fern"}]')
     assert.equal((await second.logged('start'))['store'], 'sqlite')
+  })
+
+  test('with PLANT_STORE_MIGRATE=0, ends the start if there is no file, and makes none', async (t) => {
+    const path = join(temporaryDirectory(t), 'plants.db')
+    const reason = await refusal(`sqlite:${path}`, [], { PLANT_STORE_MIGRATE: '0' })
+    assert.equal(reason, `SQLite database ${path}: there is no such file, and none is to be made`)
+    assert.equal(existsSync(path), false)
+  })
+
+  test('logs a warning once its file is moved, and is not ready until it is back', async (t) => {
+    const path = join(temporaryDirectory(t), 'plants.db')
+    const { program, admin } = await startWithMetrics(t, { PLANT_STORE_URL: `sqlite:${path}` })
+    renameSync(path, `${path}.old`)
+    assert.equal((await program.fetch('/readyz')).status, 503)
+    const { status, headers } = await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
+    assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
+    assert.match(String((await program.logged('warning'))['reason']), /another file, or none, has its name/)
+    renameSync(`${path}.old`, path)
+    assert.equal((await program.fetch('/readyz')).status, 200)
+    assert.match(String((await program.logged('warning', 2))['reason']), /the file and its log are back$/)
+    assert.deepEqual(await series(admin, /^plant_store_sqlite_log_bytes/, 1), ['plant_store_sqlite_log_bytes 0'])
+  })
+
+  test('waits for a locked file for less time than a call may take', async (t) => {
+    const path = join(temporaryDirectory(t), 'plants.db')
+    const environment = { PLANT_STORE_URL: `sqlite:${path}`, PLANT_STORE_STORE_TIMEOUT_MS: '500' }
+    const program = await startProgram(t, environment)
+    await lockElsewhere(t, path)
+    const response = await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
+    assert.equal(((await response.json()) as { error: number }).error, 50300)
   })
 
   test('ends the start if the file cannot be opened', async () => {

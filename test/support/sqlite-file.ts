@@ -5,6 +5,7 @@ import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import type { ConnectionOptions } from '../../src/stores/sqlite/connection.ts'
 import type { SqliteHandle } from '../../src/stores/sqlite/sqlite-store.ts'
 
 /** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
@@ -15,6 +16,11 @@ export function newPath(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
   t.after(() => rmSync(directory, { recursive: true }))
   return join(directory, 'plants.db')
+}
+
+/** What a connection is opened with. */
+export function connectionOptions(busyTimeoutMs: number): ConnectionOptions {
+  return { busyTimeoutMs, migrate: true, onWarning: () => undefined }
 }
 
 /** A `node:sqlite` database, closed with the test. */

@@ -1,41 +1,10 @@
-import { isBuiltin } from 'node:module'
-import process from 'node:process'
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { explain, isBusy } from './errors.ts'
-
-/** What the store calls of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
-export interface SqliteHandle {
-  /** Runs SQL that gives no rows; may be several statements. Throws if one fails. */
-  exec(sql: string): unknown
-  /** Prepares a statement, which the store uses as long as it is open. */
-  prepare(sql: string): SqliteStatement
-  /** Closes the database. The store calls it only if it opened the database itself. */
-  close(): unknown
-}
-
-/** What the store calls of a prepared statement. */
-export interface SqliteStatement {
-  /** Runs the statement. Throws if it fails. */
-  run(...values: SqliteValue[]): {
-    /** How many rows it has changed. */
-    readonly changes: number | bigint
-  }
-  /** Runs a query, and gives all its rows. */
-  all(...values: SqliteValue[]): unknown[]
-  /** Gives rows one by one. Without it, the store reads all rows that a page may have before it cuts the page. */
-  iterate?(...values: SqliteValue[]): Iterable<unknown>
-  /** Asks `node:sqlite` for integers as bigint. */
-  setReadBigInts?(enabled: boolean): unknown
-  /** Asks better-sqlite3 for integers as bigint. */
-  safeIntegers?(enabled: boolean): unknown
-  /** Asks `node:sqlite` for rows as arrays. */
-  setReturnArrays?(enabled: boolean): unknown
-  /** Asks better-sqlite3 for rows as arrays. */
-  raw?(enabled: boolean): unknown
-}
-
-/** A value that is bound to a statement; never `undefined`, which binds differently from version to version. */
-export type SqliteValue = string | number | bigint | null
+import { explain, explainCommit, explainOpening, isBusy } from './errors.ts'
+import { ask, isUri, pathOf, type SqliteHandle, type SqliteStatement, type SqliteValue } from './handle.ts'
+import { checkLog } from './left-log.ts'
+import { openFile, type OpenOptions } from './open-file.ts'
+import { OpenedFile } from './opened-file.ts'
 
 /** Says in the header of a file what it is for: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
 const APPLICATION_ID = 0x504c4e54n
@@ -64,30 +33,43 @@ const DURABLE = 'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON'
 /** How much room the log keeps on the disk when it starts anew: to get that again would take time. */
 const KEPT_LOG_BYTES = 16 * 2 ** 20
 
+/** How a {@link SqliteConnection} opens and uses its file. */
+export interface ConnectionOptions extends OpenOptions {
+  /** Told what an operator should know. */
+  readonly onWarning: (message: string) => void
+}
+
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
+  /** What made the last transaction fail that did, other than a lock. To be taken away once writes succeed again. */
+  failure: unknown
   readonly #handle: SqliteHandle
   readonly #ownsHandle: boolean
   readonly #file: string
-  readonly #busyTimeoutMs: number
+  readonly #options: ConnectionOptions
+  #opened: OpenedFile | undefined
   readonly #begin: SqliteStatement
   readonly #commit: SqliteStatement
   readonly #rollback: SqliteStatement
-
   /** @throws if the file cannot be opened, or holds anything but plants in this version's schema */
-  constructor(source: string | SqliteHandle, busyTimeoutMs: number) {
+  constructor(source: string | SqliteHandle, options: ConnectionOptions) {
+    this.#options = options
     this.#ownsHandle = typeof source === 'string'
-    this.#handle = typeof source === 'string' ? openFile(source) : source
-    this.#file = typeof source === 'string' ? source : pathOf(source) || ':memory:'
-    this.#busyTimeoutMs = busyTimeoutMs
+    this.#handle = typeof source === 'string' ? openFile(source, options) : source
+    const path = pathOf(this.#handle)
+    this.#file = typeof source === 'string' ? source : path || ':memory:'
     try {
+      this.#handle.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`)
+      if (!this.#ownsHandle) checkLog(path, this.#handle)
+      this.#handle.exec(DURABLE)
       this.#begin = this.prepare('BEGIN IMMEDIATE')
       this.#commit = this.prepare('COMMIT')
       this.#rollback = this.prepare('ROLLBACK')
       this.#setUp()
+      this.#opened = this.#watchFile(typeof source === 'string' && !isUri(source) ? resolve(source) : path)
     } catch (error) {
       this.close()
-      throw this.explain(error)
+      throw explainOpening(error, this.#file)
     }
   }
 
@@ -111,38 +93,59 @@ export class SqliteConnection {
     return (...values) => statement.iterate?.(...values) ?? statement.all(...values)
   }
 
-  /** Does the work in a transaction that has the write lock from the start, so that only BEGIN can find it taken. */
+  /**
+   * Does the work in a transaction that has the write lock from the start, so that only BEGIN can find it taken.
+   * @throws StoreUnavailableError if the file is not the one that was opened, or it is unknown whether this was committed
+   */
   transaction<Result>(work: () => Result): Result {
-    this.#begin.run()
+    this.#opened?.check()
+    try {
+      this.#begin.run()
+      return this.#commitAfter(work)
+    } catch (error) {
+      if (!isBusy(error)) this.failure = error
+      throw error
+    }
+  }
+
+  #commitAfter<Result>(work: () => Result): Result {
+    let isDone = false
     try {
       const result = work()
+      isDone = true
       this.#commit.run()
       return result
     } catch (error) {
       try {
         this.#rollback.run()
       } catch {
-        // SQLite has rolled back by itself, as it does if the disk is full.
+        // SQLite has rolled back by itself, as it does if a commit fails.
       }
-      throw error
+      throw isDone ? explainCommit(error, this.#file) : error
     }
   }
 
   /**
    * Does the work once no other process has the file locked. SQLite's own busy handler would stop the event loop while
    * it waits; with a timer everything else goes on.
-   * @throws StoreUnavailableError if the file stays locked, or trying again later may help
+   * @throws StoreUnavailableError if the file stays locked, is not the one that was opened, or trying again may help
    */
-  async whenFree<Result>(work: () => Result): Promise<Result> {
-    const deadline = performance.now() + this.#busyTimeoutMs
+  async whenFree<Result>(work: () => Result, waitMs: number = Infinity): Promise<Result> {
+    const deadline = performance.now() + Math.min(waitMs, this.#options.busyTimeoutMs)
     for (;;) {
       try {
+        this.#opened?.check()
         return work()
       } catch (error) {
         if (!isBusy(error) || performance.now() >= deadline) throw this.explain(error)
       }
       await sleep(RETRY_MS)
     }
+  }
+
+  /** The size of the log (-wal) before the last commit or ping. */
+  get logBytes(): number {
+    return this.#opened?.logBytes ?? 0
   }
 
   /** What to tell the caller of the store. */
@@ -152,16 +155,28 @@ export class SqliteConnection {
 
   /** Closes the database if it was opened here. */
   close(): void {
+    // SQLite removes the log.
+    this.#opened = undefined
     if (this.#ownsHandle) this.#handle.close()
   }
 
   #setUp(): void {
-    this.#handle.exec(`PRAGMA busy_timeout = ${this.#busyTimeoutMs}; ${DURABLE}`)
     this.transaction(() => this.#checkSchema())
     this.#handle.exec(`
       PRAGMA journal_mode = WAL;
       PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
       PRAGMA busy_timeout = 0`)
+  }
+
+  /** A database in memory has no log, and nothing that could be moved. */
+  #watchFile(name: string): OpenedFile | undefined {
+    if (ask(this.#handle, 'journal_mode') !== 'wal') return undefined
+    // To ask for it opens the log. A file becomes shorter by VACUUM, which changes the version, or by itself, if it was made so.
+    const version = (): unknown => {
+      const found = ask(this.#handle, 'schema_version')
+      return Number(ask(this.#handle, 'auto_vacuum')) === 0 ? found : {}
+    }
+    return new OpenedFile(name, pathOf(this.#handle), version, this.#options.onWarning)
   }
 
   #checkSchema(): void {
@@ -171,6 +186,7 @@ export class SqliteConnection {
       FROM pragma_application_id, pragma_user_version`,
     ).all() as [Record<'application' | 'version' | 'entries', bigint>]
     if (found.application === 0n && found.version === 0n && found.entries === 0n) {
+      if (!this.#options.migrate) throw new Error('it holds no plants, and is not to be made a file of plants')
       this.#handle.exec(SCHEMA)
     } else if (found.application !== APPLICATION_ID) {
       throw new Error('it holds something other than plants; nothing was changed')
@@ -180,23 +196,4 @@ export class SqliteConnection {
     // Writes nothing, but fails if the file cannot be written.
     this.#handle.exec('DELETE FROM plants WHERE false')
   }
-}
-
-function openFile(path: string): SqliteHandle {
-  if (!isBuiltin('node:sqlite')) {
-    const advice = 'use Node.js 22.13 or later, or pass a database of better-sqlite3'
-    throw new Error(`SQLite database ${path}: this Node.js has no node:sqlite; ${advice}`)
-  }
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  try {
-    return new DatabaseSync(path)
-  } catch (error) {
-    throw explain(error, path)
-  }
-}
-
-/** The absolute path of a file; empty if the database has none. */
-function pathOf(handle: SqliteHandle): string {
-  const [main] = handle.prepare('PRAGMA database_list').all() as [{ readonly file: string }]
-  return main.file
 }

@@ -10,6 +10,9 @@ const TRANSIENT = new Map([
   [14, 'SQLITE_CANTOPEN'],
 ])
 
+/** Those of a COMMIT that has written nothing that a restart could find: the last frame of the log was not begun or cut. */
+const CERTAIN_AT_COMMIT: readonly (string | undefined)[] = ['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_FULL', undefined]
+
 /** Whether another process has the file locked. */
 export function isBusy(error: unknown): boolean {
   return transientCode(error) === 'SQLITE_BUSY'
@@ -24,8 +27,29 @@ function transientCode(error: unknown): string | undefined {
 
 /** What to tell the caller of the store: the error with the name of the file, as worth trying again if it is. */
 export function explain(error: unknown, file: string): Error {
-  const message = `SQLite database ${file}: ${(error as Error).message}`
+  if (error instanceof StoreUnavailableError) return error
+  const message = messageOf(error, file)
   return transientCode(error) === undefined
     ? new Error(message, { cause: error })
     : new StoreUnavailableError(message, { cause: error })
+}
+
+/**
+ * The same for an error of COMMIT. The log may hold the whole transaction although it could not be synced, for example.
+ * This process goes on as if it did not, and may write over it; but a restart finds it.
+ */
+export function explainCommit(error: unknown, file: string): unknown {
+  if (CERTAIN_AT_COMMIT.includes(transientCode(error))) return error
+  return new StoreUnavailableError(messageOf(error, file), { cause: error, isOutcomeUnknown: true })
+}
+
+/** The same for an error of the start: no file appears where none can be made. */
+export function explainOpening(error: unknown, file: string): Error {
+  return transientCode(error) === 'SQLITE_CANTOPEN'
+    ? new Error(messageOf(error, file), { cause: error })
+    : explain(error, file)
+}
+
+function messageOf(error: unknown, file: string): string {
+  return `SQLite database ${file}: ${(error as Error).message}`
 }

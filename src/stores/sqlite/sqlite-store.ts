@@ -7,12 +7,14 @@ import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '
 import type { NewPlant } from '../../plants/plant.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
+import { addGauges } from '../gauges.ts'
 import { PageBuilder } from '../page-builder.ts'
-import { SqliteConnection } from './connection.ts'
-import type { SqliteHandle } from './connection.ts'
-import { WriteQueue } from './write-queue.ts'
+import { SqliteConnection, type ConnectionOptions } from './connection.ts'
+import type { SqliteHandle } from './handle.ts'
+import { WriteProbe } from './write-probe.ts'
+import { WriteQueue, type WriteQueueOptions } from './write-queue.ts'
 
-export type { SqliteHandle, SqliteStatement, SqliteValue } from './connection.ts'
+export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
@@ -23,7 +25,14 @@ export interface SqliteStoreOptions {
   readonly busyTimeoutMs?: number
   /** The most operations that share a commit, and hold up the event loop together, at least 1; default 1,000. */
   readonly maxBatch?: number
+  /** Whether the file and the table are made if there are none; default true. */
+  readonly migrate?: boolean
+  /** Told what an operator should know; one line, without anything of the plants. By default nobody is told. */
+  readonly onWarning?: (message: string) => void
 }
+
+/** How long a ping waits for a lock: who asks whether the store can serve is to be told within 2 seconds of a change. */
+const PING_WAIT_MS = 1000
 
 /** Has SQLite make the JSON text of the response, which takes less time than encoding it here. */
 const SELECT = `
@@ -38,7 +47,9 @@ const SELECT = `
  * use that connection: the store sets its pragmas and runs transactions on it. `close` closes what a path opened.
  * @param source a path, which takes Node 22.13 or later; or an open database of `node:sqlite` or better-sqlite3
  * @throws TypeError if the source or an option is wrong
- * @throws Error if the file cannot be opened or written, or holds anything but plants in this version's schema
+ * @throws StoreUnavailableError if the file is locked, or trying again may help for another reason
+ * @throws Error if the file cannot be opened or written, holds anything but plants in this version's schema, or has the
+ *   log of another file beside it
  */
 export function sqliteStore(
   source: string | SqliteHandle,
@@ -47,17 +58,16 @@ export function sqliteStore(
   const resolved = resolveOptions(options)
   checkSource(source)
 
-  const connection = new SqliteConnection(source, resolved.busyTimeoutMs)
+  const connection = new SqliteConnection(source, resolved)
   const insert = connection.prepare('INSERT INTO plants VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
-  const probe = connection.prepare('SELECT 1 FROM plants LIMIT 1')
-
+  const probe = new WriteProbe(connection)
   const writes = new WriteQueue(connection, resolved)
   let closed: Promise<void> | undefined
 
-  return {
+  const store: Store & Required<Pick<Store, 'ping' | 'close'>> = {
     create(owner: string, { id, name, tag }: NewPlant): Promise<boolean> {
       return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0)
     },
@@ -78,23 +88,35 @@ export function sqliteStore(
       return writes.add(() => remove.run(owner, id).changes > 0)
     },
 
-    async ping(): Promise<void> {
-      await connection.whenFree(() => probe.all())
+    ping(): Promise<void> {
+      return connection.whenFree(() => probe.check(), PING_WAIT_MS)
     },
 
     close(): Promise<void> {
       return (closed ??= writes.idle().then(() => connection.close()))
     },
   }
+  addGauges(store, [
+    {
+      name: 'plant_store_sqlite_log_bytes',
+      help: 'Size of the log of the SQLite file before the last commit or ping.',
+      read: () => connection.logBytes,
+    },
+  ])
+  return store
 }
 
-function resolveOptions(options: SqliteStoreOptions): Required<SqliteStoreOptions> {
+function resolveOptions(options: SqliteStoreOptions): ConnectionOptions & WriteQueueOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { busyTimeoutMs, maxBatch, ...unknown } = options
+  const { busyTimeoutMs, maxBatch, migrate = true, onWarning = () => undefined, ...unknown } = options
   refuseUnknown(unknown)
+  if (typeof migrate !== 'boolean') throw wrong('options.migrate', 'true or false', migrate)
+  if (typeof onWarning !== 'function') throw wrong('options.onWarning', 'a function', onWarning)
   return {
     busyTimeoutMs: checkWholeNumber('busyTimeoutMs', busyTimeoutMs, 0, MAX_TIMER_MS) ?? 4000,
     maxBatch: checkWholeNumber('maxBatch', maxBatch, 1) ?? 1000,
+    migrate,
+    onWarning,
   }
 }
 

@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
@@ -43,7 +44,8 @@ export class WriteQueue {
 
   /**
    * Settles once the write is committed.
-   * @throws StoreUnavailableError if the file stays locked, or trying again later may help; nothing was carried out
+   * @throws StoreUnavailableError if the file stays locked, or trying again later may help; it says whether the write
+   *   may have been carried out
    */
   add(write: Write): Promise<boolean> {
     return new Promise((resolve, reject) => {
@@ -67,7 +69,10 @@ export class WriteQueue {
     else setImmediate(this.#takeTurn)
   }
 
-  /** Carries out the next group. If that fails, it is rolled back, and each of its writes gets a transaction. */
+  /**
+   * Carries out the next group. If one of its writes fails, it is rolled back, and each gets a transaction.
+   * @returns false if the file is locked
+   */
   #carryOut(): boolean {
     const group = this.#waiting.slice(0, this.#single > 0 ? 1 : this.#maxBatch)
     try {
@@ -79,8 +84,10 @@ export class WriteQueue {
         this.#refuseExpired(error)
         return false
       }
-      if (group.length > 1) this.#single = group.length
-      else this.#refuse(1, error)
+      // If it is unknown whether the group was committed, a second create of a plant would find the first.
+      const isSure = !(error instanceof StoreUnavailableError)
+      if (isSure && group.length > 1) this.#single = group.length
+      else this.#refuse(group.length, error)
     }
     return true
   }

@@ -4,11 +4,11 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
-import { newPath, open, skip } from '../../support/sqlite-file.ts'
+import { connectionOptions, newPath, open, skip } from '../../support/sqlite-file.ts'
 
 test('does what found the file locked once it is free', { skip }, async (t) => {
   const path = newPath(t)
-  const connection = new SqliteConnection(path, 10_000)
+  const connection = new SqliteConnection(path, connectionOptions(10_000))
   t.after(() => connection.close())
   const [writer, other] = [open(t, path), open(t, path)]
 
@@ -26,7 +26,7 @@ test('does what found the file locked once it is free', { skip }, async (t) => {
 
 test('refuses what finds the file locked until its time is over', { skip }, async (t) => {
   const path = newPath(t)
-  const connection = new SqliteConnection(path, 50)
+  const connection = new SqliteConnection(path, connectionOptions(50))
   t.after(() => connection.close())
   open(t, path).exec('BEGIN IMMEDIATE')
   const other = open(t, path, { timeout: 0 })
@@ -38,12 +38,12 @@ test('refuses what finds the file locked until its time is over', { skip }, asyn
   assert.ok(performance.now() - startedAt >= 50)
 })
 
-test('closes a file that it refuses', { skip }, async (t) => {
+test('closes a file that it refuses', { skip }, (t) => {
   const path = newPath(t)
-  const connection = new SqliteConnection(path, 0)
+  const connection = new SqliteConnection(path, connectionOptions(0))
   connection.prepare('PRAGMA user_version = 2').run()
   connection.close()
-  assert.throws(() => new SqliteConnection(path, 0), /its schema has version 2/)
+  assert.throws(() => new SqliteConnection(path, connectionOptions(0)), /its schema has version 2/)
   // The last connection that is closed removes the log.
   assert.equal(existsSync(`${path}-wal`), false)
 })

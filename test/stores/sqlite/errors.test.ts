@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
-import { explain, isBusy } from '../../../src/stores/sqlite/errors.ts'
+import { explain, explainCommit, explainOpening, isBusy } from '../../../src/stores/sqlite/errors.ts'
 
 /** As each driver names a code: `node:sqlite` by number, better-sqlite3 by name. */
 function errorsWith(errcode: number, code: string): Error[] {
@@ -46,4 +46,44 @@ suite('is not worth trying again after', () => {
       }
     })
   }
+})
+
+suite('leaves unknown whether a commit took place after', () => {
+  for (const [errcode, code] of [
+    [7, 'SQLITE_NOMEM'],
+    [1034, 'SQLITE_IOERR_FSYNC'],
+    [778, 'SQLITE_IOERR_WRITE'],
+    [14, 'SQLITE_CANTOPEN'],
+  ] as const) {
+    test(code, () => {
+      for (const error of errorsWith(errcode, code)) {
+        const explained = explainCommit(error, 'plants.db') as StoreUnavailableError
+        assert.equal(explained.isOutcomeUnknown, true)
+        assert.deepEqual([explained.message, explained.cause], ['SQLite database plants.db: no', error])
+        assert.equal(explain(explained, 'plants.db'), explained)
+      }
+    })
+  }
+})
+
+suite('is sure that no commit took place after', () => {
+  for (const [errcode, code] of [
+    [5, 'SQLITE_BUSY'],
+    [13, 'SQLITE_FULL'],
+    [11, 'SQLITE_CORRUPT'],
+  ] as const) {
+    test(code, () => {
+      for (const error of errorsWith(errcode, code)) assert.equal(explainCommit(error, 'plants.db'), error)
+    })
+  }
+})
+
+test('at the start, waiting helps with a lock or a full disk, and not if there is no file', () => {
+  const names = [
+    ...errorsWith(5, 'SQLITE_BUSY'),
+    ...errorsWith(13, 'SQLITE_FULL'),
+    ...errorsWith(14, 'SQLITE_CANTOPEN'),
+  ].map((error) => explainOpening(error, 'plants.db').name)
+  const unavailable = 'StoreUnavailableError'
+  assert.deepEqual(names, [unavailable, unavailable, unavailable, unavailable, 'Error', 'Error'])
 })

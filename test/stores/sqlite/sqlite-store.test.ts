@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import process from 'node:process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
@@ -121,6 +121,8 @@ test('refuses options that make no sense', async (t) => {
     ['what is no database', { path: 'x.db' }, {}, 'source must be a path or an open database, not [Object]'],
     ['options that are none', 'x.db', 7, 'options must be an object, not 7'],
     ['an option that does not exist', 'x.db', { maxGroup: 1 }, 'unknown option "maxGroup"'],
+    ['a migration that is neither on nor off', 'x.db', { migrate: 1 }, 'options.migrate must be true or false, not 1'],
+    ['nobody to warn', 'x.db', { onWarning: 'log' }, "options.onWarning must be a function, not 'log'"],
     ['a negative time-out', 'x.db', { busyTimeoutMs: -1 }, `${time}, not -1`],
     ['a time-out without end', 'x.db', { busyTimeoutMs: Infinity }, `${time}, not Infinity`],
     ['a time-out beyond what SQLite takes', 'x.db', { busyTimeoutMs: 2 ** 31 }, `${time}, not 2147483648`],
@@ -223,6 +225,62 @@ test('rejects the operation of a group that failed, and carries out the others',
   assert.deepEqual(await idsOf(store, 'owner'), [1n, 3n])
 })
 
+test(
+  'refuses a group as unknown if its commit fails by an I/O error, and tries none of it again',
+  { skip },
+  async (t) => {
+    const handle = open(t, newPath(t))
+    const error = Object.assign(new Error('disk I/O error'), { errcode: 1034 })
+    let isBroken = false
+    const store = sqliteStore({
+      exec: (sql) => handle.exec(sql),
+      close: () => handle.close(),
+      prepare(sql) {
+        const statement = handle.prepare(sql)
+        if (sql !== 'COMMIT') return statement
+        const run: SqliteStatement['run'] = () => {
+          const result = statement.run()
+          // Others read what the log has, and so can this process after a restart.
+          if (isBroken) throw error
+          return result
+        }
+        return { run, all: () => [] }
+      },
+    })
+    await store.create('owner', plant(1n))
+    isBroken = true
+    const outcomes = await Promise.allSettled([2n, 3n].map(async (id) => store.create('owner', plant(id))))
+    isBroken = false
+    for (const outcome of outcomes) {
+      assert.ok(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailableError)
+      assert.deepEqual([outcome.reason.isOutcomeUnknown, outcome.reason.cause], [true, error])
+    }
+    assert.deepEqual(await idsOf(store, 'owner'), [1n, 2n, 3n])
+  },
+)
+
+test('makes nothing if it is told so', { skip }, async (t) => {
+  const path = newPath(t)
+  await t.test('no file', () => {
+    const message = `SQLite database ${path}: there is no such file, and none is to be made`
+    assert.throws(() => sqliteStore(path, { migrate: false }), { name: 'Error', message })
+    assert.equal(existsSync(path), false)
+  })
+  await t.test('no table', (t) => {
+    const message = `SQLite database ${path}: it holds no plants, and is not to be made a file of plants`
+    writeFileSync(path, '')
+    assert.throws(() => sqliteStore(path, { migrate: false }), { name: 'Error', message })
+    assert.throws(() => sqliteStore(open(t, path), { migrate: false }), { name: 'Error', message })
+    assert.equal(readFileSync(path, 'utf8'), '')
+  })
+  await t.test('but opens what is there', async () => {
+    await sqliteStore(path).close()
+    const store = sqliteStore(path, { migrate: false })
+    assert.equal(await store.create('owner', plant(1n)), true)
+    await store.close()
+  })
+})
+
 test('while another process has the lock', { skip }, async (t) => {
   const path = newPath(t)
   const store = sqliteStore(path, { busyTimeoutMs: 50 })
@@ -248,7 +306,12 @@ test('while another process has the lock', { skip }, async (t) => {
   })
   await t.test('plants are listed', async () => {
     assert.deepEqual(await idsOf(store, 'owner'), [1n])
-    await store.ping()
+  })
+  await t.test('a ping is refused, also if operations wait for longer', async () => {
+    const startedAt = performance.now()
+    const message = `SQLite database ${path}: database is locked`
+    await assert.rejects(async () => patient.ping(), { name: 'StoreUnavailableError', message })
+    assert.ok(performance.now() - startedAt < 2000)
   })
   await t.test('a write with time waits, and everything works again afterwards', async () => {
     await letGo()
@@ -256,6 +319,7 @@ test('while another process has the lock', { skip }, async (t) => {
     assert.equal(await store.create('owner', plant(3n)), true)
     assert.equal(await store.delete('owner', 1n), true)
     assert.deepEqual(await idsOf(store, 'owner'), [2n, 3n])
+    await store.ping()
   })
 })
 

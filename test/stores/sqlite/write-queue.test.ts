@@ -8,7 +8,7 @@ import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connectio
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
 import { keptIds, post, send, servePlants } from '../../support/service.ts'
-import { lockElsewhere, newPath, open, skip } from '../../support/sqlite-file.ts'
+import { connectionOptions, lockElsewhere, newPath, open, skip } from '../../support/sqlite-file.ts'
 
 const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
 
@@ -86,7 +86,7 @@ test('waits for a lock also between the writes of a group that failed', { skip }
 
 test('waits before it tries a locked file again', { skip }, async (t) => {
   const path = newPath(t)
-  const connection = new SqliteConnection(path, 4000)
+  const connection = new SqliteConnection(path, connectionOptions(4000))
   t.after(() => connection.close())
   const tries = t.mock.method(connection, 'transaction').mock
   const queue = new WriteQueue(connection, { busyTimeoutMs: 4000, maxBatch: 1 })

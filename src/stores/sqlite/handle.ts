@@ -1,0 +1,49 @@
+/** What the store calls of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
+export interface SqliteHandle {
+  /** Runs SQL that gives no rows; may be several statements. Throws if one fails. */
+  exec(sql: string): unknown
+  /** Prepares a statement, which the store uses as long as it is open. */
+  prepare(sql: string): SqliteStatement
+  /** Closes the database. The store calls it only if it opened the database itself. */
+  close(): unknown
+}
+
+/** What the store calls of a prepared statement. */
+export interface SqliteStatement {
+  /** Runs the statement. Throws if it fails. */
+  run(...values: SqliteValue[]): {
+    /** How many rows it has changed. */
+    readonly changes: number | bigint
+  }
+  /** Runs a query, and gives all its rows. */
+  all(...values: SqliteValue[]): unknown[]
+  /** Gives rows one by one. Without it, the store reads all rows that a page may have before it cuts the page. */
+  iterate?(...values: SqliteValue[]): Iterable<unknown>
+  /** Asks `node:sqlite` for integers as bigint. */
+  setReadBigInts?(enabled: boolean): unknown
+  /** Asks better-sqlite3 for integers as bigint. */
+  safeIntegers?(enabled: boolean): unknown
+  /** Asks `node:sqlite` for rows as arrays. */
+  setReturnArrays?(enabled: boolean): unknown
+  /** Asks better-sqlite3 for rows as arrays. */
+  raw?(enabled: boolean): unknown
+}
+
+/** A value that is bound to a statement; never `undefined`, which binds differently from version to version. */
+export type SqliteValue = string | number | bigint | null
+
+/** Whether SQLite takes a path for a URI. */
+export function isUri(path: string): boolean {
+  return path.startsWith('file:')
+}
+
+/** The absolute path of a file; empty if the database has none. */
+export function pathOf(handle: SqliteHandle): string {
+  const [main] = handle.prepare('PRAGMA database_list').all() as [{ readonly file: string }]
+  return main.file
+}
+
+/** The value of a pragma. */
+export function ask(handle: SqliteHandle, pragma: string): unknown {
+  return Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]
+}

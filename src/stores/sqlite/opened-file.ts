@@ -1,0 +1,99 @@
+import { statSync, type BigIntStats } from 'node:fs'
+import { StoreUnavailableError } from '../../plants/store.ts'
+
+/** A log that is larger is worth a warning, and so is one of twice the size that the last warning was of. */
+const LARGE_LOG_BYTES = 64 * 2 ** 20
+
+const MOVED = 'another file, or none, has its name or that of its log (-wal), so nothing is read or written'
+const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
+
+/**
+ * The file that was opened, with its log. SQLite goes on with a file that was moved, removed or replaced: what it
+ * acknowledges then goes nowhere. (The file itself must not be opened to look into it: closing it again would drop the
+ * locks that SQLite has on it.)
+ */
+export class OpenedFile {
+  readonly #name: string
+  readonly #logName: string
+  readonly #schemaVersion: () => unknown
+  readonly #warn: (message: string) => void
+  readonly #file: BigIntStats | undefined
+  readonly #log: BigIntStats | undefined
+  #size: bigint | undefined
+  #version: unknown
+  #problem: string | undefined
+  #warnAt = LARGE_LOG_BYTES
+  /** The size of the log when it was looked at last: before a commit or a ping. */
+  logBytes = 0
+
+  /**
+   * @param name by which the operator knows the file
+   * @param path by which SQLite does: the log is there
+   * @param schemaVersion asks SQLite for what changes if the file may have become shorter
+   */
+  constructor(name: string, path: string, schemaVersion: () => unknown, warn: (message: string) => void) {
+    this.#name = name
+    this.#logName = `${path}-wal`
+    this.#schemaVersion = schemaVersion
+    this.#warn = warn
+    this.#version = schemaVersion()
+    this.#file = find(this.#name)
+    this.#log = find(this.#logName)
+    this.#size = this.#file?.size
+  }
+
+  /** @throws StoreUnavailableError unless the file and its log are those that were opened */
+  check(): void {
+    const problem = this.#problem === OVERWRITTEN ? OVERWRITTEN : this.#findProblem()
+    if (problem !== this.#problem) {
+      this.#problem = problem
+      this.#warn(`SQLite database ${this.#name}: ${problem ?? 'the file and its log are back'}`)
+    }
+    if (problem !== undefined) throw new StoreUnavailableError(`SQLite database ${this.#name}: ${problem}`)
+  }
+
+  #findProblem(): string | undefined {
+    const file = find(this.#name)
+    const log = find(this.#logName)
+    if (!isSame(file, this.#file) || !isSame(log, this.#log)) return MOVED
+    if (this.#isCut(file.size)) return OVERWRITTEN
+    this.#watchLog(Number(log.size))
+    return undefined
+  }
+
+  /** Whether the file has lost pages, but not by VACUUM. */
+  #isCut(size: bigint): boolean {
+    if (size < this.#size!) {
+      const version = this.#schemaVersion()
+      if (version === this.#version) return true
+      this.#version = version
+    }
+    this.#size = size
+    return false
+  }
+
+  #watchLog(bytes: number): void {
+    this.logBytes = bytes
+    if (bytes < LARGE_LOG_BYTES) {
+      this.#warnAt = LARGE_LOG_BYTES
+    } else if (bytes >= this.#warnAt) {
+      while (this.#warnAt <= bytes) this.#warnAt *= 2
+      const size = `${Math.floor(bytes / 2 ** 20)} MiB`
+      const reason =
+        'it cannot be emptied while another process reads, and emptying it will stop the service for a moment'
+      this.#warn(`SQLite database ${this.#name}: its log (-wal) has ${size}; ${reason}`)
+    }
+  }
+}
+
+function isSame(found: BigIntStats | undefined, opened: BigIntStats | undefined): found is BigIntStats {
+  return found !== undefined && found.ino === opened?.ino && found.dev === opened.dev
+}
+
+function find(path: string): BigIntStats | undefined {
+  try {
+    return statSync(path, { bigint: true })
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import process from 'node:process'
+import { suite, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import type { Store } from '../../../src/plants/store.ts'
+import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { keptIds } from '../../support/service.ts'
+import { newPath, open, skip } from '../../support/sqlite-file.ts'
+
+const MOVED = 'another file, or none, has its name or that of its log (-wal), so nothing is read or written'
+const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
+
+interface Opened {
+  readonly path: string
+  readonly store: Store
+  /** What the operator was told. */
+  readonly warnings: readonly string[]
+}
+
+async function openStore(t: TestContext, path = newPath(t), source: string | SqliteHandle = path): Promise<Opened> {
+  const warnings: string[] = []
+  const store = sqliteStore(source, { onWarning: (message) => warnings.push(message) })
+  t.after(() => store.close())
+  await store.create('ada', { id: 1n, name: 'Monstera' })
+  return { path, store, warnings }
+}
+
+/** Sees that every operation is refused because of that. */
+async function assertRefused({ path, store }: Opened, problem: string): Promise<void> {
+  const error = {
+    name: 'StoreUnavailableError',
+    message: `SQLite database ${path}: ${problem}`,
+    isOutcomeUnknown: false,
+  }
+  const creates = [2n, 3n].map(async (id) => store.create('ada', { id, name: 'Fern' }))
+  for (const create of creates) await assert.rejects(create, error)
+  await assert.rejects(async () => store.delete('ada', 1n), error)
+  await assert.rejects(async () => keptIds(store), error)
+  await assert.rejects(async () => store.ping?.(), error)
+}
+
+suite('refuses everything', { skip }, () => {
+  for (const [name, takeAway] of [
+    ['the file was moved away', (path: string) => renameSync(path, `${path}.old`)],
+    ['the file was removed', (path: string) => rmSync(path)],
+    ['the log was removed', (path: string) => rmSync(`${path}-wal`)],
+    [
+      'another file was moved to its place',
+      (path: string) => {
+        copyFileSync(`${path}-wal`, `${path}.new`)
+        renameSync(`${path}.new`, path)
+      },
+    ],
+  ] as const) {
+    test(`once ${name}, and warns once`, async (t) => {
+      const opened = await openStore(t)
+      takeAway(opened.path)
+      await assertRefused(opened, MOVED)
+      assert.deepEqual(opened.warnings, [`SQLite database ${opened.path}: ${MOVED}`])
+    })
+  }
+
+  test('of a database that it was handed, too', async (t) => {
+    const path = newPath(t)
+    const opened = await openStore(t, path, open(t, path))
+    renameSync(path, `${path}.old`)
+    await assertRefused(opened, MOVED)
+  })
+
+  test('of a file that a URI names, too', async (t) => {
+    const path = newPath(t)
+    const opened = await openStore(t, path, pathToFileURL(path).href)
+    renameSync(path, `${path}.old`)
+    await assertRefused(opened, MOVED)
+  })
+
+  test('once a symbolic link leads to another file', async (t) => {
+    const path = newPath(t)
+    const link = join(dirname(path), 'link.db')
+    symlinkSync(path, link)
+    const opened = await openStore(t, link)
+    rmSync(link)
+    symlinkSync(`${path}-wal`, link)
+    await assertRefused(opened, MOVED)
+  })
+
+  test('once a shorter file was copied over it, until the store is opened anew', async (t) => {
+    const opened = await openStore(t)
+    const { path, store } = opened
+    truncateSync(path, 4096)
+    await assertRefused(opened, OVERWRITTEN)
+    truncateSync(path, 2 ** 20)
+    await assert.rejects(async () => store.ping?.())
+    assert.deepEqual(opened.warnings, [`SQLite database ${path}: ${OVERWRITTEN}`])
+  })
+})
+
+test('goes on once the file is back', { skip }, async (t) => {
+  const { path, store, warnings } = await openStore(t)
+  renameSync(path, `${path}.old`)
+  await assert.rejects(async () => store.ping?.())
+  renameSync(`${path}.old`, path)
+  await store.ping?.()
+  assert.equal(await store.create('ada', { id: 2n, name: 'Fern' }), true)
+  assert.deepEqual(await keptIds(store), [1n, 2n])
+  assert.deepEqual(warnings, [
+    `SQLite database ${path}: ${MOVED}`,
+    `SQLite database ${path}: the file and its log are back`,
+  ])
+})
+
+test('finds a file by its path also if the process goes to another folder', { skip }, async (t) => {
+  const path = newPath(t)
+  const before = process.cwd()
+  t.after(() => process.chdir(before))
+  process.chdir(dirname(path))
+  const { store } = await openStore(t, basename(path))
+  mkdirSync('elsewhere')
+  process.chdir('elsewhere')
+  await store.ping?.()
+})
+
+for (const [name, isMadeSo] of [
+  ['VACUUM has made the file shorter', false],
+  ['the file becomes shorter by itself', true],
+] as const) {
+  test(`goes on if ${name}`, { skip }, async (t) => {
+    const path = newPath(t)
+    const handle = open(t, path)
+    if (isMadeSo) handle.exec('PRAGMA auto_vacuum = FULL')
+    const { store, warnings } = await openStore(t, path, handle)
+    const checkpoint = (): unknown => handle.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()
+    await store.create('ada', { id: 2n, name: 'x'.repeat(100_000) })
+    checkpoint()
+    await store.delete('ada', 2n)
+    if (!isMadeSo) open(t, path).exec('VACUUM')
+    checkpoint()
+    await store.ping?.()
+    assert.equal(await store.create('ada', { id: 3n, name: 'Fern' }), true)
+    assert.deepEqual(warnings, [])
+  })
+}
+
+test('warns of a log that has 64 MiB, of each doubling, and of the next large one', { skip }, async (t) => {
+  const path = newPath(t)
+  const handle = open(t, path)
+  const { store, warnings } = await openStore(t, path, handle)
+  const grow = async (mebibytes: number): Promise<void> => {
+    truncateSync(`${path}-wal`, mebibytes * 2 ** 20)
+    await store.ping?.()
+  }
+  for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) await grow(mebibytes)
+  const sizes = warnings.map(
+    (message) => /^SQLite database .*plants\.db: its log \(-wal\) has (\d+) MiB; /.exec(message)?.[1],
+  )
+  assert.deepEqual(sizes, ['64', '128', '600', '64'])
+})
