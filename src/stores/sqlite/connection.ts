@@ -128,10 +128,11 @@ export class SqliteConnection {
   /**
    * Does the work once no other process has the file locked. SQLite's own busy handler would stop the event loop while
    * it waits; with a timer everything else goes on.
+   * @param waitMs how long to wait, if not as long as operations do
    * @throws StoreUnavailableError if the file stays locked, is not the one that was opened, or trying again may help
    */
-  async whenFree<Result>(work: () => Result, waitMs: number = Infinity): Promise<Result> {
-    const deadline = performance.now() + Math.min(waitMs, this.#options.busyTimeoutMs)
+  async whenFree<Result>(work: () => Result, waitMs?: number): Promise<Result> {
+    const deadline = performance.now() + (waitMs ?? this.#options.busyTimeoutMs)
     for (;;) {
       try {
         this.#opened?.check()

@@ -89,7 +89,7 @@ export function sqliteStore(
     },
 
     ping(): Promise<void> {
-      return connection.whenFree(() => probe.check(), PING_WAIT_MS)
+      return connection.whenFree(() => probe.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs))
     },
 
     close(): Promise<void> {
