@@ -88,7 +88,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
     assert.match(String((await program.logged('warning'))['reason']), /another file, or none, has its name/)
     renameSync(`${path}.old`, path)
-    assert.equal((await program.fetch('/readyz')).status, 200)
+    await program.ready()
     assert.match(String((await program.logged('warning', 2))['reason']), /the file and its log are back$/)
     assert.deepEqual(await series(admin, /^plant_store_sqlite_log_bytes/, 1), ['plant_store_sqlite_log_bytes 0'])
   })
