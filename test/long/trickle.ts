@@ -23,8 +23,8 @@ interface Read {
   readonly isWhole: boolean
 }
 
-/** Asks for the list, and takes a piece of it after each pause. */
-async function read(port: number, piece: number, pauseMs: number, seconds: number, token = TOKEN): Promise<Read> {
+/** Asks for the list, and takes a piece of it after each pause. After `maxSeconds` it takes what is left. */
+async function read(port: number, piece: number, pauseMs: number, maxSeconds: number, token = TOKEN): Promise<Read> {
   const chunk = Buffer.alloc(Math.min(piece, 16_384))
   let [bytes, due, tail] = [0, 0, '']
   const socket = connect({
@@ -47,13 +47,17 @@ async function read(port: number, piece: number, pauseMs: number, seconds: numbe
   socket.write(`GET /plants HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`)
   const passed = (): number => (performance.now() - startedAt) / 1000
   let isClosed = false
-  while (!isClosed && passed() < seconds) {
+  while (!isClosed && passed() < maxSeconds) {
     due = piece
     socket.resume()
     isClosed = await Promise.race([closed, setTimeout(pauseMs, false)])
   }
-  socket.destroy()
-  return { bytes, seconds: Math.round(passed()), isWhole: tail.endsWith(']\r\n0\r\n\r\n') }
+  const seconds = Math.round(passed())
+  // What a client that was cut has not taken yet is still here: only reading all of it shows that the rest is missing.
+  due = Infinity
+  socket.resume()
+  await closed
+  return { bytes, seconds, isWhole: tail.endsWith(']\r\n0\r\n\r\n') }
 }
 
 const program = await Program.start({ PLANT_STORE_TOKENS: `ada:${TOKEN},bob:${BOB}` })
@@ -62,11 +66,11 @@ await fill(program.port, BOB, 1000, () => LARGE)
 const cases = {
   '64 KiB a second': read(program.port, 16_384, 250, 600),
   '60 kB a second': read(program.port, 15_000, 250, 600),
-  '300 bytes a second': read(program.port, 300, 1000, 300, BOB),
+  '300 bytes a second': read(program.port, 300, 1000, 180, BOB),
 }
 console.log(`Node ${process.version}, a list of ${PLANTS.toLocaleString('en')} plants, ${LIST_BYTES} bytes`)
 for (const [name, result] of Object.entries(cases)) console.log(name, await result)
 await program.end()
 const [steady, slower, trickling] = await Promise.all(Object.values(cases))
-const isRight = steady!.isWhole && slower!.isWhole && !trickling!.isWhole && trickling!.seconds < 300
+const isRight = steady!.isWhole && slower!.isWhole && !trickling!.isWhole
 process.exitCode = isRight ? 0 : 1
