@@ -20,11 +20,14 @@ const hasCurl = await run('curl', ['--version']).then(
   () => false,
 )
 
-for (const document of DOCUMENTS) {
+/** Their examples have tests of their own, which know more: clients.test.ts and recipes.test.ts. */
+const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/recipes.md']
+
+for (const document of DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path))) {
   suite(document.path, () => {
     const isOfHosts = document.path === 'docs/hosts.md'
     for (const { code, line } of blocksOf(document, 'js')) {
-      // These have tests of their own, which know more.
+      // So have these.
       if (code.includes("'jose'") || (isOfHosts && HOST_EXAMPLES.some((example) => example.line === line))) continue
       if (code.includes('storeConformance(')) {
         test(`the store at line ${line} conforms`, async (t) => {
