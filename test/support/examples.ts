@@ -76,8 +76,14 @@ const START = `
 /**
  * Runs an example, in a project that has the package as a user gets it, until it listens. It ends with the test.
  * @param project where; by default in a project of its own
+ * @param options what Node is given beside the program
  */
-export async function startExample(t: Cleanup, code: string, project?: string): Promise<Example> {
+export async function startExample(
+  t: Cleanup,
+  code: string,
+  project?: string,
+  options: { readonly args?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {},
+): Promise<Example> {
   const program = code
     .replace('3000', '0')
     .replace('plants.db', ':memory:')
@@ -86,12 +92,14 @@ export async function startExample(t: Cleanup, code: string, project?: string): 
   const cwd = project ?? (await createProject(t))
   await writeFile(join(cwd, 'main.mjs'), program)
   await writeFile(join(cwd, 'start.mjs'), START)
-  const child = spawn(process.execPath, ['--import', REPORT_LISTENING, 'start.mjs'], {
+  const { args = [], env } = options
+  const child = spawn(process.execPath, ['--import', REPORT_LISTENING, ...args, 'start.mjs'], {
     cwd,
-    env: UNCOVERED,
-    // What a host says of itself is of no interest.
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...UNCOVERED, ...env },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
+  // What most hosts say of themselves is of no interest.
+  child.stdout!.resume()
   const ended = once(child, 'exit')
   t.after(async () => {
     // Some end only after a while if they are asked to.

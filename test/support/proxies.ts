@@ -40,9 +40,15 @@ export function startHttpHaproxy(t: Scope, port: number, configuration: string):
   return start(t, 'haproxy', port, configuration, (file) => ['-db', '-q', '-f', file])
 }
 
+/** Starts Caddy, without the port on which it would be told of another configuration. */
+export function startCaddy(t: Scope, port: number, configuration: string): Promise<void> {
+  const args = (file: string): string[] => ['run', '--config', file, '--adapter', 'caddyfile']
+  return start(t, 'caddy', port, `{\n  admin off\n}\n${configuration}`, args)
+}
+
 async function start(
   t: Scope,
-  name: 'nginx' | 'haproxy',
+  name: 'nginx' | 'haproxy' | 'caddy',
   port: number,
   configuration: string,
   args: (file: string) => readonly string[],
@@ -50,7 +56,8 @@ async function start(
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
   const file = join(folder, 'configuration')
   writeFileSync(file, `${configuration}\n`)
-  const child = spawn(join(SBIN, name), args(file), { stdio: ['ignore', 'ignore', 'inherit'] })
+  const env = { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: folder }
+  const child = spawn(name, args(file), { env, stdio: ['ignore', 'ignore', name === 'caddy' ? 'ignore' : 'inherit'] })
   const ended = once(child, 'exit')
   t.after(async () => {
     child.kill('SIGKILL')
