@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { blocksOf, readDocument } from '../support/documents.ts'
 import { freePort } from '../support/free-port.ts'
+import { packPackage } from '../support/packed.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
 
@@ -48,6 +49,19 @@ test('the Dockerfile builds a program that runs, from what .dockerignore lets in
   t.after(() => child.kill('SIGKILL'))
   await once(child.stdout, 'data')
   assert.deepEqual(checkHealth(), [0, '', ''])
+  child.kill('SIGTERM')
+  assert.deepEqual(await exited, [0, null])
+})
+
+test('the link of the installed package is the process that gets SIGTERM', async (t) => {
+  const { folder } = await packPackage()
+  const child = spawn(join(folder, 'node_modules/.bin/plant-store'), {
+    env: { PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter), PORT: '0' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const exited = once(child, 'exit')
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
   child.kill('SIGTERM')
   assert.deepEqual(await exited, [0, null])
 })

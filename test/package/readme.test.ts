@@ -61,8 +61,9 @@ test('the README has a curl session with its real output', { skip: !hasCurl && '
   }
 })
 
-test('the README lists every error', () => {
-  const listed = [...README.text.matchAll(/^\| (\d{5}) \|/gm)].map(([, error]) => Number(error))
+test('docs/errors.md lists every error, with its remedy', () => {
+  const { text } = readDocument('docs/errors.md')
+  const listed = [...text.matchAll(/^\| (\d{5}) \| [^|]+ \| [^|]+ \|$/gm)].map(([, error]) => Number(error))
   assert.deepEqual(
     listed,
     Object.values(ERRORS)
@@ -71,8 +72,9 @@ test('the README lists every error', () => {
   )
 })
 
-test('the README lists every setting with its default, as --help does', () => {
-  const listed = [...README.text.matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)]
+test('docs/running.md lists every setting with its default, as --help does', () => {
+  const [, settings] = /^## Settings$(.*?)^### /ms.exec(readDocument('docs/running.md').text)!
+  const listed = [...settings!.matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)]
   const told = [...helpText().matchAll(/^ {2}([A-Z_]+)(?:=(.*))?$/gm)]
   assert.deepEqual(
     listed.map(([, name, preset]) => [name, preset]),
