@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -11,6 +11,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What goes into the package, and what it is built by. */
 const SOURCES = ['LICENSE', 'README.md', 'docs', 'package.json', 'src', 'tsconfig.json']
+
+/** The file that is to be published, if that is what is to be tested. */
+const RELEASE = process.env['TEST_TARBALL']
 
 /** From here a module finds what `test/peers` has installed, and then what the project itself has. */
 const FOLDER = join(ROOT, 'test/peers/projects')
@@ -36,7 +39,7 @@ export interface Cleanup {
  * may be using `dist`.
  */
 export async function packPackage(): Promise<Packed> {
-  const folder = join(FOLDER, digestOf(SOURCES))
+  const folder = join(FOLDER, digestOf(RELEASE === undefined ? SOURCES : [RELEASE]))
   const tarball = join(folder, 'plant-store.tgz')
   if (existsSync(folder)) return { tarball, folder }
 
@@ -44,7 +47,8 @@ export async function packPackage(): Promise<Packed> {
   const outdated = (await readdir(FOLDER)).filter((name) => !name.startsWith('new-'))
   const temporary = await mkdtemp(join(FOLDER, 'new-'))
   try {
-    await pack(temporary)
+    if (RELEASE === undefined) await pack(temporary)
+    else await cp(resolve(ROOT, RELEASE), join(temporary, 'plant-store.tgz'))
     await installPackage(temporary, './plant-store.tgz')
     // Another process may have been faster.
     await rename(temporary, folder).catch(() => undefined)
@@ -94,7 +98,7 @@ export async function createProject(t: Cleanup, files: Readonly<Record<string, s
 function digestOf(names: readonly string[]): string {
   const digest = createHash('sha256')
   for (const name of names) {
-    for (const file of filesOf(join(ROOT, name))) digest.update(file).update('\0').update(readFileSync(file))
+    for (const file of filesOf(resolve(ROOT, name))) digest.update(file).update('\0').update(readFileSync(file))
   }
   return digest.digest('hex').slice(0, 16)
 }
