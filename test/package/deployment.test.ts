@@ -5,10 +5,15 @@ import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:f
 import { delimiter, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { blocksOf, readDocument } from '../support/documents.ts'
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { blocksOf, readDocument, type Block } from '../support/documents.ts'
 import { freePort } from '../support/free-port.ts'
 import { packPackage } from '../support/packed.ts'
+import { startProgram, TOKEN } from '../support/program.ts'
+import { startNginx } from '../support/proxies.ts'
 import { withoutCommand } from '../support/requirements.ts'
+import { get, keptIds, post, sendTo } from '../support/service.ts'
+import { newPath, skip as needsSqlite } from '../support/sqlite-file.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -80,4 +85,37 @@ test('systemd finds nothing wrong with the unit', { skip: withoutCommand('system
     '',
   )
   assert.equal(status, 0)
+})
+
+test('the proxy that docs/running.md shows leads to the program', { skip: withoutCommand('nginx') }, async (t) => {
+  const program = await startProgram(t, { PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '75000' })
+  const port = await freePort()
+  const [configuration] = blocksOf(RUNNING, 'nginx')
+  const code = configuration!.code.replace('listen 8080', `listen 127.0.0.1:${port}`)
+  await startNginx(t, code.replace('127.0.0.1:3000', `127.0.0.1:${program.port}`), port)
+  assert.equal((await sendTo(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
+  assert.equal((await sendTo(port, get(TOKEN))).body, '[{"name":"Fern"}]')
+})
+
+test('the commands that docs/running.md shows make a token and its digest', async (t) => {
+  const [commands] = blocksOf(RUNNING, 'sh')
+  const [makeToken, digest] = commands!.code.split('\n')
+  const token = execFileSync('sh', ['-c', makeToken!], { encoding: 'utf8' }).trim()
+  const sum = execFileSync('sh', ['-c', digest!.replace('the token', token)], { encoding: 'utf8' })
+  const program = await startProgram(t, { PLANT_STORE_TOKENS: `ada:$sha256$${sum.split(' ', 1)[0]}` })
+  assert.equal((await sendTo(program.port, get(token))).status, 200)
+})
+
+const backup = { skip: needsSqlite || withoutCommand('sqlite3') }
+
+test('the command that docs/sqlite.md shows makes a backup while the service runs', backup, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  await store.create('ada', { id: 1n, name: 'Fern' })
+  const [{ code }] = blocksOf(readDocument('docs/sqlite.md'), 'sh') as [Block]
+  execFileSync('sh', ['-c', code], { cwd: dirname(path) })
+  await store.close()
+  const copy = sqliteStore(path.replace('plants.db', 'backup.db'))
+  assert.deepEqual(await keptIds(copy), [1n])
+  await copy.close()
 })

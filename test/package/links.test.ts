@@ -49,6 +49,17 @@ suite('every link of a document leads to a file, and to a heading of it', () => 
   }
 })
 
+test('every link leads to what is packed', () => {
+  for (const document of DOCUMENTS) {
+    const paths = linksOf(document).map((target) => pathOf(document, target))
+    assert.deepEqual(
+      paths.filter((path) => !/^(?:README\.md|LICENSE|docs\/[\w-]+\.md)$/.test(path)),
+      [],
+      document.path,
+    )
+  }
+})
+
 test('no document has the same heading twice', () => {
   for (const document of DOCUMENTS) {
     const anchors = anchorsOf(document)

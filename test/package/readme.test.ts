@@ -50,6 +50,10 @@ for (const document of DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes
   })
 }
 
+test('the README is read in one breath', () => {
+  assert.ok(Buffer.byteLength(README.text) <= 8000)
+})
+
 test('the README has a curl session with its real output', { skip: !hasCurl && 'curl is not installed' }, async (t) => {
   const server = await servePlants(t)
   const environment = { ...process.env, URL: `http://127.0.0.1:${portOf(server)}`, TOKEN: 'secret' }

@@ -36,14 +36,14 @@ export const DOCUMENTS: readonly Document[] = [
 
 const BLOCK = /^```(\w+)\n(.*?)^```$/gms
 
-/** The code that a document shows in a language. */
-export function blocksOf({ text }: Document, language: string): Block[] {
+/** The code that a document shows, in a language or in all. */
+export function blocksOf({ text }: Document, language?: string): Block[] {
   const blocks = [...text.matchAll(BLOCK)].map(({ index, 1: name, 2: code }) => {
     const before = text.slice(0, index)
     const heading = /^#+ (.*)$/.exec(before.split('\n').findLast((line) => line.startsWith('#'))!)![1]!
     return { language: name!, code: code!, line: before.split('\n').length, heading }
   })
-  return blocks.filter((block) => block.language === language)
+  return language === undefined ? blocks : blocks.filter((block) => block.language === language)
 }
 
 /** The text of a document without the code that it shows. */
