@@ -1,0 +1,19 @@
+/** Changes the source in small ways, and shows the changes that no test notices. CONTRIBUTING says how to use it. */
+export default {
+  mutate: ['src/{http,plants,stores/memory}/**/*.ts', 'src/{operations,options,plant-store}.ts'],
+  testRunner: 'tap',
+  tap: {
+    // Those that start neither programs nor databases.
+    testFiles: [
+      'test/{contract,http,plants,stores/memory}/**/*.test.ts',
+      'test/{operations,options,plant-store}.test.ts',
+    ],
+    nodeArgs: ['--import', 'tsx', '--test-reporter', 'tap'],
+  },
+  ignorePatterns: ['coverage', 'test/peers', 'bench/peers'],
+  tempDirName: 'coverage/mutation',
+  cleanTempDir: 'always',
+  reporters: ['clear-text', 'progress-append-only'],
+  clearTextReporter: { logTests: false, reportTests: false },
+  thresholds: { high: 95, low: 90, break: 90 },
+}
