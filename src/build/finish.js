@@ -1,64 +1,57 @@
-// Makes what is published of what the compiler has written to dist: the modules that are reached, without the comments
-// that their declarations have; the declarations that are reached; and an entry for require() beside each one for import.
-// Everything else is deleted, also what earlier builds have left.
+// Makes what is published of what the compiler has written to dist: adds an entry for require() beside each one for
+// import, and deletes all that nobody can import or run, also what an earlier build has left.
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import ts from 'typescript'
-import { commonJsEntry } from './commonjs.js'
-import { reachableDeclarations } from './declarations.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const { bin, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-const entries = Object.values(exports)
-  .filter((entry) => typeof entry === 'object')
-  .map((entry) => join(root, entry.default.default.replace(/\.js$/, '')))
-const programs = Object.values(bin).map((path) => join(root, path))
+const entries = Object.values(exports).filter((entry) => typeof entry === 'object')
 
-const declarations = reachableDeclarations(entries.map((path) => `${path}.d.ts`))
-const made = new Map(declarations)
-for (const path of reachableModules([...entries.map((entry) => `${entry}.js`), ...programs])) {
-  made.set(path, indentedByOne(withoutComments(readFileSync(path, 'utf8'))))
-}
-for (const entry of entries) {
-  const values = Object.keys(await import(pathToFileURL(`${entry}.js`)))
-  for (const [path, text] of commonJsEntry(entry, values, [...declarations.values()])) made.set(path, text)
+const reached = new Set(
+  [...Object.values(bin), ...entries.flatMap((entry) => Object.values(entry.default))].map(fromRoot),
+)
+for (const path of reached) {
+  for (const [, module] of readFileSync(path, 'utf8').matchAll(/\b(?:from|import) ?\(?["'](\..*?)["']/g)) {
+    const target = join(dirname(path), module)
+    // Declarations name each other as the sources do.
+    reached.add(path.endsWith('.d.ts') ? target.replace(/ts$/, 'd.ts') : target)
+  }
 }
 
-const dist = join(root, 'dist')
+for (const { default: esm, require } of entries) {
+  const module = `./${basename(esm.default)}`
+  write(require.default, `module.exports = require('${module}');\n`)
+  write(require.types, declarationsOf(module, await import(pathToFileURL(fromRoot(esm.default)))))
+}
+
+const dist = fromRoot('dist')
 // The page has a build of its own.
 const page = join(dist, 'standalone/page/page.')
 for (const name of readdirSync(dist, { recursive: true })) {
   const path = join(dist, name)
-  if (statSync(path).isFile() && !made.has(path) && !path.startsWith(page)) rmSync(path)
+  if (statSync(path).isFile() && !reached.has(path) && !path.startsWith(page)) rmSync(path)
 }
-for (const [path, text] of made) writeFileSync(path, text)
 
-/** The modules that these import, and themselves. */
-function reachableModules(paths) {
-  const reached = new Set(paths)
-  for (const path of reached) {
-    const { importedFiles } = ts.preProcessFile(readFileSync(path, 'utf8'))
-    for (const { fileName } of importedFiles) if (fileName.startsWith('.')) reached.add(join(dirname(path), fileName))
+function fromRoot(path) {
+  return join(root, path)
+}
+
+function write(target, text) {
+  reached.add(fromRoot(target))
+  writeFileSync(fromRoot(target), text)
+}
+
+/**
+ * Node can require() an ES module, but a compiler before TypeScript 5.8 refuses the declarations of one. Types are those
+ * of the ES module; each value is declared once more.
+ */
+function declarationsOf(module, values) {
+  const mode = `with { 'resolution-mode': 'import' };`
+  const lines = [`import type * as esm from '${module}' ${mode}`, `export type * from '${module}' ${mode}`]
+  for (const [name, value] of Object.entries(values)) {
+    lines.push(`export declare const ${name}: typeof esm.${name};`)
+    if (String(value).startsWith('class ')) lines.push(`export type ${name} = esm.${name};`)
   }
-  return reached
-}
-
-function withoutComments(text) {
-  const { ESNext } = ts.ScriptTarget
-  const compilerOptions = { target: ESNext, module: ts.ModuleKind.ESNext, removeComments: true }
-  return ts.transpileModule(text, { fileName: 'module.js', compilerOptions }).outputText
-}
-
-/** The compiler indents by four spaces. One does, and makes the package smaller. What is in a text stays as it is. */
-function indentedByOne(text) {
-  const inTexts = []
-  const visit = (node) => {
-    if (ts.isTemplateLiteralToken(node)) inTexts.push({ start: node.getStart(), end: node.end })
-    ts.forEachChild(node, visit)
-  }
-  visit(ts.createSourceFile('module.js', text, ts.ScriptTarget.ESNext, true))
-  return text.replace(/^(?: {4})+/gm, (spaces, position) =>
-    inTexts.some(({ start, end }) => start < position && position < end) ? spaces : ' '.repeat(spaces.length / 4),
-  )
+  return `${lines.join('\n')}\n`
 }

@@ -92,7 +92,7 @@ test('the proxy that docs/running.md shows leads to the program', { skip: withou
   const port = await freePort()
   const [configuration] = blocksOf(RUNNING, 'nginx')
   const code = configuration!.code.replace('listen 8080', `listen 127.0.0.1:${port}`)
-  await startNginx(t, code.replace('127.0.0.1:3000', `127.0.0.1:${program.port}`), port)
+  await startNginx(t, port, code.replace('127.0.0.1:3000', `127.0.0.1:${program.port}`))
   assert.equal((await sendTo(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
   assert.equal((await sendTo(port, get(TOKEN))).body, '[{"name":"Fern"}]')
 })

@@ -59,17 +59,26 @@ export async function packPackage(): Promise<Packed> {
   return { tarball, folder }
 }
 
-async function pack(target: string): Promise<void> {
+/**
+ * Builds and packs a copy of the project.
+ * @returns the path of the tarball, which is in the target
+ */
+export async function pack(target: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
   const copy = join(target, 'copy')
   for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
   // An earlier build may have left what is no longer made.
   await mkdir(join(copy, 'dist/commonjs'), { recursive: true })
   for (const name of ['left.js', 'left.d.ts', 'commonjs/left.d.ts']) await writeFile(join(copy, 'dist', name), '')
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], { cwd: copy, env: UNCOVERED })
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], {
+    cwd: copy,
+    env: { ...UNCOVERED, ...env },
+  })
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
-  await rename(join(target, filename), join(target, 'plant-store.tgz'))
+  const tarball = join(target, 'plant-store.tgz')
+  await rename(join(target, filename), tarball)
   await rm(copy, { recursive: true })
+  return tarball
 }
 
 /** Installs a tarball in a folder that is no project yet, without asking a registry. */
