@@ -1,10 +1,10 @@
 import { encodePlant, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
 import { addShortLists } from '../../plants/short-list.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
-import { PlantTree } from './plant-tree.ts'
+import { SortedPlants } from './sorted-plants.ts'
 
 /** Those of an owner without plants. */
-const NO_PLANTS = new PlantTree()
+const NO_PLANTS = new SortedPlants()
 
 /**
  * Keeps plants in memory, while the process lives. Every method returns its result at once, without a promise.
@@ -13,14 +13,14 @@ const NO_PLANTS = new PlantTree()
  * plant takes little more memory than its JSON text.
  */
 export function memoryStore(): Store {
-  const owners = new Map<string, PlantTree>()
+  const owners = new Map<string, SortedPlants>()
 
   const store: Store = {
     create(owner: string, plant: NewPlant): boolean {
       const text = encodePlant(plant)
       let plants = owners.get(owner)
       if (plants === undefined) {
-        plants = new PlantTree()
+        plants = new SortedPlants()
         owners.set(owner, plants)
       }
       return plants.add(plant.id, text)
