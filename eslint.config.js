@@ -75,6 +75,9 @@ export default defineConfig(
     },
     rules: {
       '@typescript-eslint/explicit-module-boundary-types': 'error',
+      // It is thrown and no Error; its comment says why.
+      '@typescript-eslint/only-throw-error': ['error', { allow: [{ from: 'file', name: 'HttpError' }] }],
+      '@typescript-eslint/prefer-promise-reject-errors': ['error', { allowThrowingUnknown: true }],
       '@typescript-eslint/no-confusing-void-expression': [
         'error',
         { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },

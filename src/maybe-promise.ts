@@ -10,7 +10,7 @@ export type MaybePromise<T> = T | Promise<T>
 export function withDeadline<T>(
   result: MaybePromise<T> | PromiseLike<T>,
   ms: number,
-  createError: () => Error,
+  createError: () => unknown,
 ): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
   // `Promise.race` and `finally` would make five promises more for each call of a store.

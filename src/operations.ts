@@ -3,12 +3,12 @@ import { readBody, takeParsedBody } from './http/body.ts'
 import { isClosed, whenClosed } from './http/closing.ts'
 import { checkContent } from './http/content.ts'
 import type { Access, Caller } from './http/caller.ts'
-import { HttpError } from './http/errors.ts'
+import { HTTP_ERRORS, HttpError } from './http/errors.ts'
 import type { HeaderFields } from './http/header-fields.ts'
 import { readJson } from './http/json/reader.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
-import { refusal, type HttpResponse } from './http/response.ts'
+import type { HttpResponse } from './http/response.ts'
 import type { Resource } from './http/route.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
@@ -77,7 +77,7 @@ export function findOperation({ path, id }: Resource<ResourcePath>, method: stri
   const methods = OPERATIONS[path]
   const operation = Object.hasOwn(methods, method) ? methods[method] : undefined
   if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, { headers: allowField(path) })
-  if (access === 'read' && operation.access === 'write') throw new HttpError('readOnlyToken')
+  if (access === 'read' && operation.access === 'write') throw HTTP_ERRORS.readOnlyToken
   return operation
 }
 
@@ -112,7 +112,7 @@ function create(service: Service, { owner, fields, request }: Call): MaybePromis
     const plant = parseNewPlant(readJson(bytes))
     checkRules(service, plant)
     return andThen(store.create(owner, plant), (isCreated) => {
-      if (!isCreated) return refusal('idTaken')
+      if (!isCreated) throw HTTP_ERRORS.idTaken
       return { status: 200, headers: NO_FIELDS, body: encodePlant(plant) }
     })
   })
@@ -129,6 +129,9 @@ const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined
 
 function remove({ store }: Service, call: Call): MaybePromise<HttpResponse> {
   const id = parseInt64(call.id)
-  if (id === undefined) return refusal('badId')
-  return andThen(store.delete(call.owner, id), (isDeleted) => (isDeleted ? DELETED : refusal('noPlant')))
+  if (id === undefined) throw HTTP_ERRORS.badId
+  return andThen(store.delete(call.owner, id), (isDeleted) => {
+    if (!isDeleted) throw HTTP_ERRORS.noPlant
+    return DELETED
+  })
 }

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { readBearerToken } from './http/bearer.ts'
-import { HttpError } from './http/errors.ts'
+import { HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
 import { respond } from './http/respond.ts'
-import { errorResponse, refusal, type HttpResponse } from './http/response.ts'
+import type { HttpResponse } from './http/response.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { inTurn } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
@@ -74,14 +74,13 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   /** The way of a request, from what it names to its response; undefined if the client went away on it. */
   function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, response, resource } = exchange
-    if (resource === undefined) return refusal('noResource')
+    if (resource === undefined) throw HTTP_ERRORS.noResource
     const fields = readHeaderFields(rawHeadersOf(request))
     const { path, id, query } = resource
     if (request.method === 'OPTIONS' && id !== undefined) return describeMethods(path)
     const token = readBearerToken(fields.authorization)
-    if (typeof token !== 'string') return token
     return andThen(findCaller(token, request), (caller) => {
-      if (caller === undefined) return refusal('tokenRefused')
+      if (caller === undefined) throw HTTP_ERRORS.tokenRefused
       const { owner } = caller
       exchange.owner = owner
       const operation = findOperation(resource, request.method!, caller)
@@ -102,12 +101,15 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   }
 
   function fail(exchange: Exchange, thrown: unknown): void {
-    const failure = asHttpError(thrown)
-    if (failure.status === 500 || failure.status === 503) report(exchange, thrown)
+    const failure = toHttpError(thrown)
+    if (failure.status === 500 || failure.status === 503) report(exchange, failure.cause)
     attempt(
-      () => send(exchange, errorResponse(failure)),
-      // A host has put methods of its own into the response, and they throw.
-      () => exchange.response.destroy(),
+      () => send(exchange, failure),
+      (again) => {
+        // A host has put methods of its own into the response, and they throw.
+        if (failure.status === 500) exchange.response.destroy()
+        else fail(exchange, again)
+      },
     )
   }
 
@@ -129,10 +131,10 @@ function notNodePair(...got: readonly unknown[]): TypeError {
 }
 
 /** The error that a client gets. Only the service's own class chooses a status: an error of a host may carry one too. */
-function asHttpError(thrown: unknown): HttpError {
+function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown
-  if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected')
-  return new HttpError(thrown.isOutcomeUnknown ? 'outcomeUnknown' : 'storeUnavailable')
+  if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected', undefined, { cause: thrown })
+  return new HttpError(thrown.isOutcomeUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, { cause: thrown })
 }
 
 /** Tells the host, and does not mind if it throws or rejects: its response is sent already or must be. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
@@ -7,6 +8,24 @@ import { Hono } from 'hono'
 import Koa from 'koa'
 import { authenticate, CONTRACT_CASES } from './contract/cases.ts'
 import { createService, post, send, servePlants } from './support/service.ts'
+
+test('the package runs with --frozen-intrinsics', () => {
+  const program = `
+    import ${JSON.stringify(import.meta.resolve('../src/conformance/store-conformance.ts'))}
+    import ${JSON.stringify(import.meta.resolve('../src/stores/postgres/postgres-store.ts'))}
+    import ${JSON.stringify(import.meta.resolve('../src/stores/sqlite/sqlite-store.ts'))}
+    import { createPlantStore } from ${JSON.stringify(import.meta.resolve('../src/index.ts'))}
+    import { createServer } from ${JSON.stringify(import.meta.resolve('../src/standalone/server.ts'))}
+    const { server, drain } = createServer(createPlantStore({ tokens: { secret: 'ada' } }))
+    server.listen(0, '127.0.0.1', async () => {
+      const { status } = await fetch('http://127.0.0.1:' + server.address().port + '/plants')
+      console.log(status)
+      await drain()
+    })`
+  const args = ['--frozen-intrinsics', '--import', 'tsx', '--input-type=module', '--eval', program]
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  assert.equal(stdout, '401\n', stderr)
+})
 
 /** A service that is mounted as a compiler would refuse it. */
 const mounted = createService() as unknown as (...args: unknown[]) => undefined

@@ -1,5 +1,4 @@
-import { HttpError } from './errors.ts'
-import { errorResponse, refusal, type HttpResponse } from './response.ts'
+import { HTTP_ERRORS, HttpError } from './errors.ts'
 
 /** RFC 6750 section 2.1, `b64token`. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
@@ -15,16 +14,15 @@ export function isToken(text: string): boolean {
 /**
  * Reads the token of a Bearer credential (RFC 6750 section 2.1).
  * @param authorization the value of each Authorization field
- * @returns the token, or the refusal: 40100 if there is no credential, or one of another scheme; 40101 if it is malformed
- * or given twice
+ * @throws HttpError 40100 if there is no credential, or one of another scheme; 40101 if it is malformed or given twice
  */
-export function readBearerToken(authorization: readonly string[]): string | HttpResponse {
+export function readBearerToken(authorization: readonly string[]): string {
   const [credential = '', second] = authorization
-  if (second !== undefined) return GIVEN_TWICE
+  if (second !== undefined) throw GIVEN_TWICE
   const token = BEARER.exec(credential)?.[1]
   if (token !== undefined) return token
-  return refusal(/^bearer(?![!#$%&'*+.^_`|~\w-])/i.test(credential) ? 'tokenRefused' : 'noToken')
+  throw /^bearer(?![!#$%&'*+.^_`|~\w-])/i.test(credential) ? HTTP_ERRORS.tokenRefused : HTTP_ERRORS.noToken
 }
 
 /** Of two credentials an intermediary may have checked the other one. */
-const GIVEN_TWICE = errorResponse(new HttpError('tokenRefused', 'Only one Authorization field may be sent.'))
+const GIVEN_TWICE = new HttpError('tokenRefused', 'Only one Authorization field may be sent.')

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { StoreUnavailableError } from '../plants/store.ts'
 import { isText, TEXT } from '../plants/text.ts'
 import { isToken } from './bearer.ts'
+import { HttpError } from './errors.ts'
 
 /** What a caller may do with the plants of its owner: `read` lists them, `write` also creates and deletes. */
 export type Access = 'read' | 'write'
@@ -41,7 +41,8 @@ export type Authenticate = (token: string, request: IncomingMessage) => MaybePro
 export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number): FindCaller {
   return (token, request) => {
     const found = withDeadline(authenticate(token, request), timeoutMs, () => {
-      return new StoreUnavailableError(`authenticate did not answer within ${timeoutMs} ms`)
+      const cause = new Error(`authenticate did not answer within ${timeoutMs} ms`)
+      return new HttpError('storeUnavailable', undefined, { cause })
     })
     return andThen(found, (holder) => {
       return holder === null || holder === undefined ? undefined : toCaller(holder, 'authenticate must return')

@@ -1,4 +1,4 @@
-import { HttpError } from './errors.ts'
+import { HTTP_ERRORS } from './errors.ts'
 
 /** RFC 9110 section 5.6.6: one parameter after another, each `;name=value`, its value a token or a quoted string. */
 const PARAMETER = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=(?:([!#$%&'*+.^_`|~\w-]+)|"((?:[^"\\]|\\.)*)"))?/y
@@ -8,8 +8,8 @@ const PARAMETER = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=(?:([!#$%&'*+.^_`|~\w-
  * @throws HttpError 41500 if Content-Type is missing, malformed or another; 41501 if a coding was applied
  */
 export function checkContent(contentType: string | undefined, contentEncoding: string): void {
-  if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw new HttpError('wrongContentType')
-  if (contentEncoding !== '' && !isIdentity(contentEncoding)) throw new HttpError('wrongContentEncoding')
+  if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw HTTP_ERRORS.wrongContentType
+  if (contentEncoding !== '' && !isIdentity(contentEncoding)) throw HTTP_ERRORS.wrongContentEncoding
 }
 
 function isJson(contentType: string): boolean {

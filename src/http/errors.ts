@@ -1,3 +1,6 @@
+import { encodeUtf8 } from '../plants/text.ts'
+import type { HttpResponse } from './response.ts'
+
 /** One row of the service's table of errors. */
 interface ErrorRow {
   /** The `error` member of the body. Its first three digits are the status. */
@@ -74,19 +77,18 @@ export const ERRORS = {
 export type ErrorName = keyof typeof ERRORS
 
 /**
- * An error that the client gets. The only class whose instances choose a status: whatever else is thrown is
- * `unexpected`.
+ * A response that says what is wrong, to throw. Only this class chooses a status: whatever else is thrown is `unexpected`.
+ * It is no `Error`, as nobody would look at its stack, which takes longer than all else of such a response.
  */
-export class HttpError extends Error {
-  static {
-    this.prototype.name = 'HttpError'
-  }
-
+export class HttpError implements HttpResponse {
   /** The code: the status times 100, and a number of its own. */
   readonly error: number
   readonly status: number
-  /** Header fields of the response: name, value, name, value… */
+  readonly message: string
   readonly headers: readonly string[]
+  readonly body: string
+  /** What the host is told, if the fault is not the client's. */
+  readonly cause: unknown
 
   /**
    * @param name the row of {@link ERRORS}
@@ -94,13 +96,16 @@ export class HttpError extends Error {
    */
   constructor(name: ErrorName, message?: string, options: ErrorOptions & { headers?: readonly string[] } = {}) {
     const row: ErrorRow = ERRORS[name]
-    // Nobody sees the stack, and taking it would be half of what a refusal costs.
-    const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0
-    super(message ?? row.message, options)
-    Error.stackTraceLimit = stackTraceLimit
     this.error = row.error
     this.status = Math.trunc(row.error / 100)
+    this.message = message ?? row.message
     this.headers = options.headers ?? row.headers
+    this.body = encodeUtf8(JSON.stringify({ error: this.error, message: this.message }))
+    this.cause = options.cause
   }
 }
+
+/** The errors that have nothing more exact to say than their row, each made once. */
+export const HTTP_ERRORS: Readonly<Record<ErrorName, HttpError>> = Object.fromEntries(
+  Object.keys(ERRORS).map((name) => [name, new HttpError(name as ErrorName)]),
+) as Record<ErrorName, HttpError>

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { HttpError } from './errors.ts'
+import { HTTP_ERRORS, HttpError } from './errors.ts'
 
 /** The fields of a request's header that the service looks at. */
 export interface HeaderFields {
@@ -40,7 +40,7 @@ export function rawHeadersOf({ rawHeaders = [], headers }: Fields): readonly str
  * @throws HttpError 43100, 50100, or 40000 if Host or Content-Type is given twice
  */
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
-  if (rawHeaders.length >= TOO_MANY) throw new HttpError('tooManyFields')
+  if (rawHeaders.length >= TOO_MANY) throw HTTP_ERRORS.tooManyFields
 
   const authorization: string[] = []
   let hosts = 0
@@ -79,7 +79,7 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
     }
   }
 
-  if (transferEncoding !== '' && !/^,chunked$/i.test(transferEncoding)) throw new HttpError('unknownTransferCoding')
+  if (transferEncoding !== '' && !/^,chunked$/i.test(transferEncoding)) throw HTTP_ERRORS.unknownTransferCoding
   if (hosts > 1) throw new HttpError('malformedRequest', 'The request has more than one Host field.')
   if (contentTypes > 1) throw new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
   return { authorization, contentType, contentEncoding, contentLength }

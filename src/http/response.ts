@@ -1,5 +1,5 @@
 import { encodeUtf8 } from '../plants/text.ts'
-import { type ErrorName, HttpError } from './errors.ts'
+import type { HttpError } from './errors.ts'
 
 /** What a request is answered. */
 export interface HttpResponse {
@@ -27,23 +27,6 @@ export function jsonResponse(
 }
 
 /** The response to a request that failed. */
-export function errorResponse({
-  status,
-  headers,
-  error,
-  message,
-}: HttpError): HttpResponse & { readonly body: string } {
-  return { ...jsonResponse(status, headers, { error, message }), error }
-}
-
-const refusals = new Map<ErrorName, HttpResponse>()
-
-/**
- * The response to a request that fails for a reason with nothing more exact to say. It is made once and returned: an
- * error that is thrown and caught takes longer.
- */
-export function refusal(name: ErrorName): HttpResponse {
-  let response = refusals.get(name)
-  if (response === undefined) refusals.set(name, (response = errorResponse(new HttpError(name))))
-  return response
+export function errorResponse(error: HttpError): HttpResponse & { readonly body: string } {
+  return error
 }

@@ -29,8 +29,8 @@ const CREDENTIALS: readonly (readonly [authorization: readonly string[], outcome
 suite('reads the credentials', () => {
   for (const [authorization, outcome] of CREDENTIALS) {
     test(JSON.stringify(authorization), () => {
-      const found = readBearerToken(authorization)
-      assert.equal(typeof found === 'string' ? found : found.error, outcome)
+      if (typeof outcome === 'string') assert.equal(readBearerToken(authorization), outcome)
+      else assert.throws(() => readBearerToken(authorization), { error: outcome })
     })
   }
 })

@@ -51,8 +51,8 @@ suite('a function of the host', () => {
   test('has its time', async () => {
     const find = checkAuthenticate(() => new Promise<string>(() => undefined), 1)
     await assert.rejects(async () => find('secret', request), {
-      name: 'StoreUnavailableError',
-      message: 'authenticate did not answer within 1 ms',
+      error: 50300,
+      cause: new Error('authenticate did not answer within 1 ms'),
     })
   })
 })

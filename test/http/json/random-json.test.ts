@@ -90,7 +90,7 @@ function assertError(error: unknown, bytes: Buffer): void {
   assert.equal(problem === 'is empty' || problem === 'ends too early', offset === bytes.length)
   // Nothing is wrong with the part before, other than that it may be cut short.
   const before = outcome(() => readJson(bytes.subarray(0, offset)))
-  if ('error' in before) assert.match(String(before.error), /is empty|ends too early/)
+  if ('error' in before) assert.match((before.error as HttpError).message, /is empty|ends too early/)
 }
 
 /** Asserts that the reader does with these bytes what JSON.parse does, and reads whole numbers exactly. */
