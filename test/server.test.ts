@@ -129,13 +129,13 @@ suite('the start', () => {
     })
   })
 
-  test('ends with status 2 and one line at a port that another has', async (t) => {
+  test('ends with status 1 and one line at a port that another has', async (t) => {
     const other = createServer().listen(0, '127.0.0.1')
     t.after(() => other.close())
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
     assert.deepEqual(await runToEnd({ PORT: String(port) }), {
-      status: 2,
+      status: 1,
       stdout: '',
       stderr: `plant-store: PORT takes a port that is free on HOST; ${port} is not (EADDRINUSE)`,
     })

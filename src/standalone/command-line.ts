@@ -27,9 +27,10 @@ export async function runCommand(args: readonly string[]): Promise<void> {
         throw new SettingError('The command', 'takes no argument but --help, --version or --ready')
     }
   } catch (error) {
-    const isSetting = error instanceof SettingError
-    process.stderr.write(`plant-store: ${isSetting ? error.message : describeError(error)}\n`)
-    process.exit(isSetting ? 2 : 1)
+    const [message, status] =
+      error instanceof SettingError ? [error.message, error.exitStatus] : [describeError(error), 1]
+    process.stderr.write(`plant-store: ${message}\n`)
+    process.exit(status)
   }
 }
 

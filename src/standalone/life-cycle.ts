@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Store } from '../plants/store.ts'
+import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
 import type { HttpServer } from '../http-server/http-server.ts'
 import { adminPlace, listen, servicePlace } from './listening.ts'
@@ -56,7 +56,8 @@ async function open(storeUrl: string, settings: Settings): Promise<Store> {
     return await openStore(storeUrl, { ...settings, onEvent })
   } catch (error) {
     const problem = `names a store that cannot be opened: ${(error as Error).message}`
-    throw new SettingError(settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE', problem)
+    const variable = settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE'
+    throw new SettingError(variable, problem, error instanceof StoreUnavailableError ? 1 : 2)
   }
 }
 

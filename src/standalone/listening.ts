@@ -26,7 +26,7 @@ export function adminPlace(settings: Settings): Place {
 }
 
 /**
- * Lets a server listen.
+ * Starts listening.
  * @returns the URL of the server
  * @throws SettingError if it cannot listen there
  */
@@ -35,9 +35,13 @@ export async function listen(server: Server, { host, hostVariable, port, portVar
     await once(server.listen({ host, port }), 'listening')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    const isPort = code === 'EADDRINUSE' || code === 'EACCES'
-    throw isPort
-      ? new SettingError(portVariable, `takes a port that is free on ${hostVariable}; ${port} is not (${code})`)
+    const isTaken = code === 'EADDRINUSE'
+    throw isTaken || code === 'EACCES'
+      ? new SettingError(
+          portVariable,
+          `takes a port that is free on ${hostVariable}; ${port} is not (${code})`,
+          isTaken ? 1 : 2,
+        )
       : new SettingError(hostVariable, `takes an address of this machine, and this is not one (${code})`)
   }
   const { address, port: realPort } = server.address() as AddressInfo

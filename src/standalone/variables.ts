@@ -1,13 +1,20 @@
 import { MAX_TIMER_MS } from '../option-checks.ts'
 
-/** A setting is wrong. The message names the variable and what it takes, and never quotes what it holds. */
+/**
+ * A setting is wrong, or what it names cannot be had now. The message names the variable and what it takes, and never
+ * quotes what it holds.
+ */
 export class SettingError extends Error {
   static {
     this.prototype.name = 'SettingError'
   }
 
-  constructor(variable: string, problem: string) {
+  /** The exit status of a program that ends because of it: 1 if waiting may help, else 2. */
+  readonly exitStatus: 1 | 2
+
+  constructor(variable: string, problem: string, exitStatus: 1 | 2 = 2) {
     super(`${variable} ${problem}`)
+    this.exitStatus = exitStatus
   }
 }
 

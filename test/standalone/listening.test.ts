@@ -64,6 +64,7 @@ suite('a server that cannot listen', () => {
     await assert.rejects(listenAt(t, { ...SERVICE, port }), {
       name: 'SettingError',
       message: `PORT takes a port that is free on HOST; ${port} is not (EADDRINUSE)`,
+      exitStatus: 1,
     })
   })
 
@@ -78,6 +79,7 @@ suite('a server that cannot listen', () => {
     await assert.rejects(listenAt(t, { ...SERVICE, port: 80 }, new Forbidden()), {
       name: 'SettingError',
       message: 'PORT takes a port that is free on HOST; 80 is not (EACCES)',
+      exitStatus: 2,
     })
   })
 

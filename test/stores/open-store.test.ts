@@ -39,9 +39,14 @@ for (const url of [...NO_STORES, 'postgres:', 'postgres://', 'postgres:a', 'post
   })
 }
 
-async function refusal(url: string, nodeArgs: readonly string[] = [], environment = {}): Promise<string> {
+async function refusal(
+  url: string,
+  status: 1 | 2,
+  nodeArgs: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const program = new Program({ PLANT_STORE_URL: url, PORT: '0', ...environment }, [], nodeArgs)
-  assert.deepEqual([await program.ended, program.stdout.all, program.stderr.all.length], [2, [], 1])
+  assert.deepEqual([await program.ended, program.stdout.all, program.stderr.all.length], [status, [], 1])
   const [, reason] = /^plant-store: PLANT_STORE_URL names a store that cannot be opened: (.*)$/.exec(
     program.stderr.all[0]!,
   )!
@@ -50,7 +55,7 @@ async function refusal(url: string, nodeArgs: readonly string[] = [], environmen
 
 test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot be opened', async (t) => {
   const program = new Program({ PLANT_STORE_URL_FILE: temporaryFile(t, 'sqlite:/nowhere/plants.db\n'), PORT: '0' })
-  assert.equal(await program.ended, 2)
+  assert.equal(await program.ended, 1)
   const [line, ...others] = program.stderr.all
   assert.match(line!, /^plant-store: PLANT_STORE_URL_FILE names a store that cannot be opened: SQLite /)
   assert.deepEqual(others, [])
@@ -74,7 +79,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
 
   test('with PLANT_STORE_MIGRATE=0, ends the start if there is no file, and makes none', async (t) => {
     const path = join(temporaryDirectory(t), 'plants.db')
-    const reason = await refusal(`sqlite:${path}`, [], { PLANT_STORE_MIGRATE: '0' })
+    const reason = await refusal(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })
     assert.equal(reason, `SQLite database ${path}: there is no such file, and none is to be made`)
     assert.equal(existsSync(path), false)
   })
@@ -102,15 +107,26 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.equal(((await response.json()) as { error: number }).error, 50300)
   })
 
-  test('ends the start if the file cannot be opened', async () => {
-    const message = await refusal('sqlite:/nowhere/plants.db')
+  test('ends the start with status 1 while another process has the file locked', async (t) => {
+    const path = join(temporaryDirectory(t), 'plants.db')
+    await lockElsewhere(t, path)
+    assert.match(await refusal(`sqlite:${path}`, 1), /^SQLite database .*: database is locked$/)
+  })
+
+  test('ends the start with status 2 if the file holds something else', async (t) => {
+    const message = await refusal(`sqlite:${temporaryFile(t, 'x'.repeat(1000))}`, 2)
+    assert.match(message, /^SQLite database .*: file is not a database$/)
+  })
+
+  test('ends the start with status 1 if the file cannot be opened, as its folder may not be mounted yet', async () => {
+    const message = await refusal('sqlite:/nowhere/plants.db', 1)
     assert.match(message, /^SQLite database \/nowhere\/plants\.db: /)
   })
 })
 
 test("PLANT_STORE_URL=sqlite:… ends the start on a Node that lacks it, and says which one doesn't", async () => {
   const nodeArgs = isBuiltin('node:sqlite') ? ['--no-experimental-sqlite'] : []
-  assert.equal(await refusal('sqlite:plants.db', nodeArgs), 'SQLite needs Node 22.13 or later.')
+  assert.equal(await refusal('sqlite:plants.db', 2, nodeArgs), 'SQLite needs Node 22.13 or later.')
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {
@@ -140,14 +156,14 @@ suite('PLANT_STORE_URL=postgres:…', () => {
 
   test('ends the start if the URL is malformed, and quotes none of it', async () => {
     assert.equal(
-      await refusal('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants'),
+      await refusal('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants', 2),
       'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25',
     )
   })
 
   test('ends the start where a file that the URL names is missing', async () => {
     assert.match(
-      await refusal('postgres://ada:secret@127.0.0.1:1/plants?sslrootcert=/nowhere'),
+      await refusal('postgres://ada:secret@127.0.0.1:1/plants?sslrootcert=/nowhere', 2),
       /^ENOENT.*'\/nowhere'$/,
     )
   })
@@ -161,7 +177,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         return resolve.call(this, name, ...rest)
       }`
     assert.equal(
-      await refusal('postgres://ada@127.0.0.1/plants', [
+      await refusal('postgres://ada@127.0.0.1/plants', 2, [
         '--import',
         `data:text/javascript,${encodeURIComponent(hideDriver)}`,
       ]),
