@@ -9,11 +9,11 @@ import type { Readiness } from './readiness.ts'
 
 /** Makes the listener of the admin port: the probes and the metrics. None needs a token. */
 export function createAdminListener(readiness: () => Promise<Readiness>, metrics: Metrics): RequestListener {
-  const getMetrics = (): HttpResponse => ({
+  const getMetrics = async (): Promise<HttpResponse> => ({
     status: 200,
     headers: [],
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
-    body: metrics.format(),
+    body: metrics.format((await readiness()) === 'ready'),
   })
   return serveGets([...Object.entries(createProbes(readiness)), ['/metrics', getMetrics]], refuseUnknownPath)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { startWithMetrics } from '../support/metrics.ts'
+import { scrape, startWithMetrics } from '../support/metrics.ts'
 import { startProgram } from '../support/program.ts'
 
 suite('the admin port', () => {
@@ -32,10 +32,12 @@ suite('the admin port', () => {
     assert.equal((await fetch(`${admin}/livez`)).status, 200)
   })
 
-  test('says that the service is not ready once it shuts down', async (t) => {
+  test('says, in the metrics too, that the service is not ready once it shuts down', async (t) => {
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_DRAIN_DELAY_MS: '60000' })
+    assert.match(await scrape(admin), /^plant_store_ready 1$/m)
     program.child.kill('SIGTERM')
     await program.logged('drain-delay')
+    assert.match(await scrape(admin), /^plant_store_ready 0$/m)
     assert.equal((await fetch(`${admin}/readyz`)).status, 503)
     assert.equal((await fetch(`${admin}/livez`)).status, 200)
   })

@@ -16,7 +16,8 @@ export interface Metrics {
   readonly watchStore: (store: Store) => Store
   /** Adds what only a server knows. */
   readonly watchServer: (http: HttpServer) => void
-  readonly format: () => string
+  /** Writes all metrics, among them whether the program is ready. */
+  readonly format: (isReady: boolean) => string
 }
 
 export function createMetrics(routes: Routes): Metrics {
@@ -50,6 +51,9 @@ export function createMetrics(routes: Routes): Metrics {
         ),
       )
     },
-    format: () => formatFamilies(families),
+    format(isReady) {
+      const ready = single('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => Number(isReady))
+      return formatFamilies([...families, ready])
+    },
   }
 }
