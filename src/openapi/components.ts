@@ -1,7 +1,10 @@
 import { header, type Components, type StringSchema } from './description.ts'
 
-/** Text that every store keeps: without U+0000. No pattern can say that it is well-formed Unicode. */
-const TEXT = { type: 'string', pattern: '^[^\\u0000]*$' } as const
+/**
+ * Text that every store keeps: without U+0000. No pattern can say that it is well-formed Unicode. Some generators of
+ * clients write what `\u0000` means into their source, and keep `\x00` as it stands.
+ */
+const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
 
 const NAME: StringSchema = { ...TEXT, description: 'The name of the plant.' }
 const TAG: StringSchema = { ...TEXT, description: 'The type of the plant.' }

@@ -20,8 +20,12 @@ const PROGRAM = 'program'
 const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
 
 /** Describes all that the program serves: the plants, and its own paths. */
-export const programDescription: Description<PlantPaths & Readonly<Record<ProgramPath, ProgramPathItem>>> = {
+export const programDescription: Description<PlantPaths & Readonly<Record<ProgramPath, ProgramPathItem>>> & {
+  readonly servers: readonly { readonly url: string }[]
+} = {
   ...openapi,
+  // The host that the description was read from (OpenAPI 3.1.0 section 4.8.5).
+  servers: [{ url: '/' }],
   tags: [...openapi.tags, { name: PROGRAM, description: 'The program that serves the plants. It needs no token.' }],
   paths: {
     ...openapi.paths,

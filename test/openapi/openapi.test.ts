@@ -70,6 +70,10 @@ test('says which header fields come with each response that may have them', () =
   )
 })
 
+test('says U+0000 so that no generator of clients writes a NUL byte into its source', () => {
+  assert.doesNotMatch(JSON.stringify(openapi), /u0000/)
+})
+
 const ajv = new Ajv2020()
   .addFormat('int32', { type: 'number', validate: (value) => Math.abs(value) < 2 ** 31 })
   .addFormat('int64', { type: 'number', validate: (value) => Math.abs(value) <= 2 ** 63 })

@@ -13,6 +13,10 @@ suite('the description of the program', () => {
     assert.deepEqual(places, [])
   })
 
+  test('is of the server that it was read from', () => {
+    assert.deepEqual(programDescription.servers, [{ url: '/' }])
+  })
+
   test('says that each response to a GET of itself has an ETag', () => {
     const { 200: whole, 304: notModified } = programDescription.paths['/openapi.json'].get.responses
     for (const response of [whole, notModified]) {
