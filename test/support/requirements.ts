@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import process from 'node:process'
 
 /**
@@ -18,3 +18,9 @@ export function withoutCommand(command: string): string | false {
     return `${command} is not installed`
   }
 }
+
+/** Why a test is skipped that traces system calls; false if it is not. */
+export const withoutTrace: string | false =
+  process.env['TEST_REQUIRE_ALL'] !== '1' &&
+  spawnSync('strace', ['true']).status !== 0 &&
+  'strace is not installed, or not permitted'

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
 import { runCrashCycles } from '../../support/crash-cycles.ts'
+import { withoutTrace } from '../../support/requirements.ts'
 
 const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
 
@@ -19,8 +20,7 @@ test('loses nothing that it acknowledged when it is killed under load, 20 times'
 })
 
 // SIGKILL leaves what was written to the page cache. That it reaches the disk shows in the system calls.
-const canTrace = spawnSync('strace', ['true']).status === 0
-const skipTrace = skip !== false ? skip : canTrace ? false : 'strace is missing here, or not permitted'
+const skipTrace = skip || withoutTrace
 
 test('syncs the file before every acknowledgement', { skip: skipTrace }, (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
