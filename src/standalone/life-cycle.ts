@@ -5,7 +5,8 @@ import type { HttpServer } from '../http-server/http-server.ts'
 import { adminPlace, listen, servicePlace } from './listening.ts'
 import { describeError, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
-import type { Settings } from './settings.ts'
+import { readStoreUrlFile, type Settings } from './settings.ts'
+import { followStoreUrl } from './store-url.ts'
 import { createTokenSource } from './token-rotation.ts'
 import { singleToken } from './tokens.ts'
 import { reportTurnedAway } from './turned-away.ts'
@@ -23,10 +24,15 @@ export async function start(settings: Settings): Promise<void> {
   process.on('SIGUSR1', () => undefined)
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile?.tokens
-  const authenticate = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
-  const storeUrl = settings.storeUrlFile ?? settings.storeUrl
-  const scheme = schemeOf(storeUrl)
-  const store = await open(storeUrl, settings)
+  const { authenticate, reread } = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
+  const storeUrl = followStoreUrl(settings.storeUrlFile ?? settings.storeUrl, () => readStoreUrlFile(process.env))
+  // With this listener it does not end the process, whether or not there is something to read again.
+  process.on('SIGHUP', () => {
+    reread()
+    storeUrl.reread()
+  })
+  const scheme = schemeOf(storeUrl.current())
+  const store = await open(storeUrl.current, settings)
   const stopping = new AbortController()
   const isDraining = (): boolean => stopping.signal.aborted
   const { http, admin } = createProgram(settings, { store, scheme, authenticate, isDraining })
@@ -41,7 +47,7 @@ export async function start(settings: Settings): Promise<void> {
   if (tokens === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
 
-async function open(storeUrl: string, settings: Settings): Promise<Store> {
+async function open(currentUrl: () => string, settings: Settings): Promise<Store> {
   let unreachable: string | undefined
 
   function onEvent(event: 'disconnected' | 'unreachable' | 'warning', thrown: unknown): void {
@@ -53,7 +59,7 @@ async function open(storeUrl: string, settings: Settings): Promise<Store> {
   }
 
   try {
-    return await openStore(storeUrl, { ...settings, onEvent })
+    return await openStore(currentUrl(), { ...settings, currentUrl, onEvent })
   } catch (error) {
     const problem = `names a store that cannot be opened: ${(error as Error).message}`
     const variable = settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE'

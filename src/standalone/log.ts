@@ -11,6 +11,8 @@ export const EVENTS = [
   'failure',
   'tokens-read',
   'tokens-kept',
+  'store-url-read',
+  'store-url-kept',
   'unready',
   'ready',
   'disconnected',

@@ -184,6 +184,14 @@ export function readAddress(environment: Environment): Address {
   }
 }
 
+/**
+ * Reads again the URL that a file holds; undefined if none does.
+ * @throws SettingError if the file is wrong
+ */
+export function readStoreUrlFile(environment: Environment): string | undefined {
+  return readVariable(environment, VARIABLES.storeUrlFile)
+}
+
 function readVariable<T>(environment: Environment, { name, preset, parse }: Variable<T>): T {
   const value = environment[name]
   return value === undefined ? preset : parse(value)

@@ -11,18 +11,25 @@ const LOOK_MS = 10_000
 /** A change counts once two looks in a row have found it, so much apart: the file may be half written. */
 const SETTLE_MS = 100
 
-/**
- * Makes the function that finds the caller of a token. If the tokens come from a file, it is read again at SIGHUP and
- * whenever it has changed. SIGHUP no longer ends the process, whether or not there is a file.
- */
-export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): (token: string) => Caller | undefined {
+/** Tokens that may change while the program runs. */
+export interface TokenSource {
+  /** Finds the caller of a token. */
+  readonly authenticate: (token: string) => Caller | undefined
+  /** Reads the file of tokens again, if there is one. */
+  readonly reread: () => void
+}
+
+/** Makes the source of the tokens. If they come from a file, it is read again whenever it has changed, too. */
+export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): TokenSource {
   let callers = tokens
   const lookAtOnce = file && followTokenFile(file, (changed) => (callers = changed))
-  process.on('SIGHUP', () => {
-    if (lookAtOnce === undefined) log('tokens-kept', { tokens: callers.size, reason: 'They come from no file.' })
-    else lookAtOnce()
-  })
-  return (token) => callers.get(digestToken(token))
+  return {
+    authenticate: (token) => callers.get(digestToken(token)),
+    reread() {
+      if (lookAtOnce === undefined) log('tokens-kept', { tokens: callers.size, reason: 'They come from no file.' })
+      else lookAtOnce()
+    },
+  }
 }
 
 /**

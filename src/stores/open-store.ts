@@ -3,6 +3,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { memoryStore } from './memory/memory-store.ts'
 import { openPostgres, type PostgresSettings } from './postgres/open-postgres.ts'
+import { isSameDatabase } from './postgres/postgres-url.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
 
 /** The stores that a URL of one scheme can name. */
@@ -55,6 +56,14 @@ export function schemeOf(url: string): string {
 /** Whether a URL names a store. It is not opened. */
 export function isStoreUrl(url: string): boolean {
   return STORE_SCHEMES.get(schemeOf(url))?.form.test(url) === true
+}
+
+/**
+ * Whether two URLs name the same store, with another password at most.
+ * @throws Error if one of them is malformed
+ */
+export function isSameStore(one: string, other: string): boolean {
+  return one === other || ([one, other].every((url) => POSTGRES.form.test(url)) && isSameDatabase(one, other))
 }
 
 /**

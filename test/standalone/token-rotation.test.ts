@@ -39,26 +39,20 @@ suite('at SIGHUP', { timeout: 30_000 }, () => {
     readonly events: Events
     /** Finds the caller of a token. */
     readonly find: (token: string) => Caller | undefined
-    /** Sends the signal, and settles with the next event of the log. */
+    /** Has the file read again, and settles with the next event of the log. */
     readonly signal: () => Promise<void>
   }
 
   function makeSource(t: TestContext, secret?: TokenSecret): Source {
     const events = captureLog(t)
-    const listeners = process.listeners('SIGHUP')
     const { tokensFile } = readSettings(secret === undefined ? {} : { PLANT_STORE_TOKENS_FILE: secret.path })
-    const find = createTokenSource(tokensFile?.tokens ?? singleToken('secret', 'ada'), tokensFile)
-    t.after(() => {
-      for (const added of process.listeners('SIGHUP')) {
-        if (!listeners.includes(added)) process.off('SIGHUP', added)
-      }
-    })
+    const source = createTokenSource(tokensFile?.tokens ?? singleToken('secret', 'ada'), tokensFile)
     async function signal(): Promise<void> {
       const before = events.length
-      process.kill(process.pid, 'SIGHUP')
+      source.reread()
       await until(() => events.length > before)
     }
-    return { events, find, signal }
+    return { events, find: source.authenticate, signal }
   }
 
   test('new tokens hold, removed ones are refused, and the log counts them', async (t) => {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ClientConfig } from 'pg'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
 import { addGauges } from '../gauges.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
@@ -26,6 +27,8 @@ export interface PostgresSettings {
   readonly migrate: boolean
   /** How long a call of the store may take, in milliseconds. */
   readonly storeTimeoutMs: number
+  /** The URL whose password new connections have; by default the one that was opened. */
+  readonly currentUrl?: () => string
   /** Told what happens to the connections. */
   readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
 }
@@ -35,13 +38,18 @@ export interface PostgresSettings {
  * @throws Error if waiting does not help
  */
 export async function openPostgres(url: string, settings: PostgresSettings): Promise<Store> {
-  const { postgresPoolSize, migrate, storeTimeoutMs, onEvent } = settings
+  const { postgresPoolSize, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
   const connectionString = readPostgresUrl(url)
   const { Client, Pool } = loadDriver()
   // Reads the files that the URL names, which must be there from the start.
   new Client({ connectionString })
   const pool = new Pool({
     connectionString,
+    Client: class extends Client {
+      constructor(config?: ClientConfig) {
+        super({ ...config, connectionString: readPostgresUrl(currentUrl()) })
+      }
+    },
     max: postgresPoolSize,
     fallback_application_name: 'plant-store',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

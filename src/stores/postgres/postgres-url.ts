@@ -37,6 +37,19 @@ export function readPostgresUrl(text: string): string {
   return url.href
 }
 
+/**
+ * Whether two URLs differ in the password at most.
+ * @throws Error if one of them is malformed
+ */
+export function isSameDatabase(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((text) => {
+    const url = new URL(readPostgresUrl(text))
+    url.password = ''
+    return url.href
+  })
+  return first === second
+}
+
 function check(name: string, value: string): void {
   if (!Object.hasOwn(PARAMETERS, name)) {
     throw new Error(`unknown parameter "${name}"; known are ${Object.keys(PARAMETERS).join(', ')}`)

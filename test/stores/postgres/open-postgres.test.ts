@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
 import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
@@ -13,6 +15,7 @@ import { administer, needsServer, type TestDatabase } from '../../support/postgr
 import { Program, startProgram, TOKEN } from '../../support/program.ts'
 import { openProxiedDatabase, useProxiedDatabase } from '../../support/proxied-database.ts'
 import type { TcpProxy } from '../../support/tcp-proxy.ts'
+import { temporaryFile } from '../../support/temporary-file.ts'
 import { until } from '../../support/until.ts'
 
 async function create(program: Program, id: number): Promise<[status: number, body: unknown]> {
@@ -54,9 +57,10 @@ suite('in this process', { timeout: 60_000 }, () => {
     const { store } = await openStore(url, { postgresPoolSize: 3 })
     await store.close?.()
     assert.deepEqual(
-      mock.calls.map((call) => call.arguments),
+      mock.calls.map(({ arguments: [{ Client, ...options } = {}] }) => [typeof Client, options]),
       [
         [
+          'function',
           {
             connectionString: readPostgresUrl(url),
             max: 3,
@@ -326,6 +330,35 @@ suite('with servers of its own', { skip: needsDebian }, () => {
       program.stderr.all.map((line) => (JSON.parse(line) as { event: string }).event),
       ['start'],
     )
+  })
+
+  test('has a new password for new connections after SIGHUP, without a restart', async (t) => {
+    const server = await PostgresServer.start(t)
+    writeFileSync(
+      join(server.data, 'pg_hba.conf'),
+      'host all clerk 127.0.0.1/32 scram-sha-256\nhost all plants 127.0.0.1/32 trust\n',
+    )
+    await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'old'`)
+    await server.control('reload')
+    const urlWith = (password: string): string => server.url.replace('plants@', `clerk:${password}@`)
+    const file = temporaryFile(t, urlWith('old'))
+    const program = await startProgram(t, { PLANT_STORE_URL_FILE: file })
+    await program.ready()
+
+    await server.query(`ALTER ROLE clerk PASSWORD 'n/w'`)
+    await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'clerk'`)
+    await server.until(`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE usename = 'clerk')`)
+    assert.equal((await program.fetch('/readyz')).status, 503)
+
+    writeFileSync(file, urlWith('n/w'))
+    program.child.kill('SIGHUP')
+    const { reason } = await program.logged('store-url-kept')
+    assert.match(String(reason), /^PLANT_STORE_URL_FILE takes|^takes postgres/)
+    writeFileSync(file, urlWith('n%2Fw'))
+    program.child.kill('SIGHUP')
+    assert.equal((await program.logged('store-url-read'))['changed'], true)
+    await program.ready()
+    assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
   })
 
   test('waits for a standby to be promoted', async (t) => {
