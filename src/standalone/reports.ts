@@ -23,7 +23,8 @@ export interface Reports {
  * Makes the listeners that log failures, and with `accessLog` every response.
  * @param slowMs a response that took at least so long is logged as slow
  */
-export function createReports(accessLog: boolean, slowMs = Infinity): Reports {
+export function createReports(accessLog: boolean, slowMs?: number): Reports {
+  const slowestMs = slowMs ?? Infinity
   let latest: { readonly request: string; readonly error: unknown } | undefined
   // A full disk fails every request, and the log may be on it.
   const reportFailure = throttle((count) => {
@@ -41,11 +42,11 @@ export function createReports(accessLog: boolean, slowMs = Infinity): Reports {
     const { request, resource, owner, status, error, bytes, complete, durationMs } = event
     const { method } = request
     const fields = { request: idOf(request), method, resource, owner, status, error, bytes, complete, durationMs }
-    if (durationMs >= slowMs) log('slow', fields)
+    if (durationMs >= slowestMs) log('slow', fields)
     if (accessLog) log('response', fields)
   }
 
-  const service = accessLog || slowMs < Infinity ? { onError, onResponse } : { onError }
+  const service = accessLog || slowMs !== undefined ? { onError, onResponse } : { onError }
   if (!accessLog) return { service, server: {} }
 
   /** When each request began that nobody has been handed. */
