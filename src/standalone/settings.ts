@@ -19,6 +19,7 @@ export interface Settings extends Limits {
   readonly storeUrlFile: string | undefined
   readonly migrate: boolean
   readonly postgresPoolSize: number
+  readonly postgresBatch: number
   readonly maxBodyBytes: number
   readonly maxLimit: number | undefined
   readonly maxListsPerOwner: number
@@ -59,6 +60,13 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   storeUrlFile: textFile('PLANT_STORE_URL_FILE', STORE_URL),
   migrate: flag('PLANT_STORE_MIGRATE', true, 'whether the table, or the SQLite file, is made if there is none'),
   postgresPoolSize: wholeNumber('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 1, 10_000, 'the most connections to Postgres'),
+  postgresBatch: wholeNumber(
+    'PLANT_STORE_POSTGRES_BATCH',
+    128,
+    1,
+    10_000,
+    'the most plants of one statement; 1 suits a table that is distributed by owner',
+  ),
   maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
   maxListsPerOwner: wholeNumber(

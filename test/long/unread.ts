@@ -7,7 +7,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +15,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { fill } from '../support/fill.ts'
+import { measureWaits, watchMemory } from '../support/normal-client.ts'
 import { Program, TOKEN } from '../support/program.ts'
 import { residentOf } from '../support/resident.ts'
 
@@ -35,6 +35,8 @@ const { values: options } = parseArgs({
 const CLIENTS = Number(options.clients ?? (options.pipelined ? 200 : 100))
 const MIB = 2 ** 20
 const AUTHORIZED = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\n`
+/** What a client asks for that means well. */
+const LIST = '/plants?limit=10'
 /** For every kind of path, and a request that the program refuses. */
 const PATHS = ['/', '/plants', '/plants/1', '/nothing', '/livez', '/readyz', '/openapi.json', '/%zz']
 
@@ -60,37 +62,8 @@ async function startAsking(port: number, request: string): Promise<ChildProcess>
   return child
 }
 
-/** Looks at the memory of a program until told to stop. */
-function watch(program: Program): { stop(): number } {
-  let peak = residentOf(program.child)
-  const timer = setInterval(() => (peak = Math.max(peak, residentOf(program.child))), 20)
-  return {
-    stop() {
-      clearInterval(timer)
-      return peak
-    },
-  }
-}
-
 function inMiB(bytes: number): number {
   return Math.round(bytes / MIB)
-}
-
-/** The 99th percentile of a normal client's answers, in milliseconds. */
-async function p99(program: Program, seconds: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const times: number[] = []
-  for (const until = performance.now() + seconds * 1000; performance.now() < until;) {
-    const startedAt = performance.now()
-    const headers = { Authorization: `Bearer ${TOKEN}` }
-    const asked = get({ agent, host: '127.0.0.1', port: program.port, path: '/plants?limit=10', headers })
-    const [response] = (await once(asked, 'response')) as [IncomingMessage]
-    await once(response.resume(), 'end')
-    times.push(performance.now() - startedAt)
-  }
-  agent.destroy()
-  times.sort((a, b) => a - b)
-  return Number(times[Math.floor(times.length * 0.99)]!.toFixed(2))
 }
 
 async function readNoLists(): Promise<void> {
@@ -102,7 +75,7 @@ async function readNoLists(): Promise<void> {
   await setTimeout(2000)
   for (let round = 1; round <= 3; round++) {
     const before = residentOf(program.child)
-    const watched = watch(program)
+    const watched = watchMemory(program)
     const asking = await startAsking(program.port, `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`)
     await setTimeout(10_000)
     const during = residentOf(program.child)
@@ -122,17 +95,17 @@ async function pipeline(): Promise<void> {
     const program = await Program.start({})
     await fill(program.port, TOKEN, 100, (n) => ({ name: `Fern ${n}` }))
     // On any busy server V8 comes to keep more memory for young objects, which is nothing that these clients cost.
-    await Promise.all(Array.from({ length: CLIENTS }, () => p99(program, 5)))
+    await Promise.all(Array.from({ length: CLIENTS }, () => measureWaits(program, LIST, 5)))
     await setTimeout(2000)
-    const [before, alone] = [residentOf(program.child), await p99(program, 5)]
-    const watched = watch(program)
+    const [before, alone] = [residentOf(program.child), await measureWaits(program, LIST, 5)]
+    const watched = watchMemory(program)
     const request = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
     const asking = await startAsking(program.port, request.repeat(Math.floor(65_536 / request.length)))
-    const beside = await p99(program, 5)
+    const beside = await measureWaits(program, LIST, 5)
     asking.disconnect()
     await once(asking, 'exit')
     const growth = inMiB(watched.stop() - before)
-    console.log(path.padEnd(14), { growthMiB: growth, aloneMs: alone, besideMs: beside })
+    console.log(path.padEnd(14), { growthMiB: growth, alone, beside })
     await program.end()
   }
 }

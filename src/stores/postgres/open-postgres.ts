@@ -23,6 +23,8 @@ const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
 export interface PostgresSettings {
   /** The most connections. */
   readonly postgresPoolSize: number
+  /** The most plants that one statement creates or deletes. */
+  readonly postgresBatch: number
   /** Whether the table is made if there is none. */
   readonly migrate: boolean
   /** How long a call of the store may take, in milliseconds. */
@@ -38,7 +40,7 @@ export interface PostgresSettings {
  * @throws Error if waiting does not help
  */
 export async function openPostgres(url: string, settings: PostgresSettings): Promise<Store> {
-  const { postgresPoolSize, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
+  const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
   const connectionString = readPostgresUrl(url)
   const { Client, Pool } = loadDriver()
   // Reads the files that the URL names, which must be there from the start.
@@ -60,6 +62,9 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
   })
   pool.on('error', (error) => onEvent('disconnected', error))
   const store = postgresStore(pool, {
+    maxBatch: postgresBatch,
+    // A statement for one plant goes to one server of a distributed table, and must not wait for those on others.
+    maxInFlight: postgresBatch === 1 ? postgresPoolSize : 1,
     // What is left of the time is for what waits for a statement, and for cancelling one.
     timeoutMs: Math.ceil(0.4 * storeTimeoutMs),
     onWarning: (message) => onEvent('warning', message),

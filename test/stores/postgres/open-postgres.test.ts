@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
 import { openPostgres, type PostgresSettings } from '../../../src/stores/postgres/open-postgres.ts'
@@ -44,6 +45,7 @@ suite('in this process', { timeout: 60_000 }, () => {
     const store = await openPostgres(url, {
       postgresPoolSize: 1,
       migrate: true,
+      postgresBatch: 128,
       storeTimeoutMs: 10_000,
       onEvent: (event, reason) => events.push([event, String(reason)]),
       ...settings,
@@ -269,6 +271,32 @@ test('has no more connections than it may', { skip: needsServer }, async (t) => 
   )
   assert.deepEqual(rows, [{ count: 2 }])
 })
+
+for (const [batch, most] of [
+  ['1', 3],
+  ['2', 1],
+] as const) {
+  test(`with ${batch} plants a statement, sends ${most} at once that create`, { skip: needsServer }, async (t) => {
+    const { database, url } = await useProxiedDatabase(t)
+    const program = await startProgram(t, {
+      PLANT_STORE_URL: url,
+      PLANT_STORE_POSTGRES_BATCH: batch,
+      PLANT_STORE_POSTGRES_POOL_SIZE: '3',
+    })
+    const pool = database.openPool()
+    const holder = await pool.connect()
+    await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+    const created = Promise.all([1, 2, 3, 4, 5].map((id) => create(program, id)))
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    const count = async (): Promise<number> => (await pool.query(waiting)).rows.length
+    let counted = 0
+    while ((counted = await count()) < most) await sleep(10)
+    // Its end ends the lock, and the database could not be closed before.
+    holder.release(true)
+    assert.equal(counted, most)
+    assert.deepEqual(new Set((await created).map(([status]) => status)), new Set([200]))
+  })
+}
 
 test('ends the start if the database is not UTF-8', { skip: needsServer }, async (t) => {
   const { database, url } = await useProxiedDatabase(t)

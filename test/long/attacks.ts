@@ -1,0 +1,124 @@
+// Sends what once filled the memory of the program, or held it up, from many connections. By hand, on Linux:
+//   npm run attacks                          each attack for 30 s
+//   npm run attacks -- --only connect --seconds 10
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { loadavg } from 'node:os'
+import process from 'node:process'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { measureWaits, watchMemory } from '../support/normal-client.ts'
+import { Program, TOKEN } from '../support/program.ts'
+import { residentOf } from '../support/resident.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '30' },
+    only: { type: 'string' },
+    /** The attack of a process of its own, and where it goes. */
+    attack: { type: 'string' },
+    port: { type: 'string' },
+  },
+})
+
+const MIB = 2 ** 20
+
+interface Attack {
+  readonly clients: number
+  /** What each connection sends at first. */
+  readonly first: string
+  /** What it sends without end after that. */
+  readonly endless?: string
+  /** Whether the client reads what it gets. */
+  readonly reads?: true
+}
+
+const DESCRIPTION = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'
+/** Responses that are more than the kernel takes for a client that reads nothing. */
+const UNREAD = DESCRIPTION.repeat(90)
+const BLANKS = ' '.repeat(7000)
+const REFUSED = `GET /livez HTTP/1.1\r\nOrigin: a${BLANKS}b\r\nX-Request-Id: a${BLANKS}b\r\nno field\r\n\r\n`
+const CHUNKED =
+  `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n` +
+  'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+const ANYTHING = 'x'.repeat(65_536)
+
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  'empty-lines': {
+    clients: 50,
+    first: 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n',
+    endless: '\r\n'.repeat(32_768),
+    reads: true,
+  },
+  blanks: { clients: 50, first: REFUSED, reads: true },
+  malformed: { clients: 50, first: 'BAD\r\n\r\n', endless: ANYTHING, reads: true },
+  'malformed-behind-response': { clients: 50, first: `${UNREAD}BAD\r\n\r\n`, endless: ANYTHING },
+  connect: { clients: 50, first: 'CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n', endless: ANYTHING, reads: true },
+  'connect-behind-response': {
+    clients: 50,
+    first: `${UNREAD}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`,
+    endless: ANYTHING,
+  },
+  'one-byte-chunks': { clients: 100, first: CHUNKED + '1\r\n \r\n'.repeat(65_535) },
+}
+
+/** Attacks until the process that wants it has gone. A connection that ends is opened anew. */
+async function attack({ clients, first, endless, reads }: Attack, port: number): Promise<void> {
+  process.on('disconnect', () => process.exit())
+  const bytes = endless === undefined ? undefined : Buffer.from(endless)
+
+  function open(): void {
+    const socket = connect({ port, host: '127.0.0.1' }).on('error', () => undefined)
+    socket.on('close', () => void setTimeout(1).then(open))
+    if (reads) socket.resume()
+    else socket.pause()
+    socket.write(first)
+    if (bytes !== undefined) socket.on('drain', () => send(socket, bytes)).once('connect', () => send(socket, bytes))
+  }
+
+  for (let client = 0; client < clients; client++) open()
+  await setTimeout(500)
+  process.send!('attacking')
+}
+
+function send(socket: Socket, bytes: Buffer): void {
+  while (socket.writable && socket.write(bytes));
+}
+
+async function startAttack(name: string, port: number): Promise<ChildProcess> {
+  const args = [...process.execArgv, fileURLToPath(import.meta.url), '--attack', name, '--port', String(port)]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  await once(child, 'message')
+  return child
+}
+
+async function measure(name: string): Promise<boolean> {
+  const seconds = Number(options.seconds)
+  const program = await Program.start({})
+  // V8 comes to keep more memory for young objects on any busy server.
+  await Promise.all(Array.from({ length: 20 }, () => measureWaits(program, '/plants', 3)))
+  await setTimeout(1000)
+  const [before, alone] = [residentOf(program.child), await measureWaits(program, '/livez', 2)]
+  const memory = watchMemory(program)
+  const attacking = await startAttack(name, program.port)
+  const beside = await measureWaits(program, '/livez', seconds)
+  attacking.disconnect()
+  await once(attacking, 'exit')
+  const growth = Math.round((memory.stop() - before) / MIB)
+  console.log(name.padEnd(26), { growthMiB: growth, alone, beside })
+  await program.end()
+  return growth < 60 && beside.p99 < 50
+}
+
+if (options.attack !== undefined) {
+  await attack(ATTACKS[options.attack]!, Number(options.port))
+} else {
+  console.log(`Node ${process.version}, ${options.seconds} s each, load average ${loadavg()[0]!.toFixed(1)}`)
+  const results: boolean[] = []
+  for (const name of Object.keys(ATTACKS)) {
+    if (options.only === undefined || options.only === name) results.push(await measure(name))
+  }
+  if (results.includes(false)) process.exitCode = 1
+}
