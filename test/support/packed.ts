@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -17,6 +18,9 @@ const RELEASE = process.env['TEST_TARBALL']
 
 /** From here a module finds what `test/peers` has installed, and then what the project itself has. */
 const FOLDER = join(ROOT, 'test/peers/projects')
+
+/** Is there while a process packs, and holds its id: test files that run at once wait for the one that packs. */
+const LOCK = join(FOLDER, 'lock')
 
 /** The environment of what does not run the sources: the coverage of compilers and hosts is of no interest, and large. */
 export const UNCOVERED: NodeJS.ProcessEnv = { ...process.env, NODE_V8_COVERAGE: undefined }
@@ -41,22 +45,40 @@ export interface Cleanup {
 export async function packPackage(): Promise<Packed> {
   const folder = join(FOLDER, digestOf(RELEASE === undefined ? SOURCES : [RELEASE]))
   const tarball = join(folder, 'plant-store.tgz')
-  if (existsSync(folder)) return { tarball, folder }
-
   await mkdir(FOLDER, { recursive: true })
-  const outdated = (await readdir(FOLDER)).filter((name) => !name.startsWith('new-'))
-  const temporary = await mkdtemp(join(FOLDER, 'new-'))
-  try {
-    if (RELEASE === undefined) await pack(temporary)
-    else await cp(resolve(ROOT, RELEASE), join(temporary, 'plant-store.tgz'))
-    await installPackage(temporary, './plant-store.tgz')
-    // Another process may have been faster.
-    await rename(temporary, folder).catch(() => undefined)
-  } finally {
-    await rm(temporary, { recursive: true, force: true })
+  while (!existsSync(folder)) {
+    try {
+      await writeFile(LOCK, String(process.pid), { flag: 'wx' })
+    } catch {
+      await waitForLock()
+      continue
+    }
+    try {
+      const outdated = (await readdir(FOLDER)).filter((name) => join(FOLDER, name) !== LOCK)
+      for (const name of outdated) await rm(join(FOLDER, name), { recursive: true })
+      const temporary = join(FOLDER, 'new')
+      await mkdir(temporary)
+      if (RELEASE === undefined) await pack(temporary)
+      else await cp(resolve(ROOT, RELEASE), join(temporary, 'plant-store.tgz'))
+      await installPackage(temporary, './plant-store.tgz')
+      await rename(temporary, folder)
+    } finally {
+      await rm(LOCK, { force: true })
+    }
   }
-  for (const name of outdated) await rm(join(FOLDER, name), { recursive: true, force: true })
   return { tarball, folder }
+}
+
+async function waitForLock(): Promise<void> {
+  const holder = await readFile(LOCK, 'utf8').catch(() => undefined)
+  if (holder === undefined) return
+  try {
+    process.kill(Number(holder), 0)
+    await setTimeout(50)
+  } catch {
+    // It was ended while it packed.
+    await rm(LOCK, { force: true })
+  }
 }
 
 /**

@@ -1,11 +1,37 @@
-// Runs the tests: all of them, or those of the files, folders and patterns that are named. Options go to the test runner
-// of Node: npm test -- test/plants 'test/**/*-store.test.ts' --test-name-pattern=limit
+// Runs the tests: those of the files, folders and patterns that are named, or else all but the long ones. Options go to
+// the test runner of Node: npm test -- test/plants 'test/**/*-store.test.ts' --test-name-pattern=limit
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
+
+/** Node reads TypeScript itself since 22.18, at half the price. */
+const TYPESCRIPT = process.features.typescript ? [] : ['--import', 'tsx']
+
+/** Most tests wait more than they work. */
+const CONCURRENCY = `--test-concurrency=${3 * availableParallelism()}`
+
+/** Outages, loads, compilers and browsers: they take long by their nature, or half of the processor time of all tests. */
+const LONG = [
+  'test/contract/middleware.test.ts',
+  'test/package/runners.test.ts',
+  'test/package/typescript.test.ts',
+  'test/standalone/cors-browser.test.ts',
+  'test/standalone/page/actions.test.ts',
+  'test/standalone/page/appearance.test.ts',
+  'test/standalone/page/token.test.ts',
+  'test/stores/postgres/outage.test.ts',
+  'test/stores/postgres/poolers.test.ts',
+  'test/stores/postgres/production.test.ts',
+  'test/stores/postgres/race.test.ts',
+  'test/stores/postgres/standby.test.ts',
+]
+
+/** Continuous integration runs all tests, and so does what measures their coverage. */
+const runsLong = process.env.TEST_REQUIRE_ALL === '1' || process.env.NODE_V8_COVERAGE !== undefined
 
 const tests = testsIn('test').sort()
 
@@ -36,8 +62,9 @@ if (unknown.length > 0) {
   console.error(`There is no test at ${unknown.join(', ')}. The value of an option is given after "=".`)
   process.exitCode = 2
 } else {
-  const files = names.length === 0 ? tests : [...new Set(names.flatMap(testsOf))]
-  const { status, error } = spawnSync(process.execPath, ['--import', 'tsx', ...options, '--test', ...files], {
+  const files =
+    names.length > 0 ? new Set(names.flatMap(testsOf)) : tests.filter((file) => runsLong || !LONG.includes(file))
+  const { status, error } = spawnSync(process.execPath, [...TYPESCRIPT, CONCURRENCY, ...options, '--test', ...files], {
     stdio: 'inherit',
   })
   if (error !== undefined) throw error
