@@ -5,8 +5,8 @@ import { ask, type SqliteHandle } from './handle.ts'
 const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
-/** How a log begins: with the order of the bytes in its checksums. */
-const MAGIC: readonly number[] = [0x377f0682, 0x377f0683]
+/** How a log begins: with the order of the bytes in its checksums, which the last bit says. */
+const MAGIC = 0x377f0682
 
 /** A file with its log that is at most so large is read as a whole, which takes about 0.2 s. */
 const QUICK_BYTES = 64 * 2 ** 20
@@ -46,7 +46,10 @@ function misfit(reason: string): Error {
   return new Error(`the log that was left beside it (-wal) is not its own, see "Restore" in docs/sqlite.md: ${reason}`)
 }
 
-/** Reads what frames a log has, without their pages; undefined if it has no commit. */
+/**
+ * Reads which pages a log has; undefined if it has no commit. It ends where a checksum is wrong: behind that may be what is
+ * left of a commit that failed, or of an earlier log.
+ */
 function readLog(path: string): Log | undefined {
   let file
   try {
@@ -56,25 +59,51 @@ function readLog(path: string): Log | undefined {
   }
   try {
     const header = Buffer.alloc(HEADER_BYTES)
-    readSync(file, header, 0, HEADER_BYTES, 0)
-    if (!MAGIC.includes(header.readUInt32BE(0))) return undefined
+    readSync(file, header)
+    const checksum = new Checksum(header.readUInt32BE(0) === MAGIC)
+    checksum.add(header.subarray(0, 24))
+    if (header.readUInt32BE(0) >>> 1 !== MAGIC >>> 1 || !checksum.equals(header.subarray(24))) return undefined
     const pageBytes = header.readUInt32BE(8)
-    const salts = header.subarray(16, 24)
-    const frame = Buffer.alloc(FRAME_HEADER_BYTES)
+    const frame = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes)
     const held = new Set<number>()
     let pages = 0
-    let at = HEADER_BYTES
-    // Behind the frames of this log may be those of an earlier one, with other salts.
-    while (
-      readSync(file, frame, 0, FRAME_HEADER_BYTES, at) === FRAME_HEADER_BYTES &&
-      frame.subarray(8, 16).equals(salts)
-    ) {
+    let bytes = HEADER_BYTES
+    while (readSync(file, frame, 0, frame.length, bytes) === frame.length) {
+      checksum.add(frame.subarray(0, 8))
+      checksum.add(frame.subarray(FRAME_HEADER_BYTES))
+      if (!checksum.equals(frame.subarray(16, FRAME_HEADER_BYTES))) break
       held.add(frame.readUInt32BE(0))
       pages = frame.readUInt32BE(4) || pages
-      at += FRAME_HEADER_BYTES + pageBytes
+      bytes += frame.length
     }
-    return pages === 0 ? undefined : { bytes: at, pageBytes, pages, held }
+    return pages === 0 ? undefined : { bytes, pageBytes, pages, held }
   } finally {
     closeSync(file)
+  }
+}
+
+/** The checksum of a log, over all that was added (sqlite.org/fileformat.html section 4.2). */
+class Checksum {
+  readonly #isLittleEndian: boolean
+  #first = 0
+  #second = 0
+
+  constructor(isLittleEndian: boolean) {
+    this.#isLittleEndian = isLittleEndian
+  }
+
+  add({ buffer, byteOffset, length }: Buffer): void {
+    const words = new DataView(buffer, byteOffset, length)
+    let [first, second] = [this.#first, this.#second]
+    for (let at = 0; at < length; at += 8) {
+      first = (first + words.getUint32(at, this.#isLittleEndian) + second) | 0
+      second = (second + words.getUint32(at + 4, this.#isLittleEndian) + first) | 0
+    }
+    this.#first = first
+    this.#second = second
+  }
+
+  equals(bytes: Buffer): boolean {
+    return bytes.readInt32BE(0) === this.#first && bytes.readInt32BE(4) === this.#second
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { suite, test } from 'node:test'
@@ -8,6 +8,8 @@ import type { Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/service.ts'
 import { newPath, open, skip } from '../../support/sqlite-file.ts'
+
+const FRAME_BYTES = 24 + 4096
 
 /** So large that it takes pages of its own. */
 const LARGE = 'x'.repeat(10_000)
@@ -20,13 +22,16 @@ async function fill(store: Store, from: number, to: number, name = LARGE): Promi
 }
 
 /** A file as a process leaves it that is killed, with a log beside it; and a backup that was made before most of it. */
-async function leave(t: TestContext, work: (store: Store) => Promise<void>): Promise<{ path: string; backup: string }> {
+async function leave(
+  t: TestContext,
+  work: (store: Store, used: string) => Promise<void>,
+): Promise<{ path: string; backup: string }> {
   const [used, path] = [newPath(t), newPath(t)]
   const backup = `${path}.backup`
   const store = sqliteStore(used)
   await fill(store, 0, 300, 'Fern')
   open(t, used).exec(`VACUUM INTO '${backup}'`)
-  await work(store)
+  await work(store, used)
   for (const end of ['', '-wal']) copyFileSync(used + end, path + end)
   await store.close()
   return { path, backup }
@@ -65,7 +70,7 @@ suite('refuses, and leaves as it is, a file with the log of another one', { skip
   test('if all pages are there, and do not fit', async (t) => {
     const { path } = await leave(t, async (store) => {
       await grow(store)
-      for (let id = 0n; id < 1000n; id += 2n) await store.delete('ada', id)
+      await Promise.all(Array.from({ length: 500 }, async (_, i) => store.delete('ada', BigInt(2 * i))))
     })
     const other = sqliteStore(`${path}.other`)
     await fill(other, 0, 1500)
@@ -101,6 +106,7 @@ test('reads no large file as a whole', { skip }, async (t) => {
 for (const [name, log] of [
   ['nothing', ''],
   ['something that is no log', 'Monstera'.repeat(10)],
+  ['something that begins like a log', Buffer.from('377f0682'.repeat(20), 'hex')],
 ] as const) {
   test(`opens a file with ${name} in the place of its log`, { skip }, async (t) => {
     const path = newPath(t)
@@ -111,6 +117,21 @@ for (const [name, log] of [
     assert.deepEqual(await keptIds(store), [])
   })
 }
+
+test('opens a file whose log ends in what is left of a commit that failed', { skip }, async (t) => {
+  let bytes = 0
+  const { path } = await leave(t, async (store, used) => {
+    bytes = statSync(`${used}-wal`).size
+    await fill(store, 300, 400)
+  })
+  const log = readFileSync(`${path}-wal`)
+  // The next commit, which was cut too, has begun to write over it.
+  for (let frame = 0; frame < 200; frame++) log.copy(log, bytes + frame * FRAME_BYTES, 32, 32 + FRAME_BYTES)
+  writeFileSync(`${path}-wal`, log)
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  assert.equal((await keptIds(store)).length, 300)
+})
 
 test('opens a file with a log in which nothing was committed', { skip }, async (t) => {
   const { path, backup } = await leave(t, grow)
