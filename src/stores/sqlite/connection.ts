@@ -135,7 +135,7 @@ export class SqliteConnection {
     const deadline = performance.now() + (waitMs ?? this.#options.busyTimeoutMs)
     for (;;) {
       try {
-        this.#opened?.check()
+        this.#opened?.checkForRead()
         return work()
       } catch (error) {
         if (!isBusy(error) || performance.now() >= deadline) throw this.explain(error)

@@ -4,6 +4,9 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 /** A log that is larger is worth a warning, and so is one of twice the size that the last warning was of. */
 const LARGE_LOG_BYTES = 64 * 2 ** 20
 
+/** How long reads go without a look at the file. */
+const READ_LOOK_MS = 100
+
 const MOVED = 'another file, or none, has its name or that of its log (-wal), so nothing is read or written'
 const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
 
@@ -25,6 +28,7 @@ export class OpenedFile {
   #warnAt = LARGE_LOG_BYTES
   /** The size of the log when it was looked at last: before a commit or a ping. */
   logBytes = 0
+  #nextReadLookAt = 0
 
   /**
    * @param name by which the operator knows the file
@@ -50,6 +54,14 @@ export class OpenedFile {
       this.#warn(`SQLite database ${this.#name}: ${problem ?? 'the file and its log are back'}`)
     }
     if (problem !== undefined) throw new StoreUnavailableError(`SQLite database ${this.#name}: ${problem}`)
+  }
+
+  /** The same for a read. It loses nothing, and costs little more than the look at the file: so this looks ten times a second. */
+  checkForRead(): void {
+    const now = performance.now()
+    if (this.#problem === undefined && now < this.#nextReadLookAt) return
+    this.#nextReadLookAt = now + READ_LOOK_MS
+    this.check()
   }
 
   #findProblem(): string | undefined {

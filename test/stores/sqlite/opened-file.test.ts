@@ -113,6 +113,21 @@ test('goes on once the file is back', { skip }, async (t) => {
   ])
 })
 
+test('looks at the file for lists ten times a second', { skip }, async (t) => {
+  const { path, store } = await openStore(t)
+  let now = 5000
+  t.mock.method(performance, 'now', () => now)
+  assert.deepEqual(await keptIds(store), [1n])
+  renameSync(path, `${path}.old`)
+  now += 99
+  assert.deepEqual(await keptIds(store), [1n])
+  now += 1
+  await assert.rejects(keptIds(store), { name: 'StoreUnavailableError' })
+  // Once it is known, the next list sees that the file is back.
+  renameSync(`${path}.old`, path)
+  assert.deepEqual(await keptIds(store), [1n])
+})
+
 test('finds a file by its path also if the process goes to another folder', { skip }, async (t) => {
   const path = newPath(t)
   const before = process.cwd()
