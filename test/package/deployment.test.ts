@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import { test } from 'node:test'
+import { after, before, suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { blocksOf, readDocument, type Block } from '../support/documents.ts'
@@ -14,7 +15,7 @@ import { startNginx } from '../support/proxies.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { get, keptIds, post, sendTo } from '../support/service.ts'
 import { newPath, skip as needsSqlite } from '../support/sqlite-file.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
+import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const RUNNING = readDocument('docs/running.md')
@@ -24,38 +25,73 @@ test('docs/running.md shows the Dockerfile', () => {
   assert.equal(file!.code, readFileSync(join(root, 'Dockerfile'), 'utf8'))
 })
 
-test('the Dockerfile builds a program that runs, from what .dockerignore lets in', async (t) => {
-  const directory = temporaryDirectory(t)
-  const [everything, ...names] = readFileSync(join(root, '.dockerignore'), 'utf8').trimEnd().split('\n')
-  assert.equal(everything, '*')
-  for (const name of names) cpSync(join(root, name.slice(1)), join(directory, name.slice(1)), { recursive: true })
-  // In place of npm ci.
-  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
-  execFileSync('npm', ['run', 'build'], { cwd: directory, stdio: 'ignore' })
-  rmSync(join(directory, 'node_modules'))
-  rmSync(join(directory, 'src'), { recursive: true })
-
+suite('the Dockerfile', () => {
   const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8')
-  const [check, command] = ['HEALTHCHECK CMD', 'CMD'].map((instruction) => {
+  let directory: string
+  let environment: Record<string, string>
+
+  before(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
+    environment = { HOST: '0.0.0.0', PORT: String(await freePort()) }
+    for (const name of lines.slice(1))
+      cpSync(join(root, name.slice(1)), join(directory, name.slice(1)), { recursive: true })
+    // In place of npm ci.
+    symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
+    execFileSync('npm', ['run', 'build'], { cwd: directory, stdio: 'ignore' })
+    rmSync(join(directory, 'node_modules'))
+    rmSync(join(directory, 'src'), { recursive: true })
+  })
+  after(() => rmSync(directory, { recursive: true }))
+
+  const lines = readFileSync(join(root, '.dockerignore'), 'utf8').trimEnd().split('\n')
+
+  /** The arguments of Node in an instruction. */
+  function argsOf(instruction: string): string[] {
     const [, json] = new RegExp(`^${instruction} (.*)$`, 'm').exec(dockerfile)!
     const [node, ...args] = JSON.parse(json!) as string[]
     assert.equal(node, 'node')
     return args
-  })
-  const options = { cwd: directory, env: { HOST: '0.0.0.0', PORT: String(await freePort()) } }
+  }
+
   function checkHealth(): unknown[] {
-    const { status, stdout, stderr } = spawnSync(process.execPath, check!, { ...options, encoding: 'utf8' })
+    const options = { cwd: directory, env: environment, encoding: 'utf8' } as const
+    const { status, stdout, stderr } = spawnSync(process.execPath, argsOf('HEALTHCHECK CMD'), options)
     return [status, stdout, stderr]
   }
-  const { PORT: port } = options.env
-  assert.deepEqual(checkHealth(), [1, '', `plant-store: connect ECONNREFUSED 127.0.0.1:${port}\n`])
-  const child = spawn(process.execPath, command!, { ...options, stdio: ['ignore', 'pipe', 'ignore'] })
-  const exited = once(child, 'exit')
-  t.after(() => child.kill('SIGKILL'))
-  await once(child.stdout, 'data')
-  assert.deepEqual(checkHealth(), [0, '', ''])
-  child.kill('SIGTERM')
-  assert.deepEqual(await exited, [0, null])
+
+  /** Starts the program; settles with its exit, once it is asked for, when it serves. */
+  async function run(t: TestContext): Promise<() => Promise<unknown[]>> {
+    const child = spawn(process.execPath, argsOf('CMD'), {
+      cwd: directory,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    const exited = once(child, 'exit')
+    async function end(): Promise<unknown[]> {
+      child.kill('SIGTERM')
+      return exited
+    }
+    t.after(end)
+    await once(child.stdout, 'data')
+    return end
+  }
+
+  test('is given only what .dockerignore names', () => assert.equal(lines[0], '*'))
+
+  test('runs a program that it has built, which ends with status 0', async (t) => {
+    const end = await run(t)
+    assert.deepEqual(await end(), [0, null])
+  })
+
+  test('finds nothing healthy before the program runs', () => {
+    const message = `plant-store: connect ECONNREFUSED 127.0.0.1:${environment['PORT']!}\n`
+    assert.deepEqual(checkHealth(), [1, '', message])
+  })
+
+  test('finds a program healthy that runs', async (t) => {
+    await run(t)
+    assert.deepEqual(checkHealth(), [0, '', ''])
+  })
 })
 
 test('the link of the installed package is the process that gets SIGTERM', async (t) => {
@@ -118,4 +154,11 @@ test('the command that docs/sqlite.md shows makes a backup while the service run
   const copy = sqliteStore(path.replace('plants.db', 'backup.db'))
   assert.deepEqual(await keptIds(copy), [1n])
   await copy.close()
+})
+
+test('HAProxy finds nothing wrong with its configuration', { skip: withoutCommand('haproxy') }, (t) => {
+  const [configuration] = blocksOf(RUNNING, 'haproxy')
+  const path = temporaryFile(t, configuration!.code)
+  const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-q', '-f', path], { encoding: 'utf8' })
+  assert.deepEqual([status, stdout, stderr], [0, '', ''])
 })
