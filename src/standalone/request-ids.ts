@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { RequestHead } from '../http-server/http-server.ts'
 
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
@@ -18,21 +18,5 @@ export function idOf(request: RequestHead & { [KEY]?: string }): string {
 }
 
 function chooseId(sent: string | string[] | undefined): string {
-  return typeof sent === 'string' && ID.test(sent) ? sent : createId()
-}
-
-/** How many bytes an id has, before they are written as text. */
-const ID_BYTES = 18
-const ID_CHARS = (ID_BYTES * 4) / 3
-
-/** Random text for the next ids. Most of what an id costs is asking for randomness, so this is done for many at once. */
-let random = ''
-let usedChars = 0
-
-function createId(): string {
-  if (usedChars === random.length) {
-    random = randomBytes(128 * ID_BYTES).toString('base64url')
-    usedChars = 0
-  }
-  return random.slice(usedChars, (usedChars += ID_CHARS))
+  return typeof sent === 'string' && ID.test(sent) ? sent : randomUUID()
 }

@@ -40,7 +40,7 @@ export function createMetrics(routes: Routes): Metrics {
         single(
           'counter',
           'plant_store_http_dropped_connections_total',
-          'Connections that were closed at once, as the most that may be were open.',
+          'Connections closed at once because the maximum was open.',
           () => dropped,
         ),
         single(

@@ -22,20 +22,21 @@ export function createRequestMetrics(routes: Routes): RequestMetrics {
     'plant_store_http_refusals_total',
     'Requests that were refused before the service saw them: late, too large or malformed.',
   )
-  const series = new Map<string, Map<string, Map<number, Series>>>()
+  const series = new Map<string, Series>()
   let active = 0
 
-  /** Labels are made once: a look-up takes less time than joining them. */
-  function find(method: string, route: string, status: number): Series {
-    const byMethod = at(series, route, () => new Map<string, Map<number, Series>>())
-    const byStatus = at(byMethod, method, () => new Map<number, Series>())
-    return at(byStatus, status, () =>
-      durations.addSeries({
+  function find(method: string, route: string, status: string): Series {
+    const key = `${method} ${route} ${status}`
+    let found = series.get(key)
+    if (found === undefined) {
+      found = durations.addSeries({
         http_request_method: method,
         http_route: route,
-        http_response_status_code: status === 0 ? 'none' : String(status),
-      }),
-    )
+        http_response_status_code: status,
+      })
+      series.set(key, found)
+    }
+    return found
   }
 
   return {
@@ -51,7 +52,7 @@ export function createRequestMetrics(routes: Routes): RequestMetrics {
         active--
         const method = METHODS.has(request.method!) ? request.method! : '_OTHER'
         // The client may have gone before there was a response.
-        const status = response.headersSent ? response.statusCode : 0
+        const status = response.headersSent ? String(response.statusCode) : 'none'
         find(method, routes.find(request.url!) ?? 'unmatched', status).observe((performance.now() - startedAt) / 1000)
       })
     },
@@ -59,10 +60,4 @@ export function createRequestMetrics(routes: Routes): RequestMetrics {
       refusals.add({ http_response_status_code: String(status) })
     },
   }
-}
-
-function at<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key)
-  if (value === undefined) map.set(key, (value = make()))
-  return value
 }
