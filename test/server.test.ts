@@ -229,16 +229,6 @@ suite('--ready', () => {
     assert.deepEqual(await askReady({ PORT: String(port) }), { status: 1, stdout: '', stderr })
   })
 
-  test('ends with status 1 if the service does not answer', async (t) => {
-    const server = createServer().listen(0, '127.0.0.1')
-    t.after(() => server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const environment = { PORT: String(port), PLANT_STORE_STORE_TIMEOUT_MS: '1' }
-    const stderr = 'plant-store: the service did not answer in time'
-    assert.deepEqual(await askReady(environment), { status: 1, stdout: '', stderr })
-  })
-
   for (const [port, problem] of [
     ['0', 'takes for --ready the port on which the service listens, not 0'],
     ['http', 'takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'],

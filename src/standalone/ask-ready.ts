@@ -5,16 +5,16 @@ import { reachableHost } from './address.ts'
 import type { Address } from './settings.ts'
 import { SettingError } from './variables.ts'
 
-/** How much longer than its store the service may take to say that it is not ready. */
-const MARGIN_MS = 1000
+/** How long the service may take. It gives its store a second. */
+const TIMEOUT_MS = 5000
 
 /**
  * Asks the service at an address of this machine whether it is ready.
  * @throws Error that says why it is not
  */
-export async function askReady({ host, port, storeTimeoutMs }: Address): Promise<void> {
+export async function askReady({ host, port }: Address, timeoutMs: number = TIMEOUT_MS): Promise<void> {
   if (port === 0) throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')
-  const signal = AbortSignal.timeout(storeTimeoutMs + MARGIN_MS)
+  const signal = AbortSignal.timeout(timeoutMs)
   const asking = request({ host: reachableHost(host), port, path: '/readyz', agent: false, signal }).end()
   try {
     const [response] = (await once(asking, 'response')) as [IncomingMessage]

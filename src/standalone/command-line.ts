@@ -1,7 +1,7 @@
 import { VERSION } from '../version.ts'
 import { start } from './life-cycle.ts'
 import { describeError } from './log.ts'
-import { askReady } from './ready.ts'
+import { askReady } from './ask-ready.ts'
 import { helpText, readAddress, readSettings } from './settings.ts'
 import { SettingError } from './variables.ts'
 

@@ -3,8 +3,6 @@ import { errorResponse, jsonResponse, type HttpResponse } from '../http/response
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Readiness } from './readiness.ts'
 
-export type ProbePath = '/livez' | '/readyz'
-
 /** Makes the response to a probe. */
 export type Probe = () => MaybePromise<HttpResponse>
 
@@ -17,7 +15,7 @@ const BY_READINESS: Readonly<Record<Readiness, HttpResponse>> = {
 }
 
 /** Makes the probes by their paths: whether the program lives, and whether it can serve. */
-export function createProbes(readiness: () => Promise<Readiness>): Readonly<Record<ProbePath, Probe>> {
+export function createProbes(readiness: () => Promise<Readiness>): Readonly<Record<'/livez' | '/readyz', Probe>> {
   return {
     '/livez': () => LIVE,
     '/readyz': async () => BY_READINESS[await readiness()],

@@ -10,7 +10,9 @@ import { openapi } from '../openapi/openapi.ts'
 import { getAndHead, options } from '../openapi/methods.ts'
 import type { PlantPaths } from '../openapi/plants.ts'
 import { errors, json } from '../openapi/responses.ts'
-import type { ProgramPath } from './program-paths.ts'
+
+/** The paths that programs use, beside those of the plants. None needs a token. */
+export type ProgramPath = '/livez' | '/readyz' | '/openapi.json'
 
 type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
 

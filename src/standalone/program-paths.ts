@@ -6,17 +6,12 @@ import { errorResponse, jsonResponse, type HttpResponse } from '../http/response
 import { createRouter } from '../http/route.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { createDocument, type Document } from './document.ts'
-import { programDescription } from './program-description.ts'
-import { createProbes, type ProbePath } from './probes.ts'
+import { programDescription, type ProgramPath } from './program-description.ts'
+import { createProbes } from './probes.ts'
 import type { Readiness } from './readiness.ts'
 import type { OnResponse } from './reports.ts'
 
-/** The paths that programs use, beside those of the plants. None needs a token. */
-export type ProgramPath = ProbePath | typeof DESCRIPTION_PATH
-
-const DESCRIPTION_PATH = '/openapi.json'
-
-export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', DESCRIPTION_PATH]
+export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', '/openapi.json']
 
 /** The methods of each path of the program: HEAD and OPTIONS follow from GET. */
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
@@ -41,7 +36,7 @@ const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
  */
 export function createProgramPaths(options: ProgramOptions, notFound: RequestListener): RequestListener {
   const description = jsonResponse(200, [], programDescription)
-  const documents = [[DESCRIPTION_PATH, description] as const, ...(options.documents ?? [])]
+  const documents = [['/openapi.json', description] as const, ...(options.documents ?? [])]
   const gets = documents.map(([path, document]) => [path, createDocument(document)] as const)
   return serveGets(Object.entries(createProbes(options.readiness)), serveGets(gets, notFound, options.onResponse))
 }

@@ -8,9 +8,9 @@ const MAX_BYTES = 16 * 2 ** 20
 /** Without O_NONBLOCK, to open a FIFO would wait for whoever writes to it. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
-/** A variable that takes the path of a file with what another variable takes: a secret that is mounted. */
+/** A variable that names a file that holds another variable's value: a secret that is mounted. */
 export function textFile(name: string, other: Variable<string>): Variable<string | undefined> {
-  const takes = `a file that holds what ${other.name} takes, in place of it`
+  const takes = `a file that holds the value of ${other.name}, in place of it`
   function parse(path: string): string {
     const value = readSettingFile(name, path)
       .toString()

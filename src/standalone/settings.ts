@@ -48,8 +48,8 @@ const STORE_URL = text(
   isStoreUrl,
 )
 
-/** Where the program listens, and how long its store may take. */
-export type Address = Pick<Settings, 'host' | 'port' | 'storeTimeoutMs'>
+/** Where the program listens. */
+export type Address = Pick<Settings, 'host' | 'port'>
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   host: text('HOST', '127.0.0.1', 'the host name or address to listen on', isHostName),
@@ -184,12 +184,7 @@ export function readSettings(environment: Environment): Settings {
  * @throws SettingError if one of these variables is wrong
  */
 export function readAddress(environment: Environment): Address {
-  const { host, port, storeTimeoutMs } = VARIABLES
-  return {
-    host: readVariable(environment, host),
-    port: readVariable(environment, port),
-    storeTimeoutMs: readVariable(environment, storeTimeoutMs),
-  }
+  return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }
 }
 
 /**

@@ -36,7 +36,7 @@ export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): 
  * Follows the content of a file of tokens. Neither its time nor its inode would do: a mounted secret is swapped by
  * symbolic link. If the file is missing or wrong, the last good tokens hold.
  * @param apply is given the tokens when they have changed
- * @returns has the file read at once, and its content believed at once
+ * @returns a function that rereads the file now, without the second look
  */
 export function followTokenFile(
   file: TokenFile,

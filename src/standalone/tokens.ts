@@ -28,7 +28,7 @@ const FORM =
   'An owner has no white space, comma or quote and does not begin with "#"; ' +
   'a token has letters, digits and -._~+/, then any "="'
 
-/** No program means to let in who sends one of these. */
+/** What an unset variable makes of a token. No program means to let in a client that sends one. */
 const UNSET: ReadonlySet<string> = new Set(['', ...UNSET_TOKENS].map(digestToken))
 
 /** The tokens of a service that has one owner with one token. */
@@ -82,7 +82,7 @@ function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly
     const { owner, digest, token, read } = parts as { owner: string } & Partial<Record<string, string>>
     const key = token === undefined ? Buffer.from(digest!, 'hex').toString('latin1') : digestToken(token)
     if (UNSET.has(key)) {
-      throw new SettingError(variable, `takes tokens that were chosen; ${place} was made of an unset variable`)
+      throw new SettingError(variable, `must not hold the token of an unset variable; ${place} does`)
     }
     if (tokens.has(key)) throw new SettingError(variable, `takes each token once; ${place} repeats one`)
     tokens.set(key, { owner, access: read === undefined ? 'write' : 'read' })

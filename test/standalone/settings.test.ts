@@ -227,7 +227,7 @@ suite('PLANT_STORE_URL_FILE', () => {
     })
   }
 
-  const takes = 'PLANT_STORE_URL_FILE takes a file that holds what PLANT_STORE_URL takes, in place of it'
+  const takes = 'PLANT_STORE_URL_FILE takes a file that holds the value of PLANT_STORE_URL, in place of it'
 
   test('refuses a file with something else, and quotes nothing of it', (t) => {
     const message = messageOf({ PLANT_STORE_URL_FILE: temporaryFile(t, 'mysql://ada:secret@db/plants\n') })

@@ -63,7 +63,7 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
     'takes owner:token or owner:$sha256$ with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
     'An owner has no white space, comma or quote and does not begin with "#"; ' +
     'a token has letters, digits and -._~+/, then any "="'
-  const unset = 'takes tokens that were chosen'
+  const unset = 'must not hold the token of an unset variable'
   const digest = sha256('secret')
   const rows: readonly [entries: string, problem: string][] = [
     ['', 'takes at least one owner:token; there is none'],
@@ -90,10 +90,10 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
     [`ada:$sha256$${digest}0`, `${form}; entry 1 is not of that form`],
     [`ada:$sha256$${digest.slice(1)}g`, `${form}; entry 1 is not of that form`],
     [`ada:$sha512$${digest}`, `${form}; entry 1 is not of that form`],
-    ['ada:YWRh,bob:undefined', `${unset}; entry 2 was made of an unset variable`],
-    ['bob:null read', `${unset}; entry 1 was made of an unset variable`],
-    [`bob:$sha256$${sha256('undefined')}`, `${unset}; entry 1 was made of an unset variable`],
-    [`bob:$sha256$${sha256('')}`, `${unset}; entry 1 was made of an unset variable`],
+    ['ada:YWRh,bob:undefined', `${unset}; entry 2 does`],
+    ['bob:null read', `${unset}; entry 1 does`],
+    [`bob:$sha256$${sha256('undefined')}`, `${unset}; entry 1 does`],
+    [`bob:$sha256$${sha256('')}`, `${unset}; entry 1 does`],
     ['ada:secret,bob:secret', 'takes each token once; entry 2 repeats one'],
     ['ada:secret,,ada:secret read', 'takes each token once; entry 3 repeats one'],
     [`ada:secret,bob:$sha256$${digest}`, 'takes each token once; entry 2 repeats one'],
