@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { startProgram, type Program } from '../support/program.ts'
 import { findWrong, RotationLoad, rotate, TokenSecret } from '../support/rotation-load.ts'
+import { until } from '../support/until.ts'
 
 function makeSecret(t: TestContext, content: string): TokenSecret {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
@@ -55,7 +55,8 @@ test('under load no good token is refused, and no removed one accepted once the 
     if (rotation.goods > goods) await program.logged('tokens-read', rotation.goods)
     else await program.logged('tokens-kept', rotation.wrongs)
     loggedAt.push(performance.now())
-    await setTimeout(100)
+    const asked = load.asks.length
+    await until(() => load.asks.length >= asked + 10)
   }
   await load.stop()
   assert.ok(load.asks.length > 100)
