@@ -5,7 +5,7 @@ import { askReady } from './ask-ready.ts'
 import { helpText, readAddress, readSettings } from './settings.ts'
 import { SettingError } from './variables.ts'
 
-/** Does what the arguments of the command ask for. Ends the process if that fails. */
+/** Runs the command with its arguments. Ends the process if that fails. */
 export async function runCommand(args: readonly string[]): Promise<void> {
   try {
     const [argument] = args
@@ -34,7 +34,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Whoever asks, such as a container engine, wants no other status than 0 and 1. */
+/** Container engines take no other status than 0 and 1. */
 async function reportReady(): Promise<void> {
   try {
     await askReady(readAddress(process.env))

@@ -9,7 +9,7 @@ export type Document = HttpResponse & { readonly body: string }
  * Makes the GET of a response that never changes. Clients that have it already get 304 (RFC 9110 section 13.1.2).
  */
 export function createDocument(document: Document): (request: IncomingMessage) => HttpResponse {
-  // A text would be joined with its head anew for each response, and so copied.
+  // Node would copy a text for each response, to join it with the head.
   const body = Buffer.from(document.body, 'latin1')
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const headers = [...document.headers, 'ETag', etag]

@@ -11,10 +11,10 @@ const PREFIX = 'PLANT_STORE_'
  */
 const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 
-/** What such a variable holds whose name is also one that a setting could have. */
+/** The value of such a variable whose name could also be that of a setting. */
 const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 
-/** The environment without what Kubernetes put there. */
+/** The environment without the variables that Kubernetes has put there. */
 export function withoutServiceLinks(environment: Environment): Environment {
   const isOurs = ([name, value]: [string, string | undefined]): boolean =>
     !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && SERVICE_URL.test(String(value)))
@@ -42,7 +42,7 @@ function withoutPrefix(name: string): string {
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name
 }
 
-/** How many characters must be put in, left out or replaced (Levenshtein). Takes the product of the lengths. */
+/** How many characters must be inserted, removed or replaced (Levenshtein). Takes the product of the lengths. */
 function measureDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (const [i, char] of Array.from(a).entries()) {

@@ -17,7 +17,7 @@ import { SettingError } from './variables.ts'
  * @throws SettingError if the store cannot be opened, or the service cannot listen
  */
 export async function start(settings: Settings): Promise<void> {
-  // Whoever reads the output may stop. That must not end the service.
+  // The reader of the output may stop. That must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.on('uncaughtException', (error) => void end('crash', 1, { reason: describeError(error) }))
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.

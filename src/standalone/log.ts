@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { reportAllNow } from './throttle.ts'
 
-/** All that the log tells of. `docs/running.md` says what each event means. */
+/** The events of the log. `docs/running.md` says what each of them means. */
 export const EVENTS = [
   'start',
   'response',
@@ -28,10 +28,10 @@ export const EVENTS = [
   'crash',
 ] as const
 
-/** How many characters of the log may wait for whoever reads it. Node keeps what a pipe does not take. */
+/** How many characters of the log may wait for its reader. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
 
-/** How long lines that wait may hold up the end of the process. */
+/** How long the end of the process waits for lines that are not written yet. */
 const FLUSH_MS = 500
 
 /** Lines that were dropped since the last one was written. */
@@ -56,7 +56,7 @@ function reportDropped(): void {
   log('dropped', { lines })
 }
 
-/** Settles once all lines are written, or have waited too long: whoever reads them may have stopped. */
+/** Settles once all lines are written, or have waited too long: their reader may have stopped. */
 export async function flushLog(): Promise<void> {
   reportAllNow()
   const deadline = performance.now() + FLUSH_MS
@@ -64,8 +64,8 @@ export async function flushLog(): Promise<void> {
 }
 
 /**
- * What a log may show of a thrown value: the stacks of an error and of its causes. The other members stay out, since
- * those of a database driver's errors hold pieces of plants.
+ * Describes a thrown value for the log: the stacks of an error and of its causes. It leaves out their other members,
+ * which in errors of a database driver hold pieces of plants.
  */
 export function describeError(thrown: unknown): string {
   if (!(thrown instanceof Error)) return inspect(thrown)

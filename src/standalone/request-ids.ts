@@ -4,11 +4,11 @@ import type { RequestHead } from '../http-server/http-server.ts'
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
 const ID = /^[\x21-\x7e]{1,128}$/
 
-/** The id of a request is kept on it: a map beside all requests would cost more than everything else about ids. */
+/** A request keeps its id itself: a map beside all requests would cost more than all else about ids. */
 const KEY: unique symbol = Symbol('id')
 
 /**
- * The id that the response to a request and all lines of the log about it share: the client's own, or a new one if that
+ * The id of a request, which its response and all its lines of the log have: the client's own, or a new one if that
  * could not stand in a log.
  */
 export function idOf(request: RequestHead & { [KEY]?: string }): string {

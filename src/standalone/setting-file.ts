@@ -25,7 +25,7 @@ export function textFile(name: string, other: Variable<string>): Variable<string
 }
 
 /**
- * Reads the file that a variable names. No more is read than the file is large when it is opened: some files have no end.
+ * Reads the file that a variable names, as far as its size goes when it is opened: some files have no end.
  * @throws SettingError if it is no regular file, is too large, or cannot be read
  */
 export function readSettingFile(variable: string, path: string): Buffer {

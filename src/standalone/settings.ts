@@ -126,7 +126,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     0,
     0,
     MAX_TIMER_MS,
-    'milliseconds in which a shutdown only lets /readyz answer 503, before it drains',
+    'milliseconds in which a shutdown only makes /readyz answer 503, before it drains',
   ),
   drainTimeoutMs: milliseconds(
     'PLANT_STORE_DRAIN_TIMEOUT_MS',
@@ -149,7 +149,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   ),
 }
 
-/** Variables of which only one may be set: two that say the same would hide that one of them is wrong. */
+/** Pairs of variables of which only one may be set: if both were, nobody could see which one counts. */
 const ALTERNATIVES: readonly (readonly [keyof Settings, keyof Settings])[] = [
   ['tokensFile', 'tokens'],
   ['storeUrlFile', 'storeUrl'],

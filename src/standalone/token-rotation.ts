@@ -8,7 +8,7 @@ import { SettingError } from './variables.ts'
 /** How often the file is looked at. */
 const LOOK_MS = 10_000
 
-/** A change counts once two looks in a row have found it, so much apart: the file may be half written. */
+/** How soon a second look follows one that found a change. Both must find the same: a file may be half written. */
 const SETTLE_MS = 100
 
 /** Tokens that may change while the program runs. */
@@ -33,8 +33,8 @@ export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): 
 }
 
 /**
- * Follows the content of a file of tokens. Neither its time nor its inode would do: a mounted secret is swapped by
- * symbolic link. If the file is missing or wrong, the last good tokens hold.
+ * Follows the content of a file of tokens. Its time or inode would not do: a mounted secret is swapped by symbolic
+ * link. If the file is missing or wrong, the last good tokens hold.
  * @param apply is given the tokens when they have changed
  * @returns a function that rereads the file now, without the second look
  */
@@ -48,7 +48,7 @@ export function followTokenFile(
   let heldDigest = digest(file.bytes)
   /** What the last look found. */
   let seen = heldDigest
-  /** What the log says of the file as it is now; undefined if the file is right. */
+  /** What the log has said is wrong with the file as it is now; undefined if nothing is. */
   let complaint: string | undefined
   let latest = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
@@ -69,7 +69,7 @@ export function followTokenFile(
     const isSettled = print === seen
     seen = print
     if (isTold || isSettled) take(found, print, isTold)
-    // Whoever told may have done so too early.
+    // The signal may have come before the file was whole.
     lookIn(isTold || !isSettled ? SETTLE_MS : lookMs)
   }
 

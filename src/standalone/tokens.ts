@@ -16,9 +16,9 @@ export interface TokenFile {
 }
 
 /**
- * The token is RFC 6750's `b64token`. It has no colon, so the last colon divides an entry; an owner may have some. An
- * owner has nothing that may stand between two entries or around one: `ada:x,bob:y` on one line is a mistake and no
- * owner `ada:x,bob`, whom the access log would name.
+ * A token is a `b64token` of RFC 6750. It has no colon, so the last colon divides an entry, and an owner may have some.
+ * An owner has no character that may stand between two entries or around one: `ada:x,bob:y` on one line is a mistake,
+ * and not the owner `ada:x,bob`, whom the access log would name.
  */
 const ENTRY =
   /^(?<owner>(?!#)[^\s,"'`\p{Cc}]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>[A-Za-z0-9\-._~+/]+=*))(?<read>[ \t]+read)?$/u
@@ -70,7 +70,7 @@ export function parseTokenFile(variable: string, bytes: Buffer): Tokens {
   )
 }
 
-/** An error gives the number of the entry that is wrong and does not quote it: it may hold a token. */
+/** Its errors give the number of a wrong entry, and do not quote it: it may hold a token. */
 function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly string[]): Tokens {
   const tokens = new Map<string, Caller>()
   for (const [index, entry] of entries.entries()) {

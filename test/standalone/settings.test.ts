@@ -107,7 +107,7 @@ suite('refuses, and says what the variable takes', () => {
     'milliseconds that a shutdown may take after that delay'
   const delay =
     'PLANT_STORE_DRAIN_DELAY_MS takes a whole number from 0 to 2147483647: ' +
-    'milliseconds in which a shutdown only lets /readyz answer 503, before it drains'
+    'milliseconds in which a shutdown only makes /readyz answer 503, before it drains'
   const rows: readonly [name: string, value: string, message: string][] = [
     ['HOST', '', 'HOST takes the host name or address to listen on'],
     ['PORT', '', port],

@@ -3,8 +3,8 @@ import { Histogram, SECONDS, type Family } from './families.ts'
 const INTERVAL_MS = 100
 
 /**
- * Measures from now on how late the event loop runs a timer. What Node measures itself cannot be added up over time: it
- * keeps quantiles, and whoever reads them would have to set them back for all others who read them.
+ * Measures from now on how late the event loop runs a timer. The figures of Node itself are quantiles, which cannot be
+ * added up over time: a reader would have to reset them, for all other readers too.
  */
 export function measureEventLoop(): Family {
   const delays = new Histogram('nodejs_eventloop_delay_seconds', 'How late the event loop ran a timer.', SECONDS)

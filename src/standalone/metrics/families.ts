@@ -54,7 +54,7 @@ export interface Series {
 /** The bounds that OpenTelemetry's semantic conventions advise for durations in seconds. */
 export const SECONDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** A histogram. Whoever observes often keeps its series: to find one takes longer than to count. */
+/** A histogram. Keep a series that you observe often: to find one takes longer than to count. */
 export class Histogram implements Family {
   readonly type = 'histogram'
   readonly name: string

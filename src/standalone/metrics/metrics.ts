@@ -8,7 +8,7 @@ import { createProcessMetrics } from './process.ts'
 import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
-/** What is counted for those who run the program. */
+/** Counts and times for those who run the program. */
 export interface Metrics {
   /** Counts the requests of a server. */
   readonly observer: Pick<RequestMetrics, 'onRequest' | 'onRefusal'>

@@ -3,7 +3,7 @@ import { single, type Family } from './families.ts'
 
 const MICROSECOND = 1e-6
 
-/** What is told of the process, under the names that Prometheus's own client libraries use. */
+/** Metrics of the process, under the names that Prometheus's own client libraries use. */
 export function createProcessMetrics(): readonly Family[] {
   const startedAt = performance.timeOrigin / 1000
   const build = { version: VERSION, node: process.versions.node }

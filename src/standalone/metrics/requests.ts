@@ -5,7 +5,7 @@ import { Counter, Histogram, SECONDS, single, type Family, type Series } from '.
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'])
 
-/** What a server counts of its requests. */
+/** Counts and times of the requests of a server. */
 export interface RequestMetrics {
   readonly families: readonly Family[]
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void

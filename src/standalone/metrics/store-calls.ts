@@ -13,7 +13,7 @@ type Outcome = (typeof OUTCOMES)[number]
 const OPERATIONS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as Exclude<keyof Store, 'close'>[]
 type Operation = (typeof OPERATIONS)[number]
 
-/** What is counted of the calls of a store. */
+/** Counts and times of the calls of a store. */
 export interface StoreMetrics {
   readonly families: readonly Family[]
   /** The store, with its calls counted. */
@@ -76,7 +76,7 @@ export function createStoreMetrics(): StoreMetrics {
       batchSizes,
     ],
     watch(store) {
-      // What is not counted passes through.
+      // The other methods pass through.
       const watched = Object.create(store) as Store
       for (const operation of OPERATIONS) {
         const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined
