@@ -1,7 +1,9 @@
 import { inspect } from 'node:util'
 
+export const MAX_INT32: number = 2 ** 31 - 1
+
 /** The longest time that a timer of Node takes. */
-export const MAX_TIMER_MS: number = 2 ** 31 - 1
+export const MAX_TIMER_MS: number = MAX_INT32
 
 /** @throws TypeError if there is an option that does not exist */
 export function refuseUnknown(unknown: object): void {
@@ -19,7 +21,7 @@ export function checkWholeNumber(
   throw wrong(`options.${name}`, `a whole number from ${min} to ${max}`, value)
 }
 
-export function isObject(value: unknown): boolean {
+export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 

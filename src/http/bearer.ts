@@ -1,10 +1,16 @@
 import { HTTP_ERRORS, HttpError } from './errors.ts'
+import { TCHAR } from './header-fields.ts'
 
 /** RFC 6750 section 2.1, `b64token`. */
-const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
+
+const TOKEN = new RegExp(`^${B64TOKEN}$`)
 
 /** RFC 9110 section 11.4: a scheme, case-insensitive, then one or more spaces and the credentials. */
-const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
+const BEARER = new RegExp(`^bearer +(${B64TOKEN})$`, 'i')
+
+/** The scheme, whatever follows it. */
+const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
 /** Whether a header can carry a text as a token. */
 export function isToken(text: string): boolean {
@@ -21,7 +27,7 @@ export function readBearerToken(authorization: readonly string[]): string {
   if (second !== undefined) throw GIVEN_TWICE
   const token = BEARER.exec(credential)?.[1]
   if (token !== undefined) return token
-  throw /^bearer(?![!#$%&'*+.^_`|~\w-])/i.test(credential) ? HTTP_ERRORS.tokenRefused : HTTP_ERRORS.noToken
+  throw BEARER_SCHEME.test(credential) ? HTTP_ERRORS.tokenRefused : HTTP_ERRORS.noToken
 }
 
 /** Of two credentials an intermediary may have checked the other one. */

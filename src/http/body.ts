@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { HttpError } from './errors.ts'
+import { streamOf } from './transport.ts'
 
 /** How much of a body that nobody wants is read, and for how long its client has to see the response before a reset. */
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
@@ -114,9 +114,10 @@ function encodeObject(body: unknown): Uint8Array | undefined {
 
 /** Whether the request has a body that has not arrived in full. */
 export function isBodyAwaited(request: IncomingMessage): boolean {
-  const { complete, stream } = request as { complete?: boolean; stream?: ServerHttp2Stream }
+  const { complete } = request as { complete?: boolean }
   // A request that a test makes up does not say, and nothing more arrives of it.
   if (complete !== false) return false
+  const stream = streamOf(request)
   if (stream !== undefined) return !stream.endAfterHeaders
   const { headers, readableLength } = request
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > readableLength
@@ -124,7 +125,7 @@ export function isBodyAwaited(request: IncomingMessage): boolean {
 
 /** Throws away what arrives of a body, until it ends, the client goes, or it has been enough. */
 export function discardBody(request: IncomingMessage, done: () => void): void {
-  const { stream } = request as { stream?: ServerHttp2Stream }
+  const stream = streamOf(request)
   let length = 0
   const timer = setTimeout(stop, DISCARD_MAX_MS)
 

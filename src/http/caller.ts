@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { isText, TEXT } from '../plants/text.ts'
+import { isObject, quote } from '../option-checks.ts'
 import { isToken } from './bearer.ts'
 import { HttpError } from './errors.ts'
 
@@ -64,7 +65,7 @@ function toCaller(holder: unknown, complaint: string): Caller {
     throw new TypeError(`${complaint} an owner: a non-empty string of ${TEXT}`)
   }
   if (access !== 'read' && access !== 'write') {
-    throw new TypeError(`${complaint} an access of "read" or "write", not ${inspect(access)}`)
+    throw new TypeError(`${complaint} an access of "read" or "write", not ${quote(access)}`)
   }
   return { owner, access }
 }
@@ -95,8 +96,4 @@ export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
 export function digestToken(token: string): string {
   // The shortest form, as each look-up goes through all of it once more.
   return hash('sha256', token, 'binary')
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }

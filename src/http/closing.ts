@@ -1,6 +1,5 @@
-import { EventEmitter } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
+import type { ServerResponse } from 'node:http'
+import { listenTo, streamOf } from './transport.ts'
 
 /** Whether nothing more can be written: the host has ended the response, or the client has gone. */
 export function isClosed(response: ServerResponse): boolean {
@@ -15,11 +14,5 @@ export function whenClosed(response: ServerResponse, listener: () => void): void
 
 /** Calls `listener` when the response is sent, or the client has gone. */
 export function onClose(response: ServerResponse, listener: () => void): void {
-  // What wraps `on` may add a listener to another stream, which may never close.
-  EventEmitter.prototype.on.call(response, 'close', listener)
-}
-
-/** The stream under a message of HTTP/2; the compatibility API lacks what only that can do or tell. */
-export function streamOf(message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined {
-  return (message as { stream?: ServerHttp2Stream }).stream
+  listenTo(response, 'close', listener)
 }

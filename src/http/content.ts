@@ -1,7 +1,8 @@
 import { HTTP_ERRORS } from './errors.ts'
+import { TCHAR } from './header-fields.ts'
 
 /** RFC 9110 section 5.6.6: one parameter after another, each `;name=value`, its value a token or a quoted string. */
-const PARAMETER = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)=(?:([!#$%&'*+.^_`|~\w-]+)|"((?:[^"\\]|\\.)*)"))?/y
+const PARAMETER = new RegExp(String.raw`[ \t]*;[ \t]*(?:(${TCHAR}+)=(?:(${TCHAR}+)|"((?:[^"\\]|\\.)*)"))?`, 'y')
 
 /**
  * Checks that a body is JSON in UTF-8, in no content coding.

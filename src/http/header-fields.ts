@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
 
+/** A character of a token, of which names and the like are made (RFC 9110 section 5.6.2), as a pattern. */
+export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
+
 /** The fields of a request's header that the service looks at. */
 export interface HeaderFields {
   /** The value of each Authorization field; a sound request has one at most. */

@@ -1,11 +1,10 @@
+import { MAX_INT32 } from '../option-checks.ts'
 import { parseInt64 } from '../plants/int64.ts'
 import type { ListQuery } from '../plants/listing.ts'
 import { HttpError } from './errors.ts'
 import { decodePercent } from './percent.ts'
 
 const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined }
-
-const MAX_INT32 = 2 ** 31 - 1
 
 /**
  * Reads `limit` and `after` from a query such as `limit=10&after=42`; other parameters are ignored.

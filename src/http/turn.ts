@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
-import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { listenTo, socketOf, streamOf } from './transport.ts'
 
 /** How many requests wait for their turn, for each connection that has had any. */
 const waiting = new WeakMap<Duplex, number>()
@@ -16,8 +16,8 @@ const waiting = new WeakMap<Duplex, number>()
  * @returns how many requests of the connection wait then
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): number {
-  const { socket } = request as { readonly socket: Duplex | null }
-  // A response that the host has ended will not be given the socket again. A serverless adapter may have no socket.
+  const socket = socketOf(request)
+  // A response that the host has ended will not be given the socket again.
   if (response.socket !== null || response.writableEnded || socket === null) {
     if (isOpen(request)) carryOut()
     return 0
@@ -27,15 +27,14 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
   if (before === 0) socket.on('resume', pause).pause()
   waiting.set(socket, before + 1)
 
-  // The event comes in the async context of the request before, and it comes once. What wraps `on` may add a listener to
-  // a stream where the event never comes; `once` calls `on`.
+  // The event comes once, in the async context of the request before.
   const listener = AsyncResource.bind(() => {
     const left = waiting.get(socket)! - 1
     waiting.set(socket, left)
     if (left === 0) socket.off('resume', pause).resume()
     if (isOpen(request)) carryOut()
   })
-  EventEmitter.prototype.on.call(response, 'socket', listener)
+  listenTo(response, 'socket', listener)
   return before + 1
 }
 
@@ -61,6 +60,7 @@ export function isHeldBack(socket: Duplex): boolean {
  */
 function isOpen(request: IncomingMessage): boolean {
   // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
-  const { socket, stream } = request as { readonly socket: Duplex | null; readonly stream?: object }
-  return stream !== undefined || socket === null || !(socket.writableEnded || socket.destroyed)
+  if (streamOf(request) !== undefined) return true
+  const socket = socketOf(request)
+  return socket === null || !(socket.writableEnded || socket.destroyed)
 }

@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS, type Limits } from '../http-server/limits.ts'
-import { MAX_TIMER_MS } from '../option-checks.ts'
+import { MAX_INT32, MAX_TIMER_MS } from '../option-checks.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../plants/list-turns.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { originList, type Origins } from './cors.ts'
@@ -38,8 +38,6 @@ const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => exa
 function isHostName(name: string): boolean {
   return name !== ''
 }
-
-const MAX_INT32 = 2 ** 31 - 1
 
 const STORE_URL = text(
   'PLANT_STORE_URL',

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { B64TOKEN } from '../http/bearer.ts'
 import { digestToken, UNSET_TOKENS, type Caller } from '../http/caller.ts'
 import { readSettingFile } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'
@@ -20,8 +21,10 @@ export interface TokenFile {
  * An owner has no character that may stand between two entries or around one: `ada:x,bob:y` on one line is a mistake,
  * and not the owner `ada:x,bob`, whom the access log would name.
  */
-const ENTRY =
-  /^(?<owner>(?!#)[^\s,"'`\p{Cc}]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>[A-Za-z0-9\-._~+/]+=*))(?<read>[ \t]+read)?$/u
+const ENTRY = new RegExp(
+  String.raw`^(?<owner>(?!#)[^\s,"'\x60\p{Cc}]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
+  'u',
+)
 
 const FORM =
   'owner:token or owner:$sha256$ with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
