@@ -4,7 +4,8 @@
  */
 
 export type { Access, Authenticate, TokenHolder } from './http/caller.ts'
-export { openapi } from './openapi/openapi.ts'
+export type { ErrorCode } from './http/errors.ts'
+export { openapi, type PlantStoreDescription } from './openapi/openapi.ts'
 export type { MaybePromise } from './maybe-promise.ts'
 export type { ResourcePath } from './operations.ts'
 export type { AuthenticateOptions, CommonOptions, PlantStoreOptions, ResponseEvent, TokenOptions } from './options.ts'

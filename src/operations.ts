@@ -45,15 +45,19 @@ export interface Operation {
   readonly carryOut: (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
 }
 
-/** The path of a resource, as the interface description writes it. */
-export type ResourcePath = '/plants' | '/plants/{id}'
+/** The methods of each resource but OPTIONS, which each of them has. */
+export interface ResourceMethods {
+  readonly '/plants': 'GET' | 'HEAD' | 'POST'
+  readonly '/plants/{id}': 'DELETE'
+}
 
-type Methods = Readonly<Partial<Record<string, Operation>>>
+/** The path of a resource, as the interface description writes it. */
+export type ResourcePath = keyof ResourceMethods
 
 const LIST: Operation = { access: 'read', carryOut: list }
 
 /** All that the service does: path, method, operation. The router, `Allow`, 405 and 403 follow from this table. */
-export const OPERATIONS: Readonly<Record<ResourcePath, Methods>> = {
+export const OPERATIONS: { readonly [Path in ResourcePath]: Readonly<Record<ResourceMethods[Path], Operation>> } = {
   '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', carryOut: create } },
   '/plants/{id}': { DELETE: { access: 'write', carryOut: remove } },
 }
@@ -74,7 +78,7 @@ export function describeMethods(path: ResourcePath): HttpResponse {
  */
 export function findOperation({ path, id }: Resource<ResourcePath>, method: string, { access }: Caller): Operation {
   if (id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
-  const methods = OPERATIONS[path]
+  const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
   const operation = Object.hasOwn(methods, method) ? methods[method] : undefined
   if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, { headers: allowField(path) })
   if (access === 'read' && operation.access === 'write') throw HTTP_ERRORS.readOnlyToken

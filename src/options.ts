@@ -6,6 +6,7 @@ import {
   type FindCaller,
   type TokenHolder,
 } from './http/caller.ts'
+import type { ErrorCode } from './http/errors.ts'
 import { decodePercent } from './http/percent.ts'
 import type { ResourcePath } from './operations.ts'
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from './option-checks.ts'
@@ -76,7 +77,7 @@ export interface ResponseEvent {
   /** The status of the response. If the client had gone before, it has not seen it. */
   readonly status: number
   /** The `error` member of the response's body, such as 40401; undefined if it is no error. */
-  readonly error: number | undefined
+  readonly error: ErrorCode | undefined
   /** Bytes of the response's body that were handed over; 0 if the client had gone before. */
   readonly bytes: number
   /** Whether all of the response was handed over. If not, the client has gone, or a list broke off in its midst. */

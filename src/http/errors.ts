@@ -1,9 +1,11 @@
 import { encodeUtf8 } from '../plants/text.ts'
 import type { HttpResponse } from './response.ts'
 
+/** The `error` member of the body of an error. Its first three digits are the status. */
+export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
+
 /** One row of the service's table of errors. */
 interface ErrorRow {
-  /** The `error` member of the body. Its first three digits are the status. */
   readonly error: number
   /** The message, if the place that throws has nothing more exact to say. */
   readonly message: string
@@ -81,8 +83,7 @@ export type ErrorName = keyof typeof ERRORS
  * It is no `Error`, as nobody would look at its stack, which takes longer than all else of such a response.
  */
 export class HttpError implements HttpResponse {
-  /** The code: the status times 100, and a number of its own. */
-  readonly error: number
+  readonly error: ErrorCode
   readonly status: number
   readonly message: string
   readonly headers: readonly string[]
@@ -96,7 +97,7 @@ export class HttpError implements HttpResponse {
    */
   constructor(name: ErrorName, message?: string, options: ErrorOptions & { headers?: readonly string[] } = {}) {
     const row: ErrorRow = ERRORS[name]
-    this.error = row.error
+    this.error = ERRORS[name].error
     this.status = Math.trunc(row.error / 100)
     this.message = message ?? row.message
     this.headers = options.headers ?? row.headers

@@ -1,5 +1,5 @@
 import { encodeUtf8 } from '../plants/text.ts'
-import type { HttpError } from './errors.ts'
+import type { ErrorCode, HttpError } from './errors.ts'
 
 /** What a request is answered. */
 export interface HttpResponse {
@@ -14,7 +14,7 @@ export interface HttpResponse {
    */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined
   /** The code of the error, if the request failed. */
-  readonly error?: number
+  readonly error?: ErrorCode
 }
 
 /** A response whose body is the JSON text of a value. */

@@ -1,4 +1,4 @@
-import { header, type Components, type StringSchema } from './description.ts'
+import { header, type Components, type Schema } from './description.ts'
 
 /**
  * Text that every store keeps: without U+0000. No pattern can say that it is well-formed Unicode. Some generators of
@@ -6,8 +6,8 @@ import { header, type Components, type StringSchema } from './description.ts'
  */
 const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
 
-const NAME: StringSchema = { ...TEXT, description: 'The name of the plant.' }
-const TAG: StringSchema = { ...TEXT, description: 'The type of the plant.' }
+const NAME: Schema = { ...TEXT, description: 'The name of the plant.' }
+const TAG: Schema = { ...TEXT, description: 'The type of the plant.' }
 
 /** What several operations share. */
 export const COMPONENTS: Components = {

@@ -4,28 +4,19 @@
  */
 export interface Description<Paths> {
   readonly openapi: '3.1.0'
-  readonly info: Info
-  readonly tags: Tag[]
+  readonly info: Texts<'title' | 'version' | 'summary' | 'description'> & {
+    readonly license: Texts<'name' | 'identifier'>
+  }
+  readonly tags: Texts<'name' | 'description'>[]
   readonly security: SecurityRequirement[]
   readonly paths: Paths
   readonly components: Components
 }
 
-export interface Info {
-  readonly title: string
-  readonly version: string
-  readonly summary: string
-  readonly description: string
-  readonly license: { readonly name: string; readonly identifier: string }
-}
-
-export interface Tag {
-  readonly name: string
-  readonly description: string
-}
+type Texts<Name extends string> = Readonly<Record<Name, string>>
 
 /** The names of security schemes, each with its scopes. */
-export type SecurityRequirement = Readonly<Record<string, string[]>>
+type SecurityRequirement = Readonly<Record<string, string[]>>
 
 /** A path, with the operations of its methods. */
 export type PathItem<Method extends string> = Readonly<Record<Method, Operation>> & {
@@ -41,18 +32,10 @@ export interface Operation {
   /** Empty if no token is needed. */
   readonly security?: SecurityRequirement[]
   readonly parameters?: (Parameter | Reference)[]
-  readonly requestBody?: RequestBody
-  readonly responses: Responses
+  readonly requestBody?: { readonly required: boolean; readonly description: string; readonly content: Content }
+  /** By their status. */
+  readonly responses: Readonly<Record<string, Response>>
 }
-
-export interface RequestBody {
-  readonly required: boolean
-  readonly description: string
-  readonly content: Content
-}
-
-/** The responses by their status. */
-export type Responses = Readonly<Record<string, Response>>
 
 export interface Response {
   readonly description: string
@@ -63,7 +46,7 @@ export interface Response {
 /** The bodies by their media type. */
 export type Content = Readonly<Record<'application/json', MediaType>>
 
-export interface MediaType {
+interface MediaType {
   readonly schema: Schema | Reference
   readonly example?: unknown
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
@@ -75,16 +58,10 @@ export interface Reference {
 }
 
 export interface Components {
-  readonly securitySchemes: Readonly<Record<'bearerToken', SecurityScheme>>
-  readonly schemas: Readonly<Record<'Plant' | 'NewPlant' | 'Error', ObjectSchema>>
+  readonly securitySchemes: Readonly<Record<'bearerToken', Texts<'scheme' | 'description'> & { readonly type: 'http' }>>
+  readonly schemas: Readonly<Record<'Plant' | 'NewPlant' | 'Error', Schema>>
   readonly parameters: Readonly<Record<'id' | 'limit' | 'after', Parameter>>
   readonly headers: Readonly<Record<string, Header>>
-}
-
-export interface SecurityScheme {
-  readonly type: 'http'
-  readonly scheme: 'bearer'
-  readonly description: string
 }
 
 export interface Parameter {
@@ -104,32 +81,16 @@ export interface Header {
   readonly example: unknown
 }
 
-export type Schema = ObjectSchema | ArraySchema | StringSchema | IntegerSchema
-
-export interface ObjectSchema {
-  readonly type: 'object'
+export interface Schema {
+  readonly type: 'object' | 'array' | 'string' | 'integer'
   readonly description?: string
   readonly required?: string[]
   readonly properties?: Readonly<Record<string, Schema>>
   readonly additionalProperties?: boolean
-}
-
-export interface ArraySchema {
-  readonly type: 'array'
-  readonly items: Schema | Reference
-}
-
-export interface StringSchema {
-  readonly type: 'string'
-  readonly description?: string
+  readonly items?: Schema | Reference
   readonly pattern?: string
   readonly enum?: string[]
-}
-
-export interface IntegerSchema {
-  readonly type: 'integer'
-  readonly format: 'int32' | 'int64'
-  readonly description?: string
+  readonly format?: 'int32' | 'int64'
   readonly minimum?: number
 }
 

@@ -3,11 +3,14 @@ import { COMPONENTS } from './components.ts'
 import type { Description } from './description.ts'
 import { PLANT_PATHS, type PlantPaths } from './plants.ts'
 
+/** What {@link openapi} is. */
+export type PlantStoreDescription = Description<PlantPaths>
+
 /**
  * The interface description, an OpenAPI 3.1 document. It names no server: its paths begin wherever the service is
  * mounted. It is shared and read-only; to change something, copy it: `{ ...openapi, servers: [{ url: '/api/v1' }] }`.
  */
-export const openapi: Description<PlantPaths> = {
+export const openapi: PlantStoreDescription = {
   openapi: '3.1.0',
   info: {
     title: 'Plant Store',

@@ -1,17 +1,11 @@
 import type { ErrorName } from '../http/errors.ts'
-import type { ResourcePath } from '../operations.ts'
+import type { ResourceMethods, ResourcePath } from '../operations.ts'
 import { ref, type PathItem } from './description.ts'
 import { getAndHead, options } from './methods.ts'
 import { errors, json } from './responses.ts'
 
-/** The methods of each path. A test holds them to the service. */
-interface Methods {
-  readonly '/plants': 'get' | 'head' | 'post' | 'options'
-  readonly '/plants/{id}': 'delete' | 'options'
-}
-
-/** The paths of the plants. */
-export type PlantPaths = { readonly [Path in ResourcePath]: PathItem<Methods[Path]> }
+/** The paths of the plants, each with its methods. */
+export type PlantPaths = { readonly [Path in ResourcePath]: PathItem<Lowercase<ResourceMethods[Path]> | 'options'> }
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
 const WRITE: readonly ErrorName[] = [...TOKEN, 'readOnlyToken']

@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorName } from '../http/errors.ts'
-import { ref, type Content, type Reference, type Response, type Responses, type Schema } from './description.ts'
+import { ref, type Content, type Operation, type Reference, type Response, type Schema } from './description.ts'
 
 /**
  * The errors that any request may get. OpenAPI has no place for the responses to other paths and methods, so each
@@ -21,7 +21,7 @@ export function json(schema: Schema | Reference, example: unknown): { readonly c
 }
 
 /** The responses of these errors and of those that any request may get, by their status. */
-export function errors(...names: readonly ErrorName[]): Responses {
+export function errors(...names: readonly ErrorName[]): Operation['responses'] {
   const all = [...names, ...ANY]
   const responses: Record<string, Response> = {}
   for (const status of all.map(statusOf)) {

@@ -1,10 +1,10 @@
 import {
   header,
   type Description,
-  type ObjectSchema,
   type Operation,
   type PathItem,
   type Response,
+  type Schema,
 } from '../openapi/description.ts'
 import { openapi } from '../openapi/openapi.ts'
 import { getAndHead, options } from '../openapi/methods.ts'
@@ -76,6 +76,6 @@ function describeGet(get: Omit<Operation, 'tags' | 'security'>): ProgramPathItem
 
 /** The response to a probe if all is well, with the `status` that it has then. */
 function probeResponse(description: string, status: string): Response {
-  const properties: ObjectSchema['properties'] = { status: { type: 'string', enum: [status] } }
+  const properties: Schema['properties'] = { status: { type: 'string', enum: [status] } }
   return { description, ...json({ type: 'object', required: ['status'], properties }, { status }) }
 }
