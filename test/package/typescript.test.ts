@@ -11,7 +11,9 @@ const PROGRAM = `
   import { storeConformance } from 'plant-store/conformance'
   import { postgresStore } from 'plant-store/postgres'
   import { sqliteStore } from 'plant-store/sqlite'
+  import type { Database } from 'better-sqlite3'
   export const stores: Store[] = [sqliteStore(':memory:'), memoryStore()]
+  export const openSqlite = (database: Database): Store => sqliteStore(database)
   export const plant: NewPlant = { id: 1n, name: 'Fern' }
   export { postgresStore, storeConformance, StoreUnavailableError }
   createServer(createPlantStore({ tokens: { secret: 'ada' } }))

@@ -8,17 +8,21 @@ export interface SqliteHandle {
   close(): unknown
 }
 
-/** What the store calls of a prepared statement. */
+/**
+ * What the store calls of a prepared statement. It binds a {@link SqliteValue} for each parameter; `any` is what the types
+ * of better-sqlite3 fit, as they may say for each statement what it takes.
+ */
+/* eslint-disable @typescript-eslint/no-explicit-any */
 export interface SqliteStatement {
   /** Runs the statement. Throws if it fails. */
-  run(...values: SqliteValue[]): {
+  run(...values: any[]): {
     /** How many rows it has changed. */
     readonly changes: number | bigint
   }
   /** Runs a query, and gives all its rows. */
-  all(...values: SqliteValue[]): unknown[]
+  all(...values: any[]): unknown[]
   /** Gives rows one by one. Without it, the store reads all rows that a page may have before it cuts the page. */
-  iterate?(...values: SqliteValue[]): Iterable<unknown>
+  iterate?(...values: any[]): Iterable<unknown>
   /** Asks `node:sqlite` for integers as bigint. */
   setReadBigInts?(enabled: boolean): unknown
   /** Asks better-sqlite3 for integers as bigint. */
@@ -28,6 +32,7 @@ export interface SqliteStatement {
   /** Asks better-sqlite3 for rows as arrays. */
   raw?(enabled: boolean): unknown
 }
+/* eslint-enable @typescript-eslint/no-explicit-any */
 
 /** A value that is bound to a statement; never `undefined`, which binds differently from version to version. */
 export type SqliteValue = string | number | bigint | null

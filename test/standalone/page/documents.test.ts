@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import fs, { readFileSync } from 'node:fs'
 import { IncomingMessage, type Server } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { createDocument } from '../../../src/standalone/document.ts'
@@ -110,6 +111,17 @@ test('has another ETag if it says something else', () => {
     return headers
   })
   assert.notDeepEqual(memory, sqlite)
+})
+
+test('says in one line that it is not there', (t) => {
+  t.mock.method(fs, 'existsSync', () => false)
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  const message = 'PLANT_STORE_PAGE takes 0 here: page.html, page.js and page.css are not beside the program'
+  assert.throws(() => pageDocuments('memory'), { name: 'SettingError', message })
 })
 
 test('is small', () => {

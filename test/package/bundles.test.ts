@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { blocksOf, readDocument } from '../support/documents.ts'
+import { createProject, UNCOVERED, type Cleanup } from '../support/packed.ts'
+import { skipWithoutPeers } from '../support/peers.ts'
+
+const DOCUMENT = readDocument('docs/hosts.md')
+const SHELL = blocksOf(DOCUMENT, 'sh').filter(({ heading }) => heading === 'Bundles')
+const WEBPACK = blocksOf(DOCUMENT, 'js').find(({ heading }) => heading === 'Bundles')!.code
+
+/** Commands that bundle the program, by what they make. */
+const COMMANDS = new Map(
+  [...SHELL.flatMap(({ code }) => code.trim().split('\n')), 'node webpack.config.cjs'].map((command) => [
+    bundleOf(command),
+    command,
+  ]),
+)
+
+function bundleOf(command: string): string {
+  return (
+    /(?:--outfile=|--file )(\S+)/.exec(command)?.[1] ??
+    (command.includes('ncc') ? 'ncc/index.js' : 'webpack/server.cjs')
+  )
+}
+
+const PAGE = ['page.html', 'page.js', 'page.css']
+
+/** Installed by `npm run peers`, or with the project. */
+const COMMAND_FOLDERS = ['../peers/node_modules/.bin', '../../node_modules/.bin'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+)
+
+/** Makes a bundle in a project of its own, and gives the project. */
+async function bundle(t: Cleanup, command: string): Promise<string> {
+  // There is no command of webpack without another package.
+  const webpack = `${WEBPACK}\nrequire('webpack')(module.exports).run((error) => { if (error) throw error })\n`
+  const project = await createProject(t, { 'webpack.config.cjs': webpack, 'package.json': '{}' })
+  await symlink('../node_modules', join(project, 'node_modules'))
+  const PATH = [...COMMAND_FOLDERS, process.env['PATH']].join(':')
+  const text = command.replace('npx ', '').replace(/^node /, `'${process.execPath}' `)
+  await promisify(execFile)('sh', ['-c', text], { cwd: project, env: { ...UNCOVERED, PATH } })
+  return project
+}
+
+/** Runs a bundle until it serves or ends; gives the URL, or what it said. */
+async function start(t: Cleanup, command: readonly string[], page: '0' | '1'): Promise<string> {
+  const env = { PATH: process.env['PATH'], PORT: '0', PLANT_STORE_TOKENS: 'ada:YWRh', PLANT_STORE_PAGE: page }
+  const child = spawn(command[0]!, command.slice(1), { env })
+  const ended = once(child, 'close')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  let said = ''
+  child.stderr.on('data', (data) => (said += String(data)))
+  const [line] = (await Promise.race([once(child.stdout, 'data'), ended.then(() => [said])])) as [Buffer | string]
+  return /listening on (\S+)/.exec(String(line))?.[1] ?? said
+}
+
+for (const [file, command] of COMMANDS) {
+  suite(command, { skip: skipWithoutPeers() }, () => {
+    test('makes a program that serves, with the page and without', async (t) => {
+      const path = join(await bundle(t, command), file)
+      const bare = await start(t, [process.execPath, path], '0')
+      assert.equal((await fetch(`${bare}/plants`, { headers: { Authorization: 'Bearer YWRh' } })).status, 200)
+      assert.equal((await fetch(bare)).status, 404)
+
+      if (!/webpack|ncc/.test(command)) {
+        const said = await start(t, [process.execPath, path], '1')
+        assert.equal(
+          said,
+          'plant-store: PLANT_STORE_PAGE takes 0 here: page.html, page.js and page.css are not beside the program\n',
+        )
+        await putPage(path)
+      }
+      const url = await start(t, [process.execPath, path], '1')
+      for (const place of ['/', '/page.js', '/page.css']) assert.equal((await fetch(url + place)).status, 200)
+    })
+  })
+}
+
+/** Puts the page beside a bundle. */
+async function putPage(path: string): Promise<void> {
+  const page = join(dirname(path), '../node_modules/plant-store/dist/standalone/page')
+  for (const name of PAGE) await copyFile(join(page, name), join(dirname(path), name))
+}
+
+test(
+  'a single executable serves, with the page and without',
+  { skip: skipWithoutPeers() || (Number(process.versions.node.split('.')[0]) < 26 && 'Node 26 makes it in one step') },
+  async (t) => {
+    const project = await bundle(
+      t,
+      [...COMMANDS.values()].find((command) => command.includes('cjs/server.cjs'))!,
+    )
+    const { code } = blocksOf(DOCUMENT, 'json').find(({ heading }) => heading === 'Bundles')!
+    const { output } = JSON.parse(code) as { output: string }
+    await promisify(execFile)(
+      'sh',
+      ['-c', `cat > sea.json <<'END'\n${code}END\n'${process.execPath}' --build-sea sea.json`],
+      { cwd: project },
+    )
+    const path = join(project, output)
+    assert.match(await start(t, [path], '0'), /^http:/)
+    await putPage(path)
+    assert.equal((await fetch(await start(t, [path], '1'))).status, 200)
+  },
+)
