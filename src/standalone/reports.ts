@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ErrorCode } from '../http/errors.ts'
 import type { ResponseEvent } from '../options.ts'
 import type { Observer } from '../http-server/http-server.ts'
 import { describeError, log } from './log.ts'
@@ -59,7 +60,7 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
       if (startedAt === undefined || !response.headersSent) return
       const { statusCode: status, writableFinished: complete } = response
       // Of the errors that share a status, the server itself has only the first.
-      const error = status < 400 ? undefined : status * 100
+      const error = status < 400 ? undefined : ((status * 100) as ErrorCode)
       const bytes = request.method === 'HEAD' ? 0 : Number(response.getHeader('Content-Length') ?? 0)
       const durationMs = performance.now() - startedAt
       onResponse({ request, resource: undefined, owner: undefined, status, error, bytes, complete, durationMs })
