@@ -3,11 +3,11 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose'
-import { blocksOf, readDocument } from '../support/documents.ts'
+import { programsOf, readDocument } from '../support/documents.ts'
 import { startExample } from '../support/examples.ts'
 import { close, del, get, listen, post, sendTo, type Answer } from '../support/service.ts'
 
-const EXAMPLES = blocksOf(readDocument('docs/authentication.md'), 'js').map(({ code }) => code)
+const EXAMPLES = programsOf(readDocument('docs/authentication.md')).map(({ code }) => code)
 
 function exampleWith(text: string): string {
   return EXAMPLES.find((code) => code.includes(text))!

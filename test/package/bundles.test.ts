@@ -12,7 +12,7 @@ import { skipWithoutPeers } from '../support/peers.ts'
 
 const DOCUMENT = readDocument('docs/hosts.md')
 const SHELL = blocksOf(DOCUMENT, 'sh').filter(({ heading }) => heading === 'Bundles')
-const WEBPACK = blocksOf(DOCUMENT, 'js').find(({ heading }) => heading === 'Bundles')!.code
+const WEBPACK = blocksOf(DOCUMENT, 'cjs').find(({ heading }) => heading === 'Bundles')!.code
 
 /** Commands that bundle the program, by what they make. */
 const COMMANDS = new Map(

@@ -54,13 +54,29 @@ async function startAlone(t: Cleanup, code: string): Promise<number> {
   return (await startExample(t, withOwners(code).replace('cors: false', 'cors: false, allowedHosts: true'))).port
 }
 
+/** Serves a handler of h3 that the document shows as a file of a route. */
+function hostOfRoute(name: string, code: string): Host {
+  const isOne = code.includes('fromNodeMiddleware')
+  const handler = code.replace('export default', 'const handler =').replace("'h3'", isOne ? "'h3-1'" : "'h3'")
+  const serve = isOne
+    ? `import { createApp, toNodeListener } from 'h3-1'
+       createServer(toNodeListener(createApp().use(handler))).listen(3000)`
+    : `import { H3, toNodeHandler } from 'h3'
+       createServer(toNodeHandler(new H3().all('/**', handler))).listen(3000)`
+  const host = hostOf(name, `import { createServer } from 'node:http'\n${handler}\n${serve}`)
+  return { ...host, refusesEscapes: !isOne }
+}
+
 /** The files of an application of Next.js that has the routes which the document shows. */
 const NEXT_FILES = HOST_EXAMPLES.filter(({ heading, code }) => heading === 'Next.js' && !isProgram(code)).map(
   ({ code }) => [/^\/\/ (.*)\n/.exec(code)![1]!, withOwners(code)] as const,
 )
 
-const HOSTS = HOST_EXAMPLES.filter(({ code }) => isProgram(code)).flatMap(({ heading, code, line }) => {
+const HOSTS = HOST_EXAMPLES.flatMap(({ heading, code, line }) => {
   const name = `${heading}, at line ${line}`
+  if (heading === 'Nitro and Nuxt') return hostOfRoute(name, code)
+  // Routes of Next.js stand below, and functions that no server calls are tried elsewhere.
+  if (!isProgram(code)) return []
   if (heading === 'Next.js') return [hostOf(name, code, startInNext), ...routesOfNext(code)]
   if (code.includes('fromNodeMiddleware')) return hostOf(`${name}, with h3 1`, code.replace("'h3'", "'h3-1'"))
   const host = hostOf(name, code)
@@ -120,6 +136,13 @@ for (const { name, skip, protocol, prefix, refusesEscapes, isFetch, start } of H
           expected: (row) => expected(row, isFetch),
           received: withoutAdded,
         })
+      })
+    }
+
+    if (name.startsWith('srvx') || name.startsWith('Nitro')) {
+      test('answers a path that is not its own', async () => {
+        const { status, body } = await client.send(get('ada', '/other'))
+        assert.deepEqual([status, (JSON.parse(body) as { error: number }).error], [404, 40400])
       })
     }
 

@@ -3,8 +3,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { HOST_EXAMPLES, isProgram } from '../support/examples.ts'
+import { programsOf, readDocument } from '../support/documents.ts'
+import { HOST_EXAMPLES, isProgram, startExample } from '../support/examples.ts'
 import { createProject } from '../support/packed.ts'
+import { skipWithoutPeers } from '../support/peers.ts'
+import { del, get, post, sendTo } from '../support/service.ts'
 
 /** A function as AWS Lambda calls it. */
 type Handler = (event: object, context: object) => Promise<{ statusCode: number; body: string }>
@@ -33,4 +36,34 @@ test('the function for AWS Lambda answers, and sees no field twice', async (t) =
   ])
   const [status] = await call({ authorization, 'content-type': 'application/json,application/json' }, plant)
   assert.equal(status, 415)
+})
+
+test(
+  'the function for Cloud Functions keeps ids exact, and JSON that is malformed is refused before it',
+  { skip: skipWithoutPeers() },
+  async (t) => {
+    const example = HOST_EXAMPLES.find(({ heading, code }) => heading === 'Cloud Functions' && !isProgram(code))!
+    const { port } = await startExample(
+      t,
+      `import { getTestServer } from '@google-cloud/functions-framework/testing'
+     ${example.code}
+     getTestServer('plants').listen(3000)`,
+    )
+    const [plant, token] = ['{"id":9007199254740993,"name":"Fern"}', 'a-long-random-token']
+    assert.equal((await sendTo(port, post(token, plant))).body, '{"name":"Fern"}')
+    assert.equal((await sendTo(port, del(token, 9007199254740993n))).status, 204)
+    const malformed = await sendTo(port, post(token, '{'))
+    assert.deepEqual([malformed.status, malformed.headers['content-type']], [400, 'text/html; charset=utf-8'])
+  },
+)
+
+test('the example in which Express keeps the bytes keeps ids exact', async (t) => {
+  const { code } = programsOf(readDocument('docs/hosts.md')).find(({ code }) => code.includes('rawBody = '))!
+  const { port } = await startExample(t, code)
+  const [plant, token] = ['{"id":9007199254740993,"name":"Fern"}', 'a-long-random-token']
+  assert.equal((await sendTo(port, { ...post(token, plant), path: '/api/plants' })).body, '{"name":"Fern"}')
+  assert.equal(
+    (await sendTo(port, { ...get(token), method: 'DELETE', path: '/api/plants/9007199254740993' })).status,
+    204,
+  )
 })

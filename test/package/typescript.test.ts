@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { suite, test } from 'node:test'
+import { blocksOf, readDocument } from '../support/documents.ts'
 import { createProject, UNCOVERED } from '../support/packed.ts'
 import { PEERS, requirePeer, skipWithoutPeers } from '../support/peers.ts'
 
@@ -61,6 +62,27 @@ for (const compiler of COMPILERS) {
         assert.equal(await compile(compiler, project), '')
       })
     }
+  })
+}
+
+/** The examples in TypeScript, as their readers copy them. */
+const EXAMPLES = ['docs/hosts.md', 'docs/authentication.md'].flatMap((path) =>
+  blocksOf(readDocument(path), 'ts').map(({ code, heading }) => [`${path}, ${heading}`, code] as const),
+)
+
+for (const [name, code] of EXAMPLES) {
+  test(`the example compiles: ${name}`, { skip: skipWithoutPeers() }, async (t) => {
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2022',
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      types: ['node'],
+    }
+    const tsconfig = JSON.stringify({ compilerOptions, files: ['main.mts'] })
+    const project = await createProject(t, { 'main.mts': code, 'tsconfig.json': tsconfig })
+    assert.equal(await compile('typescript-5.9', project), '')
   })
 }
 

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import ts from 'typescript'
 
 const root = new URL('../..', import.meta.url)
 
@@ -44,6 +45,17 @@ export function blocksOf({ text }: Document, language?: string): Block[] {
     return { language: name!, code: code!, line: before.split('\n').length, heading }
   })
   return language === undefined ? blocks : blocks.filter((block) => block.language === language)
+}
+
+/** The code in JavaScript that a document shows, and that in TypeScript with its types erased. */
+export function programsOf(document: Document): Block[] {
+  const { ESNext } = ts.ScriptTarget
+  const compilerOptions = { target: ESNext, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
+  const erased = blocksOf(document, 'ts').map((block) => ({
+    ...block,
+    code: ts.transpileModule(block.code, { compilerOptions }).outputText,
+  }))
+  return [...blocksOf(document, 'js'), ...erased].sort((a, b) => a.line - b.line)
 }
 
 /** The text of a document without the code that it shows. */

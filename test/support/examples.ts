@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Protocol } from './client.ts'
 import { authenticate } from '../contract/cases.ts'
-import { blocksOf, readDocument, type Block } from './documents.ts'
+import { programsOf, readDocument, type Block } from './documents.ts'
 import { createProject, UNCOVERED, type Cleanup } from './packed.ts'
 import { needsPeers, skipWithoutPeers } from './peers.ts'
 
@@ -25,10 +25,10 @@ export function skipExample(code: string): string | false {
 const HOSTS = readDocument('docs/hosts.md')
 
 /** What docs/hosts.md shows of hosts, before it goes on to what holds for all of them. */
-export const HOST_EXAMPLES: readonly Block[] = blocksOf(
-  { ...HOSTS, text: HOSTS.text.slice(0, HOSTS.text.indexOf('\n## Browsers\n')) },
-  'js',
-)
+export const HOST_EXAMPLES: readonly Block[] = programsOf({
+  ...HOSTS,
+  text: HOSTS.text.slice(0, HOSTS.text.indexOf('\n## Browsers\n')),
+})
 
 /** Whether code is a whole program; what is none begins with the path of its file. */
 export function isProgram(code: string): boolean {

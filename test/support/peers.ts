@@ -21,5 +21,5 @@ export function skipWithoutPeers(): string | false {
 
 /** Whether code imports what `test/peers` installs. */
 export function needsPeers(code: string): boolean {
-  return [...code.matchAll(/ from '([^']+)'/g)].some(([, name]) => Object.hasOwn(PEERS, name!))
+  return [...code.matchAll(/ from '((?:@[^/']+\/)?[^/']+)/g)].some(([, name]) => Object.hasOwn(PEERS, name!))
 }
