@@ -45,14 +45,14 @@ export interface Operation {
   readonly carryOut: (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
 }
 
+/** The path of a resource, as the interface description writes it. */
+export type ResourcePath = '/plants' | '/plants/{id}'
+
 /** The methods of each resource but OPTIONS, which each of them has. */
-export interface ResourceMethods {
+export interface ResourceMethods extends Record<ResourcePath, string> {
   readonly '/plants': 'GET' | 'HEAD' | 'POST'
   readonly '/plants/{id}': 'DELETE'
 }
-
-/** The path of a resource, as the interface description writes it. */
-export type ResourcePath = keyof ResourceMethods
 
 const LIST: Operation = { access: 'read', carryOut: list }
 

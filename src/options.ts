@@ -16,7 +16,7 @@ import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory/memory-store.ts'
 
-/** What a host may set. Every option but who is let in has a default. */
+/** What a host may set. All options have defaults, except `tokens` or `authenticate`. */
 export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)
 
 /** The options of a service whose tokens stand in a table. */
@@ -27,7 +27,7 @@ export interface TokenOptions {
    */
   readonly tokens: Readonly<Record<string, TokenHolder>> | ReadonlyMap<string, TokenHolder>
   /** Must be absent: there is either a table or a function. */
-  readonly authenticate?: never
+  readonly authenticate?: undefined
 }
 
 /** The options of a service whose host knows the tokens. */
@@ -35,35 +35,51 @@ export interface AuthenticateOptions {
   /** Says whom each bearer token stands for. */
   readonly authenticate: Authenticate
   /** Must be absent: there is either a table or a function. */
-  readonly tokens?: never
+  readonly tokens?: undefined
 }
 
 /** The options that every service may have. */
 export interface CommonOptions {
-  /** What keeps the plants; by default {@link memoryStore}. */
-  readonly store?: Store
-  /** What comes before `/plants` in `req.url`, such as `/api/v1`; by default nothing. */
-  readonly basePath?: string
-  /** The most bytes that a body may have, at least 1; by default 65,536. */
-  readonly maxBodyBytes?: number
-  /** The most plants that one list may hold, at least 1; by default there is no limit. */
-  readonly maxLimit?: number
   /**
-   * The most long lists of one owner that are read at once, at least 1; by default 32. The others wait their turn, for at
-   * most `storeTimeoutMs`. A list is long if it does not fit a page of the store (`MAX_PAGE`, `MAX_PAGE_BYTES`).
+   * Keeps the plants.
+   * @default memoryStore()
    */
-  readonly maxListsPerOwner?: number
-  /** How long a call of the store may take, in milliseconds, at least 1; by default 10,000. */
-  readonly storeTimeoutMs?: number
-  /** The host's own rules for a plant: returns what is wrong with it, in words for people, or nothing. */
-  readonly validate?: (plant: NewPlant) => string | null | undefined
+  readonly store?: Store | undefined
   /**
-   * Is told what was thrown, for each response with status 500 or 503, and for a list that breaks off in its midst. What
-   * it throws itself is ignored.
+   * What comes before `/plants` in `req.url`, such as `/api/v1`.
+   * @default ''
    */
-  readonly onError?: (error: unknown, request: IncomingMessage) => unknown
-  /** Is told of each response once it is handed over, or the client has gone. What it throws is ignored. */
-  readonly onResponse?: (event: ResponseEvent) => unknown
+  readonly basePath?: string | undefined
+  /**
+   * The most bytes that a body may have, at least 1.
+   * @default 65_536
+   */
+  readonly maxBodyBytes?: number | undefined
+  /**
+   * The most plants that one list may hold, at least 1.
+   * @default Infinity
+   */
+  readonly maxLimit?: number | undefined
+  /**
+   * The most long lists of one owner that are read at once, at least 1. The others wait for at most `storeTimeoutMs`. A
+   * list is long if it does not fit a page of the store (`MAX_PAGE`, `MAX_PAGE_BYTES`).
+   * @default 32
+   */
+  readonly maxListsPerOwner?: number | undefined
+  /**
+   * How long a call of the store, or of `authenticate`, may take, in milliseconds, at least 1.
+   * @default 10_000
+   */
+  readonly storeTimeoutMs?: number | undefined
+  /** Checks a plant by the host's own rules: returns what is wrong with it, in words for people, or nothing. */
+  readonly validate?: ((plant: NewPlant) => string | null | undefined) | undefined
+  /**
+   * Gets what was thrown, for each response with status 500 or 503, and for each list that breaks off half-way. What it
+   * throws itself is ignored.
+   */
+  readonly onError?: ((error: unknown, request: IncomingMessage) => unknown) | undefined
+  /** Gets an event for each response, once that is handed over or the client has gone. What it throws is ignored. */
+  readonly onResponse?: ((event: ResponseEvent) => unknown) | undefined
 }
 
 /** What {@link CommonOptions.onResponse} is told. */

@@ -38,6 +38,14 @@ interface Exchange {
 /**
  * Makes a service that creates, lists and deletes plants.
  * @throws TypeError if an option is wrong; it names the option and quotes what it got
+ *
+ * @example
+ * import { createServer } from 'node:http'
+ * import { createPlantStore } from 'plant-store'
+ *
+ * const plants = createPlantStore({ tokens: { 'a-long-random-token': 'ada' } })
+ *
+ * createServer(plants).listen(3000)
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
   const { basePath, findCaller, storeTimeoutMs, onError, onResponse, ...settings } = resolveOptions(options)

@@ -15,10 +15,16 @@ export interface ConformanceOptions {
   readonly test: (name: string, run: () => Promise<void>) => unknown
   /** Makes a store without plants. Called for each test, which closes the store at its end. */
   readonly create: () => MaybePromise<Store>
-  /** Chooses the random operations: the same number, the same operations. Default 1. */
-  readonly seed?: number
-  /** How long `create` and each call of the store may take, in milliseconds. Default 10,000, as in the service. */
-  readonly storeTimeoutMs?: number
+  /**
+   * Chooses the random operations: the same number, the same operations.
+   * @default 1
+   */
+  readonly seed?: number | undefined
+  /**
+   * How long `create` and each call of the store may take, in milliseconds, as in the service.
+   * @default 10_000
+   */
+  readonly storeTimeoutMs?: number | undefined
 }
 
 /**
@@ -27,9 +33,11 @@ export interface ConformanceOptions {
  *
  * @example
  * import { test } from 'node:test'
+ * import { memoryStore } from 'plant-store'
  * import { storeConformance } from 'plant-store/conformance'
  *
- * storeConformance({ test, create: () => myStore() })
+ * // In place of this, a store of your own.
+ * storeConformance({ test, create: () => memoryStore() })
  */
 export function storeConformance({ test, create, seed = 1, storeTimeoutMs = 10_000 }: ConformanceOptions): void {
   for (const [name, check] of Object.entries(CHECKS)) {

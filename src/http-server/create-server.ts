@@ -24,28 +24,62 @@ export interface PlantServer {
 
 /** What a host may set. Every option has a default. */
 export interface ServerOptions {
-  /** How long the header of a request may take to arrive, in milliseconds, at least 1; by default 10,000. */
-  readonly headersTimeoutMs?: number
-  /** How long a whole request may take to arrive, in milliseconds, at least 1; by default 30,000. */
-  readonly requestTimeoutMs?: number
-  /** How long an idle connection stays open, in milliseconds, at least 1; by default 5,000. */
-  readonly keepAliveTimeoutMs?: number
-  /** How long a client may take nothing of its response, in milliseconds, at least 1; by default 60,000. */
-  readonly stallTimeoutMs?: number
-  /** How often the server looks for requests that are late, in milliseconds, at least 1; by default 500. */
-  readonly checkIntervalMs?: number
-  /** How long a drain may take, in milliseconds, at least 1; by default 10,000. */
-  readonly drainTimeoutMs?: number
-  /** The most bytes that the header of a request may have, 1,024 to 1,048,576; by default 16,384. */
-  readonly maxHeaderBytes?: number
-  /** The most connections at a time, at least 1; by default 1,000. */
-  readonly maxConnections?: number
+  /**
+   * How long the header of a request may take to arrive, in milliseconds, at least 1.
+   * @default 10_000
+   */
+  readonly headersTimeoutMs?: number | undefined
+  /**
+   * How long a whole request may take to arrive, in milliseconds, at least 1.
+   * @default 30_000
+   */
+  readonly requestTimeoutMs?: number | undefined
+  /**
+   * How long an idle connection stays open, in milliseconds, at least 1.
+   * @default 5_000
+   */
+  readonly keepAliveTimeoutMs?: number | undefined
+  /**
+   * How long a client may take nothing of its response, in milliseconds, at least 1.
+   * @default 60_000
+   */
+  readonly stallTimeoutMs?: number | undefined
+  /**
+   * How often the server looks for requests that are late, in milliseconds, at least 1.
+   * @default 500
+   */
+  readonly checkIntervalMs?: number | undefined
+  /**
+   * How long a drain may take, in milliseconds, at least 1.
+   * @default 10_000
+   */
+  readonly drainTimeoutMs?: number | undefined
+  /**
+   * The most bytes that the header of a request may have, 1,024 to 1,048,576.
+   * @default 16_384
+   */
+  readonly maxHeaderBytes?: number | undefined
+  /**
+   * The most connections at a time, at least 1.
+   * @default 1_000
+   */
+  readonly maxConnections?: number | undefined
 }
 
 /**
  * Makes the server that the program uses, with a listener of yours: it keeps its time-outs, answers what `node:http`
  * refuses with an Error body, carries out the requests of a connection one after another, and can be drained.
  * @throws TypeError if an option is wrong
+ *
+ * @example
+ * import { createPlantStore } from 'plant-store'
+ * import { createServer } from 'plant-store/server'
+ *
+ * const plants = createPlantStore({ tokens: { 'a-long-random-token': 'ada' } })
+ * const { server, drain } = createServer(plants)
+ *
+ * server.listen(3000)
+ * process.once('SIGTERM', drain)
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
   if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
@@ -79,7 +113,7 @@ export function createServer(listener: RequestListener, options: ServerOptions =
 
 type Times = Omit<ServerOptions, 'maxHeaderBytes' | 'maxConnections'>
 
-function checkTimes(times: Times): Times {
+function checkTimes(times: Times): Partial<Limits> {
   const { headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs, stallTimeoutMs, ...rest } = times
   const { checkIntervalMs, drainTimeoutMs, ...unknown } = rest
   refuseUnknown(unknown)

@@ -16,7 +16,7 @@ export type TokenHolder =
   | {
       /** Whose plants it has access to: not empty, any well-formed Unicode text without U+0000. */
       readonly owner: string
-      /** By default `write`. */
+      /** @default 'write' */
       readonly access?: Access | undefined
     }
 

@@ -65,8 +65,11 @@ export const MAX_PAGE_BYTES = 131_072
 
 /** Options of {@link StoreUnavailableError}. */
 export interface StoreUnavailableErrorOptions extends ErrorOptions {
-  /** Whether the operation may have been carried out, or may still be; default false. */
-  readonly isOutcomeUnknown?: boolean
+  /**
+   * Whether the operation may have been done, or may still be.
+   * @default false
+   */
+  readonly isOutcomeUnknown?: boolean | undefined
 }
 
 /**

@@ -4,14 +4,14 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { readDocument } from '../support/documents.ts'
+import { API } from '../support/documents.ts'
 import { UNCOVERED } from '../support/packed.ts'
 import { temporaryFile } from '../support/temporary-file.ts'
 
 const run = promisify(execFile)
 const SCRIPT = fileURLToPath(new URL('../../src/build/api-docs.js', import.meta.url))
 
-const { text } = readDocument('docs/api.md')
+const { text } = API
 
 // It fails if a public name lacks a doc comment.
 test('docs/api.md says what the doc comments say', async (t) => {
@@ -28,6 +28,12 @@ test('every link of docs/api.md leads to a place in it', () => {
     targets.filter((target) => !anchors.includes(target)),
     [],
   )
+})
+
+test('every function of docs/api.md has an example', () => {
+  const functions = text.split(/^### /m).filter((section) => /^\w+\(\)\n/.test(section))
+  assert.ok(functions.length > 5)
+  for (const section of functions) assert.match(section, /^#### Example$/m)
 })
 
 test('docs/api.md has no heading below the sixth level, which would be none', () => {

@@ -8,7 +8,7 @@ import { helpText } from '../../src/standalone/settings.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/client.ts'
-import { blocksOf, DOCUMENTS, readDocument, README } from '../support/documents.ts'
+import { API, blocksOf, DOCUMENTS, readDocument, README } from '../support/documents.ts'
 import { HOST_EXAMPLES, prefixOf, protocolOf, skipExample, startExample } from '../support/examples.ts'
 import { createProject, UNCOVERED } from '../support/packed.ts'
 import { bearer, portOf, servePlants } from '../support/service.ts'
@@ -23,10 +23,11 @@ const hasCurl = await run('curl', ['--version']).then(
 /** Their examples have tests of their own, which know more: clients.test.ts and recipes.test.ts. */
 const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/recipes.md']
 
-for (const document of DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path))) {
+for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path)), API]) {
   suite(document.path, () => {
     const isOfHosts = document.path === 'docs/hosts.md'
-    for (const { code, line } of blocksOf(document, 'js')) {
+    const examples = blocksOf(API, 'ts').filter(({ heading }) => heading === 'Example')
+    for (const { code, line } of document === API ? examples : blocksOf(document, 'js')) {
       // So have these.
       if (code.includes("'jose'") || (isOfHosts && HOST_EXAMPLES.some((example) => example.line === line))) continue
       if (code.includes('storeConformance(')) {

@@ -7,8 +7,10 @@ import {
   createPlantStore,
   memoryStore,
   openapi,
+  type ErrorCode,
   type NewPlant,
   type Plant,
+  type PlantStoreDescription,
   type PlantStoreOptions,
   type Store,
 } from '../../src/index.ts'
@@ -24,6 +26,10 @@ createPlantStore({
 })
 createPlantStore({ tokens, validate: ({ name }) => (name === '' ? 'name must not be empty' : undefined) })
 createPlantStore({ tokens, onError: (error, request) => console.error(request.url, error) })
+createPlantStore({ tokens, authenticate: undefined, store: undefined, maxLimit: undefined, onError: undefined })
+createPlantStore({ tokens, onResponse: ({ error }) => error === 40401 })
+// @ts-expect-error no error has this code
+createPlantStore({ tokens, onResponse: ({ error }) => error === 40402 })
 
 // @ts-expect-error who may ask?
 createPlantStore({})
@@ -66,6 +72,8 @@ export const answered: Plant = { id: 1n, name: 'Fern' }
 // @ts-expect-error null is no tag
 export const tagged: Plant = { name: 'Fern', tag: null }
 export const options: PlantStoreOptions = { tokens }
+export const code: ErrorCode = 40900
+export const description: PlantStoreDescription = openapi
 
 export const title: string = openapi.info.title
 export const operationId: string = openapi.paths['/plants'].get.operationId

@@ -26,7 +26,10 @@ export function readDocument(path: string): Document {
 
 export const README: Document = readDocument('README.md')
 
-/** What a user gets to read: the README and the pages of docs/, but for the one that is made of the doc comments. */
+/** The page that is made of the doc comments. */
+export const API: Document = readDocument('docs/api.md')
+
+/** What else a user gets to read: the README and the other pages of docs/. */
 export const DOCUMENTS: readonly Document[] = [
   README,
   ...readdirSync(new URL('docs/', root))

@@ -11,6 +11,15 @@ const NO_PLANTS = new SortedPlants()
  *
  * To create or delete a plant, or to find where a page starts, takes O(log n), in whatever order ids come and go. A
  * plant takes little more memory than its JSON text.
+ *
+ * @example
+ * import { createServer } from 'node:http'
+ * import { createPlantStore, memoryStore } from 'plant-store'
+ *
+ * const tokens = { 'a-long-random-token': 'ada' }
+ * const plants = createPlantStore({ store: memoryStore(), tokens })
+ *
+ * createServer(plants).listen(3000)
  */
 export function memoryStore(): Store {
   const owners = new Map<string, SortedPlants>()

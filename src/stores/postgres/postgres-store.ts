@@ -22,25 +22,30 @@ export type { Connection, Query, Queryable, QueryResult } from './pool.ts'
 /** Options of {@link postgresStore}. */
 export interface PostgresStoreOptions {
   /**
-   * Whether connections keep statements prepared; default true. If a pooler turns out not to keep them, the store stops
-   * preparing them by itself.
+   * Whether connections keep statements prepared. If a pooler turns out not to keep them, the store stops preparing them.
+   * @default true
    */
-  readonly preparedStatements?: boolean
-  /** The most plants that are created, or deleted, by one statement, at least 1; default 128. */
-  readonly maxBatch?: number
+  readonly preparedStatements?: boolean | undefined
   /**
-   * Statements that create plants, and statements that delete plants, which may be under way at once, at least 1; default 1. More
-   * make smaller groups, which cost more a plant, and wait less for a server that is far or slow to commit.
+   * The most plants that one statement creates, or deletes, at least 1.
+   * @default 128
    */
-  readonly maxInFlight?: number
+  readonly maxBatch?: number | undefined
   /**
-   * How long a statement may take, the wait for a connection included, in milliseconds, at least 1; default 4,000. A create or
+   * Statements that create plants, and statements that delete plants, which may be under way at once, at least 1. More make
+   * smaller groups, which cost more a plant, and wait less for a server that is far or slow to commit.
+   * @default 1
+   */
+  readonly maxInFlight?: number | undefined
+  /**
+   * How long a statement may take, the wait for a connection included, in milliseconds, at least 1. A create or
    * delete may wait as long before it is sent, and cancelling a statement takes at most a quarter of it, so this should
    * be at most 0.4 times the `storeTimeoutMs` of the service.
+   * @default 4_000
    */
-  readonly timeoutMs?: number
-  /** Told what an operator should know; one line, without anything of the plants. By default nobody is told. */
-  readonly onWarning?: (message: string) => void
+  readonly timeoutMs?: number | undefined
+  /** Gets what an operator should know, in one line, without anything of the plants. */
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /** A store of plants in Postgres. */
@@ -83,6 +88,19 @@ type Values = (string | null)[]
  * @param pool of a database whose encoding is UTF8; should have a `connectionTimeoutMillis`, so that it gives up a
  *   server that never answers
  * @throws TypeError if the pool or an option is wrong
+ *
+ * @example
+ * import { createServer } from 'node:http'
+ * import pg from 'pg'
+ * import { createPlantStore } from 'plant-store'
+ * import { postgresStore } from 'plant-store/postgres'
+ *
+ * const connectionString = 'postgres://user:password@host/database'
+ * const store = postgresStore(new pg.Pool({ connectionString, connectionTimeoutMillis: 5000 }))
+ * await store.migrate()
+ * const plants = createPlantStore({ store, tokens: { 'a-long-random-token': 'ada' } })
+ *
+ * createServer(plants).listen(3000)
  */
 export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
   const { maxBatch, maxInFlight, timeoutMs, ...others } = resolveOptions(options)
@@ -152,7 +170,10 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
   }
 }
 
-function resolveOptions(options: PostgresStoreOptions): Required<PostgresStoreOptions> {
+/** The options with every default in place. */
+type Resolved = { readonly [Name in keyof PostgresStoreOptions]-?: NonNullable<PostgresStoreOptions[Name]> }
+
+function resolveOptions(options: PostgresStoreOptions): Resolved {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const {
     preparedStatements = true,

@@ -19,16 +19,23 @@ export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
   /**
-   * How long an operation waits while another process has the file locked, in milliseconds, 0 or more; default 4,000. Then it is
+   * How long an operation waits while another process has the file locked, in milliseconds, 0 or more. Then it is
    * refused, and not carried out later. Keep it below `storeTimeoutMs` of the service.
+   * @default 4_000
    */
-  readonly busyTimeoutMs?: number
-  /** The most operations that share a commit, and hold up the event loop together, at least 1; default 1,000. */
-  readonly maxBatch?: number
-  /** Whether the file and the table are made if there are none; default true. */
-  readonly migrate?: boolean
+  readonly busyTimeoutMs?: number | undefined
+  /**
+   * The most operations that share a commit, and hold up the event loop together, at least 1.
+   * @default 1_000
+   */
+  readonly maxBatch?: number | undefined
+  /**
+   * Whether the file and the table are made if there are none.
+   * @default true
+   */
+  readonly migrate?: boolean | undefined
   /** Told what an operator should know; one line, without anything of the plants. By default nobody is told. */
-  readonly onWarning?: (message: string) => void
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /** How long a ping waits for a lock: who asks whether the store can serve is to be told within 2 seconds of a change. */
@@ -50,6 +57,16 @@ const SELECT = `
  * @throws StoreUnavailableError if the file is locked, or trying again may help for another reason
  * @throws Error if the file cannot be opened or written, holds anything but plants in this version's schema, or has the
  *   log of another file beside it
+ *
+ * @example
+ * import { createServer } from 'node:http'
+ * import { createPlantStore } from 'plant-store'
+ * import { sqliteStore } from 'plant-store/sqlite'
+ *
+ * const store = sqliteStore('plants.db')
+ * const plants = createPlantStore({ store, tokens: { 'a-long-random-token': 'ada' } })
+ *
+ * createServer(plants).listen(3000)
  */
 export function sqliteStore(
   source: string | SqliteHandle,
