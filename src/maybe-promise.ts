@@ -16,14 +16,14 @@ export function withDeadline<T>(
   // `Promise.race` and `finally` would make five promises more for each call of a store.
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(createError()), ms)
-    function inTime<V>(settle: (value: V) => void): (value: V) => void {
+    function unlessLate<V>(settle: (value: V) => void): (value: V) => void {
       return (value) => {
         clearTimeout(timer)
         settle(value)
       }
     }
     // Adopted first: a thenable may settle with another one that never does.
-    Promise.resolve(result).then(inTime(resolve), inTime(reject))
+    Promise.resolve(result).then(unlessLate(resolve), unlessLate(reject))
   })
 }
 

@@ -13,7 +13,7 @@ import type { Resource } from './http/route.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
-import type { ListTurns } from './plants/list-turns.ts'
+import type { ListSlots } from './plants/list-slots.ts'
 import { listPlants, type PlantSource } from './plants/listing.ts'
 import { encodePlant, type NewPlant } from './plants/plant.ts'
 
@@ -22,12 +22,12 @@ export interface Service {
   readonly store: CheckedStore
   readonly maxBodyBytes: number
   readonly maxLimit: number
-  readonly listTurns: ListTurns
+  readonly listSlots: ListSlots
   /** The host's own rules: says what is wrong with a plant. */
   readonly validate: ((plant: NewPlant) => unknown) | undefined
 }
 
-/** A request to carry out, for a caller who may make it. */
+/** A request whose caller may make it. */
 export interface Call {
   readonly owner: string
   /** The `{id}` of the path, decoded. */
@@ -41,8 +41,8 @@ export interface Call {
 export interface Operation {
   /** The access that its caller needs. */
   readonly access: Access
-  /** Carries out a call. The result is undefined if the client went away before its request was complete. */
-  readonly carryOut: (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
+  /** Runs a call. The result is undefined if the client went away before its request was complete. */
+  readonly run: (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
 }
 
 /** The path of a resource, as the interface description writes it. */
@@ -54,12 +54,12 @@ export interface ResourceMethods extends Record<ResourcePath, string> {
   readonly '/plants/{id}': 'DELETE'
 }
 
-const LIST: Operation = { access: 'read', carryOut: list }
+const LIST: Operation = { access: 'read', run: list }
 
 /** All that the service does: path, method, operation. The router, `Allow`, 405 and 403 follow from this table. */
 export const OPERATIONS: { readonly [Path in ResourcePath]: Readonly<Record<ResourceMethods[Path], Operation>> } = {
-  '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', carryOut: create } },
-  '/plants/{id}': { DELETE: { access: 'write', carryOut: remove } },
+  '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', run: create } },
+  '/plants/{id}': { DELETE: { access: 'write', run: remove } },
 }
 
 export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) as ResourcePath[]
@@ -89,13 +89,13 @@ function allowField(path: ResourcePath): readonly string[] {
   return ['Allow', [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', ')]
 }
 
-function list({ store, maxLimit, listTurns: turns }: Service, call: Call): MaybePromise<HttpResponse> {
+function list({ store, maxLimit, listSlots: slots }: Service, call: Call): MaybePromise<HttpResponse> {
   const { owner, query, response } = call
   const { limit, after } = parseListQuery(query)
   const cap = Math.min(limit, maxLimit)
   const source: PlantSource = {
     owner,
-    turns,
+    slots,
     listShort: (query) => store.listShort(owner, query),
     readPage: (request) => store.list(owner, request),
     isGone: () => isClosed(response),

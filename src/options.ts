@@ -1,17 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import {
-  checkAuthenticate,
-  createTokenTable,
-  type Authenticate,
-  type FindCaller,
-  type TokenHolder,
-} from './http/caller.ts'
+import { checkAuthenticate, type Authenticate, type FindCaller, type TokenHolder } from './http/caller.ts'
 import type { ErrorCode } from './http/errors.ts'
 import { decodePercent } from './http/percent.ts'
+import { createTokenTable } from './http/token-table.ts'
 import type { ResourcePath } from './operations.ts'
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from './option-checks.ts'
 import { findWrongMethod } from './plants/checked-store.ts'
-import { DEFAULT_LISTS_PER_OWNER } from './plants/list-turns.ts'
+import { DEFAULT_LISTS_PER_OWNER } from './plants/list-slots.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory/memory-store.ts'

@@ -12,7 +12,7 @@ import { describeMethods, findOperation, RESOURCE_PATHS, type ResourcePath, type
 import { quote } from './option-checks.ts'
 import { resolveOptions, type PlantStoreOptions } from './options.ts'
 import { checkStore } from './plants/checked-store.ts'
-import { ListTurns } from './plants/list-turns.ts'
+import { ListSlots } from './plants/list-slots.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 
 /**
@@ -53,7 +53,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   const service: Service = {
     ...settings,
     store: checkStore(settings.store, storeTimeoutMs),
-    listTurns: new ListTurns(settings.maxListsPerOwner, storeTimeoutMs),
+    listSlots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
   }
 
   function plantStore(
@@ -74,13 +74,13 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
 
   function serve(exchange: Exchange): void {
     attempt(
-      () => andThen(carryOut(exchange), (found) => found && send(exchange, found)),
+      () => andThen(answer(exchange), (found) => found && send(exchange, found)),
       (thrown) => fail(exchange, thrown),
     )
   }
 
   /** The way of a request, from what it names to its response; undefined if the client went away on it. */
-  function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
+  function answer(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, response, resource } = exchange
     if (resource === undefined) throw HTTP_ERRORS.noResource
     const fields = readHeaderFields(rawHeadersOf(request))
@@ -92,7 +92,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
       const { owner } = caller
       exchange.owner = owner
       const operation = findOperation(resource, request.method!, caller)
-      return operation.carryOut(service, { owner, id: id!, query, fields, request, response })
+      return operation.run(service, { owner, id: id!, query, fields, request, response })
     })
   }
 

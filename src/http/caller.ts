@@ -1,10 +1,7 @@
-import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { inspect } from 'node:util'
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { isText, TEXT } from '../plants/text.ts'
 import { isObject, quote } from '../option-checks.ts'
-import { isToken } from './bearer.ts'
 import { HttpError } from './errors.ts'
 
 /** What a caller may do with the plants of its owner: `read` lists them, `write` also creates and deletes. */
@@ -56,7 +53,7 @@ export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number)
  * @param complaint how the message begins
  * @throws TypeError if the holder is none
  */
-function toCaller(holder: unknown, complaint: string): Caller {
+export function toCaller(holder: unknown, complaint: string): Caller {
   const { owner, access = 'write' } = (isObject(holder) ? holder : { owner: holder }) as {
     owner?: unknown
     access?: unknown
@@ -68,32 +65,4 @@ function toCaller(holder: unknown, complaint: string): Caller {
     throw new TypeError(`${complaint} an access of "read" or "write", not ${quote(access)}`)
   }
   return { owner, access }
-}
-
-/**
- * Makes the function that finds the caller of a token. It keeps digests alone: a heap dump does not show the tokens, and
- * the time of a look-up does not depend on how much of a guess is right.
- * @throws TypeError if no header could carry a token, or its holder is none; the token is not quoted
- */
-export function createTokenTable(
-  tokens: Iterable<readonly [string, TokenHolder]>,
-): (token: string) => Caller | undefined {
-  const callers = new Map<string, Caller>()
-  for (const [token, holder] of tokens) {
-    const caller = toCaller(holder, 'options.tokens: a token must have')
-    const whose = `options.tokens: the token of ${inspect(caller.owner)} must`
-    if (!isToken(token)) throw new TypeError(`${whose} be letters, digits and -._~+/, then any "="`)
-    if (UNSET_TOKENS.includes(token)) throw new TypeError(`${whose} not be "${token}"`)
-    callers.set(digestToken(token), caller)
-  }
-  return (token) => callers.get(digestToken(token))
-}
-
-/** What an unset variable becomes if a program makes a token of it. */
-export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
-
-/** What is kept of a token: its SHA-256, a character for each byte. */
-export function digestToken(token: string): string {
-  // The shortest form, as each look-up goes through all of it once more.
-  return hash('sha256', token, 'binary')
 }

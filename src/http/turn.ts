@@ -15,11 +15,11 @@ const waiting = new WeakMap<Duplex, number>()
  * makes the service keep no more than one read of the socket brings: 64 KiB.
  * @returns how many requests of the connection wait then
  */
-export function inTurn(request: IncomingMessage, response: ServerResponse, carryOut: () => void): number {
+export function inTurn(request: IncomingMessage, response: ServerResponse, run: () => void): number {
   const socket = socketOf(request)
   // A response that the host has ended will not be given the socket again.
   if (response.socket !== null || response.writableEnded || socket === null) {
-    if (isOpen(request)) carryOut()
+    if (isOpen(request)) run()
     return 0
   }
 
@@ -32,7 +32,7 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, carry
     const left = waiting.get(socket)! - 1
     waiting.set(socket, left)
     if (left === 0) socket.off('resume', pause).resume()
-    if (isOpen(request)) carryOut()
+    if (isOpen(request)) run()
   })
   listenTo(response, 'socket', listener)
   return before + 1

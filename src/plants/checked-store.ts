@@ -31,16 +31,16 @@ export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'> &
  * @param timeoutMs how long a call may take
  */
 export function checkStore(store: Store, timeoutMs: number): CheckedStore {
-  function inTime(result: MaybePromise<unknown>): MaybePromise<unknown> {
+  function withTimeout(result: MaybePromise<unknown>): MaybePromise<unknown> {
     return withDeadline(result, timeoutMs, () => {
       return new StoreUnavailableError(`The store did not answer within ${timeoutMs} ms.`, { isOutcomeUnknown: true })
     })
   }
   return {
-    create: (owner, plant) => andThen(inTime(store.create(owner, plant)), requireBoolean),
+    create: (owner, plant) => andThen(withTimeout(store.create(owner, plant)), requireBoolean),
     listShort: (owner, query) => shortListsOf(store)?.(owner, query),
-    list: (owner, request) => andThen(inTime(store.list(owner, request)), (page) => requirePage(page, request)),
-    delete: (owner, id) => andThen(inTime(store.delete(owner, id)), requireBoolean),
+    list: (owner, request) => andThen(withTimeout(store.list(owner, request)), (page) => requirePage(page, request)),
+    delete: (owner, id) => andThen(withTimeout(store.delete(owner, id)), requireBoolean),
   }
 }
 

@@ -1,6 +1,6 @@
 import { inLaterTurn } from '../later-turn.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
-import type { ListTurns } from './list-turns.ts'
+import type { ListSlots } from './list-slots.ts'
 import { encodePlant } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
@@ -8,8 +8,8 @@ import { SurveyedIds } from './surveyed-ids.ts'
 /** The plants of an owner. */
 export interface PlantSource {
   readonly owner: string
-  /** When a long list of the owner may be read. */
-  readonly turns: ListTurns
+  /** The long lists of the owner that may be read at once. */
+  readonly slots: ListSlots
   /** Makes the list without a page of plants, if the store can do so and the list fits a page. */
   listShort?(query: ListQuery): ShortList | undefined
   /** Reads one page. */
@@ -69,7 +69,7 @@ export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<
 }
 
 /**
- * The pages of a long list, in turn with the others of its owner. They end once the client has gone.
+ * The pages of a long list, which waits for a slot of its owner. They end once the client has gone.
  * @param first the first page, which is read again if the list has to wait: nothing is kept meanwhile
  */
 async function* allPages(
@@ -77,11 +77,11 @@ async function* allPages(
   first: Page | undefined,
   after: bigint | undefined,
 ): AsyncGenerator<Page> {
-  const { owner, turns } = source
-  const turn = turns.enter(source)
-  if (turn !== undefined) {
+  const { owner, slots } = source
+  const waiting = slots.take(source)
+  if (waiting !== undefined) {
     first = undefined
-    if (!(await turn)) return
+    if (!(await waiting)) return
   }
   try {
     let page = first ?? (await readNext(source, after))
@@ -92,7 +92,7 @@ async function* allPages(
       yield page
     }
   } finally {
-    turns.leave(owner)
+    slots.release(owner)
   }
 }
 
@@ -127,8 +127,8 @@ async function listSurveyed(source: PlantSource, first: Page, { limit, after }: 
  * make the list longer than its limit, or push out a plant that no other list holds.
  */
 async function* surveyedPages(source: PlantSource, ids: SurveyedIds, from: bigint | undefined): AsyncGenerator<Page> {
-  const { owner, turns } = source
-  if ((await turns.enter(source)) === false) return
+  const { owner, slots } = source
+  if ((await slots.take(source)) === false) return
   try {
     const surveyed = ids[Symbol.iterator]()
     let wanted = surveyed.next()
@@ -144,7 +144,7 @@ async function* surveyedPages(source: PlantSource, ids: SurveyedIds, from: bigin
       after = page.at(-1)!.id
     }
   } finally {
-    turns.leave(owner)
+    slots.release(owner)
   }
 }
 

@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS, type Limits } from '../http-server/limits.ts'
 import { MAX_INT32, MAX_TIMER_MS } from '../option-checks.ts'
-import { DEFAULT_LISTS_PER_OWNER } from '../plants/list-turns.ts'
+import { DEFAULT_LISTS_PER_OWNER } from '../plants/list-slots.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../stores/open-store.ts'
 import { originList, type Origins } from './cors.ts'
 import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'

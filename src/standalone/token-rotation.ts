@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { digestToken, type Caller } from '../http/caller.ts'
+import type { Caller } from '../http/caller.ts'
+import { digestToken } from '../http/token-table.ts'
 import { log } from './log.ts'
 import { rereadSettingFile } from './setting-file.ts'
 import { parseTokenFile, type TokenFile, type Tokens } from './tokens.ts'

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { B64TOKEN } from '../http/bearer.ts'
-import { digestToken, UNSET_TOKENS, type Caller } from '../http/caller.ts'
+import type { Caller } from '../http/caller.ts'
+import { digestToken, UNSET_TOKENS } from '../http/token-table.ts'
 import { readSettingFile } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'
 

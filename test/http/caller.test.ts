@@ -2,27 +2,7 @@ import assert from 'node:assert/strict'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
-import { checkAuthenticate, createTokenTable, type TokenHolder } from '../../src/http/caller.ts'
-
-suite('a table of tokens', () => {
-  const find = createTokenTable([
-    ['secret', 'ada'],
-    ['other', { owner: 'grace' }],
-    ['reader', { owner: 'ada', access: 'read' }],
-  ])
-
-  test('finds the caller of each token', () => {
-    assert.deepEqual(['secret', 'other', 'reader'].map(find), [
-      { owner: 'ada', access: 'write' },
-      { owner: 'grace', access: 'write' },
-      { owner: 'ada', access: 'read' },
-    ])
-  })
-
-  for (const token of ['', 'secre', 'secrets', 'Secret', '__proto__', 'constructor']) {
-    test(`refuses "${token}"`, () => assert.equal(find(token), undefined))
-  }
-})
+import { checkAuthenticate, type TokenHolder } from '../../src/http/caller.ts'
 
 suite('a function of the host', () => {
   const request = new IncomingMessage(new Socket())

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Page, type PageRequest, type Store } from '../../src/index.ts'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
-import { ListTurns } from '../../src/plants/list-turns.ts'
+import { ListSlots } from '../../src/plants/list-slots.ts'
 import { listPlants } from '../../src/plants/listing.ts'
 import { delegatingStore } from '../support/delegating-store.ts'
 import { follow as followLinks } from '../support/follow.ts'
@@ -191,7 +191,7 @@ suite('a long list with a limit', () => {
       }
       const source = {
         owner: 'ada',
-        turns: new ListTurns(1, 60_000),
+        slots: new ListSlots(1, 60_000),
         readPage,
         isGone: () => false,
         whenGone: () => undefined,
@@ -253,7 +253,7 @@ for (const limit of [Infinity, 4500]) {
     }
     const source = {
       owner: 'ada',
-      turns: new ListTurns(1, 60_000),
+      slots: new ListSlots(1, 60_000),
       readPage,
       isGone: () => false,
       whenGone: () => undefined,

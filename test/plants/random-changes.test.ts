@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { memoryStore, type NewPlant, type PageRequest } from '../../src/index.ts'
-import { ListTurns } from '../../src/plants/list-turns.ts'
+import { ListSlots } from '../../src/plants/list-slots.ts'
 import { listPlants } from '../../src/plants/listing.ts'
 
 const ids = fc.nat(40)
@@ -42,7 +42,7 @@ test('gives each plant that was there throughout once, however others come and g
     }
     const source = {
       owner: 'ada',
-      turns: new ListTurns(1, 60_000),
+      slots: new ListSlots(1, 60_000),
       readPage,
       isGone: () => false,
       whenGone: () => undefined,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { suite, test, type TestContext } from 'node:test'
-import { digestToken } from '../../src/http/caller.ts'
+import { digestToken } from '../../src/http/token-table.ts'
 import { readSettings } from '../../src/standalone/settings.ts'
 import { singleToken, type Tokens } from '../../src/standalone/tokens.ts'
 import { SettingError } from '../../src/standalone/variables.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ListTurns } from '../../../src/plants/list-turns.ts'
+import { ListSlots } from '../../../src/plants/list-slots.ts'
 import { listPlants, type PlantSource } from '../../../src/plants/listing.ts'
 import { shortListsOf } from '../../../src/plants/short-list.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES } from '../../../src/plants/store.ts'
@@ -75,7 +75,7 @@ test('a list is the one that pages of the same plants make', async () => {
     for (const id of ids) void store.create('ada', { id, name: String(id) })
     const source: PlantSource = {
       owner: 'ada',
-      turns: new ListTurns(1, 60_000),
+      slots: new ListSlots(1, 60_000),
       readPage: (request) => store.list('ada', request),
       isGone: () => false,
       whenGone: () => undefined,

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError, type PageRequest } from '../../src/index.ts'
-import { ListTurns } from '../../src/plants/list-turns.ts'
+import { ListSlots } from '../../src/plants/list-slots.ts'
 import { listPlants, type ListQuery, type PlantSource } from '../../src/plants/listing.ts'
 import { memoryUsed } from '../support/heap.ts'
 
 /** An owner with 2,500 plants, who may read one long list at once. Its client has gone once it emits `gone`. */
 function sourceOf(
   owner = 'ada',
-  turns = new ListTurns(1, 60_000),
+  slots = new ListSlots(1, 60_000),
 ): PlantSource & { readonly requests: PageRequest[]; readonly client: EventEmitter } {
   const store = memoryStore()
   for (let id = 1n; id <= 2500n; id++) void store.create(owner, { id, name: 'Fern' })
@@ -17,7 +17,7 @@ function sourceOf(
   const client = new EventEmitter()
   return {
     owner,
-    turns,
+    slots,
     requests,
     client,
     isGone: () => false,
@@ -146,7 +146,7 @@ suite('of more long lists than an owner may read at once', () => {
   })
 
   test('one that waits too long fails, and the next goes on in its place', async () => {
-    const source = sourceOf('ada', new ListTurns(1, 1))
+    const source = sourceOf('ada', new ListSlots(1, 1))
     const first = await pieces(source)
     await first.next()
     const reason = 'The list has waited 1 ms for others to end: maxListsPerOwner is 1.'
@@ -156,9 +156,9 @@ suite('of more long lists than an owner may read at once', () => {
   })
 
   test('one of another owner does not wait', async () => {
-    const turns = new ListTurns(1, 60_000)
-    await (await pieces(sourceOf('ada', turns))).next()
-    assert.equal((await (await pieces(sourceOf('grace', turns))).next()).done, false)
+    const slots = new ListSlots(1, 60_000)
+    await (await pieces(sourceOf('ada', slots))).next()
+    assert.equal((await (await pieces(sourceOf('grace', slots))).next()).done, false)
   })
 
   test('one that fits a page does not wait', async () => {
@@ -170,31 +170,31 @@ suite('of more long lists than an owner may read at once', () => {
 })
 
 /** A list whose client stays. */
-function listOf(owner: string): Parameters<ListTurns['enter']>[0] {
+function listOf(owner: string): Parameters<ListSlots['take']>[0] {
   return { owner, whenGone: () => undefined }
 }
 
-test('as many turns are given after others have ended as before', async () => {
-  const turns = new ListTurns(2, 60_000)
-  assert.equal(turns.enter(listOf('ada')), undefined)
+test('as many slots are given after others have ended as before', async () => {
+  const slots = new ListSlots(2, 60_000)
+  assert.equal(slots.take(listOf('ada')), undefined)
   for (let round = 1; round <= 3; round++) {
-    assert.equal(turns.enter(listOf('ada')), undefined)
-    const third = turns.enter(listOf('ada'))
+    assert.equal(slots.take(listOf('ada')), undefined)
+    const third = slots.take(listOf('ada'))
     assert.ok(third instanceof Promise)
-    turns.leave('ada')
+    slots.release('ada')
     await third
-    turns.leave('ada')
+    slots.release('ada')
   }
 })
 
-test('nothing is kept of an owner whose turns have ended', async () => {
-  const turns = new ListTurns(1, 60_000)
+test('nothing is kept of an owner whose slots have ended', async () => {
+  const slots = new ListSlots(1, 60_000)
   const before = await memoryUsed()
   for (let i = 0; i < 20_000; i++) {
-    assert.equal(turns.enter(listOf(`owner ${i}`)), undefined)
-    turns.leave(`owner ${i}`)
+    assert.equal(slots.take(listOf(`owner ${i}`)), undefined)
+    slots.release(`owner ${i}`)
   }
   const left = (await memoryUsed()) - before
   assert.ok(left < 20_000 * 50, `20,000 owners leave ${left} bytes`)
-  assert.equal(turns.enter(listOf('owner 1')), undefined)
+  assert.equal(slots.take(listOf('owner 1')), undefined)
 })

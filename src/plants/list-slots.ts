@@ -10,20 +10,21 @@ interface LongList {
 }
 
 /** The long lists of an owner. */
-interface Turns {
+interface OwnerLists {
+  /** How many have a slot. */
   running: number
-  /** What lets each of the others begin, in the order in which they came. */
+  /** For each of the others what gives it a slot, in the order in which they came. */
   readonly waiting: Set<() => void>
 }
 
 /**
- * Lets at most so many long lists of an owner be read at once: each holds a page in memory for as long as its client takes
- * to read it. The others wait, in the order in which they came.
+ * Limits how many long lists of an owner are read at once: each holds a page in memory for as long as its client takes to
+ * read it. The others wait, in the order in which they came.
  */
-export class ListTurns {
+export class ListSlots {
   readonly #maxPerOwner: number
   readonly #timeoutMs: number
-  readonly #owners = new Map<string, Turns>()
+  readonly #owners = new Map<string, OwnerLists>()
 
   /** @param timeoutMs how long a list may wait */
   constructor(maxPerOwner: number, timeoutMs: number) {
@@ -32,19 +33,19 @@ export class ListTurns {
   }
 
   /**
-   * Asks for a turn. Each turn must be ended by {@link leave}.
-   * @returns undefined if the turn is there at once. Else a promise: of true once it is there, or of false if the client
-   * has gone before. It is rejected with a StoreUnavailableError if that takes too long.
+   * Takes a slot of the owner, which {@link release} must give back.
+   * @returns undefined if a slot is free. Otherwise a promise: of true once one is, or of false if the client goes before.
+   * It is rejected with a StoreUnavailableError if that takes too long.
    */
-  enter(list: LongList): Promise<boolean> | undefined {
-    const turns = this.#owners.get(list.owner) ?? { running: 0, waiting: new Set() }
-    this.#owners.set(list.owner, turns)
-    if (turns.running === this.#maxPerOwner) return this.#wait(turns, list)
-    turns.running++
+  take(list: LongList): Promise<boolean> | undefined {
+    const lists = this.#owners.get(list.owner) ?? { running: 0, waiting: new Set() }
+    this.#owners.set(list.owner, lists)
+    if (lists.running === this.#maxPerOwner) return this.#wait(lists, list)
+    lists.running++
     return undefined
   }
 
-  #wait({ waiting }: Turns, list: LongList): Promise<boolean> {
+  #wait({ waiting }: OwnerLists, list: LongList): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.delete(begin)
@@ -65,16 +66,16 @@ export class ListTurns {
     })
   }
 
-  leave(owner: string): void {
-    const turns = this.#owners.get(owner)!
-    const [next] = turns.waiting
+  /** Gives a slot of the owner to the list that has waited longest. */
+  release(owner: string): void {
+    const lists = this.#owners.get(owner)!
+    const [next] = lists.waiting
     if (next !== undefined) {
-      // The turn goes from one list to the next.
-      turns.waiting.delete(next)
+      lists.waiting.delete(next)
       next()
       return
     }
-    turns.running--
-    if (turns.running === 0) this.#owners.delete(owner)
+    lists.running--
+    if (lists.running === 0) this.#owners.delete(owner)
   }
 }

@@ -1,0 +1,32 @@
+import { hash } from 'node:crypto'
+import { quote } from '../option-checks.ts'
+import { isToken } from './bearer.ts'
+import { toCaller, type Caller, type TokenHolder } from './caller.ts'
+
+/**
+ * Makes the function that finds the caller of a token. It keeps digests alone: a heap dump does not show the tokens, and
+ * the time of a look-up does not depend on how much of a guess is right.
+ * @throws TypeError if no header could carry a token, or its holder is none; the token is not quoted
+ */
+export function createTokenTable(
+  tokens: Iterable<readonly [string, TokenHolder]>,
+): (token: string) => Caller | undefined {
+  const callers = new Map<string, Caller>()
+  for (const [token, holder] of tokens) {
+    const caller = toCaller(holder, 'options.tokens: a token must have')
+    const whose = `options.tokens: the token of ${quote(caller.owner)} must`
+    if (!isToken(token)) throw new TypeError(`${whose} be letters, digits and -._~+/, then any "="`)
+    if (UNSET_TOKENS.includes(token)) throw new TypeError(`${whose} not be "${token}"`)
+    callers.set(digestToken(token), caller)
+  }
+  return (token) => callers.get(digestToken(token))
+}
+
+/** What an unset variable becomes if a program makes a token of it. */
+export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
+
+/** What is kept of a token: its SHA-256, a character for each byte. */
+export function digestToken(token: string): string {
+  // The shortest form, as each look-up goes through all of it once more.
+  return hash('sha256', token, 'binary')
+}
