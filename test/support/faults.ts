@@ -43,8 +43,11 @@ export async function runWithFault(calls: string, fault: Fault, n: number): Prom
   try {
     const [path, trace] = [join(directory, 'plants.db'), join(directory, 'trace')]
     const strace = ['-f', '-o', trace, '-e', `trace=${calls}`, '-e', injection(calls, fault, n)]
+    const env = { ...process.env, NODE_V8_COVERAGE: undefined }
     // The run ends by SIGKILL in any case.
-    const lines = await promisify(execFile)('strace', [...strace, process.execPath, ...NODE_ARGS, RUN, path]).then(
+    const lines = await promisify(execFile)('strace', [...strace, process.execPath, ...NODE_ARGS, RUN, path], {
+      env,
+    }).then(
       ({ stdout }) => stdout,
       (error: unknown) => (error as { stdout: string }).stdout,
     )

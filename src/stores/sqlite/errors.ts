@@ -10,9 +10,6 @@ const TRANSIENT = new Map([
   [14, 'SQLITE_CANTOPEN'],
 ])
 
-/** Those of a COMMIT that has written nothing that a restart could find: the last frame of the log was not begun or cut. */
-const CERTAIN_AT_COMMIT: readonly (string | undefined)[] = ['SQLITE_BUSY', 'SQLITE_LOCKED', 'SQLITE_FULL', undefined]
-
 /** Whether another process has the file locked. */
 export function isBusy(error: unknown): boolean {
   return transientCode(error) === 'SQLITE_BUSY'
@@ -35,11 +32,12 @@ export function explain(error: unknown, file: string): Error {
 }
 
 /**
- * The same for an error of COMMIT. The log may hold the whole transaction although it could not be synced, for example.
- * This process goes on as if it did not, and may write over it; but a restart finds it.
+ * The same for an error of COMMIT: unless the file was locked, the log may hold the whole transaction. It could not be synced,
+ * for example; or the disk is full, but the log had room, and where its last page was to go is an equal one of before.
+ * This process goes on without the transaction, and may write over it; but a restart finds it.
  */
 export function explainCommit(error: unknown, file: string): unknown {
-  if (CERTAIN_AT_COMMIT.includes(transientCode(error))) return error
+  if (isBusy(error) || transientCode(error) === undefined) return error
   return new StoreUnavailableError(messageOf(error, file), { cause: error, isOutcomeUnknown: true })
 }
 

@@ -81,7 +81,7 @@ export function sqliteStore(
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
   const probe = new WriteProbe(connection)
-  const writes = new WriteQueue(connection, resolved)
+  const writes = new WriteQueue(connection, probe, resolved)
   let closed: Promise<void> | undefined
 
   const store: Store & Required<Pick<Store, 'ping' | 'close'>> = {

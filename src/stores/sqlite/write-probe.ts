@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from '../../plants/store.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement } from './handle.ts'
 
@@ -31,18 +32,33 @@ export class WriteProbe {
    * @throws if no plant can be created now
    */
   check(): void {
-    const { failure } = this.#connection
-    if (failure === undefined) {
-      this.#connection.transaction(() => this.#look.all())
-      return
-    }
+    if (this.#connection.failure === undefined) this.#connection.transaction(() => this.#look.all())
+    else this.#try()
+  }
+
+  /**
+   * To be called before a write. If a commit has failed, the next one may too, and would leave unknown what became of its
+   * plants. So commits without plants go first, until one succeeds.
+   * @throws StoreUnavailableError if nothing is to be written now
+   */
+  checkCommits(): void {
+    if (this.#connection.failure instanceof StoreUnavailableError) this.#try()
+  }
+
+  #try(): void {
     const now = performance.now()
-    if (now < this.#nextTryAt) throw failure as Error
-    this.#nextTryAt = now + TRY_INTERVAL_MS
-    this.#connection.transaction(() => {
-      this.#insert.run()
-      this.#remove.run()
-    })
-    this.#connection.failure = undefined
+    try {
+      if (now < this.#nextTryAt) throw this.#connection.failure
+      this.#nextTryAt = now + TRY_INTERVAL_MS
+      this.#connection.transaction(() => {
+        this.#insert.run()
+        this.#remove.run()
+      })
+      this.#connection.failure = undefined
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error
+      // Whatever is unknown of that write, nothing was carried out for whoever asks now.
+      throw new StoreUnavailableError(error.message, { cause: error.cause })
+    }
   }
 }

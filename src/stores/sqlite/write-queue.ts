@@ -2,6 +2,7 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
+import type { WriteProbe } from './write-probe.ts'
 
 /** Writes within a transaction, and returns whether there was something to change. */
 export type Write = () => boolean
@@ -28,6 +29,7 @@ export interface WriteQueueOptions {
  */
 export class WriteQueue {
   readonly #connection: SqliteConnection
+  readonly #probe: WriteProbe
   readonly #busyTimeoutMs: number
   readonly #maxBatch: number
   /** While a write waits here, a turn is scheduled. */
@@ -36,8 +38,9 @@ export class WriteQueue {
   #single = 0
   readonly #onIdle: (() => void)[] = []
 
-  constructor(connection: SqliteConnection, { busyTimeoutMs, maxBatch }: WriteQueueOptions) {
+  constructor(connection: SqliteConnection, probe: WriteProbe, { busyTimeoutMs, maxBatch }: WriteQueueOptions) {
     this.#connection = connection
+    this.#probe = probe
     this.#busyTimeoutMs = busyTimeoutMs
     this.#maxBatch = maxBatch
   }
@@ -76,6 +79,7 @@ export class WriteQueue {
   #carryOut(): boolean {
     const group = this.#waiting.slice(0, this.#single > 0 ? 1 : this.#maxBatch)
     try {
+      this.#probe.checkCommits()
       const results = this.#connection.transaction(() => group.map(({ write }) => write()))
       reportBatch(group.length)
       for (const [index, { resolve }] of this.#remove(group.length).entries()) resolve(results[index]!)

@@ -53,6 +53,7 @@ suite('leaves unknown whether a commit took place after', () => {
     [7, 'SQLITE_NOMEM'],
     [1034, 'SQLITE_IOERR_FSYNC'],
     [778, 'SQLITE_IOERR_WRITE'],
+    [13, 'SQLITE_FULL'],
     [14, 'SQLITE_CANTOPEN'],
   ] as const) {
     test(code, () => {
@@ -66,10 +67,9 @@ suite('leaves unknown whether a commit took place after', () => {
   }
 })
 
-suite('is sure that no commit took place after', () => {
+suite('knows what became of a commit after', () => {
   for (const [errcode, code] of [
     [5, 'SQLITE_BUSY'],
-    [13, 'SQLITE_FULL'],
     [11, 'SQLITE_CORRUPT'],
   ] as const) {
     test(code, () => {

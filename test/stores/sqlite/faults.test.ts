@@ -8,7 +8,7 @@ import { skip } from '../../support/sqlite-file.ts'
 suite('answers are true after a restart', { skip: skip || withoutTrace }, () => {
   for (const [calls, fault, ns, leaves] of [
     ['fsync,fdatasync', 'EIO', [9, 14, 21], 'acknowledged'],
-    ['fsync,fdatasync', 'EIO+', [14], 'unknownDone'],
+    ['fsync,fdatasync', 'EIO+', [14], 'unknown'],
     ['pwrite64', 'EIO', [60, 114], 'acknowledged'],
     ['pwrite64', 'EIO+', [60], 'unknown'],
     ['pwrite64', 'ENOSPC', [60, 114], 'acknowledged'],

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync } from 'node:fs'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { copyFileSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import process from 'node:process'
 import { suite, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Store } from '../../../src/plants/store.ts'
+import { LOG_SIZES, type LogSize } from '../../../src/stores/sqlite/log-size.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/service.ts'
@@ -159,6 +161,16 @@ for (const [name, isMadeSo] of [
     assert.deepEqual(warnings, [])
   })
 }
+
+test('tells those who measure how large the log is', { skip }, async (t) => {
+  const sizes: number[] = []
+  const listener = (log: unknown): unknown => sizes.push((log as LogSize).bytes)
+  subscribe(LOG_SIZES, listener)
+  t.after(() => unsubscribe(LOG_SIZES, listener))
+  const { path, store } = await openStore(t)
+  await store.ping?.()
+  assert.equal(sizes.at(-1), statSync(`${path}-wal`).size)
+})
 
 test('warns of a log that has 64 MiB, of each doubling, and of the next large one', { skip }, async (t) => {
   const path = newPath(t)

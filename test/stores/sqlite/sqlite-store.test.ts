@@ -226,7 +226,7 @@ test('rejects the operation of a group that failed, and carries out the others',
 })
 
 test(
-  'refuses a group as unknown if its commit fails by an I/O error, and tries none of it again',
+  'leaves unknown what became of a group whose commit fails, and writes no plant until a commit succeeds',
   { skip },
   async (t) => {
     const handle = open(t, newPath(t))
@@ -250,12 +250,26 @@ test(
     await store.create('owner', plant(1n))
     isBroken = true
     const outcomes = await Promise.allSettled([2n, 3n].map(async (id) => store.create('owner', plant(id))))
-    isBroken = false
     for (const outcome of outcomes) {
       assert.ok(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailableError)
       assert.deepEqual([outcome.reason.isOutcomeUnknown, outcome.reason.cause], [true, error])
     }
     assert.deepEqual(await idsOf(store, 'owner'), [1n, 2n, 3n])
+
+    // From now on, commits without plants are tried.
+    for (const call of [
+      async () => store.create('owner', plant(4n)),
+      async () => store.delete('owner', 1n),
+      async () => store.ping(),
+    ]) {
+      await assert.rejects(call, { name: 'StoreUnavailableError', isOutcomeUnknown: false, cause: error })
+    }
+    isBroken = false
+    const later = performance.now() + 1000
+    t.mock.method(performance, 'now', () => later)
+    assert.equal(await store.create('owner', plant(4n)), true)
+    assert.deepEqual(await idsOf(store, 'owner'), [1n, 2n, 3n, 4n])
+    await store.ping()
   },
 )
 
