@@ -1,26 +1,26 @@
-/** How long calls are made in one turn of the event loop, unless one of them takes longer. */
+/** How much time of each turn of the event loop the calls get. A call that has begun may take longer. */
 const TURN_MS = 0.1
 
-/** Those that wait, first come first. For each there is an immediate that makes one of them, or comes again. */
+/** The calls that wait, the oldest first. Each has an immediate, which makes the oldest call or waits for another turn. */
 const waiting: (() => void)[] = []
 
-/** Until when calls are made in this turn; undefined before the first. */
+/** When the calls of this turn end; undefined before the first. */
 let turnEnd: number | undefined
 
 /**
- * Makes a call in a later turn of the event loop: for what could go on without an end, such as a long list whose client
- * reads as fast as it can. However much of it there is, other requests get their share of every turn.
+ * Makes a call in a later turn of the event loop. Work that may go on without end, such as a long list whose client reads
+ * as fast as it can, is divided in this way: other requests get their share of every turn.
  */
 export function inLaterTurn(call: () => void): void {
   waiting.push(call)
   setImmediate(callNext)
 }
 
-/** Node does all that a call brings about at once, up to writing it, before it comes to the next immediate. */
+/** Node finishes a callback and its microtasks before the next immediate, so the time of a call includes its effects. */
 function callNext(): void {
   if (turnEnd === undefined) {
     turnEnd = performance.now() + TURN_MS
-    // Comes first in the next turn, as nothing of that has been asked for yet.
+    // This is the first immediate of the next turn.
     setImmediate(() => (turnEnd = undefined))
   }
   if (performance.now() < turnEnd) waiting.shift()!()

@@ -2,10 +2,10 @@
 export type MaybePromise<T> = T | Promise<T>
 
 /**
- * Gives a call at most so many milliseconds; what it says later is ignored. A result that is there at once passes
- * through without a promise or a timer.
+ * Limits how long a call may take; a later result is ignored. A result that is there at once passes through without a
+ * promise or a timer.
  * @param result what a host's code returned: any thenable counts as a promise
- * @throws what `createError` makes if the time is over
+ * @throws what `createError` makes, if the call takes longer
  */
 export function withDeadline<T>(
   result: MaybePromise<T> | PromiseLike<T>,
@@ -13,7 +13,7 @@ export function withDeadline<T>(
   createError: () => unknown,
 ): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
-  // `Promise.race` and `finally` would make five promises more for each call of a store.
+  // `Promise.race` and `finally` would make five more promises for each call of a store.
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(createError()), ms)
     function unlessLate<V>(settle: (value: V) => void): (value: V) => void {
@@ -32,7 +32,7 @@ export function andThen<T, U>(result: MaybePromise<T>, goOn: (value: T) => Maybe
   return result instanceof Promise ? result.then(goOn) : goOn(result)
 }
 
-/** Does something, at once or later. The one place where what it throws or rejects with is caught. */
+/** Makes a call, and catches what it throws or rejects with. This happens nowhere else. */
 export function attempt(call: () => unknown, onError: (thrown: unknown) => void): void {
   try {
     const result = call()

@@ -17,13 +17,13 @@ import type { ListSlots } from './plants/list-slots.ts'
 import { listPlants, type PlantSource } from './plants/listing.ts'
 import { encodePlant, type NewPlant } from './plants/plant.ts'
 
-/** What the operations work with, the same for all requests. */
+/** What the operations need, the same for all requests. */
 export interface Service {
   readonly store: CheckedStore
   readonly maxBodyBytes: number
   readonly maxLimit: number
   readonly listSlots: ListSlots
-  /** The host's own rules: says what is wrong with a plant. */
+  /** Checks a plant by the host's own rules: returns what is wrong with it. */
   readonly validate: ((plant: NewPlant) => unknown) | undefined
 }
 

@@ -25,12 +25,12 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** The error for what a host gave: names it and quotes it, but for what an object holds. */
+/** The error for a wrong option or argument: names it and quotes what came, without the members of an object. */
 export function wrong(name: string, expected: string, got: unknown): TypeError {
   return new TypeError(`${name} must be ${expected}, not ${quote(got)}`)
 }
 
-/** Says what a host gave, but for what an object holds: it may be a secret. */
+/** Quotes a value without the members of an object, which may be secrets. */
 export function quote(value: unknown): string {
   return inspect(value, { depth: -1, customInspect: false })
 }

@@ -17,8 +17,8 @@ export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOpti
 /** The options of a service whose tokens stand in a table. */
 export interface TokenOptions {
   /**
-   * Whom each bearer token stands for: `{ [token]: owner }`, or `{ [token]: { owner, access: 'read' } }` for one that may
-   * only list; or a Map. Only digests of the tokens are kept.
+   * The owner of each bearer token: `{ [token]: owner }`, or `{ [token]: { owner, access: 'read' } }` for a token that may
+   * only list; or a Map. The service keeps only digests of the tokens.
    */
   readonly tokens: Readonly<Record<string, TokenHolder>> | ReadonlyMap<string, TokenHolder>
   /** Must be absent: there is either a table or a function. */
@@ -27,7 +27,7 @@ export interface TokenOptions {
 
 /** The options of a service whose host knows the tokens. */
 export interface AuthenticateOptions {
-  /** Says whom each bearer token stands for. */
+  /** Finds the owner of a bearer token. */
   readonly authenticate: Authenticate
   /** Must be absent: there is either a table or a function. */
   readonly tokens?: undefined
@@ -77,7 +77,7 @@ export interface CommonOptions {
   readonly onResponse?: ((event: ResponseEvent) => unknown) | undefined
 }
 
-/** What {@link CommonOptions.onResponse} is told. */
+/** What {@link CommonOptions.onResponse} gets. */
 export interface ResponseEvent {
   /** The request that was answered. */
   readonly request: IncomingMessage
@@ -85,13 +85,13 @@ export interface ResponseEvent {
   readonly resource: ResourcePath | undefined
   /** Who asked; undefined if the token was not accepted. */
   readonly owner: string | undefined
-  /** The status of the response. If the client had gone before, it has not seen it. */
+  /** The status of the response, which a client that had gone before has not seen. */
   readonly status: number
   /** The `error` member of the response's body, such as 40401; undefined if it is no error. */
   readonly error: ErrorCode | undefined
   /** Bytes of the response's body that were handed over; 0 if the client had gone before. */
   readonly bytes: number
-  /** Whether all of the response was handed over. If not, the client has gone, or a list broke off in its midst. */
+  /** Whether all of the response was handed over. If not, the client has gone, or a list broke off half-way. */
   readonly complete: boolean
   /** From the arrival of the request's header, in milliseconds. */
   readonly durationMs: number
@@ -149,7 +149,7 @@ function resolveFindCaller(
     if (checked === undefined) throw new TypeError('options must have tokens or authenticate: who may ask?')
     return checkAuthenticate(checked, timeoutMs)
   }
-  // What was given in place of a table may be a token, so only its type is said.
+  // It may be a token, so the message has only its type.
   if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not of type ${typeof tokens}`)
   return createTokenTable(Symbol.iterator in tokens ? tokens : Object.entries(tokens))
 }
@@ -161,7 +161,7 @@ function checkMethods(store: Store): Store {
   return store
 }
 
-/** Segments of a path as they stand in a URL. */
+/** Checks that a path is made of segments as they stand in a URL. */
 function checkBasePath(basePath: string): string {
   const isPath =
     typeof basePath === 'string' && /^(?:\/[^/?#\s]+)*$/.test(basePath) && decodePercent(basePath) !== undefined

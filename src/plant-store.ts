@@ -16,8 +16,8 @@ import { ListSlots } from './plants/list-slots.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 
 /**
- * Serves the requests for plants. A listener for `node:http`, `node:https` and the compatibility API of `node:http2`, and
- * a middleware: with `next`, what is no resource of the service is passed on; without, it gets 404.
+ * Serves the requests for plants. It is a listener for `node:http`, `node:https` and the compatibility API of `node:http2`,
+ * and a middleware: a path that the service does not have goes to `next`, or gets 404 if there is none.
  */
 export type PlantStore = (
   request: IncomingMessage | Http2ServerRequest,
@@ -30,7 +30,7 @@ interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly resource: Resource<ResourcePath> | undefined
-  /** By `performance.now()`; 0 if nobody asks. */
+  /** By `performance.now()`; 0 if the host has no `onResponse`. */
   readonly startedAt: number
   owner: string | undefined
 }
@@ -64,7 +64,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     if (!isNodePair(request, response)) throw notNodePair(request, response)
     const resource = route(request.url!)
     if (resource === undefined && next !== undefined) return next()
-    // The compatibility API of HTTP/2 has all that is used of these.
+    // The compatibility API of HTTP/2 has all members that the service uses.
     const [req, res] = [request as IncomingMessage, response as ServerResponse]
     inTurn(req, res, () => {
       const startedAt = onResponse === undefined ? 0 : performance.now()
@@ -79,7 +79,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     )
   }
 
-  /** The way of a request, from what it names to its response; undefined if the client went away on it. */
+  /** The way of a request, from its path to its response; undefined if the client went away on it. */
   function answer(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, response, resource } = exchange
     if (resource === undefined) throw HTTP_ERRORS.noResource
@@ -114,7 +114,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     attempt(
       () => send(exchange, failure),
       (again) => {
-        // A host has put methods of its own into the response, and they throw.
+        // A middleware has replaced methods of the response, and those throw.
         if (failure.status === 500) exchange.response.destroy()
         else fail(exchange, again)
       },
@@ -128,7 +128,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   return plantStore
 }
 
-/** Whether a host gave what `node:http` gives, or made up something like it. Checks the least that tells others apart. */
+/** Whether these are of `node:http`, or made up to be like it. This is the least that tells those of others apart. */
 function isNodePair(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): boolean {
   return typeof request?.url === 'string' && typeof response?.writeHead === 'function'
 }
@@ -145,7 +145,7 @@ function toHttpError(thrown: unknown): HttpError {
   return new HttpError(thrown.isOutcomeUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, { cause: thrown })
 }
 
-/** Tells the host, and does not mind if it throws or rejects: its response is sent already or must be. */
+/** Calls a hook of the host. It may throw or reject: that changes no response. */
 function tell(host: () => unknown): void {
   attempt(host, () => undefined)
 }

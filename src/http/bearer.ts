@@ -30,5 +30,5 @@ export function readBearerToken(authorization: readonly string[]): string {
   throw BEARER_SCHEME.test(credential) ? HTTP_ERRORS.tokenRefused : HTTP_ERRORS.noToken
 }
 
-/** Of two credentials an intermediary may have checked the other one. */
+/** A proxy may have checked the other one of two credentials. */
 const GIVEN_TWICE = new HttpError('tokenRefused', 'Only one Authorization field may be sent.')

@@ -3,15 +3,14 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import { HttpError } from './errors.ts'
 import { streamOf } from './transport.ts'
 
-/** How much of a body that nobody wants is read, and for how long its client has to see the response before a reset. */
+/** How much of an unwanted body is read, and how long its client has to see the response before the connection closes. */
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Reads the body of a request. It counts the bytes as they come: what the request says of its length is only believed
- * if that is too much.
+ * Reads the body of a request, and counts the bytes as they come. Content-Length is only believed if it is too much.
  * @returns undefined if the client went away before its body was complete
  * @throws HttpError 41300 as soon as there are more than `maxBytes` bytes
  */
@@ -72,8 +71,8 @@ function enlarge(bytes: Buffer, size: number): Buffer {
 }
 
 /**
- * Reads a body of which Node announces nothing more: one that was here before its client went, or an empty one. The option
- * `optimizeEmptyRequests` of Node's server ends that before it announces the request.
+ * Reads a body for which Node emits no more events: a whole one whose client has gone, or an empty one. With the option
+ * `optimizeEmptyRequests`, a server of Node ends empty bodies before it announces their requests.
  */
 function readRest(request: IncomingMessage, maxBytes: number): Buffer {
   const chunks: Buffer[] = []
@@ -106,7 +105,7 @@ function encodeExact(body: unknown): Uint8Array | undefined {
   return typeof body === 'string' ? Buffer.from(body) : undefined
 }
 
-/** A parser that goes through doubles rounds every id beyond 2^53. */
+/** A parser that makes doubles of numbers rounds every id beyond 2^53. */
 function encodeObject(body: unknown): Uint8Array | undefined {
   const isExact = Number.isSafeInteger((body as { readonly id?: unknown } | null | undefined)?.id)
   return isExact ? Buffer.from(JSON.stringify(body)) : undefined
@@ -115,7 +114,7 @@ function encodeObject(body: unknown): Uint8Array | undefined {
 /** Whether the request has a body that has not arrived in full. */
 export function isBodyAwaited(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }
-  // A request that a test makes up does not say, and nothing more arrives of it.
+  // A request that a test makes up has no such member, and nothing more arrives of it.
   if (complete !== false) return false
   const stream = streamOf(request)
   if (stream !== undefined) return !stream.endAfterHeaders
@@ -123,7 +122,7 @@ export function isBodyAwaited(request: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > readableLength
 }
 
-/** Throws away what arrives of a body, until it ends, the client goes, or it has been enough. */
+/** Reads a body and throws it away, until it ends, the client goes, or a limit is reached. */
 export function discardBody(request: IncomingMessage, done: () => void): void {
   const stream = streamOf(request)
   let length = 0
@@ -133,8 +132,8 @@ export function discardBody(request: IncomingMessage, done: () => void): void {
     length += chunk.length
     if (length <= DISCARD_MAX_BYTES) return
     if (stream !== undefined) return stop()
-    // If the connection closed now, it would be reset under a client that sends so fast that it has read nothing yet.
-    // One that cannot send any more turns to what it can read, and has the rest of the time for that.
+    // If the connection closed now, a client that has sent so fast that it has read nothing yet would see a reset. If it
+    // cannot send any more, it will read, and has the rest of the time for that.
     request.pause()
   }
   function stop(): void {

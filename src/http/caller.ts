@@ -7,7 +7,7 @@ import { HttpError } from './errors.ts'
 /** What a caller may do with the plants of its owner: `read` lists them, `write` also creates and deletes. */
 export type Access = 'read' | 'write'
 
-/** Who a token stands for: an owner, who may write, or an owner with an access. */
+/** The owner that a token stands for, who may write; or an owner with an access. */
 export type TokenHolder =
   | string
   | {
@@ -17,7 +17,7 @@ export type TokenHolder =
       readonly access?: Access | undefined
     }
 
-/** Who asks, and what for it may. */
+/** Who is asking, and what they may do. */
 export interface Caller {
   /** Whose plants it has access to. */
   readonly owner: string
@@ -28,14 +28,14 @@ export interface Caller {
 export type FindCaller = (token: string, request: IncomingMessage) => MaybePromise<Caller | undefined>
 
 /**
- * A host's own function that says whom a bearer token stands for: an owner, or `{ owner, access }`; `null` or `undefined`
- * if the token is refused. It has `storeTimeoutMs`, as a call of the store. If it throws a {@link StoreUnavailableError},
- * or takes longer, the client gets 503; after any other error, or a holder of the wrong kind, 500.
+ * Finds the owner of a bearer token. It returns that, or `{ owner, access }`; or `null` or `undefined` to refuse the token.
+ * If it takes longer than `storeTimeoutMs`, or throws a {@link StoreUnavailableError}, the client gets 503. If it throws
+ * any other error, or returns anything else, the client gets 500.
  * @param token as the client sent it; its characters are those of RFC 6750, but nothing else is known of it
  */
 export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<TokenHolder | null | undefined>
 
-/** Calls a host's function and believes nothing: a call has its time, and a holder of the wrong kind is a fault. */
+/** Makes a host's function safe: limits its time, and checks what it returns. */
 export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number): FindCaller {
   return (token, request) => {
     const found = withDeadline(authenticate(token, request), timeoutMs, () => {
@@ -49,7 +49,7 @@ export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number)
 }
 
 /**
- * Says who a token stands for.
+ * Makes the caller of a token from its holder.
  * @param complaint how the message begins
  * @throws TypeError if the holder is none
  */

@@ -30,9 +30,8 @@ function isJson(contentType: string): boolean {
 }
 
 /**
- * An empty element of a list does not count (RFC 9110 section 5.6.1.2). In the pattern two runs of spaces have a name
- * between them: side by side they could share the same spaces in as many ways as there are, and to try each takes time
- * quadratic in their number.
+ * An empty element of a list does not count (RFC 9110 section 5.6.1.2). In the pattern, a name divides the two runs of
+ * spaces: side by side they could share the same spaces in many ways, and trying all takes quadratic time.
  */
 function isIdentity(contentEncoding: string): boolean {
   return contentEncoding.split(',').every((coding) => /^[ \t]*(?:identity[ \t]*)?$/i.test(coding))

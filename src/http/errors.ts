@@ -7,7 +7,7 @@ export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 /** One row of the service's table of errors. */
 interface ErrorRow {
   readonly error: number
-  /** The message, if the place that throws has nothing more exact to say. */
+  /** The message, unless an error has one that is more exact. */
   readonly message: string
   /** Header fields of the response: name, value, name, value… */
   readonly headers: readonly string[]
@@ -79,8 +79,8 @@ export const ERRORS = {
 export type ErrorName = keyof typeof ERRORS
 
 /**
- * A response that says what is wrong, to throw. Only this class chooses a status: whatever else is thrown is `unexpected`.
- * It is no `Error`, as nobody would look at its stack, which takes longer than all else of such a response.
+ * A response to throw, which says what is wrong. Only this class chooses a status: anything else that is thrown is
+ * `unexpected`. It is no `Error`: taking a stack, at which nobody looks, costs more than the rest of a refusal.
  */
 export class HttpError implements HttpResponse {
   readonly error: ErrorCode
@@ -88,7 +88,7 @@ export class HttpError implements HttpResponse {
   readonly message: string
   readonly headers: readonly string[]
   readonly body: string
-  /** What the host is told, if the fault is not the client's. */
+  /** What `onError` of the host gets, if the fault is not the client's. */
   readonly cause: unknown
 
   /**
@@ -106,7 +106,7 @@ export class HttpError implements HttpResponse {
   }
 }
 
-/** The errors that have nothing more exact to say than their row, each made once. */
+/** An error for each row, made once, for places that have no more exact message. */
 export const HTTP_ERRORS: Readonly<Record<ErrorName, HttpError>> = Object.fromEntries(
   Object.keys(ERRORS).map((name) => [name, new HttpError(name as ErrorName)]),
 ) as Record<ErrorName, HttpError>

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
 
-/** A character of a token, of which names and the like are made (RFC 9110 section 5.6.2), as a pattern. */
+/** The pattern of a character of a token, such as the name of a field (RFC 9110 section 5.6.2). */
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
 /** The fields of a request's header that the service looks at. */
@@ -11,13 +11,13 @@ export interface HeaderFields {
   readonly contentType: string | undefined
   /** The values of all Content-Encoding fields as one list. */
   readonly contentEncoding: string
-  /** How many bytes the body has, as the request says. Not to be believed. */
+  /** The length of the body, as the request claims. */
   readonly contentLength: number
 }
 
 /**
- * From here on some versions of Node drop fields without a word, the second Host or Authorization among them.
- * Names and values alternate, so a field takes two places.
+ * From 1,000 fields on, some versions of Node drop fields silently, for example a second Host or Authorization. Names and
+ * values alternate, so a field takes two places.
  */
 const TOO_MANY = 2 * 1000
 
@@ -28,8 +28,8 @@ interface Fields {
 }
 
 /**
- * The header fields of a request: name, value, name, value… If they are in `headers` alone, most that were given twice
- * look as if they were given once.
+ * The header fields of a request: name, value, name, value… If a request has only `headers`, most fields that were sent
+ * twice look as if they were sent once.
  */
 export function rawHeadersOf({ rawHeaders = [], headers }: Fields): readonly string[] {
   if (rawHeaders.length > 0) return rawHeaders
@@ -56,7 +56,7 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
     const value = rawHeaders[i + 1]!
-    // The length tells nearly every other field apart at no cost.
+    // The length of a name rules out nearly all other fields, and costs nothing.
     switch (name.length) {
       case 4:
         if (name.toLowerCase() === 'host') hosts++

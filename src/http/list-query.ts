@@ -15,7 +15,7 @@ export function parseListQuery(query: string): ListQuery {
 
   let limitText: string | undefined
   let afterText: string | undefined
-  // A loop: split() would make a fifth of what a list of ten takes here.
+  // A loop: `split` would add a fifth to what a list of ten costs the service.
   for (let start = 0, end; start <= query.length; start = end + 1) {
     end = query.indexOf('&', start)
     if (end === -1) end = query.length
@@ -23,7 +23,7 @@ export function parseListQuery(query: string): ListQuery {
     const equalsAt = parameter.indexOf('=')
     const name = decodePercent(equalsAt === -1 ? parameter : parameter.slice(0, equalsAt))
     if (name !== 'limit' && name !== 'after') continue
-    // Without "=" it is the name. Neither that nor an escape that is malformed is a number, nor are two values joined.
+    // Without "=" this is the name. That is no number, nor is a malformed escape, nor are two values joined.
     const written = parameter.slice(equalsAt + 1)
     const value = decodePercent(written) ?? written
     if (name === 'limit') limitText = limitText === undefined ? value : `${limitText}&${value}`

@@ -16,22 +16,22 @@ export interface Sent {
   readonly bytes: number
   /** Whether that was all of the response. */
   readonly complete: boolean
-  /** What the body has thrown in its midst. */
+  /** What the body has thrown half-way. */
   readonly failure?: { readonly thrown: unknown }
 }
 
 /**
  * Sends a response. Does nothing if the host has sent one already or the client has gone.
  *
- * A middleware may have put methods of its own in the place of those of the response: it reads the header fields, writes
- * elsewhere, or ends the response later.
+ * A middleware may have replaced methods of the response: it reads the header fields, writes elsewhere, or ends the
+ * response later.
  * @returns what was sent, once all is handed over or the client has gone
  * @throws what the body throws before its first piece: nothing is sent then
  */
 export function respond(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
-  // Node announces a request before it has parsed the body that came in the same packet. Such a body is not awaited. A
-  // tick shows whether it is all there, unless it comes in chunks.
+  // Node announces a request before it has parsed a body that came in the same packet. After a tick such a body is there,
+  // or later if it comes in chunks.
   const arrival = new Promise<void>((resolve) => {
     nextTick(() => (isBodyAwaited(request) ? setImmediate(resolve) : resolve()))
   })
@@ -104,16 +104,16 @@ function isBare(response: ServerResponse): boolean {
 const ADDED: unique symbol = Symbol('added fields')
 
 /**
- * Has every head that is sent by {@link respond} hold further fields: name, value, name, value… Whoever makes the response
- * may use it in place of `setHeader`, after which Node takes a much slower way.
+ * Adds fields to the head that {@link respond} will send: name, value, name, value… After a `setHeader`, Node would take
+ * a much slower way.
  */
 export function addFields(response: ServerResponse & { [ADDED]?: readonly string[] }, fields: readonly string[]): void {
   response[ADDED] = fields
 }
 
 /**
- * Sends the head. What wraps a response expects a field by `setHeader` at the latest when `writeHead` is called: it does
- * not look at what `writeHead` is given, or takes an array for pairs.
+ * Sends the head. A middleware that wraps a response expects each field by `setHeader`, before `writeHead`: it ignores the
+ * fields that `writeHead` gets, or takes the array for pairs.
  */
 function writeHead(
   response: ServerResponse & { readonly [ADDED]?: readonly string[] },
@@ -130,12 +130,12 @@ function writeHead(
   response.writeHead(status)
 }
 
-/** Takes back a field that the host has set and that this response does not have. */
+/** Removes a field that the host has set and that this response does not have. */
 function withdraw(response: ServerResponse, name: string): void {
   if (response.hasHeader(name)) response.removeHeader(name)
 }
 
-/** A body as what wraps a response expects it, which may not pass an encoding on. */
+/** A body for a middleware that wraps the response, and may not pass on an encoding. */
 function decode(body: string | Uint8Array): string | Uint8Array {
   return typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body
 }
@@ -157,14 +157,14 @@ function end(response: ServerResponse, body: string | Uint8Array | undefined): v
  */
 function write(response: ServerResponse, piece: string | Uint8Array): boolean {
   const isTaken = isBare(response) ? response.write(piece, 'latin1') : response.write(decode(piece))
-  // What wraps `write` may forget to return something, and then may never drain. Streams go on then too.
+  // A middleware that wraps `write` may return nothing, and may never drain then. Streams of Node go on then too.
   return (isTaken as boolean | undefined) === false
 }
 
 /** Writes a body that must reach the client before the response ends. */
 function writeNow(response: ServerResponse, body: string | Uint8Array): void {
   write(response, body)
-  // What compresses a response keeps the body until it is told, by this method, not to.
+  // A middleware that compresses keeps the body until this method is called.
   const { flush } = response as { flush?: () => void }
   flush?.call(response)
 }
@@ -178,7 +178,7 @@ async function writeAll(
 ): Promise<Sent> {
   let bytes = 0
   let goOn = (): void => undefined
-  // One listener for the whole body: what wraps `on` may add it to another stream, where `off` does not find it.
+  // One listener for the whole body: a middleware may add it to another stream, where `off` does not find it.
   response.on('drain', () => goOn())
   onClose(response, () => goOn())
   try {
@@ -198,13 +198,13 @@ async function writeAll(
 }
 
 /**
- * Ends a response of which a part may wait for its client.
+ * Ends a response, which may still wait for its client.
  * @returns whether all of it was handed over, once it is so or the client has gone
  */
 function endWhole(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
     function onFinish(): void {
-      // The compatibility API of HTTP/2, and Node 20, say this of a lost client too.
+      // The compatibility API of HTTP/2, and Node 20, emit this for a lost client too.
       resolve(streamOf(response)?.writableFinished ?? socketOf(request)?.destroyed !== true)
     }
     listenTo(response, 'finish', onFinish)
@@ -213,12 +213,12 @@ function endWhole(request: IncomingMessage, response: ServerResponse): Promise<b
   })
 }
 
-/** Whether Node and a proxy in front of it may differ about where the request ends, or the next one begins. */
+/** Whether Node and a proxy before it may disagree on where the request ends. */
 function isEndUncertain(request: IncomingMessage): boolean {
   const rawHeaders = rawHeadersOf(request)
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
-    // Node drops what came in the same read behind a request that asks for another protocol.
+    // After a request that asks for another protocol, Node drops the rest of what it has read.
     if (name.length === 7 && name.toLowerCase() === 'upgrade') return true
     // HTTP/1.0 has no transfer codings (RFC 9112 section 6.1).
     if (request.httpVersionMinor === 0 && name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true
@@ -231,9 +231,9 @@ function cutOff(request: IncomingMessage, response: ServerResponse): void {
   // A stream that ends without an error looks whole.
   const stream = streamOf(response)
   if (stream !== undefined) return void stream.destroy(new Error('The response could not be sent to its end'))
-  // So does a response of HTTP/1.0: it ends where its connection does (RFC 9112 section 6.3). One of HTTP/1.1 has a last
-  // chunk, and its connection may hold whole responses before it that a reset would take from the client. Node answers
-  // what calls itself HTTP/0.9 or HTTP/2.0 there as HTTP/1.0.
+  // So does a response of HTTP/1.0, which ends with its connection (RFC 9112 section 6.3). One of HTTP/1.1 has a last
+  // chunk, and whole responses may be under way before it, which a reset would take from the client. To a request that
+  // calls itself HTTP/0.9 or HTTP/2.0, Node responds as to one of HTTP/1.0.
   if (request.httpVersion !== '1.1' && response.socket !== null) reset(response.socket)
   response.destroy()
 }

@@ -1,16 +1,16 @@
 import { encodeUtf8 } from '../plants/text.ts'
 import type { ErrorCode, HttpError } from './errors.ts'
 
-/** What a request is answered. */
+/** A response, before it is sent. */
 export interface HttpResponse {
   readonly status: number
   /** Name, value, name, value… Each name is given once. */
   readonly headers: readonly string[]
-  /** Of the body; `application/json` if it is not given. A body in pieces is always that. */
+  /** The type of the body; `application/json` if absent. A body in pieces is always that. */
   readonly contentType?: string
   /**
-   * Text in UTF-8, one character for each byte, whole or piece by piece. Or its bytes, if the same text is sent time and
-   * again. Undefined if there is no body.
+   * Text in UTF-8, one character for each byte, whole or piece by piece; or its bytes, for a text that is sent many times.
+   * Undefined if there is no body.
    */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined
   /** The code of the error, if the request failed. */

@@ -1,6 +1,6 @@
 import { decodePercent } from './percent.ts'
 
-/** What a request target names. */
+/** The resource that a request target names. */
 export interface Resource<Path extends string> {
   /** One of the paths that the router was made for. */
   readonly path: Path
@@ -10,7 +10,7 @@ export interface Resource<Path extends string> {
   readonly query: string
 }
 
-/** Says which resource a request target names. */
+/** Finds the resource that a request target names. */
 export type Router<Path extends string> = (target: string) => Resource<Path> | undefined
 
 /**
@@ -37,7 +37,7 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
     const written = queryAt === -1 ? target : target.slice(0, queryAt)
     const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
 
-    // Nearly every target is written like its template, which costs less to see than its segments do.
+    // Nearly every target is written like its template. To compare that costs less than to compare the segments.
     for (const { path, text, idAt, start } of templates) {
       if (idAt === -1 && written === text) return { path, id: '', query }
       if (start === undefined || !written.startsWith(start) || written.length === start.length) continue

@@ -4,7 +4,7 @@ import { isToken } from './bearer.ts'
 import { toCaller, type Caller, type TokenHolder } from './caller.ts'
 
 /**
- * Makes the function that finds the caller of a token. It keeps digests alone: a heap dump does not show the tokens, and
+ * Makes the function that finds the caller of a token. It keeps only digests: a heap dump does not show the tokens, and
  * the time of a look-up does not depend on how much of a guess is right.
  * @throws TypeError if no header could carry a token, or its holder is none; the token is not quoted
  */
@@ -22,11 +22,11 @@ export function createTokenTable(
   return (token) => callers.get(digestToken(token))
 }
 
-/** What an unset variable becomes if a program makes a token of it. */
+/** The texts that a program makes of an unset variable. */
 export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
 
 /** What is kept of a token: its SHA-256, a character for each byte. */
 export function digestToken(token: string): string {
-  // The shortest form, as each look-up goes through all of it once more.
+  // The shortest form: each look-up hashes it once more.
   return hash('sha256', token, 'binary')
 }

@@ -3,16 +3,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { listenTo, socketOf, streamOf } from './transport.ts'
 
-/** How many requests wait for their turn, for each connection that has had any. */
+/** How many requests of a connection wait for their turn. */
 const waiting = new WeakMap<Duplex, number>()
 
 /**
- * Carries out the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a
- * response that closes the connection (section 9.6) or after the client has gone.
+ * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a response that
+ * closes the connection (section 9.6) or after the client has gone.
  *
- * Node announces a request as soon as it has arrived, and gives its response the socket once all earlier responses are
- * sent. While a request waits for that, nothing more is read from its connection. So a client that sends without end
- * makes the service keep no more than one read of the socket brings: 64 KiB.
+ * Node announces a request as soon as it arrives, and gives its response the socket once all earlier responses are sent.
+ * While a request waits for that, nothing more is read from its connection. So the service keeps no more of a client that
+ * sends without end than one read of the socket: 64 KiB.
  * @returns how many requests of the connection wait then
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, run: () => void): number {
@@ -38,7 +38,7 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, run: 
   return before + 1
 }
 
-/** Node reads on whenever a message is complete or a response is sent. It says so before a byte can come. */
+/** Node resumes a connection whenever a message is complete or a response is sent. The event comes before any byte. */
 function pause(this: Duplex): void {
   this.pause()
 }

@@ -64,7 +64,7 @@ export const PLANT_PATHS: PlantPaths = {
         ...errors('badId', 'noPlant', ...WRITE, ...STORE),
       },
     },
-    // The token is asked for if the path holds a malformed escape.
+    // A path with a malformed escape needs a token.
     options: options(PLANTS, 'getPlantOptions', ...TOKEN),
   },
 }

@@ -2,7 +2,7 @@ import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { shortListsOf, type ListShort } from './short-list.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from './store.ts'
 
-/** Which methods a store must have; the others it may have. */
+/** The methods of a store, and which of them it must have. */
 export const STORE_METHODS: {
   readonly [Name in keyof Required<Store>]: undefined extends Store[Name] ? 'optional' : 'required'
 } = {
@@ -13,7 +13,7 @@ export const STORE_METHODS: {
   close: 'optional',
 }
 
-/** What is wrong with the methods of a store: the name of the first that is missing or no function, and what is there. */
+/** Finds the first method of a store that is missing or no function: its name, and what is in its place. */
 export function findWrongMethod(store: object): { readonly name: string; readonly value: unknown } | undefined {
   for (const [name, need] of Object.entries(STORE_METHODS)) {
     const value: unknown = Reflect.get(store, name)
@@ -22,12 +22,12 @@ export function findWrongMethod(store: object): { readonly name: string; readonl
   return undefined
 }
 
-/** A store whose results can be relied on. It has what the operations call; what is optional in a store has a default. */
+/** A store whose results are checked. It has the methods that the operations call. */
 export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'> & { readonly listShort: ListShort }
 
 /**
- * Calls a store and believes nothing: a call has its time, and a result of the wrong kind is a fault. Otherwise a client
- * would be told that a plant is kept because a store returned `undefined`.
+ * Makes a store safe: limits the time of its calls, and checks what they return. Otherwise a client would learn that its
+ * plant is kept because a store returned `undefined`.
  * @param timeoutMs how long a call may take
  */
 export function checkStore(store: Store, timeoutMs: number): CheckedStore {

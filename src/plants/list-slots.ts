@@ -13,7 +13,7 @@ interface LongList {
 interface OwnerLists {
   /** How many have a slot. */
   running: number
-  /** For each of the others what gives it a slot, in the order in which they came. */
+  /** The functions that give the others a slot, in the order in which they came. */
   readonly waiting: Set<() => void>
 }
 
@@ -58,7 +58,7 @@ export class ListSlots {
       }
       waiting.add(begin)
       list.whenGone(() => {
-        // It may have begun long ago.
+        // The list may have begun long ago.
         if (!waiting.delete(begin)) return
         clearTimeout(timer)
         resolve(false)

@@ -20,7 +20,7 @@ export interface PlantSource {
   whenGone(listener: () => void): void
 }
 
-/** Which plants a list is asked for. */
+/** Which plants a request asks for. */
 export interface ListQuery {
   /** At most this many; Infinity if there is no limit. */
   readonly limit: number

@@ -15,8 +15,8 @@ export interface NewPlant extends Plant {
 }
 
 /**
- * A plant that keeps its JSON text, and makes its members from that when asked. A list is their texts joined, and one
- * string a plant is the least that a garbage collector can be given.
+ * A plant that keeps its JSON text, and makes its members from that when asked. A list joins these texts. One string for
+ * each plant is the least work for the garbage collector.
  */
 export class EncodedPlant implements NewPlant {
   readonly id: bigint
@@ -44,7 +44,7 @@ export class EncodedPlant implements NewPlant {
 
 /**
  * The plant's JSON text as a response has it, without the id; in UTF-8, one character for each byte.
- * @throws TypeError if name or tag is no string, as may be with a faulty store
+ * @throws TypeError if name or tag is no string, which a faulty store may return
  */
 export function encodePlant(plant: NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.json

@@ -7,14 +7,14 @@ export type ListShort = (owner: string, query: ListQuery) => ShortList | undefin
 const shortLists = new WeakMap<object, ListShort>()
 
 /**
- * Lets a store that keeps the texts of plants join them, without an object and an id for each plant. This belongs to the
- * function `list`: if a host puts one of its own in the place of that, to count calls or to leave out plants, it is called.
+ * A store that keeps the texts of plants can join them, without an object and an id for each plant. This goes with the
+ * function `list` of the store: if a host replaces that, to count calls or to leave out plants, its own is called.
  */
 export function addShortLists({ list }: { readonly list: object }, listShort: ListShort): void {
   shortLists.set(list, listShort)
 }
 
-/** What makes the short lists of a store now; undefined if it gives pages only. */
+/** The function that makes the short lists of a store; undefined if the store has only pages. */
 export function shortListsOf({ list }: { readonly list: object }): ListShort | undefined {
   return shortLists.get(list)
 }

@@ -4,8 +4,8 @@ import type { NewPlant } from './plant.ts'
 /**
  * Where the plants are kept. Every method may return its result at once or as a promise.
  *
- * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag` to the letter,
- * and `id` exactly over the whole of int64.
+ * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag` unchanged,
+ * and every `id` of int64 exactly.
  *
  * A method throws {@link StoreUnavailableError}, or rejects with it, if trying again may help; any other error is a fault.
  * `plant-store/conformance` is the suite that says whether a store keeps this contract.
@@ -58,8 +58,8 @@ export interface PageRequest {
 export const MAX_PAGE = 1000
 
 /**
- * The `maxBytes` that a store is asked for. What JSON adds can make six times as much of it (RFC 8259 section 7), and
- * the last plant of a page may be as large as a body: with both a list still takes less than 2 MiB.
+ * The `maxBytes` that a store is asked for. As JSON, a page may be six times as large (RFC 8259 section 7), and its last
+ * plant may be as large as a body: with both, a list still takes less than 2 MiB.
  */
 export const MAX_PAGE_BYTES = 131_072
 
@@ -81,7 +81,7 @@ export class StoreUnavailableError extends Error {
     this.prototype.name = 'StoreUnavailableError'
   }
 
-  /** Whether the operation may have been carried out, or may still be. */
+  /** Whether the operation may have been done, or may still be. */
   readonly isOutcomeUnknown: boolean
 
   /** @param message for the host; the client never sees it */

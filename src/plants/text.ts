@@ -7,12 +7,12 @@ export function isText(value: unknown): value is string {
 }
 
 /**
- * Writes a text in UTF-8, as a string with one character for each byte: its length is that of the bytes, and it is sent
- * as `latin1`, which copies.
+ * Writes a text in UTF-8, as a string with one character for each byte. So its length is the number of bytes, and Node can
+ * send it as `latin1`, which is a plain copy.
  */
 export function encodeUtf8(text: string): string {
-  // Asking for the bytes also has V8 lay the text out in one piece: a text that was put together is a tree of its parts,
-  // which takes more memory.
+  // To count the bytes, V8 also makes one piece of the text. A text that was put together is a tree of its parts before,
+  // and takes more memory.
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 

@@ -4,7 +4,7 @@ const ZERO = 0x30
 
 /** The value of an integer literal of JSON; undefined if it is beyond int64. */
 export function int64(literal: string): bigint | undefined {
-  // A minus and 19 digits are the longest. A bigint of a million digits takes time quadratic in them.
+  // The longest has a minus and 19 digits. To make a bigint of a million digits takes quadratic time.
   if (literal.length > 20) return undefined
   const value = BigInt(literal)
   return isInt64(value) ? value : undefined

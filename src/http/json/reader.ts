@@ -5,9 +5,9 @@ import { int64, scaledInt64 } from './number.ts'
 import { JsonObject, type JsonMember, type JsonValue } from './value.ts'
 
 /**
- * Reads a JSON text (RFC 8259) in UTF-8. Takes and refuses what JSON.parse does, but for one BOM at the
- * start, which is skipped, and for more than 64 levels of arrays and objects, which are refused. A string of
- * the value may keep the text of the whole body in memory.
+ * Reads a JSON text (RFC 8259) in UTF-8. It takes and refuses what JSON.parse does, with two exceptions: it skips one BOM
+ * at the start, and refuses more than 64 levels of arrays and objects. A string of the value may keep the text of the
+ * whole body in memory.
  * @throws HttpError 40001 that says what was expected, and at which byte, counted from 0
  */
 export function readJson(bytes: Uint8Array): JsonValue {
@@ -44,7 +44,7 @@ const LOWER_U = 0x75
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** Pairs of what may follow a backslash and what the two stand for; `u` is another matter. */
+/** The characters that may follow a backslash, and what they stand for; but `u`, which four digits follow. */
 const ESCAPES: ReadonlyMap<number, string> = new Map(
   ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r', 't\t'].map((pair) => [pair.charCodeAt(0), pair.slice(1)]),
 )
@@ -194,7 +194,7 @@ class JsonReader {
     else value = this.#readDigits(negative ? 'a digit' : 'a value')
     const next = this.#byte()
     if (next === POINT || next === LOWER_E || next === UPPER_E) return this.#readDecimal(start)
-    // A double is exact up to here, and faster to make a bigint of than text.
+    // Up to here a double is exact, and a bigint is made of it faster than of text.
     if (this.#pos - first <= 15) return BigInt(negative ? -value : value)
     const literal = this.#latin1.slice(start, this.#pos)
     return int64(literal) ?? Number(literal)
@@ -218,7 +218,7 @@ class JsonReader {
       if (sign === MINUS) exponent = -exponent
     }
     const rounded = Number(this.#latin1.slice(start, this.#pos))
-    // No whole number is rounded to a fraction. Finding that out exactly would take as long again.
+    // No whole number is rounded to a fraction. To find that out exactly would take as long again.
     if (!Number.isInteger(rounded)) return rounded
     return scaledInt64(integer + fraction, exponent - fraction.length) ?? rounded
   }
@@ -263,9 +263,9 @@ class JsonReader {
   }
 
   /**
-   * The byte that comes next. The length is asked first: after one read beyond the end, which a body that is cut short
-   * would bring about, V8 compiles slower code for every later body. `Number` costs nothing: it is for TypeScript, which
-   * does not see that the element is there.
+   * The byte that comes next. The length is checked first: after one read beyond the end, as of a body that is cut short,
+   * V8 runs slower code for every later body. `Number` costs nothing. It is for TypeScript, which does not see that the
+   * element is there.
    */
   #byte(): number {
     return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END
