@@ -11,8 +11,8 @@ process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 /** Node reads TypeScript itself since 22.18, at half the price. */
 const TYPESCRIPT = process.features.typescript ? [] : ['--import', 'tsx']
 
-/** Most tests wait more than they work. */
-const CONCURRENCY = `--test-concurrency=${3 * availableParallelism()}`
+/** A core for each, as many tests look how long something takes. */
+const CONCURRENCY = `--test-concurrency=${availableParallelism()}`
 
 /** Outages, loads, compilers and browsers: they take long by their nature, or half of the processor time of all tests. */
 const LONG = [

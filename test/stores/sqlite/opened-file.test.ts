@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { copyFileSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import process from 'node:process'
@@ -7,7 +6,7 @@ import { suite, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Store } from '../../../src/plants/store.ts'
-import { LOG_SIZES, type LogSize } from '../../../src/stores/sqlite/log-size.ts'
+import { gaugesOf } from '../../../src/stores/gauges.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/service.ts'
@@ -163,13 +162,12 @@ for (const [name, isMadeSo] of [
 }
 
 test('tells those who measure how large the log is', { skip }, async (t) => {
-  const sizes: number[] = []
-  const listener = (log: unknown): unknown => sizes.push((log as LogSize).bytes)
-  subscribe(LOG_SIZES, listener)
-  t.after(() => unsubscribe(LOG_SIZES, listener))
   const { path, store } = await openStore(t)
   await store.ping?.()
-  assert.equal(sizes.at(-1), statSync(`${path}-wal`).size)
+  assert.deepEqual(
+    gaugesOf(store).map(({ name, read }) => [name, read()]),
+    [['plant_store_sqlite_log_bytes', statSync(`${path}-wal`).size]],
+  )
 })
 
 test('warns of a log that has 64 MiB, of each doubling, and of the next large one', { skip }, async (t) => {
