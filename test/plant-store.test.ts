@@ -15,7 +15,7 @@ test('the package runs with --frozen-intrinsics', () => {
     import ${JSON.stringify(import.meta.resolve('../src/stores/postgres/postgres-store.ts'))}
     import ${JSON.stringify(import.meta.resolve('../src/stores/sqlite/sqlite-store.ts'))}
     import { createPlantStore } from ${JSON.stringify(import.meta.resolve('../src/index.ts'))}
-    import { createServer } from ${JSON.stringify(import.meta.resolve('../src/standalone/server.ts'))}
+    import { createServer } from ${JSON.stringify(import.meta.resolve('../src/http-server/create-server.ts'))}
     const { server, drain } = createServer(createPlantStore({ tokens: { secret: 'ada' } }))
     server.listen(0, '127.0.0.1', async () => {
       const { status } = await fetch('http://127.0.0.1:' + server.address().port + '/plants')
