@@ -16,6 +16,9 @@ const KEEP_ALIVE_DELAY_MS = 10_000
 /** How old a connection gets, in seconds. */
 const MAX_LIFETIME = 300
 
+/** The table is not there (`undefined_table`). */
+const NO_TABLE = '42P01'
+
 /** The wait between two tries to start, in milliseconds: at first, and at most. */
 const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
 
@@ -89,6 +92,10 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
   problem = await failureOf(begin())
   // The connection that has shown it is closed already.
   if (problem instanceof UnsuitableDatabaseError) throw problem
+  if (!migrate && (problem as NodeJS.ErrnoException | undefined)?.code === NO_TABLE) {
+    await pool.end()
+    throw new Error('it has no table plant_store_plants, and none is to be made')
+  }
   // Rejects only when the store is closed.
   retry().catch(() => undefined)
 

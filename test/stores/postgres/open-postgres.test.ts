@@ -219,15 +219,19 @@ test('stops while its server says nothing', async (t) => {
   assert.equal(await program.ended, 0)
 })
 
-test('makes no table if it is told so', async (t) => {
+test('makes no table if it is told so, and ends the start if there is none', async (t) => {
   const { database, url } = await useProxiedDatabase(t)
-  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' })
-  assert.match(String((await program.logged('unreachable'))['reason']), /relation "plant_store_plants" does not exist/)
-  assert.equal((await program.fetch('/readyz')).status, 503)
+  const environment = { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' }
+  const refused = new Program({ PORT: '0', ...environment })
+  assert.equal(await refused.ended, 2)
+  assert.match(
+    refused.stderr.all.join('\n'),
+    /^plant-store: PLANT_STORE_URL .*: it has no table plant_store_plants, [^\n]*$/,
+  )
   await database
     .openPool()
     .query('CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id))')
-  await program.ready()
+  const program = await startProgram(t, environment)
   assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
 })
 
