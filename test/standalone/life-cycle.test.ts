@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { suite, test } from 'node:test'
 import { DrainLoad } from '../support/drain-load.ts'
 import { openDatabase } from '../support/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../support/program.ts'
+import { listen } from '../support/service.ts'
 import { newPath, skip } from '../support/sqlite-file.ts'
+import { until } from '../support/until.ts'
 
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
@@ -129,9 +132,9 @@ for (const [what, code] of [
   ['a promise that rejects', `Promise.reject(new Error('a fault'))`],
 ]) {
   test(`${what}, and that nothing has caught, is the last line of the log, and ends the program with status 1`, async () => {
-    const fault = `process.on('SIGUSR2', () => { ${code!} })`
+    const fault = `process.on('SIGWINCH', () => { ${code!} })`
     const program = await Program.start({}, ['--import', `data:text/javascript,${encodeURIComponent(fault)}`])
-    program.child.kill('SIGUSR2')
+    program.child.kill('SIGWINCH')
     assert.equal(await program.ended, 1)
     const { status, reason } = await program.logged('crash')
     assert.equal(status, 1)
@@ -147,6 +150,22 @@ test('SIGUSR1 does not open the inspector', async (t) => {
   program.child.kill('SIGTERM')
   assert.equal(await program.ended, 0)
   assert.doesNotMatch(program.stderr.all.join('\n'), /Debugger/)
+})
+
+test('that Postgres is unreachable is logged once for each reason, however often it is tried', async (t) => {
+  let tries = 0
+  const server = createServer((socket) => {
+    tries++
+    socket.once('data', () => socket.end())
+  })
+  t.after(() => server.close())
+  await listen(server)
+  const { port } = server.address() as AddressInfo
+  const program = await startProgram(t, { PLANT_STORE_URL: `postgres://ada:secret@127.0.0.1:${port}/plants` })
+  await until(() => tries >= 3)
+  assert.equal(program.stderr.all.filter((line) => line.includes('"event":"unreachable"')).length, 1)
+  server.close()
+  assert.match(String((await program.logged('unreachable', 2))['reason']), /ECONNREFUSED/)
 })
 
 test('the log says in its own words what the store warns of', async (t) => {
