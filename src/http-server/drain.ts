@@ -6,12 +6,15 @@ import { isSilent, type Connections } from './connections.ts'
 /** The server stops listening once no connection has been open for this long. */
 const QUIET_MS = 50
 
-/** After this part of its time a drain takes no more requests, whatever clients do. */
-const LAST_REQUESTS = 0.8
+/** After this part of its time a drain stops listening, whatever clients do. */
+const STOP_LISTENING = 0.8
+
+/** The part of its time that a client then has to send what it has begun. */
+const LAST_REQUESTS = 0.1
 
 /**
- * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. Then it
- * closes the connections that wait for a request, and settles when the others have ended.
+ * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. A moment
+ * later it closes the connections that still wait for a request. Settles when all have ended.
  * @param refuse tells a client that its request is late
  */
 export async function closeServer(
@@ -21,11 +24,18 @@ export async function closeServer(
   refuse: (socket: Socket) => void,
 ): Promise<void> {
   const closed = once(server, 'close')
-  await quiet(server, connections, LAST_REQUESTS * timeoutMs)
+  await quiet(server, connections, STOP_LISTENING * timeoutMs)
   // The close() of an HTTP server also stops looking for late requests, and some may still be arriving. In Bun it is no
   // server of `node:net`, and has that close() alone.
   const kind = [NetServer, Server].find((kind) => server instanceof kind)!
   kind.prototype.close.call(server)
+  const timer = setTimeout(() => closeSilent(server, connections, refuse), LAST_REQUESTS * timeoutMs)
+  await closed
+  clearTimeout(timer)
+}
+
+/** Closes the connections that wait for a request: a client that sends nothing must not decide how the drain ends. */
+function closeSilent(server: Server, connections: Connections, refuse: (socket: Socket) => void): void {
   server.closeIdleConnections()
   for (const connection of connections.values()) {
     if (!isSilent(connection)) continue
@@ -35,7 +45,6 @@ export async function closeServer(
     if (socket.writableFinished) socket.destroy()
     else socket.once('finish', () => socket.destroy())
   }
-  await closed
 }
 
 /** Settles once no connection has been open for a moment, or after `patienceMs`. */
