@@ -55,7 +55,7 @@ async function refusal(
 
 test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot be opened', async (t) => {
   const program = new Program({ PLANT_STORE_URL_FILE: temporaryFile(t, 'sqlite:/nowhere/plants.db\n'), PORT: '0' })
-  assert.equal(await program.ended, 1)
+  assert.equal(await program.ended, 2)
   const [line, ...others] = program.stderr.all
   assert.match(line!, /^plant-store: PLANT_STORE_URL_FILE names a store that cannot be opened: SQLite /)
   assert.deepEqual(others, [])
@@ -118,8 +118,8 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.match(message, /^SQLite database .*: file is not a database$/)
   })
 
-  test('ends the start with status 1 if the file cannot be opened, as its folder may not be mounted yet', async () => {
-    const message = await refusal('sqlite:/nowhere/plants.db', 1)
+  test('ends the start with status 2 if the file cannot be opened', async () => {
+    const message = await refusal('sqlite:/nowhere/plants.db', 2)
     assert.match(message, /^SQLite database \/nowhere\/plants\.db: /)
   })
 })

@@ -8,8 +8,12 @@ import { fileURLToPath } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
-/** Node reads TypeScript itself since 22.18, at half the price. */
-const TYPESCRIPT = process.features.typescript ? [] : ['--import', 'tsx']
+/**
+ * Node reads TypeScript itself since 22.18, at half the price. Coverage of one file by processes with and without tsx cannot
+ * be added up, and some tests start programs with it.
+ */
+const isCovered = process.env.NODE_V8_COVERAGE !== undefined
+const TYPESCRIPT = process.features.typescript && !isCovered ? [] : ['--import', 'tsx']
 
 /** A core for each, as many tests look how long something takes. */
 const CONCURRENCY = `--test-concurrency=${availableParallelism()}`
@@ -31,7 +35,7 @@ const LONG = [
 ]
 
 /** Continuous integration runs all tests, and so does what measures their coverage. */
-const runsLong = process.env.TEST_REQUIRE_ALL === '1' || process.env.NODE_V8_COVERAGE !== undefined
+const runsLong = process.env.TEST_REQUIRE_ALL === '1' || isCovered
 
 const tests = testsIn('test').sort()
 
