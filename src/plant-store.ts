@@ -113,11 +113,8 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     if (failure.status === 500 || failure.status === 503) report(exchange, failure.cause)
     attempt(
       () => send(exchange, failure),
-      (again) => {
-        // A middleware has replaced methods of the response, and those throw.
-        if (failure.status === 500) exchange.response.destroy()
-        else fail(exchange, again)
-      },
+      // A middleware has replaced methods of the response, and those throw.
+      () => exchange.response.destroy(),
     )
   }
 

@@ -170,6 +170,14 @@ test('tells those who measure how large the log is', { skip }, async (t) => {
   )
 })
 
+test('has no log in memory', { skip }, async (t) => {
+  const { store } = await openStore(t, ':memory:')
+  assert.deepEqual(
+    gaugesOf(store).map(({ read }) => read()),
+    [0],
+  )
+})
+
 test('warns of a log that has 64 MiB, of each doubling, and of the next large one', { skip }, async (t) => {
   const path = newPath(t)
   const handle = open(t, path)
