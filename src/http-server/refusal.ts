@@ -6,6 +6,11 @@ import { errorResponse } from '../http/response.ts'
 /** How long a client that was refused has to see the response. What it still sends is not read, so a reset follows. */
 const LINGER_MS = 1000
 
+/** How many refused clients have that at once. Otherwise a few that come again and again would take all connections. */
+const MAX_LINGERING = 100
+
+const lingering = new Set<Duplex>()
+
 /** Whether a request did not arrive in time. */
 export function isTimeout(error: NodeJS.ErrnoException): boolean {
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -61,6 +66,12 @@ export function refuseInstead(response: ServerResponse, socket: Duplex, refuseNo
 /** Closes a connection after what was written to it. */
 function closeGently(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
-  socket.once('close', () => clearTimeout(timer))
+  lingering.add(socket)
+  socket.once('close', () => {
+    clearTimeout(timer)
+    lingering.delete(socket)
+  })
   socket.end()
+  const [oldest] = lingering
+  if (lingering.size > MAX_LINGERING) oldest!.destroy()
 }

@@ -12,6 +12,7 @@ import {
   type Observer,
 } from '../../src/http-server/http-server.ts'
 import { openBoth, RawConnection } from '../support/raw-connection.ts'
+import { until } from '../support/until.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
 const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
@@ -134,6 +135,12 @@ suite('what node:http refuses is answered with an error', () => {
     for (let i = 0; i < 10; i++) client.send('x'.repeat(100_000))
     await client.receive(/"error":40000,[^}]*}$/)
     await cut
+  })
+
+  test('clients that come again and again take no more than 100 connections', async (t) => {
+    const http = await serve(t)
+    for (let i = 0; i < 150; i++) await (await http.connect()).send('BAD\r\n\r\n').receive(/"error":40000,/)
+    await until(() => http.connectionCount() <= 100)
   })
 
   test('what follows an answered request is refused', async (t) => {
