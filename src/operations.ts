@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBody, takeParsedBody } from './http/body.ts'
-import { isClosed, whenClosed } from './http/closing.ts'
+import { isClosed, whenClosed } from './http/transport.ts'
 import { checkContent } from './http/content.ts'
 import type { Access, Caller } from './http/caller.ts'
 import { HTTP_ERRORS, HttpError } from './http/errors.ts'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { suite, test } from 'node:test'
 import { OPERATIONS, RESOURCE_PATHS } from '../src/operations.ts'
-import { serveIn } from './support/client.ts'
-import { bearer, createService, post, send, servePlants } from './support/service.ts'
+import { serveIn } from './support/wire/client.ts'
+import { bearer, createService, post, send, servePlants } from './support/wire/service.ts'
 
 for (const path of RESOURCE_PATHS) {
   const allowed = [...Object.keys(OPERATIONS[path]), 'OPTIONS']

@@ -7,7 +7,7 @@ import fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { authenticate, CONTRACT_CASES } from './contract/cases.ts'
-import { createService, post, send, servePlants } from './support/service.ts'
+import { createService, post, send, servePlants } from './support/wire/service.ts'
 
 test('the package runs with --frozen-intrinsics', () => {
   const program = `

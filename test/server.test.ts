@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
-import { fill } from './support/fill.ts'
-import { Program, startProgram, TOKEN } from './support/program.ts'
+import { fill } from './support/database/fill.ts'
+import { Program, startProgram, TOKEN } from './support/program/program.ts'
 
 async function runToEnd(
   environment: Record<string, string>,

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { memoryStore } from '../../dist/index.js'
 import { createProgram } from '../../dist/standalone/program.js'
-import { readSettings } from '../../dist/standalone/settings.js'
-import { createTokenSource } from '../../dist/standalone/token-rotation.js'
+import { readSettings } from '../../dist/standalone/settings/settings.js'
+import { createTokenSource } from '../../dist/standalone/settings/token-rotation.js'
 
 /** @param options.environment further settings */
 export default async function listen({ token, options }) {

@@ -27,7 +27,7 @@ for (const { default: esm, require } of entries) {
 
 const dist = fromRoot('dist')
 // The page has a build of its own.
-const page = join(dist, 'standalone/page/page.')
+const page = join(dist, 'standalone/paths/page/page.')
 for (const name of readdirSync(dist, { recursive: true })) {
   const path = join(dist, name)
   if (statSync(path).isFile() && !reached.has(path) && !path.startsWith(page)) rmSync(path)

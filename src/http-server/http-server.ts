@@ -2,10 +2,9 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { HttpError } from '../http/errors.ts'
+import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
 import { addFields, respond } from '../http/respond.ts'
-import { errorResponse } from '../http/response.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
 import { keepConnections } from './connections.ts'
@@ -95,7 +94,7 @@ export function createHttpServer(
     receive(request, response, listener)
   })
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    receive(request, response, () => refuseRequest(request, response, new HttpError('expectationFailed')))
+    receive(request, response, () => refuseRequest(request, response, HTTP_ERRORS.expectationFailed))
   })
 
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
@@ -169,7 +168,7 @@ export function createHttpServer(
         if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
       await closeServer(server, connections, limits.drainTimeoutMs, (socket) =>
-        refuseOn(socket, new HttpError('requestTimeout')),
+        refuseOn(socket, HTTP_ERRORS.requestTimeout),
       )
     },
   }
@@ -183,5 +182,5 @@ function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessag
 
 function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
   response.setHeader('Connection', 'close')
-  void respond(request, response, errorResponse(error))
+  void respond(request, response, error)
 }

@@ -1,7 +1,6 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { HttpError } from '../http/errors.ts'
-import { errorResponse } from '../http/response.ts'
+import { HTTP_ERRORS, type HttpError } from '../http/errors.ts'
 
 /** How long a client that was refused has to see the response. What it still sends is not read, so a reset follows. */
 const LINGER_MS = 1000
@@ -18,9 +17,9 @@ export function isTimeout(error: NodeJS.ErrnoException): boolean {
 
 /** Says what is wrong with a request that `node:http` could not read. */
 export function toHttpError(error: Error): HttpError {
-  if (isTimeout(error)) return new HttpError('requestTimeout')
+  if (isTimeout(error)) return HTTP_ERRORS.requestTimeout
   const isTooLarge = (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW'
-  return new HttpError(isTooLarge ? 'tooManyFields' : 'malformedRequest')
+  return isTooLarge ? HTTP_ERRORS.tooManyFields : HTTP_ERRORS.malformedRequest
 }
 
 /**
@@ -28,7 +27,7 @@ export function toHttpError(error: Error): HttpError {
  * @param fields further header fields: name, value, name, value…
  */
 export function refuse(socket: Duplex, error: HttpError, fields: readonly string[]): void {
-  const { body } = errorResponse(error)
+  const { body } = error
   const head = [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     'Content-Type: application/json',

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { reset } from '../http/reset.ts'
+import { reset } from '../http/transport.ts'
 import { isSilent, type Connections } from './connections.ts'
 
 /** How many times in a stall time-out the server looks for connections that wait for their clients. */

@@ -1,5 +1,4 @@
 import { encodeUtf8 } from '../plants/text.ts'
-import type { HttpResponse } from './response.ts'
 
 /** The `error` member of the body of an error. Its first three digits are the status. */
 export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
@@ -82,7 +81,7 @@ export type ErrorName = keyof typeof ERRORS
  * A response to throw, which says what is wrong. Only this class chooses a status: anything else that is thrown is
  * `unexpected`. It is no `Error`: taking a stack, at which nobody looks, costs more than the rest of a refusal.
  */
-export class HttpError implements HttpResponse {
+export class HttpError {
   readonly error: ErrorCode
   readonly status: number
   readonly message: string

@@ -2,11 +2,9 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { nextTick } from 'node:process'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
-import { isClosed, onClose } from './closing.ts'
+import { isClosed, listenTo, onClose, reset, socketOf, streamOf } from './transport.ts'
 import { rawHeadersOf } from './header-fields.ts'
-import { reset } from './reset.ts'
 import type { HttpResponse } from './response.ts'
-import { listenTo, socketOf, streamOf } from './transport.ts'
 
 const JSON_TYPE = 'application/json'
 

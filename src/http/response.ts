@@ -1,5 +1,5 @@
 import { encodeUtf8 } from '../plants/text.ts'
-import type { ErrorCode, HttpError } from './errors.ts'
+import type { ErrorCode } from './errors.ts'
 
 /** A response, before it is sent. */
 export interface HttpResponse {
@@ -24,9 +24,4 @@ export function jsonResponse(
   value: object,
 ): HttpResponse & { readonly body: string } {
   return { status, headers, body: encodeUtf8(JSON.stringify(value)) }
-}
-
-/** The response to a request that failed. */
-export function errorResponse(error: HttpError): HttpResponse & { readonly body: string } {
-  return error
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 /** The connection of a request. One that a serverless adapter makes up may have none. */
@@ -19,4 +20,35 @@ export function streamOf(message: IncomingMessage | ServerResponse): ServerHttp2
  */
 export function listenTo(response: ServerResponse, event: 'close' | 'finish' | 'socket', listener: () => void): void {
   EventEmitter.prototype.on.call(response, event, listener)
+}
+
+/** Whether nothing more can be written: the host has ended the response, or the client has gone. */
+export function isClosed(response: ServerResponse): boolean {
+  return response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
+}
+
+/** Calls `listener` once nothing more can be written: at once if that is so already. */
+export function whenClosed(response: ServerResponse, listener: () => void): void {
+  if (isClosed(response)) listener()
+  else onClose(response, listener)
+}
+
+/** Calls `listener` when the response is sent, or the client has gone. */
+export function onClose(response: ServerResponse, listener: () => void): void {
+  listenTo(response, 'close', listener)
+}
+
+/**
+ * Closes a connection whose client must not get the rest. A TCP connection is reset: the kernel then drops at once what it
+ * still has for the client, and the client sees that something is missing.
+ */
+export function reset(socket: Socket): void {
+  try {
+    // Node cannot reset a socket that is ending, and would lose its descriptor.
+    if (socket.writableEnded && socket.writableLength === 0) socket.destroy()
+    else socket.resetAndDestroy()
+  } catch {
+    // It is no TCP connection: a local socket, or one under TLS.
+    socket.destroy()
+  }
 }

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { reachableHost } from './address.ts'
-import type { Address } from './settings.ts'
-import { SettingError } from './variables.ts'
+import type { Address } from './settings/settings.ts'
+import { SettingError } from './settings/variables.ts'
 
 /** How long the service may take. It gives its store a second. */
 const TIMEOUT_MS = 5000

@@ -2,8 +2,8 @@ import { VERSION } from '../version.ts'
 import { start } from './life-cycle.ts'
 import { describeError } from './log.ts'
 import { askReady } from './ask-ready.ts'
-import { helpText, readAddress, readSettings } from './settings.ts'
-import { SettingError } from './variables.ts'
+import { helpText, readAddress, readSettings } from './settings/settings.ts'
+import { SettingError } from './settings/variables.ts'
 
 /** Runs the command with its arguments. Ends the process if that fails. */
 export async function runCommand(args: readonly string[]): Promise<void> {

@@ -2,11 +2,8 @@ import type { RequestListener } from 'node:http'
 import { respond } from '../http/respond.ts'
 import type { HttpResponse } from '../http/response.ts'
 import type { RequestHead } from '../http-server/http-server.ts'
-import type { Routes } from './routes.ts'
-import { SettingError, type Variable } from './variables.ts'
-
-/** The origins whose pages may use the service; `*` stands for all. */
-export type Origins = ReadonlySet<string> | '*'
+import type { Routes } from './paths/routes.ts'
+import type { Origins } from './settings/variables.ts'
 
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
 const EXPOSED = ['Access-Control-Expose-Headers', 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow']
@@ -18,25 +15,6 @@ const PREFLIGHT = [
   'Access-Control-Max-Age',
   '7200',
 ]
-
-/** A variable that takes origins. */
-export function originList(name: string): Variable<Origins | undefined> {
-  const takes = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
-  function parse(value: string): Origins {
-    const origins = value.split(',').map((origin) => origin.trim())
-    if (value.trim() === '*') return '*'
-    if (!origins.every(isOrigin)) throw new SettingError(name, `takes ${takes}`)
-    return new Set(origins)
-  }
-  return { name, preset: undefined, shown: undefined, takes, parse }
-}
-
-/** Whether a text is an origin as browsers write it: in lower case, without the default port and without a path. */
-function isOrigin(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, host } = new URL(text)
-  return host !== '' && !host.includes('*') && text === `${protocol}//${host}`
-}
 
 /** Lets pages of other origins use the service. */
 export interface Cors {

@@ -5,12 +5,12 @@ import type { HttpServer } from '../http-server/http-server.ts'
 import { adminPlace, listen, servicePlace } from './listening.ts'
 import { describeError, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
-import { readStoreUrlFile, type Settings } from './settings.ts'
-import { followStoreUrl } from './store-url.ts'
-import { createTokenSource } from './token-rotation.ts'
-import { singleToken } from './tokens.ts'
+import { readStoreUrlFile, type Settings } from './settings/settings.ts'
+import { followStoreUrl } from './settings/store-url.ts'
+import { createTokenSource } from './settings/token-rotation.ts'
+import { singleToken } from './settings/tokens.ts'
 import { reportTurnedAway } from './turned-away.ts'
-import { SettingError } from './variables.ts'
+import { SettingError } from './settings/variables.ts'
 
 /**
  * Starts the service, which from then on stops at SIGTERM or SIGINT.

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { reachableHost, urlOf } from './address.ts'
-import type { Settings } from './settings.ts'
-import { SettingError } from './variables.ts'
+import type { Settings } from './settings/settings.ts'
+import { SettingError } from './settings/variables.ts'
 
 /** Where a server listens, and which variables say so. */
 interface Place {

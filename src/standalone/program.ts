@@ -2,18 +2,18 @@ import type { RequestListener } from 'node:http'
 import type { Authenticate } from '../http/caller.ts'
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
-import { createAdminListener } from './admin.ts'
-import { createCommonFields } from './common-fields.ts'
+import { createAdminListener } from './paths/admin.ts'
 import { createCors } from './cors.ts'
 import { createHttpServer, type HttpServer, type Observer } from '../http-server/http-server.ts'
 import { log } from './log.ts'
 import { createMetrics } from './metrics/metrics.ts'
-import { pageDocuments } from './page/documents.ts'
-import { createProgramPaths } from './program-paths.ts'
-import { createReadiness } from './readiness.ts'
+import { pageDocuments } from './paths/page/documents.ts'
+import { createProgramPaths } from './paths/program-paths.ts'
+import { createReadiness } from './paths/readiness.ts'
 import { createReports } from './reports.ts'
-import { createRoutes } from './routes.ts'
-import type { Settings } from './settings.ts'
+import { idOf } from './request-ids.ts'
+import { createRoutes } from './paths/routes.ts'
+import type { Settings } from './settings/settings.ts'
 
 /** What the program serves, and for whom. */
 export interface ProgramParts {
@@ -72,10 +72,13 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
   const http = createHttpServer(
     cors?.answerPreflights(serve) ?? serve,
     { ...settings, optimizeEmptyRequests: true },
-    createCommonFields(cors),
+    (request) => ['X-Request-Id', idOf(request), ...(cors?.fields(request) ?? [])],
     observer,
   )
   if (metrics === undefined) return { http, admin: undefined }
   metrics.watchServer(http)
-  return { http, admin: createHttpServer(createAdminListener(readiness, metrics), settings, createCommonFields()) }
+  const admin = createHttpServer(createAdminListener(readiness, metrics.format), settings, (request) => {
+    return ['X-Request-Id', idOf(request)]
+  })
+  return { http, admin }
 }

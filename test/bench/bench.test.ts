@@ -9,7 +9,7 @@ import { ratios, type Row, table } from '../../bench/report.ts'
 import { ResponseReader } from '../../bench/response-reader.ts'
 import { median, medianInterval, percentile, Samples } from '../../bench/statistics.ts'
 import { STORE_CASES } from '../../bench/store-cases.ts'
-import { listen, portOf } from '../support/service.ts'
+import { listen, portOf } from '../support/wire/service.ts'
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const WITH_LENGTH = `${JSON_HEAD}Content-Length: 5\r\n\r\n[1,2]`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { createPlantStore, memoryStore } from '../../src/index.ts'
-import { del, get, post, type Request } from '../support/service.ts'
+import { del, get, post, type Request } from '../support/wire/service.ts'
 import { ADAPTERS } from './adapters.ts'
 import { authenticate, CONTRACT_CASES } from './cases.ts'
 import { checkCases } from './check-cases.ts'

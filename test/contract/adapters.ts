@@ -4,7 +4,7 @@ import { inject } from 'light-my-request'
 import { createMocks, type RequestMethod } from 'node-mocks-http'
 import serverless from 'serverless-http'
 import type { PlantStore } from '../../src/index.ts'
-import type { Request } from '../support/service.ts'
+import type { Request } from '../support/wire/service.ts'
 import type { Reply } from './check-cases.ts'
 
 /** What calls a service with a request that came over no connection. */

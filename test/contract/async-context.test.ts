@@ -5,8 +5,8 @@ import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { memoryStore, type CommonOptions, type PlantStore, type PageRequest, type Store } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
-import { RawConnection } from '../support/raw-connection.ts'
-import { createService, serve } from '../support/service.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
+import { createService, serve } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 
 /** A request whose token and context have the same name. */

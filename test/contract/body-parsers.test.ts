@@ -4,8 +4,8 @@ import { suite, test, type TestContext } from 'node:test'
 import { buffer } from 'node:stream/consumers'
 import express from 'express'
 import type { PlantStoreOptions } from '../../src/index.ts'
-import { serveIn, type Client } from '../support/client.ts'
-import { createService, del, post } from '../support/service.ts'
+import { serveIn, type Client } from '../support/wire/client.ts'
+import { createService, del, post } from '../support/wire/service.ts'
 
 /** What a host does with a request before the service gets it. */
 type Parser = (request: IncomingMessage, response: ServerResponse, next: () => void) => void

@@ -1,5 +1,5 @@
 import type { TokenHolder } from '../../src/index.ts'
-import { bearer, del, get, post, type Request } from '../support/service.ts'
+import { bearer, del, get, post, type Request } from '../support/wire/service.ts'
 
 /** What a request is answered, whichever host the service is mounted in. */
 export interface ContractCase {

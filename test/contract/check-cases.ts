@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { post, type Answer, type Request } from '../support/service.ts'
+import { post, type Answer, type Request } from '../support/wire/service.ts'
 import type { ContractCase } from './cases.ts'
 
 /** What a test looks at of an answer. */

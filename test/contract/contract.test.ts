@@ -1,6 +1,6 @@
 import { after, before, suite, test } from 'node:test'
 import { createPlantStore } from '../../src/index.ts'
-import { connectTo, type Client } from '../support/client.ts'
+import { connectTo, type Client } from '../support/wire/client.ts'
 import { authenticate, CONTRACT_CASES, type ContractCase } from './cases.ts'
 import { checkCases, type Place } from './check-cases.ts'
 import { HOST_BODY, HOSTS, type Host, type Mounted } from './hosts.ts'

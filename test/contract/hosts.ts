@@ -9,9 +9,9 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { Hono, type MiddlewareHandler } from 'hono'
 import Koa from 'koa'
 import type { PlantStore } from '../../src/index.ts'
-import { TLS } from '../support/certificate.ts'
-import type { Protocol } from '../support/client.ts'
-import { close, listen, portOf } from '../support/service.ts'
+import { TLS } from '../support/wire/certificate.ts'
+import type { Protocol } from '../support/wire/client.ts'
+import { close, listen, portOf } from '../support/wire/service.ts'
 
 /** A server that has a service mounted in it. */
 export interface Mounted {

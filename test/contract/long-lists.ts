@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_PAGE, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
-import { get, type Request } from '../support/service.ts'
+import { get, type Request } from '../support/wire/service.ts'
 
 /** The owners of long lists, and how many plants each has. */
 export const LISTS = { some: 5000, many: 200_000 }

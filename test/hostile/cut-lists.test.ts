@@ -4,9 +4,9 @@ import type { ServerResponse } from 'node:http'
 import { Readable, type Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type ResponseEvent } from '../../src/index.ts'
-import { serveIn, type Client } from '../support/client.ts'
-import { delegatingStore } from '../support/delegating-store.ts'
-import { createService, del, get } from '../support/service.ts'
+import { serveIn, type Client } from '../support/wire/client.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
+import { createService, del, get } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 
 const away = new StoreUnavailableError('the database is away')

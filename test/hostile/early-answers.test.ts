@@ -5,11 +5,11 @@ import { connect, constants, createServer, type ClientHttp2Session, type ClientH
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
-import { openBoth, RawConnection } from '../support/raw-connection.ts'
-import { close, createService, get, listen, portOf, send, servePlants } from '../support/service.ts'
-import { serveStandalone } from '../support/standalone-server.ts'
+import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
+import { close, createService, get, listen, portOf, send, servePlants } from '../support/wire/service.ts'
+import { serveStandalone } from '../support/program/standalone-server.ts'
 import { until } from '../support/until.ts'
-import { errorOf, REFUSALS, UPLOAD, UPLOADS, type Refusal } from '../support/uploads.ts'
+import { errorOf, REFUSALS, UPLOAD, UPLOADS, type Refusal } from '../support/wire/uploads.ts'
 
 const MIB = 1024 * 1024
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type Store } from '../../src/index.ts'
-import { delegatingStore } from '../support/delegating-store.ts'
-import { del, get, post, send, servePlants, type Answer, type Request } from '../support/service.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
+import { del, get, post, send, servePlants, type Answer, type Request } from '../support/wire/service.ts'
 
 const UNEXPECTED = [50000, 'Something went wrong in the service.'] as const
 const UNAVAILABLE = [50300, 'The plants are out of reach at the moment; try again.'] as const

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { assertAnswer } from '../support/assert-answer.ts'
+import { assertAnswer } from '../support/wire/assert-answer.ts'
 import { HOSTILE_CASES } from './cases.ts'
-import { RawConnection } from '../support/raw-connection.ts'
-import { get, send, servePlants } from '../support/service.ts'
-import type { WireAnswer } from '../support/wire.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
+import { get, send, servePlants } from '../support/wire/service.ts'
+import type { WireAnswer } from '../support/wire/wire.ts'
 
 for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
   suite(name, () => {

@@ -10,8 +10,8 @@ import { readJson } from '../../src/http/json/reader.ts'
 import { parseListQuery } from '../../src/http/list-query.ts'
 import { parseNewPlant } from '../../src/http/new-plant.ts'
 import { createRouter, readSegments } from '../../src/http/route.ts'
-import { tokenList } from '../../src/standalone/tokens.ts'
-import { wholeNumber } from '../../src/standalone/variables.ts'
+import { tokenList } from '../../src/standalone/settings/tokens.ts'
+import { wholeNumber } from '../../src/standalone/settings/variables.ts'
 
 /** Each half of it is half of the bytes. */
 const LENGTH = 65_536

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { suite, test } from 'node:test'
 import { createPlantStore } from '../../src/index.ts'
 import { createServer, type ServerOptions } from '../../src/http-server/create-server.ts'
-import { RawConnection } from '../support/raw-connection.ts'
-import { close, listen, portOf } from '../support/service.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
+import { close, listen, portOf } from '../support/wire/service.ts'
 
 const plants = createPlantStore({ tokens: { secret: 'ada' } })
 

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { memoryStore, type Store } from '../../src/index.ts'
-import { openBoth } from '../support/raw-connection.ts'
-import { keptIds } from '../support/service.ts'
-import { serveStandalone } from '../support/standalone-server.ts'
+import { openBoth } from '../support/wire/raw-connection.ts'
+import { keptIds } from '../support/wire/service.ts'
+import { serveStandalone } from '../support/program/standalone-server.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const MANY_FIELDS = 'a:\r\n'.repeat(990)

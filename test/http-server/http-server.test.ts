@@ -4,14 +4,14 @@ import type { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createPlantStore, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
-import { readSettings, type Settings } from '../../src/standalone/settings.ts'
+import { readSettings, type Settings } from '../../src/standalone/settings/settings.ts'
 import {
   createHttpServer,
   type CommonFields,
   type HttpServer,
   type Observer,
 } from '../../src/http-server/http-server.ts'
-import { openBoth, RawConnection } from '../support/raw-connection.ts'
+import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { until } from '../support/until.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'

@@ -5,8 +5,8 @@ import { suite, test, type TestContext } from 'node:test'
 import { HttpError } from '../../src/http/errors.ts'
 import { isTimeout, refuse, toHttpError } from '../../src/http-server/refusal.ts'
 import { countTimers } from '../support/event-loop.ts'
-import { RawConnection } from '../support/raw-connection.ts'
-import { close, listen, portOf } from '../support/service.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
+import { close, listen, portOf } from '../support/wire/service.ts'
 
 suite('what node:http says of a request that it could not read means', () => {
   const rows: readonly [code: string | undefined, error: number, isLate: boolean][] = [

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
-import { readSettings, type Settings } from '../../src/standalone/settings.ts'
+import { readSettings, type Settings } from '../../src/standalone/settings/settings.ts'
 import { createHttpServer } from '../../src/http-server/http-server.ts'
-import { delegatingStore } from '../support/delegating-store.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
 
 const GET = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer '
 const [ADA, BOB] = [`${GET}YWRh\r\n\r\n`, `${GET}Ym9i\r\n\r\n`]

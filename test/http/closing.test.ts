@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { suite, test } from 'node:test'
-import { isClosed, whenClosed } from '../../src/http/closing.ts'
-import { serveIn } from '../support/client.ts'
+import { isClosed, whenClosed } from '../../src/http/transport.ts'
+import { serveIn } from '../support/wire/client.ts'
 import { until } from '../support/until.ts'
 
 const GET = { method: 'GET', path: '/', fields: [] }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ERRORS, HTTP_ERRORS } from '../../src/http/errors.ts'
-import { bearer, del, get, post, send, servePlants, type Request } from '../support/service.ts'
+import { bearer, del, get, post, send, servePlants, type Request } from '../support/wire/service.ts'
 
 /** The most bytes of an error's body; the longest message says all that can be wrong with a plant. */
 const MAX_BYTES = 1024

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls'
-import { reset } from '../../src/http/reset.ts'
-import { TLS } from '../support/certificate.ts'
-import { listen, portOf } from '../support/service.ts'
+import { reset } from '../../src/http/transport.ts'
+import { TLS } from '../support/wire/certificate.ts'
+import { listen, portOf } from '../support/wire/service.ts'
 
 /** Accepts one connection, which its client never ends. Gives its end here, and the errors that its client sees. */
 async function accept(t: TestContext, isTls = false): Promise<{ accepted: Socket; told: Promise<unknown[]> }> {

@@ -9,9 +9,9 @@ import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { measureWaits, watchMemory } from '../support/normal-client.ts'
-import { Program, TOKEN } from '../support/program.ts'
-import { residentOf } from '../support/resident.ts'
+import { measureWaits, watchMemory } from '../support/program/normal-client.ts'
+import { Program, TOKEN } from '../support/program/program.ts'
+import { residentOf } from '../support/program/resident.ts'
 
 const { values: options } = parseArgs({
   options: {

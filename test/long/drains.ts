@@ -3,9 +3,9 @@
 //   npm run drains -- --cycles 60 --nginx    behind nginx, with a second program: nobody may notice anything
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { DrainLoad } from '../support/drain-load.ts'
-import { Program } from '../support/program.ts'
-import { startNginx } from '../support/proxies.ts'
+import { DrainLoad } from '../support/program/drain-load.ts'
+import { Program } from '../support/program/program.ts'
+import { startNginx } from '../support/wire/proxies.ts'
 
 const { values: options } = parseArgs({
   options: {

@@ -3,10 +3,10 @@
 //   npm run fail-over -- --times 10 --kinds crash,freeze
 import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SessionCount, type Scope } from '../support/debian-servers.ts'
-import { PatroniCluster, type Machine } from '../support/patroni-cluster.ts'
-import { Program } from '../support/program.ts'
-import { Workload } from '../support/workload.ts'
+import { SessionCount, type Scope } from '../support/wire/debian-servers.ts'
+import { PatroniCluster, type Machine } from '../support/database/patroni-cluster.ts'
+import { Program } from '../support/program/program.ts'
+import { Workload } from '../support/database/workload.ts'
 
 /** How a primary is lost, and what brings its machine back. */
 interface Kind {

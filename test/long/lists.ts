@@ -13,7 +13,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
-import { fill } from '../support/fill.ts'
+import { fill } from '../support/database/fill.ts'
 
 const { values: options } = parseArgs({
   options: {

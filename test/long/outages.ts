@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { Program } from '../support/program.ts'
-import { Workload } from '../support/workload.ts'
+import { Program } from '../support/program/program.ts'
+import { Workload } from '../support/database/workload.ts'
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } })
 const SECONDS = Number(values.seconds)

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { Program } from '../support/program.ts'
-import { findWrong, rotate, RotationLoad, TokenSecret } from '../support/rotation-load.ts'
+import { Program } from '../support/program/program.ts'
+import { findWrong, rotate, RotationLoad, TokenSecret } from '../support/program/rotation-load.ts'
 
 const { values } = parseArgs({
   options: {

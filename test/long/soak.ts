@@ -8,8 +8,8 @@ import { readdirSync } from 'node:fs'
 import { Agent, request, type RequestOptions } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { Program, TOKEN } from '../support/program.ts'
-import { RawConnection } from '../support/raw-connection.ts'
+import { Program, TOKEN } from '../support/program/program.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
 
 const { values: options } = parseArgs({
   options: {

@@ -4,8 +4,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { fill } from '../support/fill.ts'
-import { Program, TOKEN } from '../support/program.ts'
+import { fill } from '../support/database/fill.ts'
+import { Program, TOKEN } from '../support/program/program.ts'
 
 const PLANTS = 200_000
 

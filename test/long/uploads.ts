@@ -10,9 +10,9 @@ import { loadavg, setPriority } from 'node:os'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { Program } from '../support/program.ts'
-import { createService } from '../support/service.ts'
-import { REFUSALS, UPLOADS } from '../support/uploads.ts'
+import { Program } from '../support/program/program.ts'
+import { createService } from '../support/wire/service.ts'
+import { REFUSALS, UPLOADS } from '../support/wire/uploads.ts'
 
 const { values: options } = parseArgs({
   options: {

@@ -5,7 +5,7 @@ import { ERRORS } from '../../src/http/errors.ts'
 import type { Operation } from '../../src/openapi/description.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
 import { VERSION } from '../../src/version.ts'
-import { emptyPlaces } from '../support/empty-places.ts'
+import { emptyPlaces } from '../support/package/empty-places.ts'
 
 test('says something wherever it speaks', () => {
   // A token has no scopes, OPTIONS needs none, and not every response has a header field of its own.

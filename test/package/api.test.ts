@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { API } from '../support/documents.ts'
-import { UNCOVERED } from '../support/packed.ts'
+import { API } from '../support/package/documents.ts'
+import { UNCOVERED } from '../support/package/packed.ts'
 import { temporaryFile } from '../support/temporary-file.ts'
 
 const run = promisify(execFile)

@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose'
-import { programsOf, readDocument } from '../support/documents.ts'
-import { startExample } from '../support/examples.ts'
-import { close, del, get, listen, post, sendTo, type Answer } from '../support/service.ts'
+import { programsOf, readDocument } from '../support/package/documents.ts'
+import { startExample } from '../support/package/examples.ts'
+import { close, del, get, listen, post, sendTo, type Answer } from '../support/wire/service.ts'
 
 const EXAMPLES = programsOf(readDocument('docs/authentication.md')).map(({ code }) => code)
 

@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { blocksOf, readDocument } from '../support/documents.ts'
-import { createProject, UNCOVERED, type Cleanup } from '../support/packed.ts'
-import { skipWithoutPeers } from '../support/peers.ts'
+import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { createProject, UNCOVERED, type Cleanup } from '../support/package/packed.ts'
+import { skipWithoutPeers } from '../support/package/peers.ts'
 
 const DOCUMENT = readDocument('docs/hosts.md')
 const SHELL = blocksOf(DOCUMENT, 'sh').filter(({ heading }) => heading === 'Bundles')

@@ -4,10 +4,10 @@ import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:h
 import { test } from 'node:test'
 import { text } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { blocksOf, readDocument } from '../support/documents.ts'
-import { skipExample, startExample } from '../support/examples.ts'
-import { sendTo } from '../support/service.ts'
-import { newPath, open } from '../support/sqlite-file.ts'
+import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { skipExample, startExample } from '../support/package/examples.ts'
+import { sendTo } from '../support/wire/service.ts'
+import { newPath, open } from '../support/database/sqlite-file.ts'
 
 const EXAMPLE = blocksOf(readDocument('docs/running.md'), 'js').find(({ heading }) => heading.startsWith('Stop'))!.code
 const HEADERS = { Authorization: 'Bearer a-long-random-token', 'Content-Type': 'application/json' }

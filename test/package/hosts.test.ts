@@ -6,7 +6,7 @@ import { after, before, suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { CONTRACT_CASES, type ContractCase } from '../contract/cases.ts'
 import { checkCases, type Reply } from '../contract/check-cases.ts'
-import { connectTo, type Client, type Protocol } from '../support/client.ts'
+import { connectTo, type Client, type Protocol } from '../support/wire/client.ts'
 import {
   HOST_EXAMPLES,
   isProgram,
@@ -16,10 +16,10 @@ import {
   skipExample,
   startExample,
   withOwners,
-} from '../support/examples.ts'
-import { createProject, UNCOVERED, type Cleanup } from '../support/packed.ts'
-import { requirePeer } from '../support/peers.ts'
-import { get, post } from '../support/service.ts'
+} from '../support/package/examples.ts'
+import { createProject, UNCOVERED, type Cleanup } from '../support/package/packed.ts'
+import { requirePeer } from '../support/package/peers.ts'
+import { get, post } from '../support/wire/service.ts'
 
 const run = promisify(execFile)
 

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
-import { blocksOf, readDocument } from '../support/documents.ts'
-import { installPackage, pack, packPackage, UNCOVERED } from '../support/packed.ts'
+import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { installPackage, pack, packPackage, UNCOVERED } from '../support/package/packed.ts'
 import { isRunElsewhere } from '../support/requirements.ts'
 
 const run = promisify(execFile)

@@ -4,9 +4,9 @@ import { dirname } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { CHECKS } from '../../src/conformance/checks.ts'
-import { blocksOf, readDocument } from '../support/documents.ts'
-import { createProject } from '../support/packed.ts'
-import { skipWithoutPeers } from '../support/peers.ts'
+import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { createProject } from '../support/package/packed.ts'
+import { skipWithoutPeers } from '../support/package/peers.ts'
 
 const STORES = readDocument('docs/stores.md')
 

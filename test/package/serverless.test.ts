@@ -3,11 +3,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { programsOf, readDocument } from '../support/documents.ts'
-import { HOST_EXAMPLES, isProgram, startExample } from '../support/examples.ts'
-import { createProject } from '../support/packed.ts'
-import { skipWithoutPeers } from '../support/peers.ts'
-import { del, get, post, sendTo } from '../support/service.ts'
+import { programsOf, readDocument } from '../support/package/documents.ts'
+import { HOST_EXAMPLES, isProgram, startExample } from '../support/package/examples.ts'
+import { createProject } from '../support/package/packed.ts'
+import { skipWithoutPeers } from '../support/package/peers.ts'
+import { del, get, post, sendTo } from '../support/wire/service.ts'
 
 /** A function as AWS Lambda calls it. */
 type Handler = (event: object, context: object) => Promise<{ statusCode: number; body: string }>

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { suite, test } from 'node:test'
-import { blocksOf, readDocument } from '../support/documents.ts'
-import { createProject, UNCOVERED } from '../support/packed.ts'
-import { PEERS, requirePeer, skipWithoutPeers } from '../support/peers.ts'
+import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { createProject, UNCOVERED } from '../support/package/packed.ts'
+import { PEERS, requirePeer, skipWithoutPeers } from '../support/package/peers.ts'
 
 /** What a project may import, and a mistake that only the compiler finds. */
 const PROGRAM = `

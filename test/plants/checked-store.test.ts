@@ -4,7 +4,7 @@ import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { checkStore, findWrongMethod } from '../../src/plants/checked-store.ts'
 import { StoreUnavailableError, type PageRequest } from '../../src/plants/store.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
-import { delegatingStore } from '../support/delegating-store.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
 
 const FERN = { id: 7n, name: 'Fern' }
 const PAGE = { limit: 2, maxBytes: 1000 }

@@ -5,10 +5,10 @@ import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Store } from '../../src/index.ts'
 import { encodePlant, EncodedPlant } from '../../src/plants/plant.ts'
-import { delegatingStore } from '../support/delegating-store.ts'
-import { follow } from '../support/follow.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
+import { follow } from '../support/wire/follow.ts'
 import { memoryUsed } from '../support/heap.ts'
-import { get, open, servePlants } from '../support/service.ts'
+import { get, open, servePlants } from '../support/wire/service.ts'
 
 /** A store with plants that all look like this; it keeps the text once. */
 function storeOf(count: number, json: string): Store {

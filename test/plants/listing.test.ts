@@ -6,10 +6,10 @@ import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
 import { ListSlots } from '../../src/plants/list-slots.ts'
 import { listPlants } from '../../src/plants/listing.ts'
-import { delegatingStore } from '../support/delegating-store.ts'
-import { follow as followLinks } from '../support/follow.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
+import { follow as followLinks } from '../support/wire/follow.ts'
 import { heapUsed } from '../support/heap.ts'
-import { bearer, get, open, portOf, send, servePlants } from '../support/service.ts'
+import { bearer, get, open, portOf, send, servePlants } from '../support/wire/service.ts'
 
 /** A store with plants of these ids, each named by its id. */
 function storeOf(ids: Iterable<number>): Store {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryStore, type NewPlant, type Store } from '../../src/index.ts'
 import { shortListsOf } from '../../src/plants/short-list.ts'
-import { delegatingStore } from '../support/delegating-store.ts'
-import { get, send, servePlants } from '../support/service.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
+import { get, send, servePlants } from '../support/wire/service.ts'
 
 const FERN: NewPlant = { id: 7n, name: 'Fern' }
 

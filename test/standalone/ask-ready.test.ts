@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { askReady } from '../../src/standalone/ask-ready.ts'
-import { portOf, serve } from '../support/service.ts'
+import { portOf, serve } from '../support/wire/service.ts'
 
 /** Asks a service with this listener, which says that it listens on all addresses. */
 async function askOf(t: TestContext, listener: RequestListener, timeoutMs?: number): Promise<void> {

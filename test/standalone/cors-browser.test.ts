@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, suite, test, type TestContext } from 'node:test'
 import type { Browser, Page } from 'puppeteer-core'
-import { serveListener } from '../support/browser.ts'
-import { launchChromium, needsChromium } from '../support/chromium.ts'
-import { startProgram, TOKEN, type Program } from '../support/program.ts'
+import { serveListener } from '../support/page/browser.ts'
+import { launchChromium, needsChromium } from '../support/page/chromium.ts'
+import { startProgram, TOKEN, type Program } from '../support/program/program.ts'
 
 /** What a page can read of a response; the name of the error if it may read none. */
 type Seen = Readonly<{ status: number; body: string; headers: Readonly<Record<string, string>> }> | string

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError, type Store } from '../../src/index.ts'
 import { ERRORS, type ErrorName } from '../../src/http/errors.ts'
-import { readSettings } from '../../src/standalone/settings.ts'
-import { captureLog } from '../support/captured-log.ts'
-import { ask, READER, serveProgram, WRITER } from '../support/in-process-program.ts'
-import type { WireAnswer } from '../support/wire.ts'
+import { readSettings } from '../../src/standalone/settings/settings.ts'
+import { captureLog } from '../support/program/captured-log.ts'
+import { ask, READER, serveProgram, WRITER } from '../support/program/in-process-program.ts'
+import type { WireAnswer } from '../support/wire/wire.ts'
 
 const store: Store = {
   ...memoryStore(),

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer, Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { adminPlace, listen, servicePlace } from '../../src/standalone/listening.ts'
-import { readSettings } from '../../src/standalone/settings.ts'
-import { close, portOf, serve } from '../support/service.ts'
+import { readSettings } from '../../src/standalone/settings/settings.ts'
+import { close, portOf, serve } from '../support/wire/service.ts'
 
 const SERVICE = servicePlace(readSettings({ HOST: '127.0.0.1', PORT: '0' }))
 

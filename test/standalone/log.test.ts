@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers'
 import { before, suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EVENTS, flushLog } from '../../src/standalone/log.ts'
-import { readDocument } from '../support/documents.ts'
-import { Program, startProgram, TOKEN } from '../support/program.ts'
+import { readDocument } from '../support/package/documents.ts'
+import { Program, startProgram, TOKEN } from '../support/program/program.ts'
 
 /** An owner that makes each line of the access log long, so that few fill what may wait. */
 const OWNER = 'a'.repeat(20_000)

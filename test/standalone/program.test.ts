@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore } from '../../src/index.ts'
-import { captureLog } from '../support/captured-log.ts'
-import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/in-process-program.ts'
-import { scrape } from '../support/metrics.ts'
+import { captureLog } from '../support/program/captured-log.ts'
+import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/program/in-process-program.ts'
+import { scrape } from '../support/program/metrics.ts'
 
 const LIST = `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITER}\r\n\r\n`
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { idOf } from '../../src/standalone/request-ids.ts'
-import { captureLog } from '../support/captured-log.ts'
-import { ask, serveProgram } from '../support/in-process-program.ts'
+import { captureLog } from '../support/program/captured-log.ts'
+import { ask, serveProgram } from '../support/program/in-process-program.ts'
 
 const HOST = 'Host: plants\r\n'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startProgram } from '../support/program.ts'
-import type { RawConnection } from '../support/raw-connection.ts'
+import { startProgram } from '../support/program/program.ts'
+import type { RawConnection } from '../support/wire/raw-connection.ts'
 
 test('connections beyond the maximum are counted in the log, at most once a second', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })

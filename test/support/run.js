@@ -24,14 +24,14 @@ const LONG = [
   'test/package/runners.test.ts',
   'test/package/typescript.test.ts',
   'test/standalone/cors-browser.test.ts',
-  'test/standalone/page/actions.test.ts',
-  'test/standalone/page/appearance.test.ts',
-  'test/standalone/page/token.test.ts',
-  'test/stores/postgres/outage.test.ts',
-  'test/stores/postgres/poolers.test.ts',
-  'test/stores/postgres/production.test.ts',
-  'test/stores/postgres/race.test.ts',
-  'test/stores/postgres/standby.test.ts',
+  'test/standalone/paths/page/actions.test.ts',
+  'test/standalone/paths/page/appearance.test.ts',
+  'test/standalone/paths/page/token.test.ts',
+  'test/stores/postgres/deployments/outage.test.ts',
+  'test/stores/postgres/deployments/poolers.test.ts',
+  'test/stores/postgres/deployments/production.test.ts',
+  'test/stores/postgres/deployments/race.test.ts',
+  'test/stores/postgres/deployments/standby.test.ts',
 ]
 
 /** Continuous integration runs all tests, and so does what measures their coverage. */

@@ -1,7 +1,7 @@
 import type { Store } from '../../plants/store.ts'
 import { gaugesOf } from '../../stores/gauges.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
-import type { Routes } from '../routes.ts'
+import type { Routes } from '../paths/routes.ts'
 import { measureEventLoop } from './event-loop.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics } from './process.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Routes } from '../routes.ts'
+import type { Routes } from '../paths/routes.ts'
 import { Counter, Histogram, SECONDS, single, type Family, type Series } from './families.ts'
 
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { readDocument } from '../../support/documents.ts'
-import { ask, serveWithAdmin, WRITER } from '../../support/in-process-program.ts'
-import { scrape, series } from '../../support/metrics.ts'
-import { RawConnection } from '../../support/raw-connection.ts'
+import { readDocument } from '../../support/package/documents.ts'
+import { ask, serveWithAdmin, WRITER } from '../../support/program/in-process-program.ts'
+import { scrape, series } from '../../support/program/metrics.ts'
+import { RawConnection } from '../../support/wire/raw-connection.ts'
 
 const FIELDS = `Host: a\r\nAuthorization: Bearer ${WRITER}\r\n`
 const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`

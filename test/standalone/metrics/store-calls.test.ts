@@ -14,7 +14,7 @@ import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { createStoreMetrics } from '../../../src/standalone/metrics/store-calls.ts'
 import { reportBatch } from '../../../src/stores/batch-channel.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { skip } from '../../support/sqlite-file.ts'
+import { skip } from '../../support/database/sqlite-file.ts'
 
 suite('the calls of a store', () => {
   const memory = memoryStore()

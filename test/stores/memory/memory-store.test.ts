@@ -5,7 +5,7 @@ import { MAX_PAGE_BYTES, type Store } from '../../../src/plants/store.ts'
 import { shortListsOf } from '../../../src/plants/short-list.ts'
 import { storeConformance } from '../../../src/conformance/store-conformance.ts'
 import { memoryStore } from '../../../src/stores/memory/memory-store.ts'
-import { exactPages } from '../../support/exact-pages.ts'
+import { exactPages } from '../../support/database/exact-pages.ts'
 import { memoryUsed } from '../../support/heap.ts'
 
 storeConformance({ test, create: memoryStore })

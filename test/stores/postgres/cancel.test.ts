@@ -7,10 +7,10 @@ import { TLSSocket } from 'node:tls'
 import { Client } from 'pg'
 import { cancelStatement, isAnswering } from '../../../src/stores/postgres/cancel.ts'
 import { countTimers } from '../../support/event-loop.ts'
-import { needsDebian, PostgresServer } from '../../support/debian-servers.ts'
+import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
 
-const cert = readFileSync(new URL('../../support/localhost.crt', import.meta.url))
-const key = readFileSync(new URL('../../support/localhost.key', import.meta.url))
+const cert = readFileSync(new URL('../../support/wire/localhost.crt', import.meta.url))
+const key = readFileSync(new URL('../../support/wire/localhost.key', import.meta.url))
 
 /** What PostgreSQL sends in place of a version, and the request to cancel process 7 with key -2. */
 const SSL_REQUEST = '0000000804d2162f'

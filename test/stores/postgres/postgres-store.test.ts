@@ -5,8 +5,8 @@ import type { NewPlant } from '../../../src/plants/plant.ts'
 import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../../src/plants/store.ts'
 import { storeConformance } from '../../../src/conformance/store-conformance.ts'
 import { postgresStore, schema, type Query, type Queryable } from '../../../src/stores/postgres/postgres-store.ts'
-import { needsServer, openDatabase } from '../../support/postgres-server.ts'
-import { exactPages } from '../../support/exact-pages.ts'
+import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
+import { exactPages } from '../../support/database/exact-pages.ts'
 
 const MIN_ID = -(2n ** 63n)
 const MAX_ID = 2n ** 63n - 1n

@@ -5,9 +5,9 @@ import type { Pool, PoolConfig } from 'pg'
 import type { NewPlant } from '../../../src/plants/plant.ts'
 import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../../src/plants/store.ts'
 import { postgresStore, type PostgresStore, type Queryable } from '../../../src/stores/postgres/postgres-store.ts'
-import { needsServer, type TestDatabase } from '../../support/postgres-server.ts'
-import { openProxiedDatabase } from '../../support/proxied-database.ts'
-import type { TcpProxy } from '../../support/tcp-proxy.ts'
+import { needsServer, type TestDatabase } from '../../support/database/postgres-server.ts'
+import { openProxiedDatabase } from '../../support/database/proxied-database.ts'
+import type { TcpProxy } from '../../support/wire/tcp-proxy.ts'
 
 const fern: NewPlant = { id: 1n, name: 'fern' }
 

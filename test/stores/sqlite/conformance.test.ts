@@ -7,7 +7,7 @@ import { after, suite, test } from 'node:test'
 import { storeConformance } from '../../../src/conformance/store-conformance.ts'
 import type { Store } from '../../../src/plants/store.ts'
 import { sqliteStore, type SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { exactPages } from '../../support/exact-pages.ts'
+import { exactPages } from '../../support/database/exact-pages.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
 const handles: SqliteHandle[] = []

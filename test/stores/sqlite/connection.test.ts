@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
-import { connectionOptions, newPath, open, skip } from '../../support/sqlite-file.ts'
+import { connectionOptions, newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 test('does what found the file locked once it is free', { skip }, async (t) => {
   const path = newPath(t)

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
-import { runCrashCycles } from '../../support/crash-cycles.ts'
+import { runCrashCycles } from '../../support/database/crash-cycles.ts'
 import { withoutTrace } from '../../support/requirements.ts'
 
 const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { runWithFault } from '../../support/faults.ts'
+import { runWithFault } from '../../support/database/faults.ts'
 import { withoutTrace } from '../../support/requirements.ts'
-import { skip } from '../../support/sqlite-file.ts'
+import { skip } from '../../support/database/sqlite-file.ts'
 
 // `npm run faults` does this at every call, with every fault.
 suite('answers are true after a restart', { skip: skip || withoutTrace }, () => {

@@ -6,8 +6,8 @@ import { suite, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import type { Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { keptIds } from '../../support/service.ts'
-import { newPath, open, skip } from '../../support/sqlite-file.ts'
+import { keptIds } from '../../support/wire/service.ts'
+import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 const FRAME_BYTES = 24 + 4096
 

@@ -8,7 +8,7 @@ import type { NewPlant } from '../../../src/plants/plant.ts'
 import { StoreUnavailableError, type PageRequest, type Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle, SqliteStatement, SqliteValue } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { lockElsewhere, newPath, open, skip } from '../../support/sqlite-file.ts'
+import { lockElsewhere, newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 const MIN = -(2n ** 63n)
 const MAX = 2n ** 63n - 1n

@@ -8,8 +8,8 @@ import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connectio
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { WriteProbe } from '../../../src/stores/sqlite/write-probe.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
-import { keptIds, post, send, servePlants } from '../../support/service.ts'
-import { connectionOptions, lockElsewhere, newPath, open, skip } from '../../support/sqlite-file.ts'
+import { keptIds, post, send, servePlants } from '../../support/wire/service.ts'
+import { connectionOptions, lockElsewhere, newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
 

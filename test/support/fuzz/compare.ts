@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { ERRORS } from '../../../src/http/errors.ts'
-import { programDescription } from '../../../src/standalone/program-description.ts'
-import { assertAnswer } from '../assert-answer.ts'
+import { programDescription } from '../../../src/standalone/paths/program-description.ts'
+import { assertAnswer } from '../wire/assert-answer.ts'
 import type { Outcome } from './conversation.ts'
 import type { FuzzedServer } from './service.ts'
-import type { WireAnswer } from '../wire.ts'
+import type { WireAnswer } from '../wire/wire.ts'
 
 /** What the program answers beside the service. */
 const PROGRAM: ReadonlySet<string> = new Set([

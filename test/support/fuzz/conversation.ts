@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { OWNER } from './requests.ts'
 import type { FuzzedService, Visit } from './service.ts'
-import { RawConnection } from '../raw-connection.ts'
-import { readAnswers, type WireAnswer } from '../wire.ts'
+import { RawConnection } from '../wire/raw-connection.ts'
+import { readAnswers, type WireAnswer } from '../wire/wire.ts'
 
 /** What came of the bytes that a client sent. */
 export interface Outcome {

@@ -5,7 +5,7 @@ import { serveFuzzed, type FuzzedServer, type FuzzedService } from './service.ts
 import { attempt, describeFinding, describeTrial, makeTrial, shrink, type Trial } from './trial.ts'
 import { heapUsed } from '../heap.ts'
 import { createRandom } from '../random.ts'
-import { close, del, get, post, send } from '../service.ts'
+import { close, del, get, post, send } from '../wire/service.ts'
 
 /** What a run has done. */
 export interface FuzzReport {

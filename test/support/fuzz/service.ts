@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { MAX_PAGE, memoryStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
-import { createService, listen } from '../service.ts'
-import { createStandaloneServer } from '../standalone-server.ts'
+import { createService, listen } from '../wire/service.ts'
+import { createStandaloneServer } from '../program/standalone-server.ts'
 
 /** The server that the service is in: one of `node:http` as it is, or that of the standalone program. */
 export type FuzzedServer = 'plain' | 'standalone'

@@ -1,0 +1,81 @@
+import {
+  header,
+  type Description,
+  type Operation,
+  type PathItem,
+  type Response,
+  type Schema,
+} from '../../openapi/description.ts'
+import { openapi } from '../../openapi/openapi.ts'
+import { getAndHead, options } from '../../openapi/methods.ts'
+import type { PlantPaths } from '../../openapi/plants.ts'
+import { errors, json } from '../../openapi/responses.ts'
+
+/** The paths that programs use, beside those of the plants. None needs a token. */
+export type ProgramPath = '/livez' | '/readyz' | '/openapi.json'
+
+type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
+
+/** The tag of the program's operations. */
+const PROGRAM = 'program'
+
+const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
+
+/** Describes all that the program serves: the plants, and its own paths. */
+export const programDescription: Description<PlantPaths & Readonly<Record<ProgramPath, ProgramPathItem>>> & {
+  readonly servers: readonly { readonly url: string }[]
+} = {
+  ...openapi,
+  // The host that the description was read from (OpenAPI 3.1.0 section 4.8.5).
+  servers: [{ url: '/' }],
+  tags: [...openapi.tags, { name: PROGRAM, description: 'The program that serves the plants. It needs no token.' }],
+  paths: {
+    ...openapi.paths,
+    '/livez': describeGet({
+      operationId: 'getLiveness',
+      summary: 'Ask whether the program lives',
+      responses: { 200: probeResponse('It lives.', 'live'), ...errors() },
+    }),
+    '/readyz': describeGet({
+      operationId: 'getReadiness',
+      summary: 'Ask whether the program can serve',
+      responses: { 200: probeResponse('It can serve.', 'ready'), ...errors('storeUnavailable') },
+    }),
+    '/openapi.json': describeGet({
+      operationId: 'getDescription',
+      summary: 'Get this description',
+      parameters: [
+        {
+          name: 'If-None-Match',
+          in: 'header',
+          description: 'The entity tags of what the client has already; `*` stands for any (RFC 9110 section 13.1.2).',
+          schema: { type: 'string' },
+          example: '"k5Zl6FR3"',
+        },
+      ],
+      responses: {
+        200: {
+          description: 'The description.',
+          headers: { ETag: ETAG },
+          ...json({ type: 'object' }, { openapi: '3.1.0' }),
+        },
+        304: { description: 'The client has the description already.', headers: { ETag: ETAG } },
+        ...errors(),
+      },
+    }),
+  },
+}
+
+/** Describes a path of the program: its GET, and what follows from that. */
+function describeGet(get: Omit<Operation, 'tags' | 'security'>): ProgramPathItem {
+  return {
+    ...getAndHead({ tags: [PROGRAM], security: [], ...get }),
+    options: options(PROGRAM, `${get.operationId}Options`),
+  }
+}
+
+/** The response to a probe if all is well, with the `status` that it has then. */
+function probeResponse(description: string, status: string): Response {
+  const properties: Schema['properties'] = { status: { type: 'string', enum: [status] } }
+  return { description, ...json({ type: 'object', required: ['status'], properties }, { status }) }
+}

@@ -1,0 +1,46 @@
+import { withDeadline } from '../../maybe-promise.ts'
+import { StoreUnavailableError, type Store } from '../../plants/store.ts'
+import { describeError, log } from '../log.ts'
+
+/** Whether the program can serve, and if not, why. */
+export type Readiness = 'ready' | 'unready' | 'draining'
+
+/** How long the answer of the store holds. Nobody needs a token to ask, and each ping is work. */
+const PING_INTERVAL_MS = 1000
+
+/** How long a ping may take. Together with the interval it is less than 2 s, so what is said is never older. */
+const PING_TIMEOUT_MS = 900
+
+/**
+ * Makes the function that says whether the program can serve. It asks the store once a second at most, however often it
+ * is called, and logs when the answer changes.
+ */
+export function createReadiness(store: Store, isDraining: () => boolean): () => Promise<Readiness> {
+  let wasReady = true
+  let askedAt = -Infinity
+  let latest: Promise<void>
+
+  async function ask(): Promise<void> {
+    try {
+      await withDeadline(store.ping?.(), PING_TIMEOUT_MS, () => {
+        return new StoreUnavailableError(`the store did not answer a ping within ${PING_TIMEOUT_MS} ms`)
+      })
+      if (!wasReady) log('ready', {})
+      wasReady = true
+    } catch (error) {
+      if (wasReady) log('unready', { reason: describeError(error) })
+      wasReady = false
+    }
+  }
+
+  return async () => {
+    if (isDraining()) return 'draining'
+    const now = performance.now()
+    if (now - askedAt >= PING_INTERVAL_MS) {
+      askedAt = now
+      latest = ask()
+    }
+    await latest
+    return wasReady ? 'ready' : 'unready'
+  }
+}

@@ -1,0 +1,225 @@
+import { DEFAULT_LIMITS, type Limits } from '../../http-server/limits.ts'
+import { MAX_INT32, MAX_TIMER_MS } from '../../option-checks.ts'
+import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
+import { isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
+import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'
+import { textFile } from './setting-file.ts'
+import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
+import {
+  flag,
+  milliseconds,
+  originList,
+  SettingError,
+  text,
+  wholeNumber,
+  type Origins,
+  type Variable,
+} from './variables.ts'
+
+/** What the environment says, checked, with every default in place. */
+export interface Settings extends Limits {
+  readonly host: string
+  readonly port: number
+  readonly tokens: Tokens | undefined
+  readonly tokensFile: TokenFile | undefined
+  readonly storeUrl: string
+  /** The URL that a file holds. */
+  readonly storeUrlFile: string | undefined
+  readonly migrate: boolean
+  readonly postgresPoolSize: number
+  readonly postgresBatch: number
+  readonly maxBodyBytes: number
+  readonly maxLimit: number | undefined
+  readonly maxListsPerOwner: number
+  readonly storeTimeoutMs: number
+  readonly accessLog: boolean
+  readonly page: boolean
+  readonly slowMs: number | undefined
+  readonly corsOrigins: Origins | undefined
+  readonly adminPort: number | undefined
+  readonly adminHost: string | undefined
+  readonly drainDelayMs: number
+}
+
+const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => example)
+
+function isHostName(name: string): boolean {
+  return name !== ''
+}
+
+const STORE_URL = text(
+  'PLANT_STORE_URL',
+  'memory:',
+  `a URL like ${STORE_URLS.join(' or ')}: where the plants are kept`,
+  isStoreUrl,
+)
+
+/** Where the program listens. */
+export type Address = Pick<Settings, 'host' | 'port'>
+
+const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
+  host: text('HOST', '127.0.0.1', 'the host name or address to listen on', isHostName),
+  port: wholeNumber('PORT', 3000, 0, 65_535, 'the port to listen on; 0 takes a free one'),
+  tokens: tokenList('PLANT_STORE_TOKENS'),
+  tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
+  storeUrl: STORE_URL,
+  storeUrlFile: textFile('PLANT_STORE_URL_FILE', STORE_URL),
+  migrate: flag('PLANT_STORE_MIGRATE', true, 'whether the table, or the SQLite file, is made if there is none'),
+  postgresPoolSize: wholeNumber('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 1, 10_000, 'the most connections to Postgres'),
+  postgresBatch: wholeNumber(
+    'PLANT_STORE_POSTGRES_BATCH',
+    128,
+    1,
+    10_000,
+    'the most plants of one statement; 1 suits a table that is distributed by owner',
+  ),
+  maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
+  maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
+  maxListsPerOwner: wholeNumber(
+    'PLANT_STORE_MAX_LISTS_PER_OWNER',
+    DEFAULT_LISTS_PER_OWNER,
+    1,
+    MAX_INT32,
+    'the most long lists of one owner that are read at once',
+  ),
+  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
+  accessLog: flag('PLANT_STORE_ACCESS_LOG', false, 'whether a line is logged for each response'),
+  page: flag('PLANT_STORE_PAGE', true, 'whether there is a page for people at /'),
+  slowMs: wholeNumber(
+    'PLANT_STORE_SLOW_MS',
+    undefined,
+    1,
+    MAX_TIMER_MS,
+    'milliseconds from which on a response is logged as slow',
+  ),
+  corsOrigins: originList('PLANT_STORE_CORS_ORIGINS'),
+  adminPort: wholeNumber('PLANT_STORE_ADMIN_PORT', undefined, 0, 65_535, 'a port for the probes and the metrics'),
+  adminHost: text(
+    'PLANT_STORE_ADMIN_HOST',
+    undefined,
+    'the host name or address of that port; HOST if not set',
+    isHostName,
+  ),
+
+  headersTimeoutMs: milliseconds(
+    'PLANT_STORE_HEADERS_TIMEOUT_MS',
+    DEFAULT_LIMITS.headersTimeoutMs,
+    'in which a header must arrive',
+  ),
+  requestTimeoutMs: milliseconds(
+    'PLANT_STORE_REQUEST_TIMEOUT_MS',
+    DEFAULT_LIMITS.requestTimeoutMs,
+    'in which a whole request must arrive',
+  ),
+  keepAliveTimeoutMs: milliseconds(
+    'PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS',
+    DEFAULT_LIMITS.keepAliveTimeoutMs,
+    'after which an idle connection is closed',
+  ),
+  stallTimeoutMs: milliseconds(
+    'PLANT_STORE_STALL_TIMEOUT_MS',
+    DEFAULT_LIMITS.stallTimeoutMs,
+    'after which a client that takes nothing is cut',
+  ),
+  checkIntervalMs: milliseconds(
+    'PLANT_STORE_CHECK_INTERVAL_MS',
+    DEFAULT_LIMITS.checkIntervalMs,
+    'between two checks for late requests',
+  ),
+  // A balancer's health check needs time to see that the service is no longer ready.
+  drainDelayMs: wholeNumber(
+    'PLANT_STORE_DRAIN_DELAY_MS',
+    0,
+    0,
+    MAX_TIMER_MS,
+    'milliseconds in which a shutdown only makes /readyz answer 503, before it drains',
+  ),
+  drainTimeoutMs: milliseconds(
+    'PLANT_STORE_DRAIN_TIMEOUT_MS',
+    DEFAULT_LIMITS.drainTimeoutMs,
+    'that a shutdown may take after that delay',
+  ),
+  maxHeaderBytes: wholeNumber(
+    'PLANT_STORE_MAX_HEADER_BYTES',
+    DEFAULT_LIMITS.maxHeaderBytes,
+    1024,
+    2 ** 20,
+    'the most header bytes',
+  ),
+  maxConnections: wholeNumber(
+    'PLANT_STORE_MAX_CONNECTIONS',
+    DEFAULT_LIMITS.maxConnections,
+    1,
+    MAX_INT32,
+    'the most connections',
+  ),
+}
+
+/** Pairs of variables of which only one may be set: if both were, nobody could see which one counts. */
+const ALTERNATIVES: readonly (readonly [keyof Settings, keyof Settings])[] = [
+  ['tokensFile', 'tokens'],
+  ['storeUrlFile', 'storeUrl'],
+]
+
+/**
+ * Reads the settings of the program.
+ * @throws SettingError if a variable is wrong, or is none
+ */
+export function readSettings(environment: Environment): Settings {
+  const ours = withoutServiceLinks(environment)
+  refuseUnknownVariables(
+    ours,
+    Object.values(VARIABLES).map(({ name }) => name),
+  )
+  for (const [{ name }, { name: other }] of ALTERNATIVES.map(([a, b]) => [VARIABLES[a], VARIABLES[b]] as const)) {
+    if (ours[name] !== undefined && ours[other] !== undefined) {
+      throw new SettingError(name, `and ${other} are both set: set only one of them`)
+    }
+  }
+  if (ours[VARIABLES.adminHost.name] !== undefined && ours[VARIABLES.adminPort.name] === undefined) {
+    throw new SettingError(VARIABLES.adminHost.name, `needs ${VARIABLES.adminPort.name} beside it`)
+  }
+  const values = Object.entries(VARIABLES).map(([key, variable]: [string, Variable<unknown>]) => {
+    return [key, readVariable(ours, variable)]
+  })
+  return Object.fromEntries(values) as Settings
+}
+
+/**
+ * Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now.
+ * @throws SettingError if one of these variables is wrong
+ */
+export function readAddress(environment: Environment): Address {
+  return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }
+}
+
+/**
+ * Reads again the URL that a file holds; undefined if none does.
+ * @throws SettingError if the file is wrong
+ */
+export function readStoreUrlFile(environment: Environment): string | undefined {
+  return readVariable(environment, VARIABLES.storeUrlFile)
+}
+
+function readVariable<T>(environment: Environment, { name, preset, parse }: Variable<T>): T {
+  const value = environment[name]
+  return value === undefined ? preset : parse(value)
+}
+
+const USAGE = `Usage: plant-store [--help | --version | --ready]
+
+  --help     prints this
+  --version  prints the version
+  --ready    asks the service at HOST and PORT whether it is ready, and ends with status 0 or 1
+
+The settings are environment variables. With their defaults, they are:
+
+`
+
+/** What `--help` prints. */
+export function helpText(): string {
+  const rows = Object.values(VARIABLES).map(
+    ({ name, shown, takes }) => `  ${shown === undefined ? name : `${name}=${shown}`}\n      ${takes}\n`,
+  )
+  return `${USAGE}${rows.join('')}`
+}

@@ -1,0 +1,31 @@
+import { isSameStore } from '../../stores/open-store.ts'
+import { log } from '../log.ts'
+
+/** A URL that may get another password while the program runs. */
+export interface StoreUrl {
+  readonly current: () => string
+  /** Reads it again. If it is wrong, or names another store, the last good one holds. */
+  readonly reread: () => void
+}
+
+/**
+ * Follows the URL of the store.
+ * @param readFile reads the file that holds it; undefined if none does
+ */
+export function followStoreUrl(url: string, readFile: () => string | undefined): StoreUrl {
+  let current = url
+  return {
+    current: () => current,
+    reread() {
+      try {
+        const found = readFile()
+        if (found === undefined) return
+        if (!isSameStore(current, found)) throw new Error('More than the password has changed, which takes a restart.')
+        log('store-url-read', { changed: found !== current })
+        current = found
+      } catch (error) {
+        log('store-url-kept', { reason: (error as Error).message })
+      }
+    },
+  }
+}

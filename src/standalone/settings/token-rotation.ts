@@ -1,0 +1,111 @@
+import { hash } from 'node:crypto'
+import type { Caller } from '../../http/caller.ts'
+import { digestToken } from '../../http/token-table.ts'
+import { log } from '../log.ts'
+import { rereadSettingFile } from './setting-file.ts'
+import { parseTokenFile, type TokenFile, type Tokens } from './tokens.ts'
+import { SettingError } from './variables.ts'
+
+/** How often the file is looked at. */
+const LOOK_MS = 10_000
+
+/** How soon a second look follows one that found a change. Both must find the same: a file may be half written. */
+const SETTLE_MS = 100
+
+/** Tokens that may change while the program runs. */
+export interface TokenSource {
+  /** Finds the caller of a token. */
+  readonly authenticate: (token: string) => Caller | undefined
+  /** Reads the file of tokens again, if there is one. */
+  readonly reread: () => void
+}
+
+/** Makes the source of the tokens. If they come from a file, it is read again whenever it has changed, too. */
+export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): TokenSource {
+  let callers = tokens
+  const lookAtOnce = file && followTokenFile(file, (changed) => (callers = changed))
+  return {
+    authenticate: (token) => callers.get(digestToken(token)),
+    reread() {
+      if (lookAtOnce === undefined) log('tokens-kept', { tokens: callers.size, reason: 'They come from no file.' })
+      else lookAtOnce()
+    },
+  }
+}
+
+/**
+ * Follows the content of a file of tokens. Its time or inode would not do: a mounted secret is swapped by symbolic
+ * link. If the file is missing or wrong, the last good tokens hold.
+ * @param apply is given the tokens when they have changed
+ * @returns a function that rereads the file now, without the second look
+ */
+export function followTokenFile(
+  file: TokenFile,
+  apply: (tokens: Tokens) => void,
+  lookMs: number = LOOK_MS,
+): () => void {
+  const { variable, path } = file
+  let held = file.tokens
+  let heldDigest = digest(file.bytes)
+  /** What the last look found. */
+  let seen = heldDigest
+  /** What the log has said is wrong with the file as it is now; undefined if nothing is. */
+  let complaint: string | undefined
+  let latest = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+
+  function lookIn(ms: number): void {
+    clearTimeout(timer)
+    timer = setTimeout(() => queue(false), ms).unref()
+  }
+
+  /** One look at a time: a file on a network may take long to read. */
+  function queue(isTold: boolean): void {
+    latest = latest.then(() => look(isTold))
+  }
+
+  async function look(isTold: boolean): Promise<void> {
+    const found = await rereadSettingFile(variable, path).catch((error: unknown) => error as SettingError)
+    const print = found instanceof SettingError ? found.message : digest(found)
+    const isSettled = print === seen
+    seen = print
+    if (isTold || isSettled) take(found, print, isTold)
+    // The signal may have come before the file was whole.
+    lookIn(isTold || !isSettled ? SETTLE_MS : lookMs)
+  }
+
+  function take(found: Buffer | SettingError, print: string, isTold: boolean): void {
+    if (print === heldDigest && complaint === undefined && !isTold) return
+    try {
+      if (found instanceof SettingError) throw found
+      const tokens = parseTokenFile(variable, found)
+      const change = compare(held, tokens)
+      held = tokens
+      heldDigest = print
+      complaint = undefined
+      apply(tokens)
+      log('tokens-read', { tokens: tokens.size, ...change })
+    } catch (error) {
+      const { message } = error as SettingError
+      if (isTold || message !== complaint) log('tokens-kept', { tokens: held.size, reason: message })
+      complaint = message
+    }
+  }
+
+  lookIn(lookMs)
+  return () => queue(true)
+}
+
+/** The file may hold tokens in plain text, so it is not kept. */
+function digest(bytes: Buffer): string {
+  return hash('sha256', bytes)
+}
+
+function compare(before: Tokens, after: Tokens): { added: number; removed: number; changed: number } {
+  const kept = [...after].filter(([token]) => before.has(token))
+  const changed = kept.filter(([token, { owner, access }]) => {
+    const caller = before.get(token)
+    return caller?.owner !== owner || caller.access !== access
+  })
+  return { added: after.size - kept.length, removed: before.size - kept.length, changed: changed.length }
+}

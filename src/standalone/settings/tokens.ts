@@ -1,0 +1,96 @@
+import { isUtf8 } from 'node:buffer'
+import { B64TOKEN } from '../../http/bearer.ts'
+import type { Caller } from '../../http/caller.ts'
+import { digestToken, UNSET_TOKENS } from '../../http/token-table.ts'
+import { readSettingFile } from './setting-file.ts'
+import { SettingError, type Variable } from './variables.ts'
+
+/** The caller of each token, by the token's digest. */
+export type Tokens = ReadonlyMap<string, Caller>
+
+/** A file of tokens, and what it held at the start. */
+export interface TokenFile {
+  /** The variable that names it. */
+  readonly variable: string
+  readonly path: string
+  readonly bytes: Buffer
+  readonly tokens: Tokens
+}
+
+/**
+ * A token is a `b64token` of RFC 6750. It has no colon, so the last colon divides an entry, and an owner may have some.
+ * An owner has no character that may stand between two entries or around one: `ada:x,bob:y` on one line is a mistake,
+ * and not the owner `ada:x,bob`, whom the access log would name.
+ */
+const ENTRY = new RegExp(
+  String.raw`^(?<owner>(?!#)[^\s,"'\x60\p{Cc}]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
+  'u',
+)
+
+const FORM =
+  'owner:token or owner:$sha256$ with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
+  'An owner has no white space, comma or quote and does not begin with "#"; ' +
+  'a token has letters, digits and -._~+/, then any "="'
+
+/** What an unset variable makes of a token. No program means to let in a client that sends one. */
+const UNSET: ReadonlySet<string> = new Set(['', ...UNSET_TOKENS].map(digestToken))
+
+/** The tokens of a service that has one owner with one token. */
+export function singleToken(token: string, owner: string): Tokens {
+  return new Map([[digestToken(token), { owner, access: 'write' }]])
+}
+
+/** A variable that takes tokens, separated by commas. */
+export function tokenList(name: string): Variable<Tokens | undefined> {
+  const takes =
+    'owner:token, "owner:token read" or owner:$sha256$<digest>, separated by commas; ' +
+    'by default a random token for the owner demo'
+  const parse = (value: string): Tokens => parseTokens(name, 'entry', value.split(','))
+  return { name, preset: undefined, shown: undefined, takes, parse }
+}
+
+/** A variable that takes the path of a file with a token in each line. */
+export function tokenFile(name: string, insteadOf: string): Variable<TokenFile | undefined> {
+  const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
+  function parse(path: string): TokenFile {
+    const bytes = readSettingFile(name, path)
+    return { variable: name, path, bytes, tokens: parseTokenFile(name, bytes) }
+  }
+  return { name, preset: undefined, shown: undefined, takes, parse }
+}
+
+/**
+ * Reads the tokens of a file.
+ * @throws SettingError if a line is wrong, or there is no token
+ */
+export function parseTokenFile(variable: string, bytes: Buffer): Tokens {
+  // Otherwise two owners could become the same one.
+  if (!isUtf8(bytes)) throw new SettingError(variable, 'takes a file in UTF-8, and this one is not')
+  const lines = bytes.toString().split('\n')
+  return parseTokens(
+    variable,
+    'line',
+    lines.map((line) => line.replace(/^\s*#.*/, '')),
+  )
+}
+
+/** Its errors give the number of a wrong entry, and do not quote it: it may hold a token. */
+function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly string[]): Tokens {
+  const tokens = new Map<string, Caller>()
+  for (const [index, entry] of entries.entries()) {
+    const text = entry.trim()
+    if (text === '') continue
+    const place = `${unit} ${index + 1}`
+    const parts = ENTRY.exec(text)?.groups
+    if (parts === undefined) throw new SettingError(variable, `takes ${FORM}; ${place} is not of that form`)
+    const { owner, digest, token, read } = parts as { owner: string } & Partial<Record<string, string>>
+    const key = token === undefined ? Buffer.from(digest!, 'hex').toString('latin1') : digestToken(token)
+    if (UNSET.has(key)) {
+      throw new SettingError(variable, `must not hold the token of an unset variable; ${place} does`)
+    }
+    if (tokens.has(key)) throw new SettingError(variable, `takes each token once; ${place} repeats one`)
+    tokens.set(key, { owner, access: read === undefined ? 'write' : 'read' })
+  }
+  if (tokens.size === 0) throw new SettingError(variable, 'takes at least one owner:token; there is none')
+  return tokens
+}

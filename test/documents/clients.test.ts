@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import type { RequestListener, Server } from 'node:http'
+import { delimiter, dirname, join } from 'node:path'
+import { suite, test, type TestContext } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { memoryStore, StoreUnavailableError, type NewPlant, type Plant, type Store } from '../../src/index.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
+import { blocksOf, readDocument, type Block } from '../support/package/documents.ts'
+import { createProject, UNCOVERED } from '../support/package/packed.ts'
+import { skipWithoutPeers } from '../support/package/peers.ts'
+import { startProgram, TOKEN } from '../support/program/program.ts'
+import { withoutCommand } from '../support/requirements.ts'
+import { createService, keptIds, portOf, serve, servePlants } from '../support/wire/service.ts'
+import { temporaryDirectory } from '../support/temporary-file.ts'
+
+const run = promisify(execFile)
+const CLIENTS = readDocument('docs/clients.md')
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const hasRawJson = 'rawJSON' in JSON
+const needsRawJson = !hasRawJson && 'this Node has no JSON.rawJSON'
+
+function blocks(heading: string, language: string): Block[] {
+  return blocksOf(CLIENTS, language).filter((block) => block.heading === heading)
+}
+
+function code(heading: string, language: string): string {
+  return blocks(heading, language)
+    .map((block) => block.code)
+    .join('')
+}
+
+/** With JSON.rawJSON, and without. */
+const [RAW_JSON, TEXT_JSON] = blocks('Ids beyond 2^53', 'js').map((block) => block.code) as [string, string]
+const JSON_MODULE = hasRawJson ? RAW_JSON : TEXT_JSON
+
+/** Imports a module of the document from a folder of its own, beside which json.mjs is. */
+async function load(t: TestContext, text: string, json = JSON_MODULE): Promise<unknown> {
+  const directory = temporaryDirectory(t)
+  await writeFile(join(directory, 'json.mjs'), json)
+  await writeFile(join(directory, 'main.mjs'), text)
+  return import(pathToFileURL(join(directory, 'main.mjs')).href)
+}
+
+interface JsonModule {
+  readonly toJson: (value: unknown) => string
+  readonly fromJson: (text: string) => unknown
+}
+
+suite('ids beyond 2^53', () => {
+  const plant = { id: 2n ** 53n + 1n, name: 'Fern', tag: '"' }
+  const text = '{"id":9007199254740993,"name":"Fern","tag":"\\""}'
+
+  test('are written and read with JSON.rawJSON', { skip: needsRawJson }, async (t) => {
+    const { toJson, fromJson } = (await load(t, RAW_JSON)) as JsonModule
+    assert.equal(toJson(plant), text)
+    assert.deepEqual(fromJson(toJson([plant])), [plant])
+  })
+
+  test('are written as text without it', async (t) => {
+    const { toJson } = (await load(t, TEXT_JSON)) as JsonModule
+    assert.equal(toJson(plant), text)
+    assert.throws(() => toJson({ ...plant, id: '1,"id":2' }), SyntaxError)
+  })
+})
+
+interface PlantClient {
+  create(plant: NewPlant): Promise<void>
+  delete(id: bigint): Promise<void>
+  list(): AsyncIterable<Plant>
+}
+
+suite('the client with fetch', () => {
+  async function connect(t: TestContext, server: Server): Promise<PlantClient> {
+    const text = code('With fetch', 'js').replace('seconds * 1000', 'seconds')
+    const { createClient } = (await load(t, text)) as {
+      createClient: (url: string, token: string) => PlantClient
+    }
+    return createClient(`http://127.0.0.1:${portOf(server)}/`, 'ada')
+  }
+
+  test('keeps ids exact and follows a list', async (t) => {
+    const store = memoryStore()
+    const client = await connect(t, await servePlants(t, { store }))
+    const ids = Array.from({ length: 250 }, (_, i) => 2n ** 53n + BigInt(i))
+    for (const id of ids) await client.create({ id, name: `Plant ${id}` })
+    await client.delete(ids[0]!)
+
+    const names: string[] = []
+    for await (const { name } of client.list()) names.push(name)
+
+    assert.deepEqual(await keptIds(store), ids.slice(1))
+    assert.deepEqual(
+      names,
+      ids.slice(1).map((id) => `Plant ${id}`),
+    )
+  })
+
+  /** What goes wrong with a request, beside what the service does with it. */
+  type Fault = 'unavailable' | 'unknown' | 'lost' | 'refused by a proxy'
+
+  /** Starts a service that is subject to these faults, one for each request until there are none left. */
+  async function startFaulty(t: TestContext, store: Store, faults: Fault[]): Promise<Server> {
+    function faulty(operate: () => unknown): boolean {
+      const fault = faults.shift()
+      if (fault === 'unavailable') throw new StoreUnavailableError('gone')
+      const isDone = operate() as boolean
+      if (fault === 'unknown') throw new StoreUnavailableError('lost', { isOutcomeUnknown: true })
+      if (fault === 'lost') server.closeAllConnections()
+      return isDone
+    }
+    const plants = createService({
+      store: delegatingStore(store, {
+        create: (owner, plant) => faulty(() => store.create(owner, plant)),
+        delete: (owner, id) => faulty(() => store.delete(owner, id)),
+      }),
+    })
+    const listener: RequestListener = (request, response) => {
+      if (faults[0] !== 'refused by a proxy') return plants(request, response)
+      faults.shift()
+      response.writeHead(429).end('<html>')
+    }
+    const server = await serve(t, listener)
+    return server
+  }
+
+  const fern = { id: 1n, name: 'Fern' }
+
+  for (const faults of [
+    ['unknown'],
+    ['lost'],
+    ['unavailable'],
+    ['refused by a proxy', 'lost', 'unavailable'],
+  ] as const) {
+    test(`creates and deletes what was ${faults.join(', then ')}`, async (t) => {
+      const store = memoryStore()
+      await (await connect(t, await startFaulty(t, store, [...faults]))).create(fern)
+      assert.deepEqual(await keptIds(store), [1n])
+      await (await connect(t, await startFaulty(t, store, [...faults]))).delete(1n)
+      assert.deepEqual(await keptIds(store), [])
+    })
+  }
+
+  for (const faults of [[], ['unavailable'], ['refused by a proxy']] as const) {
+    test(`does not take the plant of others for its own: ${faults.join() || 'at once'}`, async (t) => {
+      const store = memoryStore()
+      void store.create('ada', { id: 1n, name: 'Moss' })
+      const client = await connect(t, await startFaulty(t, store, [...faults]))
+      await assert.rejects(client.create(fern), { error: 40900 })
+      await assert.rejects(client.delete(2n), { error: 40401 })
+    })
+  }
+
+  test('gives up at last', async (t) => {
+    const faults: Fault[] = Array<Fault>(6).fill('unavailable')
+    const client = await connect(t, await startFaulty(t, memoryStore(), faults))
+    await assert.rejects(client.create(fern), { error: 50300 })
+    assert.equal(faults.length, 1)
+  })
+})
+
+test('curl creates plants and follows a list', { skip: withoutCommand('curl') }, async (t) => {
+  const URL = `http://127.0.0.1:${portOf(await servePlants(t))}`
+  const options = { cwd: temporaryDirectory(t), env: { PATH: process.env['PATH'], URL, TOKEN: randomUUID() } }
+  const { stdout } = await run('sh', ['-c', code('With curl', 'sh')], options)
+  assert.equal(stdout, '{"name":"Fern"}{"name":"Moss"}[{"name":"Fern"}]\n[{"name":"Moss"}]\n')
+})
+
+/** A folder with a program, and the environment of its commands. */
+class Project {
+  readonly folder: string
+  readonly #env: NodeJS.ProcessEnv
+
+  constructor(folder: string, env: NodeJS.ProcessEnv) {
+    this.folder = folder
+    this.#env = env
+  }
+
+  async run(script: string): Promise<string> {
+    return (await run('sh', ['-c', script], { cwd: this.folder, env: this.#env })).stdout
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.folder, path), 'utf8')
+  }
+}
+
+interface Generator {
+  readonly config: string
+  readonly command: string
+  /** Where the types of the client are then. */
+  readonly types: string
+  /** What of the configuration has ids be bigints. */
+  readonly setting: string
+  /** What of the program has them sent, and what comes of it without that. */
+  readonly serializer: readonly [text: string, outcome: RegExp]
+  readonly isPeer: boolean
+}
+
+const GENERATORS: Readonly<Record<string, Generator>> = {
+  'openapi-typescript': {
+    config: 'generate.mjs',
+    command: 'node generate.mjs',
+    types: 'openapi.d.ts',
+    setting: "transform: ({ format }) => (format === 'int64' ? bigint : undefined),",
+    serializer: ['bodySerializer: toJson,', /TypeError: Do not know how to serialize a BigInt/],
+    isPeer: false,
+  },
+  'Hey API': {
+    config: 'openapi-ts.config.mjs',
+    command: 'openapi-ts',
+    types: 'client/types.gen.ts',
+    setting: ", '@hey-api/transformers'",
+    serializer: [', bodySerializer: toJson', /^undefined \[\] 404/],
+    isPeer: true,
+  },
+  orval: {
+    config: 'orval.config.mjs',
+    command: 'orval',
+    types: 'client.ts',
+    setting: 'useBigInt: true',
+    serializer: ['BigInt.prototype, ', /TypeError: Do not know how to serialize a BigInt/],
+    isPeer: true,
+  },
+}
+
+const COMPILER_OPTIONS = {
+  strict: true,
+  noEmit: true,
+  allowJs: true,
+  allowImportingTsExtensions: true,
+  skipLibCheck: true,
+  target: 'es2023',
+  module: 'preserve',
+  types: ['node'],
+}
+
+/** Where commands are found: the Node that runs the tests, and what is installed. */
+const PATH = [
+  dirname(process.execPath),
+  join(ROOT, 'node_modules/.bin'),
+  join(ROOT, 'test/peers/node_modules/.bin'),
+  process.env['PATH'],
+].join(delimiter)
+
+for (const [name, { config, command, types, setting, serializer, isPeer }] of Object.entries(GENERATORS)) {
+  const skip = (isPeer && (skipWithoutPeers() || needsRawJson)) || withoutCommand('curl')
+  suite(`a client by ${name}`, { skip, timeout: 120_000 }, () => {
+    /** Makes a project that has the client. */
+    async function generate(t: TestContext, configuration: string): Promise<Project> {
+      const { url } = await startProgram(t)
+      const cwd = await createProject(t, {
+        'package.json': '{"type":"module"}',
+        [config]: configuration,
+        'json.mjs': JSON_MODULE,
+        'main.ts': code(name, 'ts'),
+        'tsconfig.json': JSON.stringify({ compilerOptions: COMPILER_OPTIONS, files: ['main.ts'] }),
+      })
+      const project = new Project(cwd, { ...UNCOVERED, PATH, URL: url, TOKEN })
+      await project.run(`${code('With a typed client', 'sh')} ${command}`)
+      return project
+    }
+
+    test('has ids that are bigints, and sends them exactly', async (t) => {
+      const project = await generate(t, code(name, 'js'))
+      assert.match(project.read(types), /\bid: bigint\b/)
+      assert.equal(await project.run('tsc --project .'), '')
+      assert.equal(await project.run('node --import tsx main.ts'), "{ name: 'Fern' } [ { name: 'Fern' } ] 204 []\n")
+
+      const [text, outcome] = serializer
+      await writeFile(join(project.folder, 'main.ts'), cut(project.read('main.ts'), text))
+      assert.match(await project.run('node --import tsx main.ts 2>&1 || true'), outcome)
+    })
+
+    test('has ids that are numbers by default', async (t) => {
+      const project = await generate(t, cut(code(name, 'js'), setting))
+      assert.match(project.read(types), /\bid: number\b/)
+    })
+  })
+}
+
+/** A text without a part that it has. */
+function cut(text: string, part: string): string {
+  assert.ok(text.includes(part), part)
+  return text.replace(part, '')
+}

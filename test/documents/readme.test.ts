@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { isBuiltin } from 'node:module'
+import { suite, test } from 'node:test'
+import { promisify } from 'node:util'
+import { ERRORS } from '../../src/http/errors.ts'
+import { helpText } from '../../src/standalone/settings/settings.ts'
+import { schema } from '../../src/stores/postgres/postgres-store.ts'
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { connectTo } from '../support/wire/client.ts'
+import { API, blocksOf, DOCUMENTS, readDocument, README } from '../support/package/documents.ts'
+import { HOST_EXAMPLES, prefixOf, protocolOf, skipExample, startExample } from '../support/package/examples.ts'
+import { createProject, UNCOVERED } from '../support/package/packed.ts'
+import { bearer, portOf, servePlants } from '../support/wire/service.ts'
+
+const run = promisify(execFile)
+const hasSqlite = isBuiltin('node:sqlite')
+const hasCurl = await run('curl', ['--version']).then(
+  () => true,
+  () => false,
+)
+
+/** Their examples have tests of their own, which know more: clients.test.ts and recipes.test.ts. */
+const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/recipes.md']
+
+for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path)), API]) {
+  suite(document.path, () => {
+    const isOfHosts = document.path === 'docs/hosts.md'
+    const examples = blocksOf(API, 'ts').filter(({ heading }) => heading === 'Example')
+    for (const { code, line } of document === API ? examples : blocksOf(document, 'js')) {
+      // So have these.
+      if (code.includes("'jose'") || (isOfHosts && HOST_EXAMPLES.some((example) => example.line === line))) continue
+      if (code.includes('storeConformance(')) {
+        test(`the store at line ${line} conforms`, async (t) => {
+          const project = await createProject(t, { 'store.test.mjs': code })
+          const environment = { ...UNCOVERED, NODE_TEST_CONTEXT: undefined }
+          await run(process.execPath, ['store.test.mjs'], { cwd: project, env: environment })
+        })
+      } else {
+        test(`the example at line ${line} serves plants`, { skip: skipExample(code) }, async (t) => {
+          const { port } = await startExample(t, code)
+          const client = connectTo(protocolOf(code), port)
+          t.after(() => client.close())
+          const request = { method: 'GET', path: `${prefixOf(code)}/plants`, fields: bearer('a-long-random-token') }
+          const { status, body } = await client.send(request)
+          assert.deepEqual([status, body], [200, '[]'])
+          assert.equal((await client.send({ ...request, fields: [] })).status, 401)
+        })
+      }
+    }
+  })
+}
+
+test('the README is read in one breath', () => {
+  assert.ok(Buffer.byteLength(README.text) <= 8000)
+})
+
+test('the README has a curl session with its real output', { skip: !hasCurl && 'curl is not installed' }, async (t) => {
+  const server = await servePlants(t)
+  const environment = { ...process.env, URL: `http://127.0.0.1:${portOf(server)}`, TOKEN: 'secret' }
+  const [session] = blocksOf(README, 'console')
+  for (const step of session!.code.split(/^\$ /m).slice(1)) {
+    const [command, ...expected] = step.split('\n')
+    const { stdout } = await run('sh', ['-c', command!], { env: environment })
+    assert.equal(stdout.trimEnd(), expected.join('\n').trimEnd(), command)
+  }
+})
+
+test('docs/errors.md lists every error, with its remedy', () => {
+  const { text } = readDocument('docs/errors.md')
+  const listed = [...text.matchAll(/^\| (\d{5}) \| [^|]+ \| [^|]+ \|$/gm)].map(([, error]) => Number(error))
+  assert.deepEqual(
+    listed,
+    Object.values(ERRORS)
+      .map(({ error }) => error)
+      .sort(),
+  )
+})
+
+test('docs/running.md lists every setting with its default, as --help does', () => {
+  const [, settings] = /^## Settings$(.*?)^### /ms.exec(readDocument('docs/running.md').text)!
+  const listed = [...settings!.matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)]
+  const told = [...helpText().matchAll(/^ {2}([A-Z_]+)(?:=(.*))?$/gm)]
+  assert.deepEqual(
+    listed.map(([, name, preset]) => [name, preset]),
+    told.map(([, name, preset]) => [name, preset]),
+  )
+})
+
+test('docs/postgres.md shows the schema', () => {
+  const [sql] = blocksOf(readDocument('docs/postgres.md'), 'sql')
+  assert.equal(sql!.code, `${schema}\n`)
+})
+
+test('docs/sqlite.md shows the schema', { skip: !hasSqlite && 'this Node has no node:sqlite' }, () => {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const database = new DatabaseSync(':memory:')
+  sqliteStore(database)
+  const made = database.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all()
+  const [sql] = blocksOf(readDocument('docs/sqlite.md'), 'sql')
+  const onOneLine = (text: unknown): string => String(text).replace(/\s+/g, ' ').trim()
+  assert.deepEqual(
+    made.map((row) => onOneLine(row['sql'])),
+    [onOneLine(sql!.code)],
+  )
+})

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { Agent, request, type RequestOptions } from 'node:https'
+import { join } from 'node:path'
+import { json, text } from 'node:stream/consumers'
+import { suite, test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS } from '../../src/conformance/awkward-values.ts'
+import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { connectTo } from '../support/wire/client.ts'
+import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { skipExample, startExample, withOwners } from '../support/package/examples.ts'
+import { freePort } from '../support/wire/free-port.ts'
+import { createProject } from '../support/package/packed.ts'
+import { needsServer, openDatabase } from '../support/database/postgres-server.ts'
+import { startProgram, TOKEN } from '../support/program/program.ts'
+import { startCaddy, startNginx } from '../support/wire/proxies.ts'
+import { withoutCommand } from '../support/requirements.ts'
+import { del, get, portOf, post, sendTo, serve, servePlants } from '../support/wire/service.ts'
+import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts'
+import { until } from '../support/until.ts'
+
+const RECIPES = readDocument('docs/recipes.md')
+const CERTIFICATES = fileURLToPath(new URL('../support/wire/', import.meta.url))
+const ADA = 'a-long-random-token'
+
+/** The only code of a recipe in a language, or the n-th. */
+function code(heading: string, language: string, n = 0): string {
+  return blocksOf(RECIPES, language).filter((block) => block.heading === heading)[n]!.code
+}
+
+interface Traces {
+  readonly resourceSpans: { scopeSpans: { spans: Span[] }[] }[]
+}
+
+interface Span {
+  readonly name: string
+  readonly attributes: { key: string; value: { stringValue?: string } }[]
+}
+
+const TELEMETRY = code('OpenTelemetry', 'js', 1)
+
+test('spans have the resource of their request', { skip: skipExample(TELEMETRY), timeout: 60_000 }, async (t) => {
+  const spans: (readonly [name: string, route: string | undefined])[] = []
+  let told = ''
+  const collector = await serve(t, (message, response) => {
+    void text(message).then((body) => {
+      told += body
+      const { resourceSpans } = JSON.parse(body) as Traces
+      for (const { name, attributes } of resourceSpans.flatMap((of) => of.scopeSpans.flatMap((scope) => scope.spans))) {
+        spans.push([name, attributes.find(({ key }) => key === 'http.route')?.value.stringValue])
+      }
+      response.setHeader('Content-Type', 'application/json').end('{}')
+    })
+  })
+  const project = await createProject(t, { 'telemetry.mjs': TELEMETRY })
+  const { port, child } = await startExample(t, withOwners(code('OpenTelemetry', 'js')), project, {
+    args: ['--import', './telemetry.mjs'],
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${portOf(collector)}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_METRICS_EXPORTER: 'none',
+      OTEL_LOGS_EXPORTER: 'none',
+    },
+  })
+
+  await sendTo(port, post('secret', '{"id":1,"name":"Fern"}'))
+  await sendTo(port, del('secret', 1n))
+  await sendTo(port, get('many'))
+  await sendTo(port, get('secret', '/nothing'))
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+
+  assert.deepEqual(spans, [
+    ['POST /plants', '/plants'],
+    ['DELETE /plants/{id}', '/plants/{id}'],
+    ['GET /plants', '/plants'],
+    ['GET', undefined],
+  ])
+  assert.ok(!told.includes('secret'))
+})
+
+suite('a schema says what is wrong with a plant', () => {
+  const byZod = code('Rules by a schema', 'js')
+  const rules = /^const rules = .*?^\}\)$/ms
+  const messages = {
+    zod: [
+      byZod,
+      'name: Too small: expected string to have >=1 characters; tag: Invalid option: expected one of "herb"|"succulent"|"tropical"',
+    ],
+    valibot: [
+      byZod.replace("import { z } from 'zod'", '').replace(rules, code('Rules by a schema', 'js', 1)),
+      'name: Invalid length: Expected >=1 but received 0; tag: Invalid type: Expected ("herb" | "succulent" | "tropical") but received "fern"',
+    ],
+  } as const
+  for (const [name, [program, message]] of Object.entries(messages)) {
+    test(name, { skip: skipExample(program) }, async (t) => {
+      const { port } = await startExample(t, program)
+      const { status, body } = await sendTo(port, post(ADA, '{"id":1,"name":"","tag":"fern"}'))
+      assert.deepEqual([status, body], [400, JSON.stringify({ error: 40002, message })])
+      assert.equal((await sendTo(port, post(ADA, '{"id":9007199254740993,"name":"Fern","tag":"herb"}'))).status, 200)
+    })
+  }
+
+  test('and cannot be asynchronous', { skip: skipExample(byZod) }, async (t) => {
+    const { port } = await startExample(t, byZod.replace('.max(200)', '.refine(async () => true)'))
+    assert.equal((await sendTo(port, post(ADA, '{"id":1,"name":"Fern"}'))).status, 500)
+  })
+})
+
+const PINO = code('A log by pino', 'js')
+
+test('pino logs who asked, what came of it and why, and no token', { skip: skipExample(PINO) }, async (t) => {
+  const failing = "store: { create: () => { throw new Error('broken') }, list: () => [], delete: () => true }, onError"
+  const { port, child } = await startExample(t, PINO.replace('onError', failing))
+  let log = ''
+  child.stdout!.on('data', (chunk: Buffer) => (log += chunk.toString()))
+  await sendTo(port, get(ADA))
+  await sendTo(port, get('another-token'))
+  await sendTo(port, post(ADA, '{"id":1,"name":"Fern"}'))
+  await until(() => log.split('\n').length > 4)
+
+  const lines = log.trim().split('\n')
+  const logged = lines.map((line) => JSON.parse(line) as Record<string, Record<string, unknown> | undefined>)
+  assert.deepEqual(
+    logged.map(({ owner, error, err, req, res }) => [owner, error, err?.['message'], req?.['id'], res?.['statusCode']]),
+    [
+      ['ada', undefined, undefined, 1, 200],
+      [undefined, 40101, undefined, 2, 401],
+      [undefined, undefined, 'broken', 3, undefined],
+      ['ada', 50000, 'failed with status code 500', 3, 500],
+    ],
+  )
+  assert.ok(!log.includes(ADA) && !log.includes('another-token'))
+})
+
+suite('TLS by a proxy', () => {
+  const proxies = {
+    caddy: (to: number, port: number) => {
+      const tls = `https://127.0.0.1:${port} {\n  tls ${CERTIFICATES}localhost.crt ${CERTIFICATES}localhost.key`
+      return code('TLS by a proxy', 'caddyfile')
+        .replace('plants.example {', tls)
+        .replace('127.0.0.1:3000', `127.0.0.1:${to}`)
+    },
+    nginx: (to: number, port: number) =>
+      code('TLS by a proxy', 'nginx')
+        .replace('127.0.0.1:3000', `127.0.0.1:${to}`)
+        .replace('listen 443', `listen 127.0.0.1:${port}`)
+        .replace(/\/etc.*fullchain\.pem/, `${CERTIFICATES}localhost.crt`)
+        .replace(/\/etc.*privkey\.pem/, `${CERTIFICATES}localhost.key`),
+  }
+  for (const [name, configure] of Object.entries(proxies)) {
+    test(`${name} leads to the program`, { skip: withoutCommand(name), timeout: 60_000 }, async (t) => {
+      const program = await startProgram(t)
+      const port = await freePort()
+      await (name === 'caddy' ? startCaddy : startNginx)(t, port, configure(program.port, port))
+      const client = connectTo('https', port)
+      t.after(() => client.close())
+      for (const id of ['1', '9007199254740993']) {
+        const { status, body } = await client.send(post(TOKEN, `{"id":${id},"name":"Fern"}`))
+        assert.deepEqual([status, body], [200, '{"name":"Fern"}'])
+      }
+      const { body, headers } = await client.send(get(TOKEN, '/plants?limit=1'))
+      assert.deepEqual([body, headers['link']], ['[{"name":"Fern"}]', '<?limit=1&after=1>; rel="next"'])
+      assert.equal((await client.send(get('refused'))).status, 401)
+    })
+  }
+})
+
+test('a server of node:https takes a new certificate, and refuses a broken one', { timeout: 60_000 }, async (t) => {
+  const project = await createProject(t)
+  copyFileSync(join(CERTIFICATES, 'localhost.key'), join(project, 'localhost.key'))
+  copyFileSync(join(CERTIFICATES, 'localhost.crt'), join(project, 'localhost.crt'))
+  const said = "console.error('The certificate stays as it was:', error.message)"
+  const example = code('TLS in Node', 'js').replaceAll("'localhost.", "'./localhost.").replace(said, 'process.send(1)')
+  const { port, child } = await startExample(t, example, project)
+  const first = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => first.destroy())
+
+  /** Lists, and settles with the name in the certificate. */
+  async function nameIn(agent: RequestOptions['agent']): Promise<string> {
+    const headers = { Authorization: `Bearer ${ADA}` }
+    const sent = request({ host: '127.0.0.1', port, path: '/plants', headers, agent, rejectUnauthorized: false })
+    const [response] = (await once(sent.end(), 'response')) as [NodeJS.ReadableStream & { socket: TLSSocket }]
+    const name = response.socket.getPeerCertificate().subject.CN
+    assert.deepEqual(await json(response), [])
+    return String(name)
+  }
+
+  assert.equal(await nameIn(first), 'localhost')
+  copyFileSync(join(CERTIFICATES, 'renewed.crt'), join(project, 'localhost.crt'))
+  child.kill('SIGHUP')
+  while ((await nameIn(false)) === 'localhost');
+
+  writeFileSync(join(project, 'localhost.crt'), readFileSync(join(CERTIFICATES, 'localhost.crt')).subarray(0, 100))
+  const refused = once(child, 'message')
+  child.kill('SIGHUP')
+  await refused
+  assert.equal(await nameIn(false), '127.0.0.1')
+  assert.equal(await nameIn(first), 'localhost')
+})
+
+test('nginx limits the requests of a token and of an address', { skip: withoutCommand('nginx') }, async (t) => {
+  const port = await freePort()
+  const configuration = code('Limits of requests', 'nginx')
+    .replace('listen 8080', `listen 127.0.0.1:${port}`)
+    .replace('127.0.0.1:3000', `127.0.0.1:${portOf(await servePlants(t))}`)
+    // So that none is let in for the time that the test takes.
+    .replace(/rate=\d+r\/s/g, 'rate=1r/m')
+  await startNginx(t, port, configuration)
+  async function statusesOf(authorizations: readonly string[]): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {}
+    for (const authorization of authorizations) {
+      const { status } = await sendTo(port, { ...get(''), fields: ['Authorization', authorization] })
+      counts[status] = (counts[status] ?? 0) + 1
+    }
+    return counts
+  }
+
+  const spellings = Array.from({ length: 30 }, (_, i) => `${i % 2 === 0 ? 'Bearer' : 'bearer'}${' '.repeat(i + 1)}ada`)
+  assert.deepEqual(await statusesOf(spellings), { 200: 21, 429: 9 })
+  assert.deepEqual(await statusesOf(['Bearer grace']), { 200: 1 })
+  const { status, headers, body } = await sendTo(port, get('ada'))
+  assert.deepEqual(
+    [status, headers['retry-after'], headers['content-type'], body],
+    [429, '1', 'application/json', '{"error":42900,"message":"Too many requests; try again."}'],
+  )
+  const invented = Array.from({ length: 200 }, (_, i) => `Bearer token${i}`)
+  const counts = await statusesOf(invented)
+  assert.ok(counts[200]! < 180 && counts[429]! > 0, JSON.stringify(counts))
+})
+
+const move = { skip: needsSqlite || needsServer || withoutCommand('sqlite3') || withoutCommand('psql') }
+
+test('plants move from SQLite to Postgres as they are', move, async (t) => {
+  const path = newPath(t)
+  const from = sqliteStore(path)
+  const texts = [...AWKWARD_TEXTS, 'a\n\\.\nb', '\\.', '\\N']
+  const owners = [...AWKWARD_OWNERS, '\\.']
+  for (const [i, name] of texts.entries()) {
+    await from.create('ada', { id: BigInt(i), name })
+    await from.create('grace', { id: BigInt(i), name: 'Fern', tag: name })
+  }
+  for (const owner of owners) for (const id of AWKWARD_IDS) await from.create(owner, { id, name: owner })
+  const database = await openDatabase()
+  t.after(() => database.close())
+  const to = postgresStore(database.openPool())
+  await to.migrate()
+
+  const env = { PATH: process.env['PATH'], URL: database.url, PSQLRC: '/dev/null' }
+  const script = code('From SQLite to Postgres', 'sh').replace('plants.db', path)
+  await promisify(execFile)('sh', ['-c', script], { env })
+
+  for (const owner of ['ada', 'grace', ...owners]) {
+    const all = { limit: 1000, maxBytes: Infinity }
+    assert.deepEqual(await to.list(owner, all), await from.list(owner, all), owner)
+  }
+  const { rows } = await database.openPool().query('SELECT count(*)::int AS plants FROM plant_store_plants')
+  assert.deepEqual(rows, [{ plants: 2 * texts.length + owners.length * AWKWARD_IDS.length }])
+  await from.close()
+})

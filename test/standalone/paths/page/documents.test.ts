@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import fs, { readFileSync } from 'node:fs'
+import { IncomingMessage, type Server } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
+import { Socket } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { createDocument } from '../../../../src/standalone/paths/document.ts'
+import { pageDocuments } from '../../../../src/standalone/paths/page/documents.ts'
+import { createListener } from '../../../support/page/browser.ts'
+import { pageTypes, PAGE_TYPES } from '../../../support/page/page-types.ts'
+import { Program, startProgram } from '../../../support/program/program.ts'
+import { send, serve, type Answer } from '../../../support/wire/service.ts'
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+/** The path of each document, its media type, and the file that has it. */
+const DOCUMENTS = [
+  ['/', 'text/html; charset=utf-8', 'page.html'],
+  ['/page.js', 'text/javascript; charset=utf-8', 'page.js'],
+  ['/page.css', 'text/css; charset=utf-8', 'page.css'],
+] as const
+
+function ask(server: Server, path: string, method = 'GET', fields: readonly string[] = []): Promise<Answer> {
+  return send(server, { method, path, fields })
+}
+
+function servePage(t: TestContext): Promise<Server> {
+  return serve(t, createListener())
+}
+
+function built(file: string): string {
+  const text = readFileSync(new URL(`../../../dist/standalone/page/${file}`, import.meta.url), 'utf8')
+  return text.replace('{{version}}', '1.0.0').replace('{{store}}', 'memory')
+}
+
+function headersOf(type: string, body: string): Record<string, string> {
+  return { ...cachedHeadersOf(body), 'content-type': type, 'content-length': String(Buffer.byteLength(body)) }
+}
+
+function cachedHeadersOf(body: string): Record<string, string> {
+  return {
+    'content-security-policy': POLICY,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-cache',
+    etag: `"${createHash('sha256').update(body).digest('base64url')}"`,
+  }
+}
+
+for (const [path, type, file] of DOCUMENTS) {
+  test(`${path} is ${file}, under a strict policy`, async (t) => {
+    const { status, headers, body } = await ask(await servePage(t), path)
+    assert.deepEqual(
+      { status, headers, body },
+      { status: 200, headers: headersOf(type, built(file)), body: built(file) },
+    )
+  })
+
+  test(`HEAD of ${path} has the same header`, async (t) => {
+    const { status, headers, body } = await ask(await servePage(t), path, 'HEAD')
+    assert.deepEqual({ status, headers, body }, { status: 200, headers: headersOf(type, built(file)), body: '' })
+  })
+
+  test(`${path} is not sent to a client that has it`, async (t) => {
+    const expected = cachedHeadersOf(built(file))
+    const fields = ['If-None-Match', `W/"old", W/${expected['etag']!}`]
+    const { status, headers, body } = await ask(await servePage(t), path, 'GET', fields)
+    assert.deepEqual({ status, headers, body }, { status: 304, headers: expected, body: '' })
+  })
+}
+
+test('is not sent to a client that has any version', async (t) => {
+  assert.equal((await ask(await servePage(t), '/', 'GET', ['If-None-Match', '*'])).status, 304)
+})
+
+test('is sent to a client that has another version', async (t) => {
+  assert.equal((await ask(await servePage(t), '/', 'GET', ['If-None-Match', '"old"'])).status, 200)
+})
+
+test('OPTIONS is answered with the methods', async (t) => {
+  const { status, headers } = await ask(await servePage(t), '/', 'OPTIONS')
+  assert.deepEqual({ status, headers }, { status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } })
+})
+
+test('another method is not allowed', async (t) => {
+  const { status, headers, body } = await ask(await servePage(t), '/page.js', 'POST')
+  assert.deepEqual(
+    { status, allow: headers['allow'], error: (JSON.parse(body) as { error: number }).error },
+    { status: 405, allow: 'GET, HEAD, OPTIONS', error: 40500 },
+  )
+})
+
+for (const path of ['http://host/', '/?x', '/%70age.js']) {
+  test(`${path} is found`, async (t) => {
+    assert.equal((await ask(await servePage(t), path)).status, 200)
+  })
+}
+
+for (const path of ['//', '/page.html', '/page.js/', '/Page.js', '/page', '/index.html', '/.']) {
+  test(`${path} is nothing`, async (t) => {
+    assert.equal((await ask(await servePage(t), path)).status, 404)
+  })
+}
+
+test('has another ETag if it says something else', () => {
+  const [memory, sqlite] = ['memory', 'sqlite'].map((store) => {
+    const { headers } = createDocument(pageDocuments(store).get('/')!)(new IncomingMessage(new Socket()))
+    return headers
+  })
+  assert.notDeepEqual(memory, sqlite)
+})
+
+test('says in one line that it is not there', (t) => {
+  t.mock.method(fs, 'existsSync', () => false)
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  const message = 'PLANT_STORE_PAGE takes 0 here: page.html, page.js and page.css are not beside the program'
+  assert.throws(() => pageDocuments('memory'), { name: 'SettingError', message })
+})
+
+test('is small', () => {
+  const bytes = DOCUMENTS.reduce((sum, [, , file]) => sum + Buffer.byteLength(built(file)), 0)
+  assert.ok(bytes < 20_000, `${bytes} bytes`)
+})
+
+test('has the types of the interface description', async () => {
+  assert.equal(readFileSync(PAGE_TYPES, 'utf8'), await pageTypes(), 'run npm run page-types')
+})
+
+suite('the program', () => {
+  test('serves it, and says which store it has', async (t) => {
+    const { url } = await startProgram(t)
+    assert.match(await (await fetch(url)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
+  })
+
+  test('prints its address with the token, if that is its own', async (t) => {
+    const program = new Program({ PORT: '0' })
+    t.after(() => program.end())
+    const address = (await program.stdout.find((line) => line.includes('#token=')))!.trim()
+    const [listening, token] = program.stdout.all.map((line) => line.split(' ').at(-1))
+    assert.equal(address, `${listening!}/#token=${token!}`)
+  })
+
+  test('does without it if PLANT_STORE_PAGE is 0', async (t) => {
+    const program = new Program({ PORT: '0', PLANT_STORE_PAGE: '0' })
+    t.after(() => program.end())
+    await program.stdout.find((line) => line.trim().startsWith('curl '))
+    const { url } = await program.logged('start')
+    const statuses = DOCUMENTS.map(async ([path]) => (await fetch(String(url) + path)).status)
+    assert.deepEqual(await Promise.all(statuses), [404, 404, 404])
+    await program.end()
+    assert.doesNotMatch(program.stdout.all.join('\n'), /#token=/)
+  })
+})

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { helpText, readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
+import { SettingError } from '../../../src/standalone/settings/variables.ts'
+import { STORE_SCHEMES } from '../../../src/stores/open-store.ts'
+import { temporaryFile } from '../../support/temporary-file.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+function messageOf(environment: Environment): string {
+  let message = ''
+  assert.throws(
+    () => readSettings(environment),
+    (error) => {
+      message = (error as Error).message
+      return error instanceof SettingError
+    },
+  )
+  return message
+}
+
+test('has a default for every setting', () => {
+  assert.deepEqual(readSettings({}), {
+    host: '127.0.0.1',
+    port: 3000,
+    tokens: undefined,
+    tokensFile: undefined,
+    storeUrl: 'memory:',
+    storeUrlFile: undefined,
+    postgresPoolSize: 10,
+    migrate: true,
+    postgresBatch: 128,
+    maxBodyBytes: 65_536,
+    maxLimit: undefined,
+    maxListsPerOwner: 32,
+    storeTimeoutMs: 10_000,
+    accessLog: false,
+    page: true,
+    slowMs: undefined,
+    corsOrigins: undefined,
+    adminPort: undefined,
+    adminHost: undefined,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 30_000,
+    keepAliveTimeoutMs: 5000,
+    stallTimeoutMs: 60_000,
+    checkIntervalMs: 500,
+    drainDelayMs: 0,
+    drainTimeoutMs: 10_000,
+    maxHeaderBytes: 16_384,
+    maxConnections: 1000,
+  })
+})
+
+suite('reads', () => {
+  const rows: readonly [Environment, Partial<Settings>][] = [
+    [{ HOST: '::1' }, { host: '::1' }],
+    [{ PORT: '0' }, { port: 0 }],
+    [{ PORT: '65535' }, { port: 65_535 }],
+    [{ PLANT_STORE_URL: 'sqlite:plants.db' }, { storeUrl: 'sqlite:plants.db' }],
+    [{ PLANT_STORE_URL: 'postgres://ada@db/plants' }, { storeUrl: 'postgres://ada@db/plants' }],
+    [{ PLANT_STORE_URL: 'postgresql://ada@db/plants' }, { storeUrl: 'postgresql://ada@db/plants' }],
+    [{ PLANT_STORE_POSTGRES_POOL_SIZE: '1' }, { postgresPoolSize: 1 }],
+    [{ PLANT_STORE_MIGRATE: '0' }, { migrate: false }],
+    [{ PLANT_STORE_POSTGRES_BATCH: '1' }, { postgresBatch: 1 }],
+    [{ PLANT_STORE_MAX_BODY_BYTES: '1' }, { maxBodyBytes: 1 }],
+    [{ PLANT_STORE_MAX_LIMIT: '100' }, { maxLimit: 100 }],
+    [{ PLANT_STORE_MAX_LISTS_PER_OWNER: '1' }, { maxListsPerOwner: 1 }],
+    [{ PLANT_STORE_STORE_TIMEOUT_MS: '2147483647' }, { storeTimeoutMs: 2_147_483_647 }],
+    [{ PLANT_STORE_ADMIN_PORT: '9090' }, { adminPort: 9090 }],
+    [
+      { PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '::1' },
+      { adminPort: 0, adminHost: '::1' },
+    ],
+    [{ PLANT_STORE_ACCESS_LOG: '1' }, { accessLog: true }],
+    [{ PLANT_STORE_ACCESS_LOG: '0' }, { accessLog: false }],
+    [{ PLANT_STORE_SLOW_MS: '1' }, { slowMs: 1 }],
+    [{ PLANT_STORE_CORS_ORIGINS: '*' }, { corsOrigins: '*' }],
+    [{ PLANT_STORE_PAGE: '0' }, { page: false }],
+    [{ PLANT_STORE_PAGE: '1' }, { page: true }],
+    [{ PLANT_STORE_HEADERS_TIMEOUT_MS: '1' }, { headersTimeoutMs: 1 }],
+    [{ PLANT_STORE_REQUEST_TIMEOUT_MS: '2' }, { requestTimeoutMs: 2 }],
+    [{ PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '3' }, { keepAliveTimeoutMs: 3 }],
+    [{ PLANT_STORE_STALL_TIMEOUT_MS: '4' }, { stallTimeoutMs: 4 }],
+    [{ PLANT_STORE_CHECK_INTERVAL_MS: '5' }, { checkIntervalMs: 5 }],
+    [{ PLANT_STORE_DRAIN_DELAY_MS: '0' }, { drainDelayMs: 0 }],
+    [{ PLANT_STORE_DRAIN_DELAY_MS: '15000' }, { drainDelayMs: 15_000 }],
+    [{ PLANT_STORE_DRAIN_TIMEOUT_MS: '6' }, { drainTimeoutMs: 6 }],
+    [{ PLANT_STORE_MAX_HEADER_BYTES: '8192' }, { maxHeaderBytes: 8192 }],
+    [{ PLANT_STORE_MAX_CONNECTIONS: '2000' }, { maxConnections: 2000 }],
+  ]
+  for (const [environment, expected] of rows) {
+    test(Object.entries(environment).flat().join('='), () => {
+      assert.deepEqual(readSettings(environment), { ...readSettings({}), ...expected })
+    })
+  }
+})
+
+suite('refuses, and says what the variable takes', () => {
+  const port = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
+  const examples = new Set([...STORE_SCHEMES.values()].map(({ example }) => example))
+  const url = `PLANT_STORE_URL takes a URL like ${[...examples].join(' or ')}: where the plants are kept`
+  const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each response'
+  const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
+  const drain =
+    'PLANT_STORE_DRAIN_TIMEOUT_MS takes a whole number from 1 to 2147483647: ' +
+    'milliseconds that a shutdown may take after that delay'
+  const delay =
+    'PLANT_STORE_DRAIN_DELAY_MS takes a whole number from 0 to 2147483647: ' +
+    'milliseconds in which a shutdown only makes /readyz answer 503, before it drains'
+  const rows: readonly [name: string, value: string, message: string][] = [
+    ['HOST', '', 'HOST takes the host name or address to listen on'],
+    ['PORT', '', port],
+    ['PORT', '65536', port],
+    ['PORT', '-1', port],
+    ['PORT', '+1', port],
+    ['PORT', '01', port],
+    ['PORT', '0x50', port],
+    ['PORT', '8e1', port],
+    ['PORT', '80.0', port],
+    ['PORT', ' 80', port],
+    ['PORT', '80\n', port],
+    ['PORT', '٨٠', port],
+    ['PLANT_STORE_URL', '', url],
+    ['PLANT_STORE_URL', 'memory', url],
+    ['PLANT_STORE_URL', 'memory:plants', url],
+    ['PLANT_STORE_URL', 'sqlite:', url],
+    ['PLANT_STORE_URL', 'plants.db', url],
+    ['PLANT_STORE_URL', 'sqlite://plants.db', url],
+    ['PLANT_STORE_URL', 'sqlite:///var/lib/plants.db', url],
+    ['PLANT_STORE_URL', 'postgres:ada', url],
+    ['PLANT_STORE_URL', 'mysql://ada:secret@db/plants', url],
+    ['PLANT_STORE_ACCESS_LOG', 'true', accessLog],
+    ['PLANT_STORE_ACCESS_LOG', '', accessLog],
+    ['PLANT_STORE_MAX_LIMIT', '0', maxLimit],
+    ['PLANT_STORE_MAX_LIMIT', '2147483648', maxLimit],
+    ['PLANT_STORE_DRAIN_TIMEOUT_MS', '10s', drain],
+    ['PLANT_STORE_DRAIN_TIMEOUT_MS', '0', drain],
+    ['PLANT_STORE_DRAIN_DELAY_MS', '-1', delay],
+    ['PLANT_STORE_DRAIN_DELAY_MS', '2147483648', delay],
+  ]
+  for (const [name, value, message] of rows) {
+    test(`${name}=${JSON.stringify(value)}`, () => {
+      assert.equal(messageOf({ [name]: value }), message)
+    })
+  }
+})
+
+for (const [scheme, { example }] of STORE_SCHEMES) {
+  suite(`PLANT_STORE_URL=${scheme}:…`, () => {
+    test('takes the URL that the help shows', () => {
+      assert.ok(helpText().includes(example))
+      assert.equal(readSettings({ PLANT_STORE_URL: example }).storeUrl, example)
+    })
+
+    test('refuses what has another form', () => {
+      for (const url of [scheme, `${scheme.toUpperCase()}:plants`, ` ${example}`]) {
+        assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes a URL like /)
+      }
+    })
+  })
+}
+
+test('refuses a URL whose scheme is the name of a member of every object', () => {
+  for (const url of ['constructor:plants', '__proto__:plants', ':plants']) {
+    assert.match(messageOf({ PLANT_STORE_URL: url }), /^PLANT_STORE_URL takes a URL like /)
+  }
+})
+
+suite('a variable that begins like a setting and is none', () => {
+  const rows: readonly [name: string, nearest: string][] = [
+    ['PLANT_STORE_TOKEN', 'PLANT_STORE_TOKENS'],
+    ['PLANT_STORE_TOKEN_FILE', 'PLANT_STORE_TOKENS_FILE'],
+    ['PLANT_STORE_DATABASE_URL', 'PLANT_STORE_URL'],
+    ['PLANT_STORE_PORT', 'PORT'],
+    ['PLANT_STORE_HOST', 'HOST'],
+    ['PLANT_STORE_tokens', 'PLANT_STORE_TOKENS'],
+    ['PLANT_STORE_PG_POOL_SIZE', 'PLANT_STORE_POSTGRES_POOL_SIZE'],
+    ['PLANT_STORE_SERVICE_HOST_NAME', 'PLANT_STORE_ADMIN_HOST'],
+  ]
+  for (const [name, nearest] of rows) {
+    test(`${name} is refused, and ${nearest} is named`, () => {
+      assert.equal(messageOf({ [name]: 'secret' }), `${name} is no setting; the nearest one is ${nearest}`)
+    })
+  }
+
+  test('is refused before another one is read that is wrong', () => {
+    assert.match(messageOf({ PORT: 'http', PLANT_STORE_TOKEN: 'secret' }), /^PLANT_STORE_TOKEN is no setting/)
+  })
+
+  test('is taken if Kubernetes made it of a service called plant-store, or plant-store-admin', () => {
+    const links = {
+      PLANT_STORE_SERVICE_HOST: '10.0.0.1',
+      PLANT_STORE_SERVICE_PORT: '80',
+      PLANT_STORE_SERVICE_PORT_HTTP: '80',
+      PLANT_STORE_PORT: 'tcp://10.0.0.1:80',
+      PLANT_STORE_PORT_80_TCP: 'tcp://10.0.0.1:80',
+      PLANT_STORE_PORT_80_TCP_PROTO: 'tcp',
+      PLANT_STORE_PORT_80_TCP_PORT: '80',
+      PLANT_STORE_PORT_80_TCP_ADDR: '10.0.0.1',
+      PLANT_STORE_ADMIN_SERVICE_HOST: '10.0.0.2',
+      PLANT_STORE_ADMIN_PORT: 'tcp://10.0.0.2:9090',
+    }
+    assert.deepEqual(readSettings(links), readSettings({}))
+  })
+
+  test('is read as a setting if it has the name of one, and no such URL or no such name', () => {
+    assert.match(messageOf({ PLANT_STORE_ADMIN_PORT: 'http+tcp://10.0.0.2' }), /^PLANT_STORE_ADMIN_PORT takes /)
+    assert.match(messageOf({ PLANT_STORE_URL: 'tcp://10.0.0.1:80' }), /^PLANT_STORE_URL takes /)
+  })
+
+  test('is no concern of ours if it begins otherwise', () => {
+    assert.deepEqual(readSettings({ PLANT_STOREY: '1', MY_PLANT_STORE_TOKEN: '1', PATH: '' }), readSettings({}))
+  })
+})
+
+test('PLANT_STORE_ADMIN_HOST is refused if there is no admin port', () => {
+  const message = messageOf({ PLANT_STORE_ADMIN_HOST: '127.0.0.1' })
+  assert.equal(message, 'PLANT_STORE_ADMIN_HOST needs PLANT_STORE_ADMIN_PORT beside it')
+})
+
+suite('PLANT_STORE_URL_FILE', () => {
+  for (const content of ['sqlite:plants.db', 'sqlite:plants.db\n', 'sqlite:plants.db\r\n']) {
+    test(`takes a file with ${JSON.stringify(content)}`, (t) => {
+      const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, content) }
+      assert.equal(readSettings(environment).storeUrlFile, 'sqlite:plants.db')
+    })
+  }
+
+  const takes = 'PLANT_STORE_URL_FILE takes a file that holds the value of PLANT_STORE_URL, in place of it'
+
+  test('refuses a file with something else, and quotes nothing of it', (t) => {
+    const message = messageOf({ PLANT_STORE_URL_FILE: temporaryFile(t, 'mysql://ada:secret@db/plants\n') })
+    assert.equal(
+      message,
+      `${takes}, and this one does not: PLANT_STORE_URL takes a URL like memory: or sqlite:plants.db or ` +
+        'postgres://user:password@host/database: where the plants are kept',
+    )
+  })
+
+  test('refuses a file that begins with a blank line', (t) => {
+    const message = messageOf({ PLANT_STORE_URL_FILE: temporaryFile(t, '\nmemory:') })
+    assert.match(message, /^PLANT_STORE_URL_FILE takes a file /)
+  })
+
+  test('refuses to be set beside PLANT_STORE_URL', () => {
+    assert.equal(
+      messageOf({ PLANT_STORE_URL: 'memory:', PLANT_STORE_URL_FILE: '/nowhere/url' }),
+      'PLANT_STORE_URL_FILE and PLANT_STORE_URL are both set: set only one of them',
+    )
+  })
+})
+
+suite('the help', () => {
+  test('begins with the arguments', () => {
+    assert.match(helpText(), /^Usage: plant-store \[--help \| --version \| --ready\]\n\n/)
+  })
+
+  test('shows variables that are settings, and says what each takes', () => {
+    const names = [...helpText().matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
+    assert.ok(names.length > 15)
+    for (const name of names) {
+      const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
+      const wrong = name.endsWith('HOST') ? '' : '\0'
+      assert.match(messageOf({ ...beside, [name]: wrong }), new RegExp(`^${name} takes `))
+    }
+  })
+
+  test('says what each variable is for', () => {
+    assert.doesNotMatch(helpText(), / $/m)
+    assert.match(helpText(), /^ {6}owner:token, .*; by default a random token for the owner demo$/m)
+  })
+
+  test('shows the default of a variable that has one', () => {
+    assert.match(helpText(), /^ {2}PORT=3000$/m)
+    assert.match(helpText(), /^ {2}PLANT_STORE_PAGE=1$/m)
+    assert.match(helpText(), /^ {2}PLANT_STORE_ACCESS_LOG=0$/m)
+    assert.match(helpText(), /^ {2}PLANT_STORE_TOKENS$/m)
+  })
+})

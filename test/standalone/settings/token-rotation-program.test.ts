@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { startProgram, type Program } from '../../support/program/program.ts'
+import { findWrong, RotationLoad, rotate, TokenSecret } from '../../support/program/rotation-load.ts'
+import { until } from '../../support/until.ts'
+
+function makeSecret(t: TestContext, content: string): TokenSecret {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  return new TokenSecret(directory, content)
+}
+
+function startWith(t: TestContext, secret: TokenSecret): Promise<Program> {
+  return startProgram(t, { PLANT_STORE_TOKENS_FILE: secret.path })
+}
+
+async function statusOf({ url }: Program, token: string): Promise<number> {
+  const response = await fetch(`${url}/plants`, { headers: { Authorization: `Bearer ${token}` } })
+  await response.text()
+  return response.status
+}
+
+test('at SIGHUP the file is read, and the log says what has changed', async (t) => {
+  const secret = makeSecret(t, 'ada:old\n')
+  const program = await startWith(t, secret)
+  secret.swap('ada:new\n')
+  program.child.kill('SIGHUP')
+  const { time, ...read } = await program.logged('tokens-read')
+  assert.equal(typeof time, 'string')
+  assert.deepEqual(read, { event: 'tokens-read', tokens: 1, added: 1, removed: 1, changed: 0 })
+  assert.deepEqual([await statusOf(program, 'old'), await statusOf(program, 'new')], [401, 200])
+})
+
+test('a secret that is swapped by symbolic link holds within 10.5 s', async (t) => {
+  const secret = makeSecret(t, 'ada:old')
+  const program = await startWith(t, secret)
+  const startedAt = performance.now()
+  secret.swap('ada:new')
+  await program.logged('tokens-read')
+  assert.ok(performance.now() - startedAt < 10_500)
+  assert.deepEqual([await statusOf(program, 'old'), await statusOf(program, 'new')], [401, 200])
+})
+
+test('under load no good token is refused, and no removed one accepted once the log says so', async (t) => {
+  const secret = makeSecret(t, 'ada:always\nada:token0')
+  const program = await startWith(t, secret)
+  const rotation = rotate(secret, 20)
+  const load = new RotationLoad(program.port, 300, () => rotation.asked)
+  const loggedAt: number[] = []
+  for (let goods = 0; rotation.next(); goods = rotation.goods) {
+    program.child.kill('SIGHUP')
+    if (rotation.goods > goods) await program.logged('tokens-read', rotation.goods)
+    else await program.logged('tokens-kept', rotation.wrongs)
+    loggedAt.push(performance.now())
+    const asked = load.asks.length
+    await until(() => load.asks.length >= asked + 10)
+  }
+  await load.stop()
+  assert.ok(load.asks.length > 100)
+  const holdsAt = (changedAt: number): number => loggedAt.find((at) => at > changedAt) ?? Infinity
+  assert.deepEqual(findWrong(load.asks, rotation.terms, holdsAt), [])
+})

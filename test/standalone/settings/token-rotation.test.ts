@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, suite, test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import type { Caller } from '../../../src/http/caller.ts'
+import { readSettings } from '../../../src/standalone/settings/settings.ts'
+import { createTokenSource, followTokenFile } from '../../../src/standalone/settings/token-rotation.ts'
+import { singleToken, type Tokens } from '../../../src/standalone/settings/tokens.ts'
+import { captureLog } from '../../support/program/captured-log.ts'
+import { TokenSecret } from '../../support/program/rotation-load.ts'
+import { until } from '../../support/until.ts'
+
+type Events = ReturnType<typeof captureLog>
+
+/** Here all files stay until the end: they are still followed after their tests, and one that went would be logged. */
+const FOLDER = mkdtempSync(join(tmpdir(), 'plant-store-'))
+after(() => rmSync(FOLDER, { recursive: true }))
+
+function makeSecret(content: string): TokenSecret {
+  return new TokenSecret(mkdtempSync(join(FOLDER, 'secret-')), content)
+}
+
+/** The events of a log so far, without their times. */
+function withoutTimes(events: Events): object[] {
+  return events.map(({ time, ...rest }) => {
+    assert.equal(typeof time, 'string')
+    return rest
+  })
+}
+
+function namesOf(events: Events): unknown[] {
+  return events.map(({ event }) => event)
+}
+
+suite('at SIGHUP', { timeout: 30_000 }, () => {
+  interface Source {
+    readonly events: Events
+    /** Finds the caller of a token. */
+    readonly find: (token: string) => Caller | undefined
+    /** Has the file read again, and settles with the next event of the log. */
+    readonly signal: () => Promise<void>
+  }
+
+  function makeSource(t: TestContext, secret?: TokenSecret): Source {
+    const events = captureLog(t)
+    const { tokensFile } = readSettings(secret === undefined ? {} : { PLANT_STORE_TOKENS_FILE: secret.path })
+    const source = createTokenSource(tokensFile?.tokens ?? singleToken('secret', 'ada'), tokensFile)
+    async function signal(): Promise<void> {
+      const before = events.length
+      source.reread()
+      await until(() => events.length > before)
+    }
+    return { events, find: source.authenticate, signal }
+  }
+
+  test('new tokens hold, removed ones are refused, and the log counts them', async (t) => {
+    const secret = makeSecret('ada:old\nada:same\nbob:reader\nbob:moved\n')
+    const { events, find, signal } = makeSource(t, secret)
+    secret.swap('ada:new\nada:same\nbob:reader read\neve:moved\nbob:other\n')
+    await signal()
+    secret.overwrite('ada:new\n')
+    await signal()
+    assert.deepEqual(withoutTimes(events), [
+      { event: 'tokens-read', tokens: 5, added: 2, removed: 1, changed: 2 },
+      { event: 'tokens-read', tokens: 1, added: 0, removed: 4, changed: 0 },
+    ])
+    assert.deepEqual(
+      ['old', 'new', 'same'].map((token) => find(token)),
+      [undefined, { owner: 'ada', access: 'write' }, undefined],
+    )
+  })
+
+  test('a file that has not changed is acknowledged too', async (t) => {
+    const { events, signal } = makeSource(t, makeSecret('ada:secret'))
+    await signal()
+    assert.deepEqual(withoutTimes(events), [{ event: 'tokens-read', tokens: 1, added: 0, removed: 0, changed: 0 }])
+  })
+
+  const rows: readonly [what: string, change: (secret: TokenSecret) => void, reason: RegExp][] = [
+    [
+      'missing',
+      (secret) => secret.remove(),
+      /^PLANT_STORE_TOKENS_FILE takes a file that can be read, and this one cannot \(ENOENT\)$/,
+    ],
+    [
+      'empty',
+      (secret) => secret.overwrite(''),
+      /^PLANT_STORE_TOKENS_FILE takes at least one owner:token; there is none$/,
+    ],
+    ['wrong', (secret) => secret.overwrite('ada:new\nada new\n'), /; line 2 is not of that form$/],
+    [
+      'a folder',
+      (secret) => {
+        secret.remove()
+        mkdirSync(secret.path)
+      },
+      /^PLANT_STORE_TOKENS_FILE takes a regular file, or a link to one, and this is neither$/,
+    ],
+  ]
+  for (const [what, change, reason] of rows) {
+    test(`the last good tokens hold if the file is ${what}, and the log says why each time`, async (t) => {
+      const secret = makeSecret('ada:secret')
+      const { events, find, signal } = makeSource(t, secret)
+      change(secret)
+      await signal()
+      await signal()
+      for (const { event, tokens, reason: logged } of events) {
+        assert.deepEqual([event, tokens], ['tokens-kept', 1])
+        assert.match(String(logged), reason)
+      }
+      assert.equal(events.length, 2)
+      assert.doesNotMatch(JSON.stringify(events), /secret|new/)
+      assert.deepEqual([find('secret'), find('new')], [{ owner: 'ada', access: 'write' }, undefined])
+    })
+  }
+
+  test('a program without such a file goes on', async (t) => {
+    const { events, find, signal } = makeSource(t)
+    await signal()
+    assert.deepEqual(withoutTimes(events), [{ event: 'tokens-kept', tokens: 1, reason: 'They come from no file.' }])
+    assert.deepEqual(find('secret'), { owner: 'ada', access: 'write' })
+  })
+})
+
+suite('a file that is looked at', { timeout: 30_000 }, () => {
+  interface Followed {
+    readonly applied: Tokens[]
+    /** Settles when tokens were applied for the n-th time. */
+    readonly change: (n?: number) => Promise<void>
+    readonly lookAtOnce: () => void
+  }
+
+  function follow(secret: TokenSecret, lookMs = 5, onApply = (): void => undefined): Followed {
+    const { tokensFile } = readSettings({ PLANT_STORE_TOKENS_FILE: secret.path })
+    const applied: Tokens[] = []
+    function apply(tokens: Tokens): void {
+      applied.push(tokens)
+      onApply()
+    }
+    const lookAtOnce = followTokenFile(tokensFile!, apply, lookMs)
+    return { applied, change: (n = 1) => until(() => applied.length >= n), lookAtOnce }
+  }
+
+  /** Settles once another file has been looked at as often as it takes to believe that it has changed. */
+  async function otherLooks(): Promise<void> {
+    const secret = makeSecret('bob:old')
+    const { change } = follow(secret)
+    secret.overwrite('bob:new\nbob:newer')
+    await change()
+  }
+
+  /** The events of a file with one token, without those of {@link otherLooks}. */
+  function ownOf(events: Events): Events {
+    return events.filter(({ tokens }) => tokens === 1)
+  }
+
+  test('is complained of once for each way in which it is wrong', async (t) => {
+    const events = captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { change } = follow(secret)
+    for (const n of [1, 2]) {
+      const before = ownOf(events).length
+      secret.overwrite('ada')
+      await until(() => ownOf(events).length > before)
+      await otherLooks()
+      secret.remove()
+      await until(() => ownOf(events).length > before + 1)
+      await otherLooks()
+      secret.overwrite('ada:old')
+      await change(n)
+    }
+    const once = ['tokens-kept', 'tokens-kept', 'tokens-read']
+    assert.deepEqual(namesOf(ownOf(events)), [...once, ...once])
+  })
+
+  test('is read once each time it changes', async (t) => {
+    const events = captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { change } = follow(secret)
+    await otherLooks()
+    secret.overwrite('ada:new')
+    await change()
+    await otherLooks()
+    assert.deepEqual(namesOf(ownOf(events)), ['tokens-read'])
+  })
+
+  test('is not believed while it is being written', async (t) => {
+    captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { applied, change } = follow(secret)
+    const over = new AbortController()
+    void otherLooks().then(() => over.abort())
+    for (let n = 0; !over.signal.aborted; n++) {
+      secret.overwrite(`ada:half${n}`)
+      await setImmediate()
+    }
+    assert.deepEqual(applied, [])
+    secret.overwrite('ada:whole')
+    await change()
+    assert.deepEqual(applied, [singleToken('whole', 'ada')])
+  })
+
+  test('is believed at once, each time someone tells of a change', async (t) => {
+    const events = captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { lookAtOnce } = follow(secret, 60_000)
+    secret.overwrite('ada:new')
+    lookAtOnce()
+    lookAtOnce()
+    await until(() => events.length === 2)
+    assert.deepEqual(withoutTimes(events), [
+      { event: 'tokens-read', tokens: 1, added: 1, removed: 1, changed: 0 },
+      { event: 'tokens-read', tokens: 1, added: 0, removed: 0, changed: 0 },
+    ])
+  })
+
+  test('is looked at again soon after someone told of a change, who may have done so too early', async (t) => {
+    captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { applied, change, lookAtOnce } = follow(secret, 60_000, () => secret.overwrite('ada:new'))
+    lookAtOnce()
+    await change(2)
+    assert.deepEqual(applied, [singleToken('old', 'ada'), singleToken('new', 'ada')])
+  })
+
+  test('is believed no sooner if a look was due when someone told of a change', async (t) => {
+    captureLog(t)
+    let [toldFor, believedAfter] = [Infinity, 0]
+    // On a busy machine the look may begin before the file is read for whoever told.
+    while (toldFor >= 50) {
+      const secret = makeSecret('ada:old')
+      const startedAt = performance.now()
+      let changedAt = 0
+      const { change, lookAtOnce } = follow(secret, 50, () => {
+        if (changedAt > 0) return
+        changedAt = performance.now()
+        secret.overwrite('ada:half')
+      })
+      lookAtOnce()
+      await change(2)
+      toldFor = changedAt - startedAt
+      believedAfter = performance.now() - changedAt
+    }
+    // One look finds the change, and a second one finds the same.
+    assert.ok(believedAfter > 190, `${believedAfter} ms`)
+  })
+
+  test('is then looked at as seldom as before', async (t) => {
+    captureLog(t)
+    const secret = makeSecret('ada:old')
+    const { applied, change, lookAtOnce } = follow(secret, 60_000)
+    lookAtOnce()
+    await change()
+    for (let i = 0; i < 3; i++) await otherLooks()
+    secret.overwrite('ada:new')
+    for (let i = 0; i < 3; i++) await otherLooks()
+    assert.equal(applied.length, 1)
+  })
+})

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { suite, test, type TestContext } from 'node:test'
+import { digestToken } from '../../../src/http/token-table.ts'
+import { readSettings } from '../../../src/standalone/settings/settings.ts'
+import { singleToken, type Tokens } from '../../../src/standalone/settings/tokens.ts'
+import { SettingError } from '../../../src/standalone/settings/variables.ts'
+import { temporaryFile } from '../../support/temporary-file.ts'
+
+function sha256(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}
+
+function tokensOf(entries: string): Tokens | undefined {
+  return readSettings({ PLANT_STORE_TOKENS: entries }).tokens
+}
+
+function tokensOfFile(t: TestContext, content: string | Buffer): Tokens | undefined {
+  return readSettings({ PLANT_STORE_TOKENS_FILE: temporaryFile(t, content) }).tokensFile?.tokens
+}
+
+/** Token, owner and access. */
+type Row = readonly [token: string, owner: string, access?: 'read' | 'write']
+
+function table(...rows: readonly Row[]): Tokens {
+  return new Map(rows.map(([token, owner, access = 'write']) => [digestToken(token), { owner, access }]))
+}
+
+function messageOf(read: () => unknown): string {
+  let message = ''
+  assert.throws(read, (error) => {
+    message = (error as Error).message
+    return error instanceof SettingError
+  })
+  return message
+}
+
+suite('PLANT_STORE_TOKENS takes', () => {
+  const rows: readonly [what: string, entries: string, tokens: Tokens][] = [
+    ['owners with their tokens', 'ada:YWRh,bob:Ym9i==', table(['YWRh', 'ada'], ['Ym9i==', 'bob'])],
+    ['an owner with colons, as a token has none', 'urn:user:1:YWRh', table(['YWRh', 'urn:user:1'])],
+    ['an owner in any script', 'ада#1:YWRh', table(['YWRh', 'ада#1'])],
+    ['several tokens of one owner', 'ada:old,ada:new', table(['old', 'ada'], ['new', 'ada'])],
+    ['a token that may only read', 'ada:YWRh read', table(['YWRh', 'ada', 'read'])],
+    ['more than one space before that', 'ada:YWRh \t read', table(['YWRh', 'ada', 'read'])],
+    ['a digest', `ada:$sha256$${sha256('YWRh')}`, table(['YWRh', 'ada'])],
+    ['a digest in upper case', `ada:$sha256$${sha256('YWRh').toUpperCase()}`, table(['YWRh', 'ada'])],
+    ['a digest of a token that may only read', `ada:$sha256$${sha256('YWRh')} read`, table(['YWRh', 'ada', 'read'])],
+    ['space around an entry, and blank entries', ' ada:YWRh , , ', table(['YWRh', 'ada'])],
+    ['a token that is called read', 'ada:read', table(['read', 'ada'])],
+  ]
+  for (const [what, entries, tokens] of rows) {
+    test(what, () => assert.deepEqual(tokensOf(entries), tokens))
+  }
+})
+
+test('a service may have one owner with one token', () => {
+  assert.deepEqual(singleToken('YWRh', 'ada'), table(['YWRh', 'ada']))
+})
+
+suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
+  const form =
+    'takes owner:token or owner:$sha256$ with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
+    'An owner has no white space, comma or quote and does not begin with "#"; ' +
+    'a token has letters, digits and -._~+/, then any "="'
+  const unset = 'must not hold the token of an unset variable'
+  const digest = sha256('secret')
+  const rows: readonly [entries: string, problem: string][] = [
+    ['', 'takes at least one owner:token; there is none'],
+    [' , ', 'takes at least one owner:token; there is none'],
+    ['secret', `${form}; entry 1 is not of that form`],
+    ['ada:YWRh,:secret', `${form}; entry 2 is not of that form`],
+    ['ada:', `${form}; entry 1 is not of that form`],
+    ['ada: secret', `${form}; entry 1 is not of that form`],
+    ['ada :secret', `${form}; entry 1 is not of that form`],
+    ['ada:sec ret', `${form}; entry 1 is not of that form`],
+    ['ada:sec=ret', `${form}; entry 1 is not of that form`],
+    ['ada:secrèt', `${form}; entry 1 is not of that form`],
+    ['#old:secret', `${form}; entry 1 is not of that form`],
+    ['"ada":secret', `${form}; entry 1 is not of that form`],
+    ["'ada:secret", `${form}; entry 1 is not of that form`],
+    ['ada:secret bob:other', `${form}; entry 1 is not of that form`],
+    ['a\u0007da:secret', `${form}; entry 1 is not of that form`],
+    ['a\u00a0da:secret', `${form}; entry 1 is not of that form`],
+    ['ada:secret write', `${form}; entry 1 is not of that form`],
+    ['ada:secret READ', `${form}; entry 1 is not of that form`],
+    ['ada:secretread read read', `${form}; entry 1 is not of that form`],
+    ['ada:$sha256$', `${form}; entry 1 is not of that form`],
+    [`ada:$sha256$${digest.slice(1)}`, `${form}; entry 1 is not of that form`],
+    [`ada:$sha256$${digest}0`, `${form}; entry 1 is not of that form`],
+    [`ada:$sha256$${digest.slice(1)}g`, `${form}; entry 1 is not of that form`],
+    [`ada:$sha512$${digest}`, `${form}; entry 1 is not of that form`],
+    ['ada:YWRh,bob:undefined', `${unset}; entry 2 does`],
+    ['bob:null read', `${unset}; entry 1 does`],
+    [`bob:$sha256$${sha256('undefined')}`, `${unset}; entry 1 does`],
+    [`bob:$sha256$${sha256('')}`, `${unset}; entry 1 does`],
+    ['ada:secret,bob:secret', 'takes each token once; entry 2 repeats one'],
+    ['ada:secret,,ada:secret read', 'takes each token once; entry 3 repeats one'],
+    [`ada:secret,bob:$sha256$${digest}`, 'takes each token once; entry 2 repeats one'],
+    [`ada:$sha256$${digest},bob:$sha256$${digest.toUpperCase()}`, 'takes each token once; entry 2 repeats one'],
+  ]
+  for (const [entries, problem] of rows) {
+    test(JSON.stringify(entries), () => {
+      assert.equal(
+        messageOf(() => tokensOf(entries)),
+        `PLANT_STORE_TOKENS ${problem}`,
+      )
+    })
+  }
+})
+
+suite('PLANT_STORE_TOKENS_FILE', () => {
+  const rows: readonly [what: string, content: string, tokens: Tokens][] = [
+    ['a token in each line', 'ada:YWRh\nbob:Ym9i read', table(['YWRh', 'ada'], ['Ym9i', 'bob', 'read'])],
+    ['CRLF, and blank lines', 'ada:YWRh\r\n\r\n  bob:Ym9i\n', table(['YWRh', 'ada'], ['Ym9i', 'bob'])],
+    ['comments', '# see https://wiki/tokens\nada:YWRh\n#old:secret\n  # bob:Ym9i\n', table(['YWRh', 'ada'])],
+    ['a byte order mark', '\ufeffada:YWRh\n', table(['YWRh', 'ada'])],
+    ['a byte order mark before a comment', '\ufeff# tokens\nada:YWRh\n', table(['YWRh', 'ada'])],
+  ]
+  for (const [what, content, tokens] of rows) {
+    test(`takes ${what}`, (t) => assert.deepEqual(tokensOfFile(t, content), tokens))
+  }
+
+  const wrong: readonly [what: string, content: string | Buffer, problem: RegExp][] = [
+    [
+      'a line that is no entry, and names it',
+      '# tokens\nada:YWRh\n\nbob\n',
+      /^takes owner:token .*; line 4 is not of that form$/,
+    ],
+    ['a comment behind an entry', 'ada:YWRh # ada', /; line 1 is not of that form$/],
+    ['two entries on a line', 'ada:YWRh,bob:Ym9i', /^takes owner:token .*; line 1 is not of that form$/],
+    ['an owner with U+0000, which no store could keep', 'a\0da:YWRh', /; line 1 is not of that form$/],
+    ['text that is not UTF-8', Buffer.from('ad\xe0:YWRh', 'latin1'), /^takes a file in UTF-8, and this one is not$/],
+    ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), /; line 1 is not of that form$/],
+    ['nothing but comments', '# ada:YWRh\n', /^takes at least one owner:token; there is none$/],
+    ['an empty file', '', /^takes at least one owner:token; there is none$/],
+  ]
+  for (const [what, content, problem] of wrong) {
+    test(`refuses ${what}`, (t) => {
+      const message = messageOf(() => tokensOfFile(t, content))
+      assert.match(message, /^PLANT_STORE_TOKENS_FILE /)
+      assert.match(message.slice('PLANT_STORE_TOKENS_FILE '.length), problem)
+      assert.doesNotMatch(message, /YWRh/)
+    })
+  }
+
+  test('refuses to be set beside PLANT_STORE_TOKENS', (t) => {
+    const path = temporaryFile(t, 'ada:YWRh')
+    assert.equal(
+      messageOf(() => readSettings({ PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: path })),
+      'PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them',
+    )
+  })
+})

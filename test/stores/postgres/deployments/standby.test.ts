@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { Pool } from 'pg'
+import { StoreUnavailableError } from '../../../../src/plants/store.ts'
+import { postgresStore, type PostgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
+import { needsDebian, PostgresServer } from '../../../support/wire/debian-servers.ts'
+
+async function failure(promise: Promise<unknown>): Promise<readonly [isOutcomeUnknown: boolean, cause: string]> {
+  const [outcome] = await Promise.allSettled([promise])
+  assert.ok(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailableError)
+  return [outcome.reason.isOutcomeUnknown, (outcome.reason.cause as Error).message]
+}
+
+const create = (store: PostgresStore, id: bigint): Promise<boolean> => store.create('ann', { id, name: 'Fern' })
+
+suite('a server and its standby', { skip: needsDebian }, () => {
+  test('acknowledges nothing if somebody has the server wait no longer for its standby', async (t) => {
+    const server = await PostgresServer.start(t)
+    const pool = new Pool({ connectionString: server.url })
+    t.after(() => pool.end())
+    const store = postgresStore(pool)
+    await store.migrate()
+    await server.set('synchronous_standby_names', 'gone')
+    await server.until(`SELECT 1 FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'gone'`)
+    const unconfirmed = [true, 'The statement was committed, but its standby has not confirmed it.']
+    for (const write of [() => create(store, 1n), () => store.delete('ann', 1n)]) {
+      const failed = failure(write())
+      await server.until(
+        `SELECT 1 FROM pg_stat_activity WHERE CASE WHEN wait_event = 'SyncRep' THEN pg_cancel_backend(pid) END`,
+      )
+      assert.deepEqual(await failed, unconfirmed)
+    }
+  })
+})

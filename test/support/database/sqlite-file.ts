@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { ConnectionOptions } from '../../../src/stores/sqlite/connection.ts'
+import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
+
+/** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
+export const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
+
+/** A path in a directory of its own, which goes away with the test. */
+export function newPath(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  return join(directory, 'plants.db')
+}
+
+/** What a connection is opened with. */
+export function connectionOptions(busyTimeoutMs: number): ConnectionOptions {
+  return { busyTimeoutMs, migrate: true, onWarning: () => undefined }
+}
+
+/** A `node:sqlite` database, closed with the test. */
+export function open(t: TestContext, path: string, options = {}): SqliteHandle {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const handle = new DatabaseSync(path, options)
+  t.after(() => handle.close())
+  return handle
+}
+
+/** Another process that has a transaction open on a file, until it is told to end it. */
+async function beginElsewhere(t: TestContext, path: string, begin: string): Promise<() => Promise<void>> {
+  const program = `
+    const database = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(process.argv[1])
+    database.exec(process.argv[2])
+    process.stdout.write('begun')
+    process.stdin.once('data', () => { database.close(); process.exit() })`
+  const child = spawn(process.execPath, ['-e', program, path, begin], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.after(() => child.kill())
+  await once(child.stdout, 'data')
+  return async () => {
+    const exited = once(child, 'exit')
+    child.stdin.write('end')
+    await exited
+  }
+}
+
+/** Has another process take the write lock of a file, until it is told to let go. */
+export function lockElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
+  return beginElsewhere(t, path, 'BEGIN IMMEDIATE')
+}
+
+/** Has another process read a file, and see it as it is now until it is told to let go. */
+export function readElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
+  return beginElsewhere(t, path, 'BEGIN; SELECT count(*) FROM plants')
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Plant } from '../../../src/plants/plant.ts'
+import { checkHistory, type Listing, type Operation } from './history.ts'
+import type { Program } from '../program/program.ts'
+
+/** Between two lists of a program, in milliseconds. */
+const LIST_INTERVAL_MS = 250
+
+/** Between an answer to a client and its next operation, so that servers have a processor to come back with. */
+const PAUSE_MS = 50
+
+/**
+ * Clients that create, delete and list plants, and remember what they were told. Plants whose names are negative numbers
+ * are not theirs.
+ */
+export class Workload {
+  /** Creates and deletes that were answered 200 or 204. */
+  acknowledged = 0
+  /** Those that were answered 50300: nothing was carried out. */
+  refused = 0
+  /** Those that were answered 50301, or not at all: they may have been carried out. */
+  unknown = 0
+  readonly #operations: Operation[] = []
+  readonly #listings: Listing[] = []
+  readonly #running: Promise<void>[] = []
+  readonly #goals = new Map<number, () => void>()
+  #clock = 0
+  #nextId = 0
+  #isStopped = false
+
+  /** Starts clients that create and delete, and one that lists. They end with their service. */
+  start(program: Program, clients: number): void {
+    for (let client = 0; client < clients; client++) this.#running.push(this.#work(program))
+    this.#running.push(this.#watch(program))
+  }
+
+  /** Settles once so many operations more have been acknowledged. */
+  progress(operations: number): Promise<void> {
+    return new Promise((resolve) => this.#goals.set(this.acknowledged + operations, resolve))
+  }
+
+  /**
+   * Stops the clients and checks that what they were told fits together, a last list included.
+   * @throws AssertionError if it does not, or anything was answered but success and 503
+   */
+  async finish(program: Program): Promise<void> {
+    this.#isStopped = true
+    await Promise.all(this.#running)
+    assert.equal(await this.#list(program), 200)
+    checkHistory(this.#operations, this.#listings)
+  }
+
+  async #work(program: Program): Promise<void> {
+    const own: number[] = []
+    while (!this.#isStopped) {
+      const doomed = Math.random() < 0.4 ? own.pop() : undefined
+      const kind = doomed === undefined ? 'create' : 'delete'
+      const id = doomed ?? this.#nextId++
+      const start = this.#clock++
+      const answer = await (kind === 'create' ? create(program, id) : remove(program, id))
+      const end = this.#clock++
+      const record = (succeeded: true | undefined): unknown =>
+        this.#operations.push({ kind, id, name: String(id), start, end, succeeded })
+
+      if (answer?.error === 50300) {
+        this.refused++
+        if (kind === 'delete') own.push(id)
+      } else if (answer === undefined || answer.error === 50301) {
+        this.unknown++
+        record(undefined)
+      } else {
+        assert.deepEqual(answer, { status: kind === 'create' ? 200 : 204, error: undefined })
+        record(true)
+        if (kind === 'create') own.push(id)
+        this.acknowledged++
+        this.#goals.get(this.acknowledged)?.()
+      }
+      if (answer === undefined) return
+      await sleep(PAUSE_MS)
+    }
+  }
+
+  async #watch(program: Program): Promise<void> {
+    while (!this.#isStopped && (await this.#list(program)) !== undefined) await sleep(LIST_INTERVAL_MS)
+  }
+
+  /** Lists all plants. Returns the status, or undefined if the service was killed before. */
+  async #list(program: Program): Promise<number | undefined> {
+    const start = this.#clock++
+    const answer = await ask(program, '/plants')
+    if (answer?.status !== 200) return answer?.status
+    const plants = (JSON.parse(answer.body) as Plant[]).map(({ name }) => ({ id: Number(name), name }))
+    this.#listings.push({ start, end: this.#clock++, plants: plants.filter(({ id }) => id >= 0) })
+    return answer.status
+  }
+}
+
+/** What a create or delete was answered; undefined if the service was killed before. */
+type Answer = { readonly status: number; readonly error: number | undefined } | undefined
+
+function create(program: Program, id: number): Promise<Answer> {
+  return change(program, '/plants', { method: 'POST', body: `{"id":${id},"name":"${id}"}` })
+}
+
+function remove(program: Program, id: number): Promise<Answer> {
+  return change(program, `/plants/${id}`, { method: 'DELETE' })
+}
+
+async function change(program: Program, ...request: Parameters<Program['fetch']>): Promise<Answer> {
+  const answer = await ask(program, ...request)
+  if (answer === undefined) return undefined
+  const { status, body } = answer
+  return { status, error: status < 300 ? undefined : (JSON.parse(body) as { error: number }).error }
+}
+
+async function ask(
+  program: Program,
+  ...[path, init]: Parameters<Program['fetch']>
+): Promise<{ readonly status: number; readonly body: string } | undefined> {
+  try {
+    const response = await program.fetch(path, init)
+    return { status: response.status, body: await response.text() }
+  } catch (error) {
+    if (program.child.killed) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import ts from 'typescript'
+
+const root = new URL('../../..', import.meta.url)
+
+/** A document for users. */
+export interface Document {
+  /** Seen from the root of the repository. */
+  readonly path: string
+  readonly text: string
+}
+
+/** A piece of code that a document shows. */
+export interface Block {
+  readonly language: string
+  readonly code: string
+  /** The line of the document on which it begins. */
+  readonly line: number
+  /** The heading that it stands under. */
+  readonly heading: string
+}
+
+export function readDocument(path: string): Document {
+  return { path, text: readFileSync(new URL(path, root), 'utf8') }
+}
+
+export const README: Document = readDocument('README.md')
+
+/** The page that is made of the doc comments. */
+export const API: Document = readDocument('docs/api.md')
+
+/** What else a user gets to read: the README and the other pages of docs/. */
+export const DOCUMENTS: readonly Document[] = [
+  README,
+  ...readdirSync(new URL('docs/', root))
+    .filter((name) => name.endsWith('.md') && name !== 'api.md')
+    .sort()
+    .map((name) => readDocument(`docs/${name}`)),
+]
+
+const BLOCK = /^```(\w+)\n(.*?)^```$/gms
+
+/** The code that a document shows, in a language or in all. */
+export function blocksOf({ text }: Document, language?: string): Block[] {
+  const blocks = [...text.matchAll(BLOCK)].map(({ index, 1: name, 2: code }) => {
+    const before = text.slice(0, index)
+    const heading = /^#+ (.*)$/.exec(before.split('\n').findLast((line) => line.startsWith('#'))!)![1]!
+    return { language: name!, code: code!, line: before.split('\n').length, heading }
+  })
+  return language === undefined ? blocks : blocks.filter((block) => block.language === language)
+}
+
+/** The code in JavaScript that a document shows, and that in TypeScript with its types erased. */
+export function programsOf(document: Document): Block[] {
+  const { ESNext } = ts.ScriptTarget
+  const compilerOptions = { target: ESNext, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
+  const erased = blocksOf(document, 'ts').map((block) => ({
+    ...block,
+    code: ts.transpileModule(block.code, { compilerOptions }).outputText,
+  }))
+  return [...blocksOf(document, 'js'), ...erased].sort((a, b) => a.line - b.line)
+}
+
+/** The text of a document without the code that it shows. */
+export function proseOf({ text }: Document): string {
+  return text.replace(BLOCK, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ''))
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Protocol } from '../wire/client.ts'
+import { authenticate } from '../../contract/cases.ts'
+import { programsOf, readDocument, type Block } from './documents.ts'
+import { createProject, UNCOVERED, type Cleanup } from './packed.ts'
+import { needsPeers, skipWithoutPeers } from './peers.ts'
+
+const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
+const REPORT_LISTENING = new URL('../program/report-listening.js', import.meta.url).href
+const CERTIFICATES = fileURLToPath(new URL('../wire/', import.meta.url))
+
+/** Why an example is skipped; false if it is not. */
+export function skipExample(code: string): string | false {
+  if (needsPeers(code)) return skipWithoutPeers()
+  if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node has no node:sqlite'
+  return code.includes('postgres://') && POSTGRES_URL === undefined && 'TEST_POSTGRES_URL is not set'
+}
+
+const HOSTS = readDocument('docs/hosts.md')
+
+/** What docs/hosts.md shows of hosts, before it goes on to what holds for all of them. */
+export const HOST_EXAMPLES: readonly Block[] = programsOf({
+  ...HOSTS,
+  text: HOSTS.text.slice(0, HOSTS.text.indexOf('\n## Browsers\n')),
+})
+
+/** Whether code is a whole program; what is none begins with the path of its file. */
+export function isProgram(code: string): boolean {
+  return !code.startsWith('// ')
+}
+
+/** What an example speaks. */
+export function protocolOf(code: string): Protocol {
+  if (code.includes("'node:http2'")) return 'h2'
+  return code.includes("'node:https'") ? 'https' : 'http'
+}
+
+/** What comes before `/plants` in an example. */
+export function prefixOf(code: string): string {
+  return /'(\/api[^']*)'/.exec(code)?.[1] ?? ''
+}
+
+/** Has each token stand for an owner of its own, and the owner `many` have 5,000 plants. */
+export function withOwners(code: string): string {
+  const options = `{ store, authenticate: ${authenticate.toString()}`
+  return `
+    import { memoryStore } from 'plant-store'
+    const store = memoryStore()
+    for (let id = 1n; id <= 5000n; id++) store.create('many', { id, name: \`Plant \${id}\` })
+    ${code.replace("{ tokens: { 'a-long-random-token': 'ada' }", options)}`
+}
+
+/** The list of the owner who has many plants. */
+export const MANY: string = JSON.stringify(Array.from({ length: 5000 }, (_, i) => ({ name: `Plant ${i + 1}` })))
+
+/** An example that runs. */
+export interface Example {
+  readonly port: number
+  readonly child: ChildProcess
+  /** Calls a function that it exports. */
+  call(name: string, ...args: readonly unknown[]): Promise<unknown>
+}
+
+/** Runs before an example, and calls its functions. */
+const START = `
+  import * as example from './main.mjs'
+  process.on('message', ([name, args]) => process.send({ returned: example[name](...args) }))
+`
+
+/**
+ * Runs an example, in a project that has the package as a user gets it, until it listens. It ends with the test.
+ * @param project where; by default in a project of its own
+ * @param options what Node is given beside the program
+ */
+export async function startExample(
+  t: Cleanup,
+  code: string,
+  project?: string,
+  options: { readonly args?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {},
+): Promise<Example> {
+  const program = code
+    .replace('3000', '0')
+    .replace('plants.db', ':memory:')
+    .replace('postgres://user:password@host/database', POSTGRES_URL ?? '')
+    .replaceAll("'localhost.", `'${CERTIFICATES}localhost.`)
+  const cwd = project ?? (await createProject(t))
+  await writeFile(join(cwd, 'main.mjs'), program)
+  await writeFile(join(cwd, 'start.mjs'), START)
+  const { args = [], env } = options
+  const child = spawn(process.execPath, ['--import', REPORT_LISTENING, ...args, 'start.mjs'], {
+    cwd,
+    env: { ...UNCOVERED, ...env },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  // What most hosts say of themselves is of no interest.
+  child.stdout!.resume()
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    // Some end only after a while if they are asked to.
+    child.kill('SIGKILL')
+    await ended
+  })
+  const [port] = (await Promise.race([once(child, 'message'), ended.then(() => [])])) as [number?]
+  assert.ok(port !== undefined, 'the example ends without listening')
+  return {
+    port,
+    child,
+    async call(name, ...args) {
+      child.send([name, args])
+      const [{ returned }] = (await once(child, 'message')) as [{ returned: unknown }]
+      return returned
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { Operation, Reference, Response } from '../../../src/openapi/description.ts'
+import { programDescription } from '../../../src/standalone/paths/program-description.ts'
+
+/** An answer as it arrived. */
+export interface ReceivedAnswer {
+  readonly method: string
+  /** The request target, with its query. */
+  readonly path: string
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Fields that any answer may have. */
+const GENERAL = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
+
+const { paths, components } = programDescription
+
+/** The described operations: path, method in lower case, operation. */
+export const DESCRIBED: ReadonlyMap<string, ReadonlyMap<string, Operation>> = new Map(
+  Object.entries(paths).map(([path, item]) => {
+    const methods = Object.entries<Operation | Reference[]>(item).filter(([key]) => key !== 'parameters')
+    return [path, new Map(methods as [string, Operation][])]
+  }),
+)
+
+const ajv = new Ajv2020({ allErrors: true })
+  .addFormat('int32', { type: 'number', validate: (value) => Math.abs(value) < 2 ** 31 })
+  .addFormat('int64', { type: 'number', validate: (value) => Math.abs(value) <= 2 ** 63 })
+  .addVocabulary(Object.keys(programDescription))
+  .addSchema(programDescription, 'openapi')
+
+/** Asserts that the interface description has such an answer to such a request. */
+export function assertDescribed(answer: ReceivedAnswer): void {
+  const { method, status, headers, body } = answer
+  const pointer = findResponse(answer)
+  const response = resolve(pointer) as Response
+  const place = `${method} ${answer.path} → ${status} (${pointer})`
+
+  const names = new Set<string>()
+  for (const [name, described] of Object.entries(response.headers ?? {})) {
+    const { required } = '$ref' in described ? components.headers[name]! : described
+    if (required) assert.ok(name.toLowerCase() in headers, `${place} lacks ${name}`)
+    names.add(name.toLowerCase())
+  }
+  for (const name of Object.keys(headers)) {
+    const isDescribed = GENERAL.has(name) || names.has(name) || name === 'content-type'
+    assert.ok(isDescribed, `${place} has the field ${name}, which is not described`)
+  }
+
+  if (response.content === undefined) return assert.equal(body, '', `${place} has a body`)
+  assert.equal(headers['content-type'], 'application/json', place)
+  const value = JSON.parse(body) as { error: number }
+  const validate = ajv.getSchema(`openapi#${pointer}/content/application~1json/schema`) as ValidateFunction
+  assert.ok(validate(value), `${place}: ${ajv.errorsText(validate.errors)} in ${body}`)
+  if (status >= 400) {
+    const examples = Object.values(response.content['application/json'].examples ?? {})
+    const codes = examples.map((example) => (example.value as { error: number }).error)
+    assert.ok(codes.includes(value.error), `${place}: ${value.error} is not described`)
+  }
+}
+
+/** The JSON pointer to the response that fits. */
+function findResponse({ method, path, status }: ReceivedAnswer): string {
+  const template = [...DESCRIBED.keys()].find((template) => toPattern(template).test(decode(path))) ?? '/plants'
+  const operations = DESCRIBED.get(template)!
+  const name = method.toLowerCase()
+  // What a method is answered that the resource lacks, each of its operations lists.
+  const candidates = operations.has(name) ? [name] : [...operations.keys()]
+  const operation = candidates.find((candidate) => status in operations.get(candidate)!.responses)
+  assert.ok(operation !== undefined, `${method} ${path} → ${status} is not described`)
+  return ['', 'paths', template, operation, 'responses', status]
+    .map((segment) => String(segment).replaceAll('~', '~0').replaceAll('/', '~1'))
+    .join('/')
+}
+
+function toPattern(template: string): RegExp {
+  return new RegExp(`^${template.replaceAll('.', '\\.').replace(/{\w+}/, '[^/]+')}$`)
+}
+
+/** The path of a request target, with the escapes decoded that can be. */
+function decode(target: string): string {
+  const path = target.replace(/^\w+:\/\/[^/]*/, '').replace(/\?.*$/s, '')
+  return path.replace(/%[2-7][0-9a-f]/gi, (escape) => (/%2f/i.test(escape) ? escape : decodeURIComponent(escape)))
+}
+
+function resolve(pointer: string): unknown {
+  let value: unknown = programDescription
+  for (const segment of pointer.split('/').slice(1)) {
+    value = (value as Record<string, unknown>)[segment.replaceAll('~1', '/').replaceAll('~0', '~')]
+  }
+  return value
+}

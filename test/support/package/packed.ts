@@ -1,0 +1,141 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** What goes into the package, and what it is built by. */
+const SOURCES = ['LICENSE', 'README.md', 'docs', 'package.json', 'src', 'tsconfig.json']
+
+/** The file that is to be published, if that is what is to be tested. */
+const RELEASE = process.env['TEST_TARBALL']
+
+/** From here a module finds what `test/peers` has installed, and then what the project itself has. */
+const FOLDER = join(ROOT, 'test/peers/projects')
+
+/** Is there while a process packs, and holds its id: test files that run at once wait for the one that packs. */
+const LOCK = join(FOLDER, 'lock')
+
+/** The environment of what does not run the sources: the coverage of compilers and hosts is of no interest, and large. */
+export const UNCOVERED: NodeJS.ProcessEnv = { ...process.env, NODE_V8_COVERAGE: undefined }
+
+/** The package as a user gets it. */
+export interface Packed {
+  /** The path of what `npm pack` made. */
+  readonly tarball: string
+  /** A folder in which it is installed. What is in a folder of this one can import it. */
+  readonly folder: string
+}
+
+/** A test, or what else ends some time. */
+export interface Cleanup {
+  after(clean: () => unknown): unknown
+}
+
+/**
+ * Packs the package and installs it, once for each state of the sources. All is built elsewhere: other tests and programs
+ * may be using `dist`.
+ */
+export async function packPackage(): Promise<Packed> {
+  const folder = join(FOLDER, digestOf(RELEASE === undefined ? SOURCES : [RELEASE]))
+  const tarball = join(folder, 'plant-store.tgz')
+  await mkdir(FOLDER, { recursive: true })
+  while (!existsSync(folder)) {
+    try {
+      await writeFile(LOCK, String(process.pid), { flag: 'wx' })
+    } catch {
+      await waitForLock()
+      continue
+    }
+    try {
+      const outdated = (await readdir(FOLDER)).filter((name) => join(FOLDER, name) !== LOCK)
+      for (const name of outdated) await rm(join(FOLDER, name), { recursive: true })
+      const temporary = join(FOLDER, 'new')
+      await mkdir(temporary)
+      if (RELEASE === undefined) await pack(temporary)
+      else await cp(resolve(ROOT, RELEASE), join(temporary, 'plant-store.tgz'))
+      await installPackage(temporary, './plant-store.tgz')
+      await rename(temporary, folder)
+    } finally {
+      await rm(LOCK, { force: true })
+    }
+  }
+  return { tarball, folder }
+}
+
+async function waitForLock(): Promise<void> {
+  const holder = await readFile(LOCK, 'utf8').catch(() => undefined)
+  if (holder === undefined) return
+  try {
+    process.kill(Number(holder), 0)
+    await setTimeout(50)
+  } catch {
+    // It was ended while it packed.
+    await rm(LOCK, { force: true })
+  }
+}
+
+/**
+ * Builds and packs a copy of the project.
+ * @returns the path of the tarball, which is in the target
+ */
+export async function pack(target: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const copy = join(target, 'copy')
+  for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
+  // An earlier build may have left what is no longer made.
+  await mkdir(join(copy, 'dist/commonjs'), { recursive: true })
+  for (const name of ['left.js', 'left.d.ts', 'commonjs/left.d.ts']) await writeFile(join(copy, 'dist', name), '')
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], {
+    cwd: copy,
+    env: { ...UNCOVERED, ...env },
+  })
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+  const tarball = join(target, 'plant-store.tgz')
+  await rename(join(target, filename), tarball)
+  await rm(copy, { recursive: true })
+  return tarball
+}
+
+/** Installs a tarball in a folder that is no project yet, without asking a registry. */
+export async function installPackage(folder: string, tarball: string): Promise<void> {
+  await writeFile(join(folder, 'package.json'), '{"private":true}')
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder, env: UNCOVERED })
+}
+
+/**
+ * Makes a project that has the package installed, and these files. It goes with the test.
+ * @param files path → text
+ * @returns the folder of the project
+ */
+export async function createProject(t: Cleanup, files: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { folder } = await packPackage()
+  const project = await mkdtemp(join(folder, 'project-'))
+  t.after(() => rm(project, { recursive: true }))
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(project, path)), { recursive: true })
+    await writeFile(join(project, path), text)
+  }
+  return project
+}
+
+/** Changes if a file changes, comes or goes. */
+function digestOf(names: readonly string[]): string {
+  const digest = createHash('sha256')
+  for (const name of names) {
+    for (const file of filesOf(resolve(ROOT, name))) digest.update(file).update('\0').update(readFileSync(file))
+  }
+  return digest.digest('hex').slice(0, 16)
+}
+
+function filesOf(path: string): string[] {
+  if (statSync(path).isFile()) return [path]
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+}

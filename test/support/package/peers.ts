@@ -1,0 +1,25 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { isRunElsewhere } from '../requirements.ts'
+
+const FOLDER = new URL('../../peers/', import.meta.url)
+const isInstalled = existsSync(new URL('node_modules', FOLDER))
+
+/** What `test/peers` installs. */
+export const PEERS: Readonly<Record<string, string>> = (
+  JSON.parse(readFileSync(new URL('package.json', FOLDER), 'utf8')) as { dependencies: Record<string, string> }
+).dependencies
+
+/** Finds modules as a file in `test/peers` does. */
+export const requirePeer: NodeJS.Require = createRequire(FOLDER)
+
+/** Why a test is skipped that needs what `test/peers` installs; false if it is not. */
+export function skipWithoutPeers(): string | false {
+  if (process.env['TEST_REQUIRE_ALL'] === '1') return isRunElsewhere
+  return !isInstalled && 'test/peers is not installed: npm run peers'
+}
+
+/** Whether code imports what `test/peers` installs. */
+export function needsPeers(code: string): boolean {
+  return [...code.matchAll(/ from '((?:@[^/']+\/)?[^/']+)/g)].some(([, name]) => Object.hasOwn(PEERS, name!))
+}

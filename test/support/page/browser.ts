@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import type { RequestListener } from 'node:http'
+import { after, type TestContext } from 'node:test'
+import type { Browser, Page } from 'puppeteer-core'
+import { createPlantStore, memoryStore, type PlantStoreOptions } from '../../../src/index.ts'
+import { pageDocuments } from '../../../src/standalone/paths/page/documents.ts'
+import { createProgramPaths } from '../../../src/standalone/paths/program-paths.ts'
+import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
+import { launchChromium } from './chromium.ts'
+import { TOKEN } from '../program/program.ts'
+import { portOf, serve } from '../wire/service.ts'
+
+/** One browser for the tests of a file; each test has a profile of its own. */
+let browser: Promise<Browser> | undefined
+after(async () => (await browser)?.close())
+
+export interface View {
+  readonly width?: number
+  readonly height?: number
+  /** Device pixels in one of CSS; at a zoom of 200 % a window of 1,280 pixels is 640 wide, at a factor of 2. */
+  readonly zoom?: number
+  readonly scheme?: 'light' | 'dark'
+}
+
+/** The page for people, as a person meets it. */
+export class PlantPage {
+  readonly page: Page
+  /** What the browser has to say of the page: its errors, and what it refused to load. */
+  readonly complaints: string[] = []
+  readonly #console: string[] = []
+
+  constructor(page: Page) {
+    this.page = page
+    page.on('pageerror', (error) => this.complaints.push(String(error)))
+    page.on('console', (message) => {
+      this.#console.push(message.text())
+      // The browser says that of each status of 400 or more.
+      if (!message.text().startsWith('Failed to load resource')) this.complaints.push(message.text())
+    })
+  }
+
+  get console(): readonly string[] {
+    return this.#console
+  }
+
+  /** The value of an expression in the page. */
+  async evaluate<T>(expression: string): Promise<T> {
+    return (await this.page.evaluate(expression)) as T
+  }
+
+  text(selector: string): Promise<string> {
+    return this.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)
+  }
+
+  /** What the items of the list say, name and tag. */
+  plants(): Promise<string[][]> {
+    return this.evaluate(
+      `Array.from(document.querySelectorAll('#plants li'), (item) => Array.from(item.children, (part) => part.textContent))`,
+    )
+  }
+
+  /** Settles once the text of an element matches. */
+  async waitFor(selector: string, pattern: RegExp): Promise<void> {
+    const text = `document.querySelector(${JSON.stringify(selector)}).textContent`
+    await this.page.waitForFunction(`${pattern}.test(${text})`, { timeout: 10_000 }).catch(async (error: unknown) => {
+      assert.match(await this.evaluate<string>(text), pattern)
+      throw error
+    })
+  }
+
+  /** Puts text into the field of a form that has this label, as pasting does. */
+  async fill(form: string, label: string, text: string): Promise<void> {
+    const field = await this.page.waitForSelector(`${form} ::-p-aria(${label})`)
+    await field!.focus()
+    await this.evaluate(`document.activeElement.select()`)
+    await this.page.keyboard.sendCharacter(text)
+  }
+
+  async press(form: string, button: string): Promise<void> {
+    await this.page.locator(`${form} ::-p-aria([name="${button}"][role="button"])`).click()
+  }
+
+  /** Creates a plant, and settles once the page has the response and the list of what is there now. */
+  async create(id: string, name: string, tag = ''): Promise<void> {
+    await this.fill('#create', 'Id', id)
+    await this.fill('#create', 'Name', name)
+    if (tag !== '') await this.fill('#create', 'Tag (optional)', tag)
+    await this.press('#create', 'Create')
+    await this.waitFor('#create .result', /./)
+    await this.waitFor('#list .result', /./)
+  }
+}
+
+/** Opens an address in a tab of its own. The test fails if the browser complains of the page. */
+export async function openPage(t: TestContext, address: string, view: View = {}): Promise<PlantPage> {
+  browser ??= launchChromium()
+  const context = await (await browser).createBrowserContext()
+  const page = await context.newPage()
+  const plantPage = new PlantPage(page)
+  t.after(async () => {
+    await context.close()
+    assert.deepEqual(plantPage.complaints, [])
+  })
+  const { width = 1280, height = 900, zoom = 1, scheme = 'light' } = view
+  await page.setViewport({ width, height, deviceScaleFactor: zoom })
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+  await page.goto(address)
+  return plantPage
+}
+
+/** Opens the page with the token of ada, and settles once her plants are in view. */
+export async function openAsAda(t: TestContext, url: string, view?: View): Promise<PlantPage> {
+  const page = await openPage(t, `${url}/#token=${TOKEN}`, view)
+  await page.waitFor('#list .result', /./)
+  await page.waitFor('#access', /may/)
+  return page
+}
+
+/** What the program serves, in the test's own process. */
+export function createListener(options: Partial<PlantStoreOptions> = {}): RequestListener {
+  const { store = memoryStore() } = options
+  const plants = createPlantStore({ tokens: { [TOKEN]: 'ada' }, ...options, store } as PlantStoreOptions)
+  const documents = pageDocuments('memory')
+  const programPaths = createProgramPaths({ readiness: createReadiness(store, () => false), documents }, plants)
+  return (request, response) => plants(request, response, () => programPaths(request, response))
+}
+
+/** Starts a listener on a free port, and gives its address. */
+export async function serveListener(t: TestContext, listener: RequestListener = createListener()): Promise<string> {
+  return `http://127.0.0.1:${portOf(await serve(t, listener))}`
+}
+
+/** What a service has of ada's plants. */
+export async function listPlants(url: string, query = ''): Promise<unknown> {
+  return (await fetch(`${url}/plants${query}`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json()
+}

@@ -1,0 +1,147 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { RawConnection } from '../wire/raw-connection.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+/** The token of the owner ada, unless a test asks for others. */
+export const TOKEN = 'YWRh'
+
+const LISTENING = 'plant-store listening on '
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** The lines that a stream has brought so far. */
+class Lines {
+  readonly all: string[] = []
+  readonly #news = new EventEmitter()
+  #isEnded = false
+
+  constructor(stream: Readable) {
+    createInterface(stream)
+      .on('line', (line) => {
+        this.all.push(line)
+        this.#news.emit('news')
+      })
+      .on('close', () => {
+        this.#isEnded = true
+        this.#news.emit('news')
+      })
+  }
+
+  /** Settles with the n-th line that matches, come or to come; undefined if there is none. */
+  async find(matches: (line: string) => boolean, n = 1): Promise<string | undefined> {
+    for (;;) {
+      const found = this.all.filter(matches)[n - 1]
+      if (found !== undefined) return found
+      if (this.#isEnded) return undefined
+      await once(this.#news, 'news')
+    }
+  }
+}
+
+/** The standalone program as a process of its own. */
+export class Program {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>
+  readonly stdout: Lines
+  readonly stderr: Lines
+  /** Settles with the exit status, or the signal, once the process has ended and all its output is here. */
+  readonly ended: Promise<number | NodeJS.Signals>
+  url = ''
+
+  /**
+   * With an environment that holds nothing of the test's own.
+   * @param maxFiles how many files it may have open, if they are to be few
+   */
+  constructor(
+    environment: Environment,
+    args: readonly string[] = [],
+    nodeArgs: readonly string[] = [],
+    maxFiles?: number,
+  ) {
+    const { PATH = '', NODE_V8_COVERAGE = '' } = process.env
+    const node = [process.execPath, ...process.execArgv, ...nodeArgs, 'src/server.ts', ...args]
+    const limited = ['sh', '-c', 'ulimit -n "$0" && exec "$@"', String(maxFiles), ...node]
+    const [command, ...rest] = maxFiles === undefined ? node : limited
+    this.child = spawn(command!, rest, {
+      cwd: ROOT,
+      env: { PATH, NODE_V8_COVERAGE, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.stdout = new Lines(this.child.stdout)
+    this.stderr = new Lines(this.child.stderr)
+    this.ended = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
+  }
+
+  /** Starts the program as {@link startProgram} does; whoever calls this ends it. */
+  static async start(environment: Environment, nodeArgs: readonly string[] = []): Promise<Program> {
+    const program = new Program(withDefaults(environment), [], nodeArgs)
+    await program.serving()
+    return program
+  }
+
+  /**
+   * Settles once it serves.
+   * @throws Error that shows what the program said if it ends instead
+   */
+  async serving(): Promise<void> {
+    const line = await this.stdout.find((line) => line.startsWith(LISTENING))
+    if (line === undefined) throw new Error(`The program did not start: ${this.stderr.all.join('\n')}`)
+    this.url = line.slice(LISTENING.length)
+  }
+
+  /** Settles once it is ready. */
+  async ready(): Promise<void> {
+    // Asking without a pause would leave the program no processor to get ready with.
+    while ((await this.fetch('/readyz')).status !== 200) await sleep(20)
+  }
+
+  /** Ends the program if it has not ended yet, whatever it has still to do. */
+  async end(): Promise<void> {
+    // The second signal cuts what is left, and lets the process write down what a coverage report needs.
+    this.child.kill('SIGTERM')
+    this.child.kill('SIGINT')
+    // A test that failed may have left it unread, and the process counts as ended once all of it is here.
+    this.child.stderr.resume()
+    await this.ended
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port)
+  }
+
+  /** Settles with the n-th event of that name that the program logs. */
+  async logged(event: string, n = 1): Promise<Readonly<Record<string, unknown>>> {
+    const line = await this.stderr.find((line) => line.includes(`"event":"${event}"`), n)
+    if (line === undefined) throw new Error(`The program did not log ${event}: ${this.stderr.all.join('\n')}`)
+    return JSON.parse(line) as Record<string, unknown>
+  }
+
+  /** Sends a request with the token of ada. */
+  fetch(path: string, init: { method?: string; body?: string } = {}): Promise<Response> {
+    const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
+    return fetch(this.url + path, { ...init, headers })
+  }
+
+  connect(): Promise<RawConnection> {
+    return RawConnection.open(this.port)
+  }
+}
+
+function withDefaults(environment: Environment): Environment {
+  const tokens = 'PLANT_STORE_TOKENS_FILE' in environment ? {} : { PLANT_STORE_TOKENS: `ada:${TOKEN}` }
+  return { PORT: '0', ...tokens, ...environment }
+}
+
+/** Starts the program on a free port, with the token of ada, and waits until it serves. It ends with the test. */
+export async function startProgram(t: TestContext, environment: Environment = {}, maxFiles?: number): Promise<Program> {
+  const program = new Program(withDefaults(environment), [], [], maxFiles)
+  t.after(() => program.end())
+  await program.serving()
+  return program
+}

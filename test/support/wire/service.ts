@@ -1,0 +1,128 @@
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http'
+import type { AddressInfo, Server as NetServer } from 'node:net'
+import type { TestContext } from 'node:test'
+import { createPlantStore, MAX_PAGE, type PlantStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
+
+/** A request as a test sends it. */
+export interface Request {
+  readonly method: string
+  readonly path: string
+  /** Name, value, name, value… A test decides on each field itself, but for Host and the length of the body. */
+  readonly fields: readonly string[]
+  readonly body?: string | Uint8Array | undefined
+}
+
+/** An answer as a test receives it. */
+export interface Answer {
+  readonly status: number
+  /** Every field but Date, Connection, Keep-Alive and Transfer-Encoding, whose names are in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly connection: string | undefined
+  readonly body: string
+}
+
+const HOP_BY_HOP = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding'])
+
+/** Makes a service in which each token is an owner of its own, unless the options say otherwise. */
+export function createService(options: Partial<PlantStoreOptions> = {}): PlantStore {
+  const access = 'tokens' in options || 'authenticate' in options ? {} : { authenticate: (token: string) => token }
+  return createPlantStore({ ...access, ...options } as PlantStoreOptions)
+}
+
+/** Starts a server, or one for a listener, on a free port; it ends with the test. */
+export async function serve(t: TestContext, listener: Server | RequestListener): Promise<Server> {
+  const server = typeof listener === 'function' ? createServer(listener) : listener
+  await listen(server)
+  t.after(() => close(server))
+  return server
+}
+
+/** Starts what {@link createService} makes; it ends with the test. */
+export function servePlants(t: TestContext, options: Partial<PlantStoreOptions> = {}): Promise<Server> {
+  return serve(t, createService(options))
+}
+
+export function listen(server: NetServer): Promise<void> {
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+}
+
+/** Closes a server of Node core; one of HTTP/1 with all its connections. */
+export function close(server: NetServer & Partial<Pick<Server, 'closeAllConnections'>>): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections?.()
+  })
+}
+
+export function portOf(server: NetServer): number {
+  return (server.address() as AddressInfo).port
+}
+
+/** Sends a request on a connection of its own and reads the whole answer. */
+export function send(server: Server, request: Request): Promise<Answer> {
+  return sendTo(portOf(server), request)
+}
+
+/** As {@link send}, to whatever listens on a port. */
+export async function sendTo(port: number, request: Request): Promise<Answer> {
+  const response = await openTo(port, request)
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk as Buffer)
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (!HOP_BY_HOP.has(name)) headers[name] = String(value)
+  }
+  const { connection } = response.headers
+  return { status: response.statusCode!, headers, connection, body: Buffer.concat(chunks).toString() }
+}
+
+/** Sends a request on a connection of its own; the answer's body is not read yet. */
+export function open(server: Server, request: Request): Promise<IncomingMessage> {
+  return openTo(portOf(server), request)
+}
+
+function openTo(port: number, { method, path, fields, body }: Request): Promise<IncomingMessage> {
+  const host = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host')
+    ? []
+    : ['Host', `127.0.0.1:${port}`]
+  const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+  return new Promise((resolve, reject) => {
+    httpRequest({ host: '127.0.0.1', port, method, path, headers: [...host, ...fields, ...length], agent: false })
+      .on('response', resolve)
+      .on('error', reject)
+      .end(body)
+  })
+}
+
+/** A POST of a plant by the owner of a token. */
+export function post(token: string, body: string | Uint8Array, fields: readonly string[] = []): Request {
+  return {
+    method: 'POST',
+    path: '/plants',
+    fields: [...bearer(token), 'Content-Type', 'application/json', ...fields],
+    body,
+  }
+}
+
+export function get(token: string, path = '/plants'): Request {
+  return { method: 'GET', path, fields: bearer(token) }
+}
+
+export function del(token: string, id: string | bigint): Request {
+  return { method: 'DELETE', path: `/plants/${id}`, fields: bearer(token) }
+}
+
+export function bearer(token: string): readonly string[] {
+  return ['Authorization', `Bearer ${token}`]
+}
+
+/** The ids of the plants that a store has of the owner ada, up to a page of them. */
+export async function keptIds(store: Store): Promise<bigint[]> {
+  return (await store.list('ada', { limit: MAX_PAGE, maxBytes: Infinity })).map(({ id }) => id)
+}
