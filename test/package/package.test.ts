@@ -100,7 +100,7 @@ suite('the package', () => {
         reached.add(isDeclaration ? target.replace(/[jt]s$/, 'd.ts') : target)
       }
     }
-    for (const type of ['css', 'html', 'js']) reached.add(`dist/standalone/page/page.${type}`)
+    for (const type of ['css', 'html', 'js']) reached.add(`dist/standalone/paths/page/page.${type}`)
     assert.deepEqual(
       files.filter((path) => path.startsWith('dist/')),
       [...reached].sort(),

@@ -51,7 +51,7 @@ export function pageDocuments(store: string): ReadonlyMap<string, Document> {
 
 function read(name: string, url: URL): string {
   // The build does not put it beside the sources.
-  const places = [url, new URL(`../../../dist/standalone/page/${name}`, HERE)]
+  const places = [url, new URL(`../../../../dist/standalone/paths/page/${name}`, HERE)]
   return readFileSync(
     places.find((place) => existsSync(place))!,
     'utf8',
