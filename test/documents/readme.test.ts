@@ -23,11 +23,11 @@ const hasCurl = await run('curl', ['--version']).then(
 /** Their examples have tests of their own, which know more: clients.test.ts and recipes.test.ts. */
 const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/recipes.md']
 
-for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path)), API]) {
+for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path)), ...API]) {
   suite(document.path, () => {
     const isOfHosts = document.path === 'docs/hosts.md'
-    const examples = blocksOf(API, 'ts').filter(({ heading }) => heading === 'Example')
-    for (const { code, line } of document === API ? examples : blocksOf(document, 'js')) {
+    const examples = blocksOf(document, 'ts').filter(({ heading }) => heading === 'Example')
+    for (const { code, line } of API.includes(document) ? examples : blocksOf(document, 'js')) {
       // So have these.
       if (code.includes("'jose'") || (isOfHosts && HOST_EXAMPLES.some((example) => example.line === line))) continue
       if (code.includes('storeConformance(')) {

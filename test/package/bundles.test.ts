@@ -87,7 +87,7 @@ for (const [file, command] of COMMANDS) {
 
 /** Puts the page beside a bundle. */
 async function putPage(path: string): Promise<void> {
-  const page = join(dirname(path), '../node_modules/plant-store/dist/standalone/page')
+  const page = join(dirname(path), '../node_modules/plant-store/dist/standalone/paths/page')
   for (const name of PAGE) await copyFile(join(page, name), join(dirname(path), name))
 }
 

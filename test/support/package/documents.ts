@@ -24,16 +24,22 @@ export function readDocument(path: string): Document {
   return { path, text: readFileSync(new URL(path, root), 'utf8') }
 }
 
+/** The texts of the pages of a folder and of the folders in it, by their names. */
+export function pagesIn(folder: string): Record<string, string> {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
+  return Object.fromEntries(names.sort().map((name) => [name, readFileSync(`${folder}/${name}`, 'utf8')]))
+}
+
 export const README: Document = readDocument('README.md')
 
-/** The page that is made of the doc comments. */
-export const API: Document = readDocument('docs/api.md')
+/** The pages that are made of the doc comments. */
+export const API: readonly Document[] = Object.keys(pagesIn('docs/api')).map((name) => readDocument(`docs/api/${name}`))
 
 /** What else a user gets to read: the README and the other pages of docs/. */
 export const DOCUMENTS: readonly Document[] = [
   README,
   ...readdirSync(new URL('docs/', root))
-    .filter((name) => name.endsWith('.md') && name !== 'api.md')
+    .filter((name) => name.endsWith('.md'))
     .sort()
     .map((name) => readDocument(`docs/${name}`)),
 ]

@@ -32,7 +32,7 @@ function servePage(t: TestContext): Promise<Server> {
 }
 
 function built(file: string): string {
-  const text = readFileSync(new URL(`../../../dist/standalone/page/${file}`, import.meta.url), 'utf8')
+  const text = readFileSync(new URL(`../../../../dist/standalone/paths/page/${file}`, import.meta.url), 'utf8')
   return text.replace('{{version}}', '1.0.0').replace('{{store}}', 'memory')
 }
 
