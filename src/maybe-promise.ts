@@ -4,8 +4,8 @@ export type MaybePromise<T> = T | Promise<T>
 /**
  * Limits how long a call may take; a later result is ignored. A result that is there at once passes through without a
  * promise or a timer.
- * @param result what a host's code returned: any thenable counts as a promise
- * @throws what `createError` makes, if the call takes longer
+ * @param result from a host's code: any thenable counts as a promise
+ * @param createError makes the error of a call that takes longer
  */
 export function withDeadline<T>(
   result: MaybePromise<T> | PromiseLike<T>,
@@ -32,7 +32,7 @@ export function andThen<T, U>(result: MaybePromise<T>, goOn: (value: T) => Maybe
   return result instanceof Promise ? result.then(goOn) : goOn(result)
 }
 
-/** Makes a call, and catches what it throws or rejects with. This happens nowhere else. */
+/** Makes a call, and hands its error on, thrown or rejected. No other place of the service catches all. */
 export function attempt(call: () => unknown, onError: (thrown: unknown) => void): void {
   try {
     const result = call()

@@ -17,7 +17,7 @@ import type { ListSlots } from './plants/list-slots.ts'
 import { listPlants, type PlantSource } from './plants/listing.ts'
 import { encodePlant, type NewPlant } from './plants/plant.ts'
 
-/** What the operations need, the same for all requests. */
+/** The parts that all operations share. */
 export interface Service {
   readonly store: CheckedStore
   readonly maxBodyBytes: number

@@ -11,7 +11,7 @@ import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory/memory-store.ts'
 
-/** What a host may set. All options have defaults, except `tokens` or `authenticate`. */
+/** The options of a service. All have defaults, except `tokens` or `authenticate`. */
 export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)
 
 /** The options of a service whose tokens stand in a table. */
@@ -41,7 +41,7 @@ export interface CommonOptions {
    */
   readonly store?: Store | undefined
   /**
-   * What comes before `/plants` in `req.url`, such as `/api/v1`.
+   * The path before `/plants` in `req.url`, such as `/api/v1`.
    * @default ''
    */
   readonly basePath?: string | undefined
@@ -66,24 +66,24 @@ export interface CommonOptions {
    * @default 10_000
    */
   readonly storeTimeoutMs?: number | undefined
-  /** Checks a plant by the host's own rules: returns what is wrong with it, in words for people, or nothing. */
+  /** Checks a plant by the host's own rules. Returns a message for people if one is broken, or nothing. */
   readonly validate?: ((plant: NewPlant) => string | null | undefined) | undefined
   /**
-   * Gets what was thrown, for each response with status 500 or 503, and for each list that breaks off half-way. What it
-   * throws itself is ignored.
+   * Gets the error behind each response with status 500 or 503, and behind each list that breaks off half-way. Its own
+   * errors are ignored.
    */
   readonly onError?: ((error: unknown, request: IncomingMessage) => unknown) | undefined
-  /** Gets an event for each response, once that is handed over or the client has gone. What it throws is ignored. */
+  /** Gets an event for each response, once that is handed over or the client has gone. Its own errors are ignored. */
   readonly onResponse?: ((event: ResponseEvent) => unknown) | undefined
 }
 
-/** What {@link CommonOptions.onResponse} gets. */
+/** An event for {@link CommonOptions.onResponse}. */
 export interface ResponseEvent {
   /** The request that was answered. */
   readonly request: IncomingMessage
   /** The path of the resource, as the interface description writes it; undefined if there is none. */
   readonly resource: ResourcePath | undefined
-  /** Who asked; undefined if the token was not accepted. */
+  /** The owner who asked; undefined if the token was not accepted. */
   readonly owner: string | undefined
   /** The status of the response, which a client that had gone before has not seen. */
   readonly status: number

@@ -1,5 +1,5 @@
-// Makes what is published of what the compiler has written to dist: adds an entry for require() beside each one for
-// import, and deletes all that nobody can import or run, also what an earlier build has left.
+// Finishes dist after the compiler: adds an entry for require() beside each one for import, and deletes all that cannot be
+// imported or run, leftovers of earlier builds included.
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'

@@ -7,7 +7,7 @@ import { CONCURRENT_CHECKS } from './concurrent-checks.ts'
 import { assertCreate, assertDelete, assertKept, assertList, assertPages, createAll, plantsOf } from './steps.ts'
 import type { Check } from './watched-store.ts'
 
-/** What a store must do, each in a test of its own, on a store without plants. */
+/** The duties of a store, each a test of its own on a store without plants. */
 export const CHECKS: Readonly<Record<string, Check>> = {
   async 'keeps a plant with its id, name and tag'(store) {
     await assertCreate(store, 'owner', { id: 42n, name: 'Monstera', tag: 'tropical' })

@@ -3,8 +3,8 @@ import type { PageRequest } from '../plants/store.ts'
 import { quote } from './watched-store.ts'
 
 /**
- * What is wrong with a page, in words; undefined if it is right.
- * @param page what `list` returned
+ * Says in words how a page is wrong; undefined if it is right.
+ * @param page the result of `list`
  * @param expected the plants that it must hold
  */
 export function findDifference(page: unknown, expected: readonly NewPlant[], request: PageRequest): string | undefined {
@@ -59,7 +59,7 @@ function compareTexts(id: bigint, actual: unknown, expected: string): string {
   return `From character ${from} on, that of ${id}n is ${shown!}…, and must be ${wanted!}….`
 }
 
-/** A text in characters that nobody can mistake for others. */
+/** A text in printable ASCII, with escapes for the rest. */
 function spell(text: string): string {
   return JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -9,7 +9,7 @@ import { CHECKS } from './checks.ts'
 import { assertEmpty } from './steps.ts'
 import { inTime, watchStore } from './watched-store.ts'
 
-/** What {@link storeConformance} needs. */
+/** The options of {@link storeConformance}. */
 export interface ConformanceOptions {
   /** Registers a test: the `test` of node:test, Vitest or Jest, the `it` of Mocha. */
   readonly test: (name: string, run: () => Promise<void>) => unknown
@@ -28,8 +28,8 @@ export interface ConformanceOptions {
 }
 
 /**
- * Registers the tests that say whether a store keeps the contract of {@link Store}. A test that fails says which call
- * did what, and what it must do.
+ * Registers the tests that say whether a store keeps the contract of {@link Store}. A failed test names the call, its
+ * result, and the result that it must have.
  *
  * @example
  * import { test } from 'node:test'

@@ -3,7 +3,7 @@ import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import type { PageRequest, Store } from '../plants/store.ts'
 
-/** A store under test. Nothing is believed of what its calls return. */
+/** A store under test. Its results may be anything. */
 export interface WatchedStore {
   create(owner: string, plant: NewPlant): Promise<unknown>
   list(owner: string, page: PageRequest): Promise<unknown>
@@ -26,7 +26,7 @@ export function watchStore(store: Store, timeoutMs: number): WatchedStore {
   }
 }
 
-/** @throws Error that says in words what a call did not do */
+/** @throws Error that names the call, if it fails or takes too long */
 export async function inTime<T>(call: string, act: () => MaybePromise<T>, timeoutMs: number): Promise<T> {
   const late = new Error(`${call} must settle. It has not within ${timeoutMs} ms.`)
   try {

@@ -6,7 +6,7 @@ export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
 
-/** RFC 9110 section 11.4: a scheme, case-insensitive, then one or more spaces and the credentials. */
+/** RFC 9110 section 11.4: a scheme in any case, one space or more, the credentials. */
 const BEARER = new RegExp(`^bearer +(${B64TOKEN})$`, 'i')
 
 /** The scheme, whatever follows it. */

@@ -28,14 +28,14 @@ export interface Caller {
 export type FindCaller = (token: string, request: IncomingMessage) => MaybePromise<Caller | undefined>
 
 /**
- * Finds the owner of a bearer token. It returns that, or `{ owner, access }`; or `null` or `undefined` to refuse the token.
- * If it takes longer than `storeTimeoutMs`, or throws a {@link StoreUnavailableError}, the client gets 503. If it throws
- * any other error, or returns anything else, the client gets 500.
- * @param token as the client sent it; its characters are those of RFC 6750, but nothing else is known of it
+ * Finds the owner of a bearer token. Returns the owner, or `{ owner, access }`; or `null` or `undefined` to refuse the token.
+ * The client gets 503 if it takes longer than `storeTimeoutMs` or throws a {@link StoreUnavailableError}, and 500 if it
+ * throws another error or returns anything else.
+ * @param token as the client sent it: only its characters are checked (RFC 6750 section 2.1)
  */
 export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<TokenHolder | null | undefined>
 
-/** Makes a host's function safe: limits its time, and checks what it returns. */
+/** Limits the time of a host's function, and checks its result. */
 export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number): FindCaller {
   return (token, request) => {
     const found = withDeadline(authenticate(token, request), timeoutMs, () => {
@@ -49,9 +49,9 @@ export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number)
 }
 
 /**
- * Makes the caller of a token from its holder.
- * @param complaint how the message begins
- * @throws TypeError if the holder is none
+ * Turns the holder of a token into its caller.
+ * @param complaint how the message of the error begins
+ * @throws TypeError if it is no holder
  */
 export function toCaller(holder: unknown, complaint: string): Caller {
   const { owner, access = 'write' } = (isObject(holder) ? holder : { owner: holder }) as {

@@ -78,8 +78,8 @@ export const ERRORS = {
 export type ErrorName = keyof typeof ERRORS
 
 /**
- * A response to throw, which says what is wrong. Only this class chooses a status: anything else that is thrown is
- * `unexpected`. It is no `Error`: taking a stack, at which nobody looks, costs more than the rest of a refusal.
+ * A response to throw. Only this class chooses a status: anything else that is thrown is `unexpected`. It is no `Error`,
+ * since the stack of one costs more than the rest of a refusal.
  */
 export class HttpError {
   readonly error: ErrorCode
@@ -87,7 +87,7 @@ export class HttpError {
   readonly message: string
   readonly headers: readonly string[]
   readonly body: string
-  /** What `onError` of the host gets, if the fault is not the client's. */
+  /** The error for `onError` of the host, if the fault is not the client's. */
   readonly cause: unknown
 
   /**

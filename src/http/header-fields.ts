@@ -21,7 +21,7 @@ export interface HeaderFields {
  */
 const TOO_MANY = 2 * 1000
 
-/** Where a request has its header fields. One that a serverless adapter makes up has no `rawHeaders`, or none in it. */
+/** The header fields of a request. A serverless adapter may give it no `rawHeaders`, or empty ones. */
 interface Fields {
   readonly rawHeaders?: readonly string[]
   readonly headers: IncomingHttpHeaders

@@ -5,7 +5,7 @@ import { HttpError } from './errors.ts'
 import { JsonObject, type JsonValue } from './json/value.ts'
 
 /**
- * Makes a plant of a JSON value.
+ * Checks that a JSON value is a plant.
  * @throws HttpError 40002 that names every member that is wrong, and what was expected of it
  */
 export function parseNewPlant(value: JsonValue): NewPlant {

@@ -8,13 +8,13 @@ import type { HttpResponse } from './response.ts'
 
 const JSON_TYPE = 'application/json'
 
-/** What was sent of a response. */
+/** How much of a response was sent. */
 export interface Sent {
   /** Bytes of its body that were handed over. */
   readonly bytes: number
   /** Whether that was all of the response. */
   readonly complete: boolean
-  /** What the body has thrown half-way. */
+  /** The error of a body that broke off half-way. */
   readonly failure?: { readonly thrown: unknown }
 }
 
@@ -87,7 +87,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   return { bytes: content?.length ?? 0, complete: true }
 }
 
-/** Whether nobody has wrapped the response: it has the methods of Node itself, so that a faster way changes nothing. */
+/** Whether a response has Node's own methods, so that a faster way changes nothing for a middleware. */
 function isBare(response: ServerResponse): boolean {
   const { prototype } = ServerResponse
   return (

@@ -6,7 +6,7 @@ export interface Resource<Path extends string> {
   readonly path: Path
   /** The segment in the place of `{id}`, decoded; empty if the path has none, undefined if an escape in it is malformed. */
   readonly id: string | undefined
-  /** What follows the `?`, as it was sent. */
+  /** The text after the `?`, as it was sent. */
   readonly query: string
 }
 
@@ -14,8 +14,7 @@ export interface Resource<Path extends string> {
 export type Router<Path extends string> = (target: string) => Resource<Path> | undefined
 
 /**
- * Makes a router.
- * @param basePath what comes before each path: empty, or segments such as `/api/v1`
+ * @param basePath the segments before each path, such as `/api/v1`, or an empty text
  * @param paths such as `/plants` and `/plants/{id}`; `{id}` is one segment that is not empty
  */
 export function createRouter<Path extends string>(basePath: string, paths: readonly Path[]): Router<Path> {

@@ -4,9 +4,9 @@ import { isToken } from './bearer.ts'
 import { toCaller, type Caller, type TokenHolder } from './caller.ts'
 
 /**
- * Makes the function that finds the caller of a token. It keeps only digests: a heap dump does not show the tokens, and
- * the time of a look-up does not depend on how much of a guess is right.
- * @throws TypeError if no header could carry a token, or its holder is none; the token is not quoted
+ * Finds callers by the digests of their tokens: a heap dump does not show the tokens, and the time of a look-up does not
+ * depend on how much of a guess is right.
+ * @throws TypeError if no header could carry a token, or its holder is none; never quotes the token
  */
 export function createTokenTable(
   tokens: Iterable<readonly [string, TokenHolder]>,
@@ -22,10 +22,10 @@ export function createTokenTable(
   return (token) => callers.get(digestToken(token))
 }
 
-/** The texts that a program makes of an unset variable. */
+/** An unset variable becomes one of these texts in a template. */
 export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
 
-/** What is kept of a token: its SHA-256, a character for each byte. */
+/** The SHA-256 of a token, one character for each byte. */
 export function digestToken(token: string): string {
   // The shortest form: each look-up hashes it once more.
   return hash('sha256', token, 'binary')

@@ -9,7 +9,7 @@ const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
 const NAME: Schema = { ...TEXT, description: 'The name of the plant.' }
 const TAG: Schema = { ...TEXT, description: 'The type of the plant.' }
 
-/** What several operations share. */
+/** The parts that several operations share. */
 export const COMPONENTS: Components = {
   securitySchemes: {
     bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` of RFC 6750.' },

@@ -1,6 +1,6 @@
 /**
- * What this service uses of OpenAPI 3.1, with the names of its specification. Arrays are not readonly: the types of
- * OpenAPI tools take no readonly ones.
+ * The part of OpenAPI 3.1 that this service uses, with the names of its specification. Arrays are not readonly, as the
+ * types of OpenAPI tools take no readonly ones.
  */
 export interface Description<Paths> {
   readonly openapi: '3.1.0'
@@ -20,7 +20,7 @@ type SecurityRequirement = Readonly<Record<string, string[]>>
 
 /** A path, with the operations of its methods. */
 export type PathItem<Method extends string> = Readonly<Record<Method, Operation>> & {
-  /** What all operations of the path have in common. */
+  /** Those that all operations of the path have. */
   readonly parameters?: Reference[]
 }
 

@@ -3,7 +3,7 @@ import { COMPONENTS } from './components.ts'
 import type { Description } from './description.ts'
 import { PLANT_PATHS, type PlantPaths } from './plants.ts'
 
-/** What {@link openapi} is. */
+/** The type of {@link openapi}. */
 export type PlantStoreDescription = Description<PlantPaths>
 
 /**

@@ -26,7 +26,7 @@ export const PLANT_PATHS: PlantPaths = {
       summary: 'List plants',
       description:
         'Lists plants in ascending order of their ids. If `limit`, or a limit of the service, cuts the list ' +
-        'short, `Link` leads to the next one. Whoever follows the links gets each plant once.',
+        'short, `Link` leads to the next one. A client that follows the links gets each plant once.',
       parameters: [ref('parameters/limit'), ref('parameters/after')],
       responses: {
         200: {

@@ -10,7 +10,7 @@ export interface PlantSource {
   readonly owner: string
   /** The long lists of the owner that may be read at once. */
   readonly slots: ListSlots
-  /** Makes the list without a page of plants, if the store can do so and the list fits a page. */
+  /** The list without a page of plants, if the store can make it so and it fits a page. */
   listShort?(query: ListQuery): ShortList | undefined
   /** Reads one page. */
   readPage(request: PageRequest): MaybePromise<Page>

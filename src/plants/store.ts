@@ -2,7 +2,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from './plant.ts'
 
 /**
- * Where the plants are kept. Every method may return its result at once or as a promise.
+ * Keeps the plants. Every method may return its result at once or as a promise.
  *
  * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag` unchanged,
  * and every `id` of int64 exactly.

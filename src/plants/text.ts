@@ -1,4 +1,4 @@
-/** What {@link isText} asks of a string, in words for people. */
+/** The rule of {@link isText}, in words for people. */
 export const TEXT = 'well-formed Unicode without U+0000'
 
 /** Whether a value is a string that every store keeps unchanged. */

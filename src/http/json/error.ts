@@ -21,7 +21,7 @@ function notJson(problem: string, expected: string, offset: number): HttpError {
   return new HttpError('notJson', `The body ${problem}: expected ${expected} at byte ${offset}.`)
 }
 
-/** Where the first sequence begins that is not well-formed UTF-8, in bytes that have one. */
+/** The offset of the first sequence that is not well-formed UTF-8, in bytes that have one. */
 function illFormedAt(bytes: Buffer): number {
   const replaced = Buffer.from(bytes.toString())
   let offset = 0
