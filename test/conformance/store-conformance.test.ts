@@ -130,18 +130,17 @@ test('fails a store that is made with plants', async () => {
 
 suite('within storeTimeoutMs', { timeout: 5000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
-  const hanging: readonly (readonly [method: keyof Store, name: string, complaint: string])[] = [
-    [
-      'create',
+  const hanging: Readonly<Record<keyof Store, readonly [name: string, call: string]>> = {
+    create: [
       'keeps a plant with its id, name and tag',
       "create('owner', { id: 42n, name: 'Monstera', tag: 'tropical' })",
     ],
-    ['list', 'may be closed twice', "list('owner', { limit: 1, maxBytes: 1073741824 })"],
-    ['delete', 'returns false if there is nothing to delete', "delete('owner', 1n)"],
-    ['ping', 'settles a ping, if it takes one', 'ping()'],
-    ['close', 'may be closed twice', 'close()'],
-  ]
-  for (const [method, name, call] of hanging) {
+    list: ['may be closed twice', "list('owner', { limit: 1, maxBytes: 1073741824 })"],
+    delete: ['returns false if there is nothing to delete', "delete('owner', 1n)"],
+    ping: ['settles a ping, if it takes one', 'ping()'],
+    close: ['may be closed twice', 'close()'],
+  }
+  for (const [method, [name, call]] of Object.entries(hanging)) {
     test(`must settle: ${method}`, async () => {
       const create = (): Store => Object.assign(new SortingStore(), { [method]: never })
       const complaint = await complaintOf(name, { create, storeTimeoutMs: 20 })
