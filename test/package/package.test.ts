@@ -71,8 +71,8 @@ suite('the package', () => {
   })
 
   test('holds nothing but dist and what describes it', () => {
-    const names = new Set(files.map((path) => path.replace(/^dist\/.*|(?<=^docs\/)[a-z-]+(?=\.md$)/, '*')))
-    assert.deepEqual([...names].sort(), ['*', 'LICENSE', 'README.md', 'docs/**/*.md', 'package.json'])
+    const names = new Set(files.map((path) => path.replace(/^dist\/.*|(?<=^docs\/).*(?=\.md$)/, '*')))
+    assert.deepEqual([...names].sort(), ['*', 'LICENSE', 'README.md', 'docs/*.md', 'package.json'])
   })
 
   test('is the same, byte for byte, from another folder and another time zone', { skip: isRunElsewhere }, async () => {
@@ -168,18 +168,19 @@ suite('the package', () => {
   })
 
   test('exports each of its modules', async () => {
+    const names = modulesOf(await readManifest()).map(([name]) => posix.join('plant-store', name))
     const stdout = await runInProject(
       'all.mjs',
-      `for (const name of ['plant-store', 'plant-store/sqlite', 'plant-store/postgres', 'plant-store/server', 'plant-store/conformance']) {
-         console.log(Object.keys(await import(name)).sort().join())
+      `for (const name of ${JSON.stringify(names)}) {
+         console.log(name, Object.keys(await import(name)).sort().join())
        }`,
     )
     assert.deepEqual(stdout.trim().split('\n'), [
-      'MAX_PAGE,MAX_PAGE_BYTES,StoreUnavailableError,createPlantStore,memoryStore,openapi',
-      'sqliteStore',
-      'postgresStore,schema',
-      'createServer',
-      'storeConformance',
+      'plant-store MAX_PAGE,MAX_PAGE_BYTES,StoreUnavailableError,createPlantStore,memoryStore,openapi',
+      'plant-store/sqlite sqliteStore',
+      'plant-store/postgres postgresStore,schema',
+      'plant-store/server createServer',
+      'plant-store/conformance storeConformance',
     ])
   })
 
@@ -221,8 +222,7 @@ suite('the package', () => {
       await compile(
         `import type * as Exported from 'plant-store'
          ${signatures!.code}
-         type Is<A> = <T>() => T extends A ? 1 : 2
-         type Same<A, B> = Is<A> extends Is<B> ? true : false
+         type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false
          export const same: [Same<NewPlant, Exported.NewPlant>, Same<PageRequest, Exported.PageRequest>] = [true, true]
          export const store: Same<Store, Exported.Store> = true`,
       )
