@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError, type Store } from '../../src/index.ts'
 import { ERRORS, type ErrorName } from '../../src/http/errors.ts'
+import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
 import { readSettings } from '../../src/standalone/settings/settings.ts'
 import { captureLog } from '../support/program/captured-log.ts'
 import { ask, READER, serveProgram, WRITER } from '../support/program/in-process-program.ts'
@@ -142,15 +143,17 @@ for (const [what, { environment, origin, fields, unread }] of Object.entries(POL
 }
 
 suite('a preflight', () => {
+  const [PLANTS, PLANT] = RESOURCE_PATHS.map((path) => [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', '))
+
   function preflight(path: string, origin: string, method = 'OPTIONS'): string {
     const fields = `Origin: ${origin}\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n`
     return `${method} ${path} HTTP/1.1\r\n${HOST}${fields}\r\n`
   }
 
   const rows = [
-    ['/plants', 'GET, HEAD, POST, OPTIONS'],
-    ['/plants/1', 'DELETE, OPTIONS'],
-    ['http://plants/%70lants', 'GET, HEAD, POST, OPTIONS'],
+    ['/plants', PLANTS],
+    ['/plants/1', PLANT],
+    ['http://plants/%70lants', PLANTS],
     ['/readyz', 'GET, HEAD, OPTIONS'],
   ] as const
   for (const [path, methods] of rows) {
@@ -185,7 +188,7 @@ suite('a preflight', () => {
   for (const [path, refusal, methods] of [
     ['/x', 404, {}],
     ['/plants/', 404, {}],
-    ['/plants/%zz', 401, { 'access-control-allow-methods': 'DELETE, OPTIONS' }],
+    ['/plants/%zz', 401, { 'access-control-allow-methods': PLANT }],
   ] as const) {
     test(`for ${path} is answered too, so that a page can read the error of the request itself`, async (t) => {
       captureLog(t)

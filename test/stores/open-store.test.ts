@@ -4,18 +4,13 @@ import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { isStoreUrl, STORE_SCHEMES } from '../../src/stores/open-store.ts'
+import { isStoreUrl } from '../../src/stores/open-store.ts'
 import { openDatabase } from '../support/database/postgres-server.ts'
 import { series, startWithMetrics } from '../support/program/metrics.ts'
 import { Program, startProgram } from '../support/program/program.ts'
 import { lockElsewhere } from '../support/database/sqlite-file.ts'
 import { openTcpProxy } from '../support/wire/tcp-proxy.ts'
 import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
-
-test('names a store by its scheme', () => {
-  assert.deepEqual([...STORE_SCHEMES.keys()], ['memory', 'sqlite', 'postgres', 'postgresql'])
-  for (const { example } of STORE_SCHEMES.values()) assert.equal(isStoreUrl(example), true)
-})
 
 for (const url of ['memory:', 'sqlite:a', 'sqlite:/a/b.db', 'postgres://a', 'postgresql://ada:p@host:1/plants']) {
   test(`${url} names a store`, () => {

@@ -96,10 +96,11 @@ suite('reads', () => {
   }
 })
 
+const examples = new Set([...STORE_SCHEMES.values()].map(({ example }) => example))
+const url = `PLANT_STORE_URL takes a URL like ${[...examples].join(' or ')}: where the plants are kept`
+
 suite('refuses, and says what the variable takes', () => {
   const port = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
-  const examples = new Set([...STORE_SCHEMES.values()].map(({ example }) => example))
-  const url = `PLANT_STORE_URL takes a URL like ${[...examples].join(' or ')}: where the plants are kept`
   const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each response'
   const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
   const drain =
@@ -231,11 +232,7 @@ suite('PLANT_STORE_URL_FILE', () => {
 
   test('refuses a file with something else, and quotes nothing of it', (t) => {
     const message = messageOf({ PLANT_STORE_URL_FILE: temporaryFile(t, 'mysql://ada:secret@db/plants\n') })
-    assert.equal(
-      message,
-      `${takes}, and this one does not: PLANT_STORE_URL takes a URL like memory: or sqlite:plants.db or ` +
-        'postgres://user:password@host/database: where the plants are kept',
-    )
+    assert.equal(message, `${takes}, and this one does not: ${url}`)
   })
 
   test('refuses a file that begins with a blank line', (t) => {
