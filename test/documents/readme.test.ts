@@ -4,7 +4,10 @@ import { isBuiltin } from 'node:module'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { ERRORS } from '../../src/http/errors.ts'
+import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
+import { STORE_METHODS } from '../../src/plants/checked-store.ts'
 import { helpText } from '../../src/standalone/settings/settings.ts'
+import { STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/wire/client.ts'
@@ -84,6 +87,38 @@ test('docs/running.md lists every setting with its default, as --help does', () 
   assert.deepEqual(
     listed.map(([, name, preset]) => [name, preset]),
     told.map(([, name, preset]) => [name, preset]),
+  )
+})
+
+test('the README lists every operation', () => {
+  const listed = [...README.text.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, operation]) => operation!)
+  const operations = RESOURCE_PATHS.flatMap((path) =>
+    Object.keys(OPERATIONS[path]).map((method) => `${method} ${path}`),
+  )
+  // HEAD goes without saying.
+  assert.deepEqual(listed.sort(), operations.filter((name) => !name.startsWith('HEAD ')).sort())
+})
+
+for (const path of ['README.md', 'docs/stores.md']) {
+  test(`${path} lists every store`, () => {
+    const listed = readDocument(path).text.matchAll(/^\| \[?`([a-z]+)Store\(/gm)
+    assert.deepEqual(
+      Array.from(listed, ([, name]) => name),
+      [...STORE_SCHEMES.keys()].filter((scheme) => scheme !== 'postgresql'),
+    )
+  })
+}
+
+test('docs/running.md lists the URL of every store', () => {
+  const [, stores] = /^### The store$(.*?)^### /ms.exec(readDocument('docs/running.md').text)!
+  for (const { example } of STORE_SCHEMES.values()) assert.ok(stores!.includes(`\n| \`${example}\` |`), example)
+})
+
+test('docs/stores.md says what each method of a store does', () => {
+  const listed = readDocument('docs/stores.md').text.matchAll(/^\| `(\w+)` \| [^|]*\| [^|]+\|$/gm)
+  assert.deepEqual(
+    Array.from(listed, ([, name]) => name),
+    Object.keys(STORE_METHODS),
   )
 })
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { posix } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { API, pagesIn } from '../support/package/documents.ts'
+import { API, pagesIn, readDocument } from '../support/package/documents.ts'
 import { UNCOVERED } from '../support/package/packed.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
 
@@ -11,6 +12,15 @@ test('docs/api says what the doc comments say', async (t) => {
   const made = temporaryDirectory(t)
   await promisify(execFile)('node_modules/.bin/typedoc', ['--out', made], { env: UNCOVERED })
   assert.deepEqual(pagesIn(made), pagesIn('docs/api'), 'docs/api is not current: npm run api-docs')
+})
+
+test('docs/api has a page for each module', () => {
+  const { exports } = JSON.parse(readDocument('package.json').text) as { exports: object }
+  const modules = Object.keys(exports).filter((name) => name !== './package.json')
+  assert.deepEqual(
+    new Set(API.map(({ path }) => path).filter((path) => path !== 'docs/api/README.md')),
+    new Set(modules.map((name) => `docs/api/${posix.join('plant-store', name)}.md`)),
+  )
 })
 
 test('every function of docs/api has an example', () => {
