@@ -1,41 +1,35 @@
-import { SortingStore, type BrokenStore } from './sorting-store.ts'
+import { found, row, type BrokenStore, type Change } from './sorting-store.ts'
+
+/** Fails when it is closed again. */
+function closing(isOpenAgain: (plants: number) => boolean): Change {
+  return (store) => {
+    let isClosed = false
+    return {
+      close() {
+        if (isClosed && !isOpenAgain(store.plants.size)) throw new Error('Closed already')
+        isClosed = true
+      },
+    }
+  }
+}
 
 /** Stores whose ping or close fails. */
 export const WRONG_LIFE_CYCLES: readonly BrokenStore[] = [
-  {
-    breaks: 'is never in reach',
-    Store: class extends SortingStore {
-      override ping(): Promise<void> {
-        return Promise.reject(new Error('Out of reach'))
-      }
-    },
-    fails: 'settles a ping, if it takes one',
-    says: 'must not fail.',
-  },
-  {
-    breaks: 'closes once if it has plants',
-    Store: class extends SortingStore {
-      #isOpen = true
-
-      override close(): void {
-        if (!this.#isOpen && this.plants.size > 0) throw new Error('Closed already')
-        this.#isOpen = false
-      }
-    },
-    fails: 'may be closed twice',
-    says: 'must not fail.',
-  },
-  {
-    breaks: 'closes once',
-    Store: class extends SortingStore {
-      #isOpen = true
-
-      override close(): void {
-        if (!this.#isOpen) throw new Error('Closed already')
-        this.#isOpen = false
-      }
-    },
-    fails: 'may be closed twice',
-    says: 'must not fail.',
-  },
+  ...found(
+    'settles a ping, if it takes one',
+    row('is never in reach', 'must not fail.', () => ({ ping: () => Promise.reject(new Error('Out of reach')) })),
+  ),
+  ...found(
+    'may be closed twice',
+    row(
+      'closes once',
+      'must not fail.',
+      closing(() => false),
+    ),
+    row(
+      'closes once if it has plants',
+      'must not fail.',
+      closing((plants) => plants === 0),
+    ),
+  ),
 ]
