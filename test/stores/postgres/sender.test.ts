@@ -4,15 +4,12 @@ import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import type { Query, QueryResult } from '../../../src/stores/postgres/postgres-store.ts'
 import { Sender, type SenderOptions } from '../../../src/stores/postgres/sender.ts'
 import type { Statement } from '../../../src/stores/postgres/statements.ts'
+import { failure, failureOf, serverError } from '../../support/database/failures.ts'
 
 const READ: Statement = { name: 'read', text: 'SELECT $1' }
 const WRITE: Statement = { name: 'write', text: 'INSERT', isWrite: true }
 const CREATE: Statement = { text: 'INSERT', isWrite: true, isCreate: true }
 const DONE: QueryResult = { rows: [['1']], rowCount: 1 }
-
-function withCode(code: string): Error {
-  return Object.assign(new Error(`SQLSTATE ${code}`), { code })
-}
 
 interface Trial {
   readonly sender: Sender
@@ -44,41 +41,22 @@ function start(options: Partial<SenderOptions> = {}, ...script: Trial['script'])
   return { sender, queries, warnings, script }
 }
 
-async function failureOf(promise: Promise<unknown>): Promise<unknown> {
-  const [outcome] = await Promise.allSettled([promise])
-  return outcome.status === 'rejected' ? outcome.reason : undefined
-}
-
 suite('sends', () => {
   test('a statement with its name, its values and its time, and takes rows as arrays of texts', async () => {
     const { sender, queries } = start()
     assert.deepEqual(await sender.send(READ, ['ann']), DONE)
     const [{ types, ...query }] = queries as [Query]
-    assert.deepEqual(query, {
-      name: 'read',
-      text: 'SELECT $1',
-      values: ['ann'],
-      rowMode: 'array',
-      query_timeout: 5000,
-    })
+    const rowMode = 'array'
+    assert.deepEqual(query, { name: 'read', text: 'SELECT $1', values: ['ann'], rowMode, query_timeout: 5000 })
     assert.equal(types.getTypeParser()('7'), '7')
   })
 
   test('a statement of which the driver keeps neither values nor rows', async () => {
-    const kept: [Query, QueryResult][] = []
-    const pool = {
-      query(query: Query) {
-        const result = { ...DONE }
-        kept.push([query, result])
-        return Promise.resolve(result)
-      },
-    }
+    const [kept, result]: [Query[], QueryResult] = [[], { ...DONE }]
+    const pool = { query: (query: Query) => (kept.push(query), Promise.resolve(result)) }
     const sender = new Sender(pool, { preparedStatements: true, timeoutMs: 5000, onWarning: () => undefined })
     assert.deepEqual(await sender.send(READ, ['ann']), DONE)
-    assert.deepEqual(
-      kept.map(([{ values }, { rows }]) => [values, rows]),
-      [[[], []]],
-    )
+    assert.deepEqual([kept[0]!.values, result.rows], [[], []])
   })
 
   test('no name if statements are not prepared, or have none', async () => {
@@ -86,91 +64,73 @@ suite('sends', () => {
     await sender.send(READ, [])
     const unnamed = start()
     await unnamed.sender.send({ text: 'SELECT 1' }, [])
-    assert.deepEqual(
-      [...queries, ...unnamed.queries].map((query) => 'name' in query),
-      [false, false],
-    )
+    const areNamed = [...queries, ...unnamed.queries].map((query) => 'name' in query)
+    assert.deepEqual(areNamed, [false, false])
   })
 
-  test('a statement again without its name if a pooler has forgotten it, and no name any more', async () => {
-    const { sender, queries, warnings } = start({}, withCode('26000'))
-    await sender.send(READ, [])
+  test('statements again without their names if a pooler has forgotten them, says so once, and names none any more', async () => {
+    const { sender, queries, warnings } = start({}, serverError('26000'), serverError('42P05'))
+    await Promise.all([sender.send(READ, []), sender.send(WRITE, [])])
     await sender.send(WRITE, [])
-    assert.deepEqual(
-      queries.map(({ name }) => name),
-      ['read', undefined, undefined],
-    )
+    const names = queries.map(({ name }) => name)
+    assert.deepEqual(names, ['read', 'write', undefined, undefined, undefined])
     assert.deepEqual(warnings, [
       'A pooler does not keep prepared statements (SQLSTATE 26000), so they are not used any more.',
     ])
   })
 
   test('no statement again that had no name', async () => {
-    const refusal = withCode('26000')
+    const refusal = serverError('26000')
     const { sender, queries, warnings } = start({ preparedStatements: false }, refusal)
     assert.equal(await failureOf(sender.send(READ, [])), refusal)
     assert.deepEqual([queries.length, warnings], [1, []])
   })
 
-  test('a statement five times that others are preferred to', async () => {
-    const conflicts = Array.from({ length: 4 }, () => withCode('40001'))
+  test('a statement five times that others are preferred to, and not again', async () => {
+    const conflicts = Array.from({ length: 9 }, () => serverError('40P01'))
     const { sender, queries } = start({}, ...conflicts)
-    assert.deepEqual(await sender.send(WRITE, []), DONE)
+    await failure(sender.send(WRITE, []))
     assert.equal(queries.length, 5)
+    assert.deepEqual(await sender.send(WRITE, []), DONE)
+    assert.equal(queries.length, 5 + 5)
   })
 
   test('it after a wait of chance, which may be twice as long each time', async (t) => {
     t.mock.method(Math, 'random', () => 20)
-    const { sender } = start({}, withCode('40001'), withCode('40001'))
+    const { sender } = start({}, serverError('40001'), serverError('40001'))
     const startedAt = performance.now()
     await sender.send(WRITE, [])
     // Timers may be due a millisecond early.
     assert.ok(performance.now() - startedAt >= 40 + 80 - 2)
   })
-
-  test('it no sixth time', async () => {
-    const conflicts = Array.from({ length: 6 }, () => withCode('40P01'))
-    const { sender, queries } = start({}, ...conflicts)
-    assert.ok((await failureOf(sender.send(WRITE, []))) instanceof StoreUnavailableError)
-    assert.equal(queries.length, 5)
-  })
 })
 
 suite('says what came of it', () => {
-  test('to wait does not help: the error as it is', async () => {
-    const error = withCode('42P01')
-    const { sender } = start({}, error)
-    assert.equal(await failureOf(sender.send(WRITE, [])), error)
-  })
-
-  test('it is known why it was not sent: the error as it is', async () => {
-    const error = new StoreUnavailableError('No connection.')
-    const { sender } = start({}, error)
-    assert.equal(await failureOf(sender.send(WRITE, [])), error)
-  })
+  for (const [name, error] of [
+    ['to wait does not help', serverError('42P01')],
+    ['it is known why it was not sent', new StoreUnavailableError('No connection.')],
+  ] as const) {
+    test(`${name}: the error as it is`, async () => {
+      const { sender } = start({}, error)
+      assert.equal(await failureOf(sender.send(WRITE, [])), error)
+    })
+  }
 
   for (const [name, statement, error, isOutcomeUnknown] of [
-    ['a write that was cancelled', WRITE, withCode('57014'), false],
-    ['a write whose session ended', WRITE, withCode('57P01'), true],
-    ['a read whose session ended', READ, withCode('57P01'), false],
+    ['a write that was cancelled', WRITE, serverError('57014'), false],
+    ['a write whose session ended', WRITE, serverError('57P01'), true],
+    ['a read whose session ended', READ, serverError('57P01'), false],
   ] as const) {
     test(`${name}: ${isOutcomeUnknown ? 'unknown' : 'not carried out'}`, async () => {
-      const { sender } = start({}, error)
-      const failure = await failureOf(sender.send(statement, []))
-      assert.ok(failure instanceof StoreUnavailableError)
-      assert.equal(failure.message, 'The database cannot be used now.')
-      assert.deepEqual([failure.isOutcomeUnknown, failure.cause], [isOutcomeUnknown, error])
+      const { message, cause, ...rest } = await failure(start({}, error).sender.send(statement, []))
+      assert.deepEqual([message, cause, rest], ['The database cannot be used now.', error, { isOutcomeUnknown }])
     })
   }
 
   test('a write without an answer in time: unknown', async () => {
     const { sender } = start({ timeoutMs: 20 }, new Promise<never>(() => undefined))
-    const failure = await failureOf(sender.send(WRITE, []))
-    assert.ok(failure instanceof StoreUnavailableError)
-    assert.deepEqual(
-      [failure.isOutcomeUnknown, String(failure.cause)],
-      [true, 'NoAnswerError: No answer within 20 ms.'],
-    )
+    const { isOutcomeUnknown, cause } = await failure(sender.send(WRITE, []))
+    assert.deepEqual([isOutcomeUnknown, String(cause)], [true, 'NoAnswerError: No answer within 20 ms.'])
   })
 })
 
@@ -189,7 +149,7 @@ suite('asks whether a plant can be created', () => {
   async function startInTrouble(t: TestContext): Promise<Troubled> {
     const clock = { now: 1000 }
     t.mock.method(performance, 'now', () => clock.now)
-    const trial = start({}, withCode('53100'))
+    const trial = start({}, serverError('53100'))
     await failureOf(trial.sender.send(CREATE, []))
     take(trial.queries)
     return { ...trial, clock }
@@ -211,11 +171,10 @@ suite('asks whether a plant can be created', () => {
 
   test('by a write in each second until one succeeds', async (t) => {
     const { sender, queries, script, clock } = await startInTrouble(t)
-    script.push(withCode('53100'))
-    const failure = await failureOf(sender.ping())
-    assert.ok(failure instanceof StoreUnavailableError)
+    script.push(serverError('53100'))
+    const error = await failure(sender.ping())
     clock.now += 899
-    assert.equal(await failureOf(sender.ping()), failure)
+    assert.equal(await failureOf(sender.ping()), error)
     assert.deepEqual(take(queries), aWrite)
     clock.now++
     await sender.ping()
@@ -230,7 +189,7 @@ suite('asks whether a plant can be created', () => {
 
   test('by statements that write nothing, if the table refuses what is tried', async (t) => {
     const { sender, queries, script } = await startInTrouble(t)
-    script.push(withCode('23514'))
+    script.push(serverError('23514'))
     await sender.ping()
     assert.deepEqual(take(queries), [...aWrite, ...nothing])
   })
@@ -252,7 +211,7 @@ suite('asks whether a plant can be created', () => {
   }
 
   test('by what writes nothing if a list has failed', async () => {
-    const { sender, queries } = start({}, withCode('57014'))
+    const { sender, queries } = start({}, serverError('57014'))
     await failureOf(sender.send(READ, []))
     take(queries)
     await sender.ping()

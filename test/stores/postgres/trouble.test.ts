@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test, type TestContext } from 'node:test'
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolConfig } from 'pg'
 import type { NewPlant } from '../../../src/plants/plant.ts'
 import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../../src/plants/store.ts'
 import { postgresStore, type PostgresStore, type Queryable } from '../../../src/stores/postgres/postgres-store.ts'
 import { needsServer, type TestDatabase } from '../../support/database/postgres-server.ts'
+import { failure, failureOf } from '../../support/database/failures.ts'
+import { fillUp } from '../../support/database/full-table.ts'
 import { openProxiedDatabase } from '../../support/database/proxied-database.ts'
 import type { TcpProxy } from '../../support/wire/tcp-proxy.ts'
 
@@ -123,19 +125,15 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await postgresStore(queryable).delete('ann', 2n), false)
   })
 
-  test('is unavailable if the statement takes too long for the server', { skip: needsServer }, async () => {
-    const store = postgresStore(openPool({ statement_timeout: 300 }))
-    const failures = await failuresWhileLocked(store)
-    assertUnavailable(failures, /statement timeout/)
-    assert.deepEqual(outcomesUnknown(failures), [false, false, false])
-    assert.equal(await store.create('ann', fern), true)
-  })
-
-  test('is unavailable where the statement waits too long for a lock', { skip: needsServer }, async () => {
-    const store = postgresStore(openPool({ lock_timeout: 300 }))
-    assertUnavailable(await failuresWhileLocked(store), /lock timeout/)
-    assert.equal(await store.create('ann', fern), true)
-  })
+  for (const setting of ['statement_timeout', 'lock_timeout']) {
+    test(`is unavailable if the server ends the statement by its ${setting}`, { skip: needsServer }, async () => {
+      const store = postgresStore(openPool({ [setting]: 300 }))
+      const failures = await failuresWhileLocked(store)
+      assertUnavailable(failures, new RegExp(setting.replace('_', ' ')))
+      assert.deepEqual(outcomesUnknown(failures), [false, false, false])
+      assert.equal(await store.create('ann', fern), true)
+    })
+  }
 
   test('is unavailable while the pool has no connection to spare', async () => {
     const pool = openPool({ max: 1, connectionTimeoutMillis: 1000 })
@@ -170,10 +168,8 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await store.create('ann', fern), true)
     await pool.query('SET default_transaction_read_only = on')
     const created = store.create('ann', { id: 2n, name: 'moss' })
-    await assert.rejects(created, (error: StoreUnavailableError) => {
-      assert.deepEqual([error.isOutcomeUnknown, (error.cause as { code: string }).code], [false, '25006'])
-      return true
-    })
+    const { isOutcomeUnknown, cause } = await failure(created)
+    assert.deepEqual([isOutcomeUnknown, (cause as { code: string }).code], [false, '25006'])
     assert.equal(await store.create('ann', { id: 2n, name: 'moss' }), true)
   })
 
@@ -193,34 +189,27 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
   ] as const) {
     suite(`with a pool that ${kind}`, () => {
       /** A store that has failed to create a plant, as if there were no room for it. */
-      async function openFull(t: TestContext): Promise<PostgresStore> {
+      async function openFull(t: TestContext): Promise<{ store: PostgresStore; makeRoom: () => Promise<unknown> }> {
         const store = postgresStore(poolOf(openPool()))
         assert.equal(await store.create('ann', fern), true)
-        await direct.query(`
-          CREATE FUNCTION be_full() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
-          CREATE TRIGGER be_full BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION be_full()`)
-        t.after(() => direct.query('DROP FUNCTION be_full CASCADE'))
-        await assert.rejects(store.create('ann', { id: 2n, name: 'moss' }), StoreUnavailableError)
-        return store
+        const makeRoom = await fillUp(direct)
+        t.after(makeRoom)
+        await failure(store.create('ann', { id: 2n, name: 'moss' }))
+        return { store, makeRoom }
       }
-      const makeRoom = (): Promise<unknown> => direct.query('DROP TRIGGER be_full ON plant_store_plants')
 
-      test('is not ready while there is no room, though it can delete', async (t) => {
-        const store = await openFull(t)
+      test('is not ready while there is no room, though it can delete, and is as soon as there is', async (t) => {
+        const { store, makeRoom } = await openFull(t)
         assert.equal(await store.delete('ann', fern.id), true)
-        await assert.rejects(store.ping(), StoreUnavailableError)
-      })
-
-      test('is ready again when there is room, before anybody creates a plant', async (t) => {
-        const store = await openFull(t)
-        await assert.rejects(store.ping(), StoreUnavailableError)
+        await failure(store.ping())
         await makeRoom()
-        while ((await failureOf(store.ping())) !== undefined) await setImmediate()
+        const nextTry = performance.now() + 1000
+        t.mock.method(performance, 'now', () => nextTry)
+        await store.ping()
       })
 
       test('shows nobody the plant by which it finds out', { skip: needsServer }, async (t) => {
-        const store = await openFull(t)
+        const { store, makeRoom } = await openFull(t)
         await makeRoom()
         await direct.query(`
           CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -240,20 +229,6 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
       })
     })
   }
-
-  test('leaves the errors of idle connections to the host where it listens to the pool', () => {
-    const pool = openPool()
-    pool.on('error', () => undefined)
-    postgresStore(pool)
-    assert.equal(pool.listenerCount('error'), 1)
-  })
-
-  test('sets one listener for any number of stores', () => {
-    const pool = openPool()
-    postgresStore(pool)
-    postgresStore(pool)
-    assert.equal(pool.listenerCount('error'), 1)
-  })
 
   test(
     'gives up a server that accepts and never answers, and the connections to it',
@@ -282,26 +257,6 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await store.create('bob', fern), true)
   })
 
-  test('does not send what has waited too long', async () => {
-    const pool = openPool()
-    let sent = 0
-    const counted: Queryable = {
-      query(query) {
-        sent++
-        return pool.query(query)
-      },
-    }
-    const store = postgresStore(counted, { timeoutMs: 300, maxInFlight: 1, maxBatch: 10 })
-    proxy.block()
-    const created = Array.from({ length: 200 }, (_, id) => store.create('ann', { id: BigInt(id), name: 'fern' }))
-    const failures = (await Promise.allSettled(created)).map(
-      (outcome): unknown => 'reason' in outcome && outcome.reason,
-    )
-    proxy.unblock()
-    assert.ok(failures.every((failure) => failure instanceof StoreUnavailableError))
-    assert.ok(sent <= 3, `${sent} statements were sent`)
-  })
-
   test('sends a statement again that was rolled back in favour of another one', { skip: needsServer }, async () => {
     const store = postgresStore(openPool({ options: '-c default_transaction_isolation=repeatable\\ read' }))
     await store.create('ann', fern)
@@ -313,30 +268,7 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     rival.release()
     assert.equal(await deleted, false)
   })
-
-  test('is unavailable where a statement is rolled back in favour of others time and again', async (t) => {
-    await direct.query(`
-      CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN RAISE EXCEPTION 'could not serialize access' USING ERRCODE = '40001'; END $$;
-      CREATE TRIGGER lose BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION lose()`)
-    t.after(() => direct.query('DROP FUNCTION lose CASCADE'))
-    const [created, ...others] = await failuresOf(postgresStore(openPool()))
-    assertUnavailable([created], /could not serialize access/)
-    assert.deepEqual(others, [undefined, undefined])
-  })
 })
-
-test('lets an error of the code through as it is', async () => {
-  const bug = new TypeError('pool.connect is not a function')
-  const store = postgresStore({ query: () => Promise.reject(bug) })
-  assert.deepEqual(await failuresOf(store), [bug, bug, bug])
-})
-
-/** What a call is rejected with; undefined where it is not. */
-async function failureOf(call: Promise<unknown>): Promise<unknown> {
-  const [outcome] = await Promise.allSettled([call])
-  return outcome.status === 'rejected' ? outcome.reason : undefined
-}
 
 /** What one call of each kind is rejected with; undefined where it is not. */
 async function failuresOf(store: PostgresStore): Promise<unknown[]> {

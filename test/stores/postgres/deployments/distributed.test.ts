@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, suite, test } from 'node:test'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
-import { StoreUnavailableError } from '../../../../src/plants/store.ts'
 import { postgresStore, schema, type PostgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
 import * as statements from '../../../../src/stores/postgres/statements.ts'
+import { failure } from '../../../support/database/failures.ts'
+import { fillUp } from '../../../support/database/full-table.ts'
 import { openDatabase } from '../../../support/database/postgres-server.ts'
 
 const PARTITIONS = [0, 1, 2, 3]
@@ -60,12 +61,9 @@ test('is asked for each owner in one partition, by its index', async () => {
 
 test('is ready again after a try, once a plant can be created', async () => {
   const store = await openStore(1)
-  await pool.query(`
-    CREATE FUNCTION be_full() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
-    CREATE TRIGGER be_full BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION be_full()`)
-  await assert.rejects(store.create('ann', { id: 1n, name: 'fern' }), StoreUnavailableError)
-  await pool.query('DROP FUNCTION be_full CASCADE')
+  const makeRoom = await fillUp(pool)
+  await failure(store.create('ann', { id: 1n, name: 'fern' }))
+  await makeRoom()
   await store.ping()
   assert.deepEqual((await pool.query('SELECT owner FROM plant_store_plants')).rows, [])
 })

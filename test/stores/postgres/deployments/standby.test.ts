@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { Pool } from 'pg'
-import { StoreUnavailableError } from '../../../../src/plants/store.ts'
 import { postgresStore, type PostgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
+import { failure } from '../../../support/database/failures.ts'
 import { needsDebian, PostgresServer } from '../../../support/wire/debian-servers.ts'
-
-async function failure(promise: Promise<unknown>): Promise<readonly [isOutcomeUnknown: boolean, cause: string]> {
-  const [outcome] = await Promise.allSettled([promise])
-  assert.ok(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailableError)
-  return [outcome.reason.isOutcomeUnknown, (outcome.reason.cause as Error).message]
-}
 
 const create = (store: PostgresStore, id: bigint): Promise<boolean> => store.create('ann', { id, name: 'Fern' })
 
@@ -22,13 +16,14 @@ suite('a server and its standby', { skip: needsDebian }, () => {
     await store.migrate()
     await server.set('synchronous_standby_names', 'gone')
     await server.until(`SELECT 1 FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'gone'`)
-    const unconfirmed = [true, 'The statement was committed, but its standby has not confirmed it.']
+    const unconfirmed = 'UnconfirmedError: The statement was committed, but its standby has not confirmed it.'
     for (const write of [() => create(store, 1n), () => store.delete('ann', 1n)]) {
       const failed = failure(write())
       await server.until(
         `SELECT 1 FROM pg_stat_activity WHERE CASE WHEN wait_event = 'SyncRep' THEN pg_cancel_backend(pid) END`,
       )
-      assert.deepEqual(await failed, unconfirmed)
+      const { isOutcomeUnknown, cause } = await failed
+      assert.deepEqual([isOutcomeUnknown, String(cause)], [true, unconfirmed])
     }
   })
 })
