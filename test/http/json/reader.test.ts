@@ -1,34 +1,27 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { HttpError } from '../../../src/http/errors.ts'
 import { readJson } from '../../../src/http/json/reader.ts'
 import { JsonObject, type JsonValue } from '../../../src/http/json/value.ts'
+import { MAX_INT64, MIN_INT64 } from '../../../src/plants/int64.ts'
 
 function read(text: string): JsonValue {
   return readJson(Buffer.from(text))
 }
 
-/** The value with each object as `{ members: [[name, value], …] }`, which assert can compare and print. */
-function plain(value: JsonValue): unknown {
-  if (value instanceof JsonObject) {
-    const members: unknown[] = []
-    for (let member = value.first; member !== undefined; member = member.next) {
-      members.push([member.name, plain(member.value)])
-    }
-    return { members }
+/** The value as JSON with its members in order, and each bigint with an n at its end. */
+function textOf(value: JsonValue): string {
+  if (typeof value === 'bigint') return `${value}n`
+  if (Array.isArray(value)) return `[${value.map(textOf).join()}]`
+  if (!(value instanceof JsonObject)) return JSON.stringify(value)
+  const members: string[] = []
+  for (let member = value.first; member !== undefined; member = member.next) {
+    members.push(`${JSON.stringify(member.name)}:${textOf(member.value)}`)
   }
-  return Array.isArray(value) ? value.map(plain) : value
+  return `{${members.join()}}`
 }
 
 function refuses(bytes: Uint8Array, message: string): void {
-  assert.throws(
-    () => readJson(bytes),
-    (error) => {
-      assert(error instanceof HttpError)
-      assert.deepEqual([error.status, error.error, error.message], [400, 40001, message])
-      return true
-    },
-  )
+  assert.throws(() => readJson(bytes), { status: 400, error: 40001, message })
 }
 
 /** CPU time in microseconds, the least of several runs. */
@@ -43,79 +36,40 @@ function cpuTime(run: () => unknown): number {
 }
 
 suite('reads a number as a bigint if it is whole and in the int64 range', () => {
-  const rows: [literal: string, value: bigint][] = [
-    ['0', 0n],
-    ['-0', 0n],
-    ['7', 7n],
-    ['-42', -42n],
-    ['999999999999999', 999999999999999n],
-    ['-999999999999999', -999999999999999n],
-    ['1000000000000000', 1000000000000000n],
-    ['9007199254740993', 9007199254740993n],
-    ['-9007199254740993', -9007199254740993n],
-    ['9223372036854775807', 9223372036854775807n],
-    ['-9223372036854775808', -9223372036854775808n],
-    ['1.0', 1n],
-    ['-1.0', -1n],
-    ['0.0', 0n],
-    ['-0.0', 0n],
-    ['0.0e-5', 0n],
-    ['0e999999999', 0n],
-    ['0e-999999999', 0n],
-    ['1e3', 1000n],
-    ['1E3', 1000n],
-    ['1e+3', 1000n],
-    ['1e-0', 1n],
-    ['1e003', 1000n],
-    ['-25e2', -2500n],
-    ['100e-2', 1n],
-    ['1.50e1', 15n],
-    ['0.001e3', 1n],
-    ['12.34e2', 1234n],
-    ['9007199254740993.0', 9007199254740993n],
-    ['9007199254740993000e-3', 9007199254740993n],
-    ['9223372036854775807.000', 9223372036854775807n],
-    ['0.9223372036854775807e19', 9223372036854775807n],
-    ['-922337203685477580.8e1', -9223372036854775808n],
-    ['9223372036854775807000e-3', 9223372036854775807n],
-    ['1e18', 1000000000000000000n],
-    [`1.${'0'.repeat(1_000_000)}`, 1n],
-    [`1${'0'.repeat(1_000_000)}e-1000000`, 1n],
-    [`0.${'0'.repeat(999_999)}1e1000000`, 1n],
-    [`0e${'9'.repeat(1_000_000)}`, 0n],
+  const asTheyStand = '7 -42 999999999999999 -999999999999999 1000000000000000 9007199254740993 -9007199254740993'
+  const zeros = '0'.repeat(1_000_000)
+  const rows: [value: bigint, ...literals: string[]][] = [
+    ...asTheyStand.split(' ').map((literal): [bigint, string] => [BigInt(literal), literal]),
+    [0n, '0', '-0', '0.0', '-0.0', '0.0e-5', '0e999999999', '0e-999999999', `0e${'9'.repeat(1_000_000)}`],
+    [1n, '1.0', '1e-0', '100e-2', '0.001e3', `1.${zeros}`, `1${zeros}e-1000000`, `0.${zeros.slice(1)}1e1000000`],
+    [-1n, '-1.0'],
+    [15n, '1.50e1'],
+    [1000n, '1e3', '1E3', '1e+3', '1e003'],
+    [1234n, '12.34e2'],
+    [-2500n, '-25e2'],
+    [10n ** 18n, '1e18'],
+    [2n ** 53n + 1n, '9007199254740993.0', '9007199254740993000e-3'],
+    [MAX_INT64, '9223372036854775807', '9223372036854775807.000', '0.9223372036854775807e19'],
+    [MAX_INT64, '9223372036854775807000e-3'],
+    [MIN_INT64, '-9223372036854775808', '-922337203685477580.8e1'],
   ]
-  for (const [literal, value] of rows) {
-    test(literal.length < 40 ? literal : `${literal.slice(0, 20)}… of ${literal.length} characters`, () => {
-      assert.equal(read(literal), value)
-    })
+  for (const [value, ...literals] of rows) {
+    for (const literal of literals) {
+      test(literal.length < 40 ? literal : `${literal.slice(0, 20)}… of ${literal.length} characters`, () => {
+        assert.equal(read(literal), value)
+      })
+    }
   }
 })
 
 suite('reads every other number as JSON.parse does', () => {
   const literals = [
-    '0.5',
-    '-0.5',
-    '1.25e1',
-    '1e-1',
-    '5e-324',
-    '1e-400',
-    '-1e-400',
-    '1e400',
-    '-1e400',
-    '9007199254740993.5',
-    '4503599627370496.5',
-    '0.30000000000000004',
-    '9223372036854775808',
-    '-9223372036854775809',
-    '9223372036854775807.5',
-    '9223372036854775806.99999999999999999999',
-    '0.9223372036854775808e19',
-    '1e19',
-    '10000000000000000000',
-    '99999999999999999999',
-    '123456789012345678901234567890',
-    '0.1e-99999999999999999999',
-    '1e99999999999999999999',
+    ...'0.5 -0.5 1.25e1 1e-1 5e-324 1e-400 -1e-400 1e400 -1e400 9007199254740993.5 4503599627370496.5'.split(' '),
+    ...'0.30000000000000004 9223372036854775808 -9223372036854775809 9223372036854775807.5'.split(' '),
+    ...'9223372036854775806.99999999999999999999 0.9223372036854775808e19 1e19 10000000000000000000'.split(' '),
+    ...'99999999999999999999 123456789012345678901234567890 0.1e-99999999999999999999 1e99999999999999999999'.split(
+      ' ',
+    ),
     '9'.repeat(1_000_000),
     `1${'0'.repeat(1_000_000)}`,
     `1${'0'.repeat(1_000_000)}1e-1000000`,
@@ -186,194 +140,94 @@ suite('reads strings', () => {
 })
 
 suite('reads values', () => {
-  const rows: [text: string, value: unknown][] = [
-    ['null', null],
-    ['true', true],
-    ['false', false],
-    ['"text"', 'text'],
-    ['[]', []],
-    ['[ ]', []],
-    ['[1,"a",null,[true],0.5]', [1n, 'a', null, [true], 0.5]],
-    ['{}', { members: [] }],
-    ['{ }', { members: [] }],
-    ['{"a":1}', { members: [['a', 1n]] }],
-    [
-      '{"b":1,"a":{"c":[]}}',
-      {
-        members: [
-          ['b', 1n],
-          ['a', { members: [['c', []]] }],
-        ],
-      },
-    ],
-    [
-      '{"10":1,"9":2}',
-      {
-        members: [
-          ['10', 1n],
-          ['9', 2n],
-        ],
-      },
-    ],
-    [
-      '{"id":1,"id":2}',
-      {
-        members: [
-          ['id', 1n],
-          ['id', 2n],
-        ],
-      },
-    ],
-    [
-      String.raw`{"id":1,"\u0069d":2}`,
-      {
-        members: [
-          ['id', 1n],
-          ['id', 2n],
-        ],
-      },
-    ],
-    [
-      '{"":0,"ż":1}',
-      {
-        members: [
-          ['', 0n],
-          ['ż', 1n],
-        ],
-      },
-    ],
-    [
-      '{"__proto__":{"id":1},"constructor":2,"toString":3}',
-      {
-        members: [
-          ['__proto__', { members: [['id', 1n]] }],
-          ['constructor', 2n],
-          ['toString', 3n],
-        ],
-      },
-    ],
-    [['', '{', '"a"', ':', '[', '1', ',', '2', ']', '}', ''].join(' \t\r\n'), { members: [['a', [1n, 2n]]] }],
-    ['\ufeff7', 7n],
-    ['\ufeff {"a":"ż"}', { members: [['a', 'ż']] }],
+  const asTheyStand = ['null', 'true', 'false', '"text"', '[]', '{}']
+  const rows: [text: string, value: string][] = [
+    ...asTheyStand.map((text): [string, string] => [text, text]),
+    ['[ ]', '[]'],
+    ['{ }', '{}'],
+    ['[1,"a",null,[true],0.5]', '[1n,"a",null,[true],0.5]'],
+    ['{"a":1}', '{"a":1n}'],
+    ['{"b":1,"a":{"c":[]}}', '{"b":1n,"a":{"c":[]}}'],
+    ['{"10":1,"9":2}', '{"10":1n,"9":2n}'],
+    ['{"id":1,"id":2}', '{"id":1n,"id":2n}'],
+    [String.raw`{"id":1,"\u0069d":2}`, '{"id":1n,"id":2n}'],
+    ['{"":0,"ż":1}', '{"":0n,"ż":1n}'],
+    ['{"__proto__":{"id":1},"constructor":2,"toString":3}', '{"__proto__":{"id":1n},"constructor":2n,"toString":3n}'],
+    [['', '{', '"a"', ':', '[', '1', ',', '2', ']', '}', ''].join(' \t\r\n'), '{"a":[1n,2n]}'],
+    ['\ufeff7', '7n'],
+    ['\ufeff {"a":"ż"}', '{"a":"ż"}'],
   ]
   for (const [text, value] of rows) {
-    test(JSON.stringify(text), () => assert.deepEqual(plain(read(text)), value))
+    test(JSON.stringify(text), () => assert.equal(textOf(read(text)), value))
   }
 
   test('from a part of a larger buffer', () => {
     const larger = new TextEncoder().encode('xx{"name":"Żaba"}xx')
     const part = new Uint8Array(larger.buffer, 2, larger.length - 4)
-    assert.deepEqual(plain(readJson(part)), { members: [['name', 'Żaba']] })
+    assert.equal(textOf(readJson(part)), '{"name":"Żaba"}')
   })
 })
 
 suite('says what was expected, and at which byte', () => {
-  const rows: [text: string, message: string][] = [
-    // Empty, or at an end too early
-    ['', 'The body is empty: expected a value at byte 0.'],
-    ['\ufeff', 'The body ends too early: expected a value at byte 3.'],
-    [' \n', 'The body ends too early: expected a value at byte 2.'],
-    ['{', 'The body ends too early: expected a name in double quotes at byte 1.'],
-    ['{"a"', 'The body ends too early: expected ":" at byte 4.'],
-    ['{"a":', 'The body ends too early: expected a value at byte 5.'],
-    ['{"a":1', 'The body ends too early: expected "," or "}" at byte 6.'],
-    ['{"a":1,', 'The body ends too early: expected a name in double quotes at byte 7.'],
-    ['[', 'The body ends too early: expected a value at byte 1.'],
-    ['[1', 'The body ends too early: expected "," or "]" at byte 2.'],
-    ['[1,', 'The body ends too early: expected a value at byte 3.'],
-    ['"', 'The body ends too early: expected the end of the string at byte 1.'],
-    ['"ż', 'The body ends too early: expected the end of the string at byte 3.'],
-    [String.raw`"\"`, 'The body ends too early: expected the end of the string at byte 3.'],
-    ['"\\', String.raw`The body ends too early: expected one of "\/bfnrtu at byte 2.`],
-    [String.raw`"\u004`, 'The body ends too early: expected a hexadecimal digit at byte 6.'],
-    ['tru', 'The body ends too early: expected true at byte 3.'],
-    ['-', 'The body ends too early: expected a digit at byte 1.'],
-    ['1.', 'The body ends too early: expected a digit at byte 2.'],
-    ['1e', 'The body ends too early: expected a digit at byte 2.'],
-    ['1e-', 'The body ends too early: expected a digit at byte 3.'],
-
-    // Values
-    ['\ufeff\ufeff1', 'The body is not JSON: expected a value at byte 3.'],
-    ['\ufffe1', 'The body is not JSON: expected a value at byte 0.'],
-    ['undefined', 'The body is not JSON: expected a value at byte 0.'],
-    ["'a'", 'The body is not JSON: expected a value at byte 0.'],
-    ['NaN', 'The body is not JSON: expected a value at byte 0.'],
-    ['Infinity', 'The body is not JSON: expected a value at byte 0.'],
-    ['True', 'The body is not JSON: expected a value at byte 0.'],
-    ['trUe', 'The body is not JSON: expected true at byte 2.'],
-    ['falsy', 'The body is not JSON: expected false at byte 4.'],
-    ['nil', 'The body is not JSON: expected null at byte 1.'],
-    ['truefalse', 'The body is not JSON: expected the end of the body at byte 4.'],
-    ['1 2', 'The body is not JSON: expected the end of the body at byte 2.'],
-    ['{}}', 'The body is not JSON: expected the end of the body at byte 2.'],
-    ['// comment\n1', 'The body is not JSON: expected a value at byte 0.'],
-    ['1 /* comment */', 'The body is not JSON: expected the end of the body at byte 2.'],
-    ['1\0', 'The body is not JSON: expected the end of the body at byte 1.'],
-    ['1\x01', 'The body is not JSON: expected the end of the body at byte 1.'],
-    ['\v1', 'The body is not JSON: expected a value at byte 0.'],
-    ['\f1', 'The body is not JSON: expected a value at byte 0.'],
-    ['\u00a01', 'The body is not JSON: expected a value at byte 0.'],
-    ['"ż",', 'The body is not JSON: expected the end of the body at byte 4.'],
-
-    // Arrays and objects
-    [']', 'The body is not JSON: expected a value at byte 0.'],
-    ['[,1]', 'The body is not JSON: expected a value at byte 1.'],
-    ['[1,]', 'The body is not JSON: expected a value at byte 3.'],
-    ['[1 2]', 'The body is not JSON: expected "," or "]" at byte 3.'],
-    ['[1}', 'The body is not JSON: expected "," or "]" at byte 2.'],
-    ['{,}', 'The body is not JSON: expected a name in double quotes at byte 1.'],
-    ['{a:1}', 'The body is not JSON: expected a name in double quotes at byte 1.'],
-    ['{1:1}', 'The body is not JSON: expected a name in double quotes at byte 1.'],
-    ['{"a" 1}', 'The body is not JSON: expected ":" at byte 5.'],
-    ['{"a"}', 'The body is not JSON: expected ":" at byte 4.'],
-    ['{"a":}', 'The body is not JSON: expected a value at byte 5.'],
-    ['{"a":1,}', 'The body is not JSON: expected a name in double quotes at byte 7.'],
-    ['{"a":1 "b":2}', 'The body is not JSON: expected "," or "}" at byte 7.'],
-    ['{"a":1]', 'The body is not JSON: expected "," or "}" at byte 6.'],
-
-    // Strings
-    ['"\0"', 'The body is not JSON: expected an escape for a control character at byte 1.'],
-    ['"a\nb"', 'The body is not JSON: expected an escape for a control character at byte 2.'],
-    ['"ż\x1f"', 'The body is not JSON: expected an escape for a control character at byte 3.'],
-    ['"\\n\t"', 'The body is not JSON: expected an escape for a control character at byte 3.'],
-    [String.raw`"\x41"`, String.raw`The body is not JSON: expected one of "\/bfnrtu at byte 2.`],
-    [String.raw`"\N"`, String.raw`The body is not JSON: expected one of "\/bfnrtu at byte 2.`],
-    [String.raw`"\0"`, String.raw`The body is not JSON: expected one of "\/bfnrtu at byte 2.`],
-    [String.raw`"\U0041"`, String.raw`The body is not JSON: expected one of "\/bfnrtu at byte 2.`],
-    ['"\\ż"', String.raw`The body is not JSON: expected one of "\/bfnrtu at byte 2.`],
-    [String.raw`"\u"`, 'The body is not JSON: expected a hexadecimal digit at byte 3.'],
-    [String.raw`"\u004"`, 'The body is not JSON: expected a hexadecimal digit at byte 6.'],
-    [String.raw`"\u00/0"`, 'The body is not JSON: expected a hexadecimal digit at byte 5.'],
-    [String.raw`"\u00:0"`, 'The body is not JSON: expected a hexadecimal digit at byte 5.'],
-    [String.raw`"\u00@0"`, 'The body is not JSON: expected a hexadecimal digit at byte 5.'],
-    [String.raw`"\u00G0"`, 'The body is not JSON: expected a hexadecimal digit at byte 5.'],
-    [String.raw`"\u00g0"`, 'The body is not JSON: expected a hexadecimal digit at byte 5.'],
-    ['"\\u00\x100"', 'The body is not JSON: expected a hexadecimal digit at byte 5.'],
-
-    // Numbers
-    ['+1', 'The body is not JSON: expected a value at byte 0.'],
-    ['.5', 'The body is not JSON: expected a value at byte 0.'],
-    ['--1', 'The body is not JSON: expected a digit at byte 1.'],
-    ['-a', 'The body is not JSON: expected a digit at byte 1.'],
-    ['01', 'The body is not JSON: expected the end of the body at byte 1.'],
-    ['-01', 'The body is not JSON: expected the end of the body at byte 2.'],
-    ['[00]', 'The body is not JSON: expected "," or "]" at byte 2.'],
-    ['1.e1', 'The body is not JSON: expected a digit at byte 2.'],
-    ['1.-1', 'The body is not JSON: expected a digit at byte 2.'],
-    ['1.2.3', 'The body is not JSON: expected the end of the body at byte 3.'],
-    ['1ee1', 'The body is not JSON: expected a digit at byte 2.'],
-    ['1e+-1', 'The body is not JSON: expected a digit at byte 3.'],
-    ['1e1.5', 'The body is not JSON: expected the end of the body at byte 3.'],
-    ['0x10', 'The body is not JSON: expected the end of the body at byte 1.'],
-    ['1_000', 'The body is not JSON: expected the end of the body at byte 1.'],
-    ['1n', 'The body is not JSON: expected the end of the body at byte 1.'],
-    ['١', 'The body is not JSON: expected a value at byte 0.'],
+  const rows: [problem: string, expected: string, at: number, ...texts: string[]][] = [
+    ['is empty', 'a value', 0, ''],
+    ['ends too early', 'a value', 3, '\ufeff', '[1,'],
+    ['ends too early', 'a value', 2, ' \n'],
+    ['ends too early', 'a name in double quotes', 1, '{'],
+    ['ends too early', '":"', 4, '{"a"'],
+    ['ends too early', 'a value', 5, '{"a":'],
+    ['ends too early', '"," or "}"', 6, '{"a":1'],
+    ['ends too early', 'a name in double quotes', 7, '{"a":1,'],
+    ['ends too early', 'a value', 1, '['],
+    ['ends too early', '"," or "]"', 2, '[1'],
+    ['ends too early', 'the end of the string', 1, '"'],
+    ['ends too early', 'the end of the string', 3, '"ż', String.raw`"\"`],
+    ['ends too early', 'one of "\\/bfnrtu', 2, '"\\'],
+    ['ends too early', 'a hexadecimal digit', 6, String.raw`"\u004`],
+    ['ends too early', 'true', 3, 'tru'],
+    ['ends too early', 'a digit', 1, '-'],
+    ['ends too early', 'a digit', 2, '1.', '1e'],
+    ['ends too early', 'a digit', 3, '1e-'],
+    ['is not JSON', 'a value', 3, '\ufeff\ufeff1', '[1,]'],
+    ['is not JSON', 'a value', 0, '\ufffe1', 'undefined', "'a'", 'NaN', 'Infinity', 'True', '// comment\n1', '\v1'],
+    ['is not JSON', 'a value', 0, '\f1', '\u00a01', ']', '+1', '.5', '١'],
+    ['is not JSON', 'true', 2, 'trUe'],
+    ['is not JSON', 'false', 4, 'falsy'],
+    ['is not JSON', 'null', 1, 'nil'],
+    ['is not JSON', 'the end of the body', 4, 'truefalse', '"ż",'],
+    ['is not JSON', 'the end of the body', 2, '1 2', '{}}', '1 /* comment */', '-01'],
+    ['is not JSON', 'the end of the body', 1, '1\0', '1\x01', '01', '0x10', '1_000', '1n'],
+    ['is not JSON', 'a value', 1, '[,1]'],
+    ['is not JSON', '"," or "]"', 3, '[1 2]'],
+    ['is not JSON', '"," or "]"', 2, '[1}', '[00]'],
+    ['is not JSON', 'a name in double quotes', 1, '{,}', '{a:1}', '{1:1}'],
+    ['is not JSON', '":"', 5, '{"a" 1}'],
+    ['is not JSON', '":"', 4, '{"a"}'],
+    ['is not JSON', 'a value', 5, '{"a":}'],
+    ['is not JSON', 'a name in double quotes', 7, '{"a":1,}'],
+    ['is not JSON', '"," or "}"', 7, '{"a":1 "b":2}'],
+    ['is not JSON', '"," or "}"', 6, '{"a":1]'],
+    ['is not JSON', 'an escape for a control character', 1, '"\0"'],
+    ['is not JSON', 'an escape for a control character', 2, '"a\nb"'],
+    ['is not JSON', 'an escape for a control character', 3, '"ż\x1f"', '"\\n\t"'],
+    ['is not JSON', 'one of "\\/bfnrtu', 2, String.raw`"\x41"`, String.raw`"\N"`, String.raw`"\0"`],
+    ['is not JSON', 'one of "\\/bfnrtu', 2, String.raw`"\U0041"`, '"\\ż"'],
+    ['is not JSON', 'a hexadecimal digit', 3, String.raw`"\u"`],
+    ['is not JSON', 'a hexadecimal digit', 6, String.raw`"\u004"`],
+    ['is not JSON', 'a hexadecimal digit', 5, String.raw`"\u00/0"`, String.raw`"\u00:0"`, String.raw`"\u00@0"`],
+    ['is not JSON', 'a hexadecimal digit', 5, String.raw`"\u00G0"`, String.raw`"\u00g0"`, '"\\u00\x100"'],
+    ['is not JSON', 'a digit', 1, '--1', '-a'],
+    ['is not JSON', 'a digit', 2, '1.e1', '1.-1', '1ee1'],
+    ['is not JSON', 'the end of the body', 3, '1.2.3', '1e1.5'],
+    ['is not JSON', 'a digit', 3, '1e+-1'],
   ]
-  for (const [text, message] of rows) {
-    test(JSON.stringify(text), () => {
-      assert.throws(() => void JSON.parse(text), SyntaxError)
-      refuses(Buffer.from(text), message)
-    })
+  for (const [problem, expected, at, ...texts] of rows) {
+    for (const text of texts) {
+      test(JSON.stringify(text), () => {
+        assert.throws(() => void JSON.parse(text), SyntaxError)
+        refuses(Buffer.from(text), `The body ${problem}: expected ${expected} at byte ${at}.`)
+      })
+    }
   }
 })
 
@@ -411,27 +265,19 @@ suite('refuses what is not UTF-8, and says where it begins', () => {
   for (const [name, bytes] of rows) {
     // A character too many is the one that is ill-formed, not the character before it.
     const at = name === 'one continuation byte too many' ? 2 : 0
-    const expected = (offset: number): string =>
-      `The body is not UTF-8: expected a well-formed character at byte ${offset + at}.`
-
-    test(`${name}, as a whole`, () => refuses(Buffer.from(bytes), expected(0)))
-
-    test(`${name}, in a string after well-formed characters`, () => {
-      const before = Buffer.from('{"name":"Żaba \ufffd 🌵')
-      refuses(Buffer.concat([before, Buffer.from(bytes), Buffer.from('"}')]), expected(before.length))
-    })
-
-    test(`${name}, alone in a string`, () => {
-      refuses(Buffer.from([0x22, ...bytes, 0x22]), expected(1))
-    })
-
-    test(`${name}, at the end of a string that is cut short`, () => {
-      refuses(Buffer.from([0x22, 0x61, ...bytes]), expected(2))
-    })
-
-    test(`${name}, after a syntax error`, () => {
-      refuses(Buffer.from([0x7d, 0x20, ...bytes]), expected(2))
-    })
+    const wellFormed = Buffer.from('{"name":"Żaba \ufffd 🌵')
+    for (const [where, before, after] of [
+      ['as a whole', Buffer.alloc(0), ''],
+      ['in a string after well-formed characters', wellFormed, '"}'],
+      ['alone in a string', Buffer.from('"'), '"'],
+      ['at the end of a string that is cut short', Buffer.from('"a'), ''],
+      ['after a syntax error', Buffer.from('} '), ''],
+    ] as const) {
+      test(`${name}, ${where}`, () => {
+        const message = `The body is not UTF-8: expected a well-formed character at byte ${before.length + at}.`
+        refuses(Buffer.concat([before, Buffer.from(bytes), Buffer.from(after)]), message)
+      })
+    }
   }
 })
 
@@ -441,16 +287,12 @@ suite('takes 64 levels of arrays and objects', () => {
 
   test('64 arrays are read', () => {
     const text = '['.repeat(64) + ']'.repeat(64)
-    assert.deepEqual(read(text), JSON.parse(text))
+    assert.equal(textOf(read(text)), text)
   })
 
   test('64 objects are read', () => {
-    let value = read('{"a":'.repeat(63) + '{}' + '}'.repeat(63))
-    for (let level = 1; level < 64; level++) {
-      assert(value instanceof JsonObject && value.first !== undefined)
-      value = value.first.value
-    }
-    assert.deepEqual(plain(value), { members: [] })
+    const text = '{"a":'.repeat(63) + '{}' + '}'.repeat(63)
+    assert.equal(textOf(read(text)), text)
   })
 
   test('a level that was left does not count', () => {
