@@ -15,10 +15,8 @@ suite('withDeadline', () => {
   for (const result of [undefined, null, 0, 'text', { then: 'later' }]) {
     test(`passes ${JSON.stringify(result)} through at once, without a timer`, () => {
       const before = countTimers()
-      assert.equal(
-        withDeadline(result, 60_000, () => late),
-        result,
-      )
+      const passed: unknown = withDeadline(result, 60_000, () => late)
+      assert.equal(passed, result)
       assert.equal(countTimers(), before)
     })
   }
@@ -30,35 +28,27 @@ suite('withDeadline', () => {
     test(`settles as ${name} does, and leaves no timer`, async () => {
       const before = countTimers()
       assert.equal(await withDeadline(wrap(Promise.resolve(7)), 60_000, () => late), 7)
-      await assert.rejects(async () => {
-        await withDeadline(wrap(Promise.reject(fault)), 60_000, () => late)
-      }, fault)
+      await assert.rejects(async () => withDeadline(wrap(Promise.reject(fault)), 60_000, () => late), fault)
       assert.equal(countTimers(), before)
     })
 
     test(`rejects with the error if ${name} takes too long`, async () => {
       const never = wrap(new Promise<never>(() => undefined))
-      await assert.rejects(async () => {
-        await withDeadline(never, 1, () => late)
-      }, late)
+      await assert.rejects(async () => withDeadline(never, 1, () => late), late)
     })
   }
 
   test('gives a call all of its time', async () => {
     const start = performance.now()
-    await assert.rejects(async () => {
-      await withDeadline(new Promise(() => undefined), 50, () => late)
-    }, late)
+    await assert.rejects(async () => await withDeadline(new Promise(() => undefined), 50, () => late), late)
     assert.ok(performance.now() - start >= 49)
   })
 })
 
 suite('andThen', () => {
   test('goes on at once with a result that is there', () => {
-    assert.equal(
-      andThen(20, (value) => value + 1),
-      21,
-    )
+    const result = andThen(20, (value) => value + 1)
+    assert.equal(result, 21)
   })
 
   test('goes on later with a promise', async () => {
@@ -87,10 +77,8 @@ suite('attempt', () => {
   test('reports nothing if the call does well', async () => {
     const errors: unknown[] = []
     for (const result of [undefined, null, 7, Promise.resolve(7)]) {
-      attempt(
-        () => result,
-        (error) => errors.push(error),
-      )
+      const call = (): unknown => result
+      attempt(call, (error) => errors.push(error))
     }
     await Promise.resolve()
     assert.deepEqual(errors, [])

@@ -52,9 +52,7 @@ for (const method of ['create', 'delete'] as const) {
       test(`must not return ${JSON.stringify(result)}`, async () => {
         const expected = new TypeError('create and delete of a store must return true or false')
         assert.throws(() => call(method, result), expected)
-        await assert.rejects(async () => {
-          await call(method, Promise.resolve(result))
-        }, expected)
+        await assert.rejects(async () => await call(method, Promise.resolve(result)), expected)
       })
     }
   })
@@ -96,11 +94,7 @@ suite('the list of a store', () => {
 
 for (const method of ['create', 'list', 'delete'] as const) {
   test(`the outcome of a ${method} that takes too long is unknown`, async () => {
-    await assert.rejects(
-      async () => {
-        await call(method, new Promise(() => undefined))
-      },
-      new StoreUnavailableError('The store did not answer within 20 ms.', { isOutcomeUnknown: true }),
-    )
+    const late = new StoreUnavailableError('The store did not answer within 20 ms.', { isOutcomeUnknown: true })
+    await assert.rejects(async () => await call(method, new Promise(() => undefined)), late)
   })
 }

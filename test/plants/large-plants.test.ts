@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { suite, test } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Store } from '../../src/index.ts'
 import { encodePlant, EncodedPlant } from '../../src/plants/plant.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { follow } from '../support/wire/follow.ts'
 import { memoryUsed } from '../support/heap.ts'
+import { until } from '../support/until.ts'
 import { get, open, servePlants } from '../support/wire/service.ts'
 
 /** A store with plants that all look like this; it keeps the text once. */
@@ -94,13 +94,9 @@ suite('following the links gives each plant once', () => {
         const limits = [Math.ceil(length / 20), Math.ceil(length / 3), length - 1, length, length + 1, undefined]
         for (const limit of limits) {
           const bodies = await follow(server, limit === undefined ? '/plants' : `/plants?limit=${limit}`)
-          const lists = bodies.map((body) => JSON.parse(body) as { name: string }[])
-          assert.deepEqual(
-            lists.flat().map(({ name }) => name),
-            names,
-            `limit ${limit}`,
-          )
-          assert.equal(lists.length, Math.ceil(length / (limit ?? length)), `limit ${limit}`)
+          const listed = bodies.flatMap((body) => JSON.parse(body) as { name: string }[]).map(({ name }) => name)
+          assert.deepEqual(listed, names, `limit ${limit}`)
+          assert.equal(bodies.length, Math.ceil(length / (limit ?? length)), `limit ${limit}`)
         }
       })
     }
@@ -128,7 +124,7 @@ suite('a client that reads nothing costs less than 2 MiB', () => {
         const before = await memoryUsed()
         const clients = await Promise.all(Array.from({ length: 10 }, () => open(server, get('ada', `/plants${query}`))))
         // The buffers of the operating system fill first.
-        while (!sockets.every(({ writableNeedDrain }) => writableNeedDrain)) await nextTurn()
+        await until(() => sockets.every(({ writableNeedDrain }) => writableNeedDrain))
         const each = ((await memoryUsed()) - before) / clients.length
         for (const client of clients) client.destroy()
         assert.ok(each < 2 * 2 ** 20, `${each} bytes`)

@@ -4,6 +4,7 @@ import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError, type PageRequest } from '../../src/index.ts'
 import { ListSlots } from '../../src/plants/list-slots.ts'
 import { listPlants, type ListQuery, type PlantSource } from '../../src/plants/listing.ts'
+import { plantSource } from '../support/database/plant-source.ts'
 import { memoryUsed } from '../support/heap.ts'
 
 /** An owner with 2,500 plants, who may read one long list at once. Its client has gone once it emits `gone`. */
@@ -15,26 +16,29 @@ function sourceOf(
   for (let id = 1n; id <= 2500n; id++) void store.create(owner, { id, name: 'Fern' })
   const requests: PageRequest[] = []
   const client = new EventEmitter()
-  return {
-    owner,
-    slots,
-    requests,
-    client,
-    isGone: () => false,
-    whenGone: (listener) => client.on('gone', listener),
-    readPage(request) {
-      requests.push(request)
-      return store.list(owner, request)
-    },
-  }
+  const source = plantSource((request) => {
+    requests.push(request)
+    return store.list(owner, request)
+  })
+  return { ...source, owner, slots, requests, client, whenGone: (listener) => client.on('gone', listener) }
 }
 
-async function pieces(source: PlantSource, query: Partial<ListQuery> = {}): Promise<AsyncIterator<string>> {
+/** The same, of which one list is being read. */
+async function busySource(slots?: ListSlots): Promise<{ source: ReturnType<typeof sourceOf>; first: List }> {
+  const source = sourceOf('ada', slots)
+  const first = await pieces(source)
+  await first.next()
+  return { source, first }
+}
+
+type List = AsyncIterator<string>
+
+async function pieces(source: PlantSource, query: Partial<ListQuery> = {}): Promise<List> {
   const { body } = await listPlants(source, { limit: Infinity, after: undefined, ...query })
   return (body as AsyncIterable<string>)[Symbol.asyncIterator]()
 }
 
-async function rest(list: AsyncIterator<string>): Promise<string> {
+async function rest(list: List): Promise<string> {
   let text = ''
   for (let piece = await list.next(); piece.done !== true; piece = await list.next()) text += piece.value
   return text
@@ -53,9 +57,7 @@ suite('of more long lists than an owner may read at once', () => {
     ['with one', { limit: 2400 }],
   ] as const) {
     test(`one ${name} waits until another is read to its end, and is whole`, async () => {
-      const source = sourceOf()
-      const first = await pieces(source)
-      await first.next()
+      const { source, first } = await busySource()
       const second = pieces(source, query).then(rest)
       assert.equal(await isPending(second), true)
       await rest(first)
@@ -64,9 +66,7 @@ suite('of more long lists than an owner may read at once', () => {
   }
 
   test('one goes on when the client of another has gone', async () => {
-    const source = sourceOf()
-    const first = await pieces(source)
-    await first.next()
+    const { source, first } = await busySource()
     const second = (await pieces(source)).next()
     assert.equal(await isPending(second), true)
     await first.return?.()
@@ -74,9 +74,7 @@ suite('of more long lists than an owner may read at once', () => {
   })
 
   test('those that wait go on in the order in which they came', async () => {
-    const source = sourceOf()
-    const first = await pieces(source)
-    await first.next()
+    const { source, first } = await busySource()
     const order: number[] = []
     const waiting = [1, 2, 3].map(async (n) => {
       await rest(await pieces(source))
@@ -88,28 +86,20 @@ suite('of more long lists than an owner may read at once', () => {
   })
 
   test('one that waited reads its first page again, as it kept none', async () => {
-    const source = sourceOf()
-    const first = await pieces(source)
-    await first.next()
+    const { source, first } = await busySource()
     const second = await pieces(source, { after: 5n })
     const next = second.next()
     source.requests.length = 0
     await first.return?.()
     await next
-    assert.deepEqual(
-      source.requests.map(({ after }) => after),
-      [5n],
-    )
+    const cursors = source.requests.map(({ after }) => after)
+    assert.deepEqual(cursors, [5n])
   })
 
   test('one that waits ends when its client goes, and the next goes on in its place', async () => {
-    const source = sourceOf()
+    const { source, first } = await busySource()
     const client = new EventEmitter()
-    const first = await pieces(source)
-    await first.next()
-    const second = rest(
-      await pieces({ ...source, isGone: () => false, whenGone: (listener) => client.on('gone', listener) }),
-    )
+    const second = rest(await pieces({ ...source, whenGone: (listener) => client.on('gone', listener) }))
     const third = rest(await pieces(source))
     source.requests.length = 0
     client.emit('gone')
@@ -122,7 +112,7 @@ suite('of more long lists than an owner may read at once', () => {
   test('one with a limit, which takes a turn to find its end and one to be read, ends when its client goes', async () => {
     const source = sourceOf()
     const second = await pieces(source, { limit: 2400 })
-    await (await pieces({ ...source, isGone: () => false, whenGone: () => undefined })).next()
+    await (await pieces({ ...source, whenGone: () => undefined })).next()
     const text = rest(second)
     source.requests.length = 0
     source.client.emit('gone')
@@ -131,9 +121,7 @@ suite('of more long lists than an owner may read at once', () => {
   })
 
   test('one whose client goes after its turn has come keeps its place until it ends', async () => {
-    const source = sourceOf()
-    const first = await pieces(source)
-    await first.next()
+    const { source, first } = await busySource()
     const second = await pieces(source)
     const piece = second.next()
     await first.return?.()
@@ -146,9 +134,7 @@ suite('of more long lists than an owner may read at once', () => {
   })
 
   test('one that waits too long fails, and the next goes on in its place', async () => {
-    const source = sourceOf('ada', new ListSlots(1, 1))
-    const first = await pieces(source)
-    await first.next()
+    const { source, first } = await busySource(new ListSlots(1, 1))
     const reason = 'The list has waited 1 ms for others to end: maxListsPerOwner is 1.'
     await assert.rejects(rest(await pieces(source)), new StoreUnavailableError(reason))
     await first.return?.()
@@ -162,8 +148,7 @@ suite('of more long lists than an owner may read at once', () => {
   })
 
   test('one that fits a page does not wait', async () => {
-    const source = sourceOf()
-    await (await pieces(source)).next()
+    const { source } = await busySource()
     const { body } = await listPlants(source, { limit: 10, after: undefined })
     assert.equal((JSON.parse(body as string) as unknown[]).length, 10)
   })

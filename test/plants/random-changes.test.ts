@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { memoryStore, type NewPlant, type PageRequest } from '../../src/index.ts'
-import { ListSlots } from '../../src/plants/list-slots.ts'
 import { listPlants } from '../../src/plants/listing.ts'
+import { plantSource } from '../support/database/plant-source.ts'
 
 const ids = fc.nat(40)
 
@@ -40,14 +40,7 @@ test('gives each plant that was there throughout once, however others come and g
       }
       return store.list('ada', request)
     }
-    const source = {
-      owner: 'ada',
-      slots: new ListSlots(1, 60_000),
-      readPage,
-      isGone: () => false,
-      whenGone: () => undefined,
-    }
-
+    const source = plantSource(readPage)
     const listed: number[] = []
     let after: bigint | undefined
     for (let list = 0; list === 0 || after !== undefined; list++) {
@@ -58,10 +51,8 @@ test('gives each plant that was there throughout once, however others come and g
       listed.push(...found)
       after = cursor
     }
-    assert.deepEqual(
-      listed,
-      [...new Set(listed)].sort((a, b) => a - b),
-    )
+    const ascending = [...new Set(listed)].sort((a, b) => a - b)
+    assert.deepEqual(listed, ascending)
     assert.ok(listed.every((id) => everThere.has(id)))
     assert.ok([...throughout].every((id) => listed.includes(id)))
   })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ListSlots } from '../../../src/plants/list-slots.ts'
 import { listPlants, type PlantSource } from '../../../src/plants/listing.ts'
 import { shortListsOf } from '../../../src/plants/short-list.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES } from '../../../src/plants/store.ts'
 import { memoryStore } from '../../../src/stores/memory/memory-store.ts'
 import { ShortListBuilder } from '../../../src/stores/memory/short-list-builder.ts'
+import { plantSource } from '../../support/database/plant-source.ts'
 
 /** Adds as many plants as fit blocks of this size, until the builder has enough. */
 function build(limit: number, texts: readonly string[], perBlock: number): ShortListBuilder {
@@ -73,18 +73,10 @@ test('a list is the one that pages of the same plants make', async () => {
   const property = fc.asyncProperty(plants, limits, after, async (ids, limit, after) => {
     const store = memoryStore()
     for (const id of ids) void store.create('ada', { id, name: String(id) })
-    const source: PlantSource = {
-      owner: 'ada',
-      slots: new ListSlots(1, 60_000),
-      readPage: (request) => store.list('ada', request),
-      isGone: () => false,
-      whenGone: () => undefined,
-    }
+    const source = plantSource((request) => store.list('ada', request))
     const listShort: PlantSource['listShort'] = (query) => shortListsOf(store)?.('ada', query)
-    assert.deepEqual(
-      await listPlants({ ...source, listShort }, { limit, after }),
-      await listPlants(source, { limit, after }),
-    )
+    const expected = await listPlants(source, { limit, after })
+    assert.deepEqual(await listPlants({ ...source, listShort }, { limit, after }), expected)
   })
   await fc.assert(property, { numRuns: 500 })
 })

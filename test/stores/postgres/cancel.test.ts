@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { suite, test, type TestContext } from 'node:test'
+import { suite, test } from 'node:test'
 import { TLSSocket } from 'node:tls'
 import { Client } from 'pg'
 import { cancelStatement, isAnswering } from '../../../src/stores/postgres/cancel.ts'
 import { countTimers } from '../../support/event-loop.ts'
+import { TLS } from '../../support/wire/certificate.ts'
 import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
-
-const cert = readFileSync(new URL('../../support/wire/localhost.crt', import.meta.url))
-const key = readFileSync(new URL('../../support/wire/localhost.key', import.meta.url))
+import { takeMessages } from '../../support/wire/message-server.ts'
 
 /** What PostgreSQL sends in place of a version, and the request to cancel process 7 with key -2. */
 const SSL_REQUEST = '0000000804d2162f'
@@ -18,70 +15,39 @@ const CANCEL_7 = '0000001004d2162e00000007fffffffe'
 
 const BACKEND = { processID: 7, secretKey: -2, host: '127.0.0.1' }
 
-interface Peer {
-  readonly port: number
-  readonly received: readonly string[]
-}
-
-/** A server that does so with each connection. */
-async function listen(t: TestContext, accept: (socket: Socket, received: string[]) => void): Promise<Peer> {
-  const received: string[] = []
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined)
-    accept(socket, received)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  return { port: (server.address() as AddressInfo).port, received }
-}
-
-/** Takes one message, as a server does that then closes the connection. */
-function takeOne(socket: Socket, received: string[]): void {
-  socket.once('data', (bytes) => {
-    received.push(bytes.toString('hex'))
-    socket.end()
-  })
-}
-
 /** What the store needs of a connection, and nothing else. */
 function connection(fields: object): Parameters<typeof cancelStatement>[0] {
   return { query: () => Promise.reject(new Error()), release: () => undefined, on: () => undefined, ...fields }
 }
 
 for (const ssl of [undefined, false]) {
-  test(`sends the request of the protocol and settles when the server closes, if ssl is ${ssl}`, async (t) => {
-    const { port, received } = await listen(t, takeOne)
+  test(`sends the request of the protocol, settles when the server closes, and leaves no timer, if ssl is ${ssl}`, async (t) => {
+    const { port, received } = await takeMessages(t)
+    const before = countTimers()
     await cancelStatement(connection({ ...BACKEND, port, ssl }), 10_000)
     assert.deepEqual(received, [CANCEL_7])
+    assert.equal(countTimers(), before)
   })
 }
 
-test('leaves no timer behind', async (t) => {
-  const { port } = await listen(t, takeOne)
-  const before = countTimers()
-  await cancelStatement(connection({ ...BACKEND, port }), 10_000)
-  assert.equal(countTimers(), before)
-})
-
 test('goes to the address that the connection leads to, whatever its name leads to by then', async (t) => {
-  const { port, received } = await listen(t, takeOne)
+  const { port, received } = await takeMessages(t)
   const stream = { remoteAddress: '127.0.0.1' }
   await cancelStatement(connection({ ...BACKEND, host: 'elsewhere.invalid', port, connection: { stream } }), 10_000)
   assert.deepEqual(received, [CANCEL_7])
 })
 
 for (const [name, ssl] of [
-  ['options', { ca: cert }],
+  ['options', { ca: TLS.cert }],
   ['the certificates of the system', true],
 ] as const) {
   test(`goes over TLS if the connection does, with its ${name}`, async (t) => {
-    const { port, received } = await listen(t, (socket, received) => {
-      socket.once('data', (bytes) => {
+    const { port, received } = await takeMessages(t, (socket, _, received) => {
+      socket.write('S')
+      const secure = new TLSSocket(socket, { isServer: true, ...TLS }).on('error', () => undefined)
+      secure.once('data', (bytes: Buffer) => {
         received.push(bytes.toString('hex'))
-        socket.write('S')
-        const secure = new TLSSocket(socket, { isServer: true, cert, key })
-        secure.on('error', () => undefined)
-        takeOne(secure, received)
+        secure.end()
       })
     })
     const cancelled = cancelStatement(connection({ ...BACKEND, host: 'localhost', port, ssl }), 10_000)
@@ -98,43 +64,36 @@ for (const [name, host, servername] of [
 ] as const) {
   test(`names the server over TLS as the connection does, by ${name}, and shows its certificate`, async (t) => {
     const seen: unknown[] = []
-    const { port } = await listen(t, (socket) => {
-      socket.once('data', () => {
-        socket.write('S')
-        const secure = new TLSSocket(socket, { isServer: true, cert, key, requestCert: true })
-        secure.once('data', () => {
-          seen.push((secure as { servername?: unknown }).servername, secure.getPeerX509Certificate()?.subject)
-          secure.end()
-        })
+    const { port } = await takeMessages(t, (socket) => {
+      socket.write('S')
+      const secure = new TLSSocket(socket, { isServer: true, ...TLS, requestCert: true })
+      secure.once('data', () => {
+        seen.push((secure as { servername?: unknown }).servername, secure.getPeerX509Certificate()?.subject)
+        secure.end()
       })
     })
     // The driver hides the key like this.
-    const ssl = Object.defineProperty({ ca: cert, cert }, 'key', { value: key, enumerable: false })
+    const ssl = Object.defineProperty({ ca: TLS.cert, cert: TLS.cert }, 'key', { value: TLS.key, enumerable: false })
     await cancelStatement(connection({ ...BACKEND, host, port, ssl }), 10_000)
     assert.deepEqual(seen, [servername, 'CN=localhost'])
   })
 }
 
 test('sends no key to a server that refuses TLS', async (t) => {
-  const { port, received } = await listen(t, (socket, received) => {
-    socket.once('data', (bytes) => {
-      received.push(bytes.toString('hex'))
-      socket.write('N')
-    })
-  })
+  const { port, received } = await takeMessages(t, (socket) => socket.write('N'))
   const cancelled = cancelStatement(connection({ ...BACKEND, port, ssl: true }), 10_000)
   await assert.rejects(cancelled, { message: 'The server refused TLS for a cancellation.' })
   assert.deepEqual(received, [SSL_REQUEST])
 })
 
 test('fails if the server says nothing for too long', async (t) => {
-  const { port } = await listen(t, () => undefined)
+  const { port } = await takeMessages(t, () => undefined)
   const cancelled = cancelStatement(connection({ ...BACKEND, port }), 50)
   await assert.rejects(cancelled, { message: 'No answer within 50 ms.' })
 })
 
 test('fails if there is no server', async (t) => {
-  const { port } = await listen(t, takeOne)
+  const { port } = await takeMessages(t)
   await assert.rejects(cancelStatement(connection({ ...BACKEND, host: '/nowhere', port }), 10_000), { code: 'ENOENT' })
   await assert.rejects(cancelStatement(connection({ ...BACKEND, port: 1 }), 10_000), { code: 'ECONNREFUSED' })
 })
@@ -148,16 +107,16 @@ for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }
 
 suite('asks whether a server says anything', () => {
   test('by a question that opens no session', async (t) => {
-    const { port, received } = await listen(t, takeOne)
+    const { port, received } = await takeMessages(t)
     assert.equal(await isAnswering(connection({ ...BACKEND, port }), 10_000), true)
     assert.deepEqual(received, [SSL_REQUEST])
   })
 
   test('and takes a word for an answer, and leaves no timer and no connection behind', async (t) => {
     let closed: Promise<unknown> | undefined
-    const { port } = await listen(t, (socket) => {
+    const { port } = await takeMessages(t, (socket) => {
       closed = once(socket, 'close')
-      socket.once('data', () => socket.write('N'))
+      socket.write('N')
     })
     const before = countTimers()
     assert.equal(await isAnswering(connection({ ...BACKEND, port }), 10_000), true)
@@ -170,7 +129,7 @@ suite('asks whether a server says anything', () => {
   })
 
   test('and takes it for silence if nothing comes in time', async (t) => {
-    const { port } = await listen(t, () => undefined)
+    const { port } = await takeMessages(t, () => undefined)
     assert.equal(await isAnswering(connection({ ...BACKEND, port }), 50), false)
   })
 
@@ -187,7 +146,7 @@ suite('cancels a statement of PostgreSQL', { skip: needsDebian }, () => {
     [
       'over TLS',
       ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`],
-      ({ port }) => ({ host: 'localhost', port, ssl: { ca: cert } }),
+      ({ port }) => ({ host: 'localhost', port, ssl: { ca: TLS.cert } }),
     ],
   ]
   for (const [name, settings, config] of ways) {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { Pool, type Client } from 'pg'
 import {
@@ -12,6 +11,7 @@ import {
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
 import { failure, serverError } from '../../support/database/failures.ts'
+import { takeMessages } from '../../support/wire/message-server.ts'
 import { until } from '../../support/until.ts'
 
 const TIMEOUT_MS = 400
@@ -88,19 +88,9 @@ class ScriptedPool {
   }
 }
 
-/** A server for what comes beside the pool, which takes one message of each client. It ends with the test. */
-async function listen(t: TestContext, take: (socket: Socket, message: Buffer) => void): Promise<number> {
-  const sockets: Socket[] = []
-  const server = createServer((socket) => {
-    sockets.push(socket.on('error', () => undefined))
-    socket.once('data', (message) => take(socket, message))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  return (server.address() as AddressInfo).port
+/** Takes what comes beside the pool, a message of each client. */
+async function listen(...[t, take]: Parameters<typeof takeMessages>): Promise<number> {
+  return (await takeMessages(t, take)).port
 }
 
 function open(pool: Queryable, timeoutMs = TIMEOUT_MS): PostgresStore {

@@ -81,9 +81,7 @@ suite('has the server count at once for the page after', () => {
   test('and no longer after a page of small plants', async () => {
     const { read, sent } = readerOf([named(2000)], [FERN], [FERN])
     for (let page = 0; page < 3; page++) await read('ann', { limit: 10, maxBytes: 10_000 })
-    assert.deepEqual(
-      sent.map(([statement]) => statement),
-      ['plant-store list first', 'plant-store list large first', 'plant-store list first'],
-    )
+    const names = sent.map(([statement]) => statement)
+    assert.deepEqual(names, ['plant-store list first', 'plant-store list large first', 'plant-store list first'])
   })
 })
