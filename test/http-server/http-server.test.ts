@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import type { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { createPlantStore, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings/settings.ts'
 import {
@@ -12,12 +11,16 @@ import {
   type Observer,
 } from '../../src/http-server/http-server.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
+import { serve as serveUntilEnd } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
 const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
 const POST = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
 const PLANT = '{"id":1,"name":"Fern"}'
+
+/** The end of a header whose body takes long if it comes byte by byte. */
+const LONG = 'Content-Length: 1000\r\n\r\n'
 
 interface TestServer extends HttpServer {
   connect(allowHalfOpen?: boolean): Promise<RawConnection>
@@ -32,15 +35,8 @@ async function serve(
 ): Promise<TestServer> {
   const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
   const http = createHttpServer(plants, { ...readSettings({}), ...limits }, ...more)
-  await once(http.server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => {
-    http.server.close()
-    http.server.closeAllConnections()
-  })
-  return {
-    ...http,
-    connect: (allowHalfOpen) => RawConnection.open(http.server, allowHalfOpen),
-  }
+  await serveUntilEnd(t, http.server)
+  return { ...http, connect: (allowHalfOpen) => RawConnection.open(http.server, allowHalfOpen) }
 }
 
 /** A store whose lists wait until it emits `go`; it emits `asked` when one begins. */
@@ -207,10 +203,8 @@ suite('what node:http refuses is answered with an error', () => {
 
   for (const method of ['GET', 'HEAD', 'OPTIONS']) {
     test(`a ${method} that is answered before its body ends with that when its client half-closes`, async (t) => {
-      const http = await serve(t, { keepAliveTimeoutMs: 60_000 })
-      const accepting = once(http.server, 'connection') as Promise<[Socket]>
-      const connection = await http.connect(true)
-      const [accepted] = await accepting
+      const { server } = await serve(t, { keepAliveTimeoutMs: 60_000 })
+      const { client: connection, accepted } = await openBoth(server, true)
       const dropped = once(accepted, 'close', { signal: AbortSignal.timeout(5000) })
       connection.send(`${method} /plants HTTP/1.1\r\n${AUTHORIZED}Content-Length: 100\r\n\r\n[`)
       await once(connection.socket, 'data')
@@ -225,13 +219,11 @@ suite('what node:http refuses is answered with an error', () => {
   test('nothing is said to a client that resets its connection', async (t) => {
     const refused: unknown[] = []
     const http = await serve(t, {}, memoryStore(), undefined, { onRefusal: ({ error }) => refused.push(error) })
-    const accepted = once(http.server, 'connection')
-    const connection = await http.connect()
-    const [socket] = (await accepted) as [Socket]
+    const { client, accepted } = await openBoth(http.server)
     const failed = once(http.server, 'clientError')
-    connection.socket.resetAndDestroy()
+    client.socket.resetAndDestroy()
     await failed
-    assert.deepEqual([socket.bytesWritten, refused], [0, []])
+    assert.deepEqual([accepted.bytesWritten, refused], [0, []])
   })
 })
 
@@ -250,11 +242,9 @@ for (const state of ['while it serves', 'while it drains']) {
       store?: Store,
     ): Promise<{ connection: RawConnection; dropped: Promise<unknown> }> {
       const http = await serve(t, limits, store)
-      const accepted = once(http.server, 'connection')
-      const connection = await http.connect()
-      const [socket] = (await accepted) as [Socket]
+      const { client, accepted } = await openBoth(http.server)
       if (state === 'while it drains') void http.drain()
-      return { connection, dropped: once(socket, 'close', { signal: AbortSignal.timeout(10_000) }) }
+      return { connection: client, dropped: once(accepted, 'close', { signal: AbortSignal.timeout(10_000) }) }
     }
 
     test('that sends nothing', async (t) => {
@@ -263,41 +253,33 @@ for (const state of ['while it serves', 'while it drains']) {
       await dropped
     })
 
-    test('that sends its header byte by byte', async (t) => {
-      const { connection, dropped } = await serveSlow(t)
-      connection.send('GET /plants HTTP/1.1\r\nX: ')
-      const drip = setInterval(() => connection.send('x'), 20)
-      t.after(() => clearInterval(drip))
-      await assertRefused(connection, 40800, 'The request did not arrive in time.')
-      await dropped
-    })
-
-    test('that sends its body byte by byte', async (t) => {
-      const { connection, dropped } = await serveSlow(t)
-      connection.send(`${POST}Content-Length: 1000\r\n\r\n`)
-      const drip = setInterval(() => connection.send(' '), 20)
-      t.after(() => clearInterval(drip))
-      await assertRefused(connection, 40800, 'The request did not arrive in time.')
-      await dropped
-    })
-
-    test('that is answered and sends its body byte by byte', async (t) => {
-      const { connection, dropped } = await serveSlow(t)
-      connection.send(`GET /plants HTTP/1.1\r\n${AUTHORIZED}Content-Length: 1000\r\n\r\n`)
-      const drip = setInterval(() => connection.send(' '), 20)
-      t.after(() => clearInterval(drip))
-      assert.match(await connection.closed, /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/)
-      await dropped
-    })
-
-    test('that is refused and sends its body all the same', async (t) => {
-      const { connection, dropped } = await serveSlow(t)
-      connection.send('POST /plants HTTP/1.1\r\nHost: plants\r\nContent-Length: 1000\r\n\r\n')
-      const drip = setInterval(() => connection.send(' '), 20)
-      t.after(() => clearInterval(drip))
-      assert.match(await connection.closed, /^HTTP\/1.1 401 [^]*"error":40100[^}]*}$/)
-      await dropped
-    })
+    const late = /^HTTP\/1.1 408 [^]*"error":40800[^}]*}$/
+    const rows: readonly [name: string, begun: string, next: string, received: RegExp][] = [
+      ['that sends its header byte by byte', 'GET /plants HTTP/1.1\r\nX: ', 'x', late],
+      ['that sends its body byte by byte', `${POST}${LONG}`, ' ', late],
+      [
+        'that is answered and sends its body byte by byte',
+        `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG}`,
+        ' ',
+        /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/,
+      ],
+      [
+        'that is refused and sends its body all the same',
+        `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG}`,
+        ' ',
+        /^HTTP\/1.1 401 [^]*"error":40100[^}]*}$/,
+      ],
+    ]
+    for (const [name, begun, next, received] of rows) {
+      test(name, async (t) => {
+        const { connection, dropped } = await serveSlow(t)
+        connection.send(begun)
+        const drip = setInterval(() => connection.send(next), 20)
+        t.after(() => clearInterval(drip))
+        assert.match(await connection.closed, received)
+        await dropped
+      })
+    }
 
     test('that reads nothing of its answer', async (t) => {
       const store = memoryStore()
@@ -334,9 +316,7 @@ test('a client that is lost while it waits to be refused as for a proxy harms no
 test('a request that is late again and again leaves no listener for each time', async (t) => {
   const store = new GatedStore()
   const http = await serve(t, { headersTimeoutMs: 20, requestTimeoutMs: 20, checkIntervalMs: 5 }, store)
-  const accepted = once(http.server, 'connection')
-  const connection = await http.connect()
-  const [socket] = (await accepted) as [Socket]
+  const { client: connection, accepted: socket } = await openBoth(http.server)
   connection.send(`${LIST}OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\nGET /pla`)
   await once(http.server, 'clientError')
   const before = socket.listenerCount('close')
@@ -349,16 +329,17 @@ test('a request that is late again and again leaves no listener for each time', 
 test('a late request that comes while it gets its time again is not held against its connection', async (t) => {
   const store = new GatedStore()
   const http = await serve(t, { headersTimeoutMs: 100, requestTimeoutMs: 300, checkIntervalMs: 10 }, store)
-  const connection = await http.connect()
-  const late = once(http.server, 'clientError')
+  const late = new Set<unknown>()
+  http.server.on('clientError', (_, socket) => late.add(socket))
+  const [connection, later] = [await http.connect(), await http.connect()]
   const options = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
-  connection.send(`${LIST}${options}${options.slice(0, 10)}`)
-  await late
+  for (const { socket } of [connection, later]) socket.write(`${LIST}${options}${options.slice(0, 10)}`)
+  await until(() => late.size === 2)
   connection.send(options.slice(10))
   store.emit('go')
   await connection.receive(/(HTTP\/1.1 204 [^]*){2}$/)
-  // The timer of the server began earlier, so it has fired.
-  await setTimeout(300)
+  // The time of the one that came first is over before.
+  assert.match(await later.closed, /"error":40800[^}]*}$/)
   await connection.send(options).receive(/(HTTP\/1.1 204 [^]*){3}$/)
 })
 
@@ -396,12 +377,10 @@ test('each response has the common fields, and each request and each refusal is 
 
 test('the connections that are open are counted', async (t) => {
   const http = await serve(t)
-  const accepted = once(http.server, 'connection')
-  const connection = await http.connect()
-  const [socket] = (await accepted) as [Socket]
+  const { client, accepted } = await openBoth(http.server)
   assert.equal(http.connectionCount(), 1)
-  const closed = once(socket, 'close')
-  connection.socket.destroy()
+  const closed = once(accepted, 'close')
+  client.socket.destroy()
   await closed
   assert.equal(http.connectionCount(), 0)
 })

@@ -64,19 +64,16 @@ suite('once a client has pipelined too much, at most 100 requests of a connectio
       server.on('request', () => announced++)
       const count = Math.floor(65_000 / request.length)
       const client = await RawConnection.open(server)
-      const answers = client.answers()
-
       const last = 'OPTIONS /plants HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n'
-      client.send(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\n${request.repeat(count)}${last}`)
+      const statuses = client
+        .send(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\n${request.repeat(count)}${last}`)
+        .statuses()
       for (let i = 0; i < 50; i++) await send(server, get('ada', '/livez'))
       const waiting = announced - 50 - 1
       release!()
 
       assert.ok(waiting > 0 && waiting <= 100, `${waiting} requests waited`)
-      assert.deepEqual(
-        (await answers).map((answer) => answer.status),
-        [404, ...Array<number>(count).fill(status), 204],
-      )
+      assert.deepEqual(await statuses, [404, ...Array<number>(count).fill(status), 204])
     })
   }
 
@@ -109,12 +106,7 @@ suite('none is carried out after a response that closes the connection', () => {
         const store = memoryStore()
         await store.create('ada', { id: 7n, name: 'Fern' })
         const client = await RawConnection.open(await serve(t, store))
-        const answers = client.answers()
-        client.send(request + requests!)
-        assert.deepEqual(
-          (await answers).map((answer) => answer.status),
-          [status],
-        )
+        assert.deepEqual(await client.send(request + requests!).statuses(), [status])
         assert.deepEqual(await keptIds(store), [7n])
       })
     }
@@ -137,14 +129,10 @@ suite('none is carried out after a response that closes the connection', () => {
         const client = await RawConnection.open(
           server === 'plain' ? await servePlants(t, { store }) : await serve(t, store),
         )
-        const first = client.answers(1)
-        client.send(header)
-        await first
-        const answers = client.answers()
+        assert.deepEqual(await client.send(header).statuses(1), [status])
         const length = Number(/Content-Length: (\d+)/.exec(header)?.[1] ?? 0)
-        client.send((length === 0 ? '5\r\nxxxxx\r\n0\r\n\r\n' : 'x'.repeat(length)) + THREE_POSTS)
-        assert.equal((await first)[0]!.status, status)
-        assert.deepEqual(await answers, [])
+        const body = length === 0 ? '5\r\nxxxxx\r\n0\r\n\r\n' : 'x'.repeat(length)
+        assert.deepEqual(await client.send(body + THREE_POSTS).answers(), [])
         assert.deepEqual(await keptIds(store), [])
       })
     }
@@ -153,12 +141,10 @@ suite('none is carried out after a response that closes the connection', () => {
   test('an HTTP/1.0 request with a transfer coding, whose end is not certain', async (t) => {
     const store = memoryStore()
     const client = await RawConnection.open(await serve(t, store))
-    const answers = client.answers()
-    const request =
-      'GET /livez HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
-    client.send(request + THREE_POSTS)
+    const fields = 'Host: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n'
+    const answers = await client.send(`GET /livez HTTP/1.0\r\n${fields}\r\n0\r\n\r\n${THREE_POSTS}`).answers()
     assert.deepEqual(
-      (await answers).map(({ status, headers }) => [status, headers.get('connection')]),
+      answers.map(({ status, headers }) => [status, headers.get('connection')]),
       [[200, 'close']],
     )
     assert.deepEqual(await keptIds(store), [])
@@ -171,12 +157,7 @@ suite('CONNECT is refused after the requests before it are answered', () => {
   test('a POST', async (t) => {
     const store = memoryStore()
     const client = await RawConnection.open(await serve(t, store))
-    const answers = client.answers()
-    client.send(post(1) + CONNECT + post(2))
-    assert.deepEqual(
-      (await answers).map(({ status }) => status),
-      [200, 400],
-    )
+    assert.deepEqual(await client.send(post(1) + CONNECT + post(2)).statuses(), [200, 400])
     assert.deepEqual(await keptIds(store), [1n])
   })
 
@@ -184,23 +165,18 @@ suite('CONNECT is refused after the requests before it are answered', () => {
     const store = memoryStore()
     for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(2000) })
     const client = await RawConnection.open(await serve(t, store))
-    const answers = client.answers()
-    client.send(`GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n${CONNECT}`)
+    const requests = `GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n`
+    const [list, ...others] = await client.send(requests + CONNECT).answers()
+    assert.equal((JSON.parse(list!.body) as unknown[]).length, 3000)
     assert.deepEqual(
-      (await answers).map(({ status }) => status),
-      [200, 204, 400],
+      others.map(({ status }) => status),
+      [204, 400],
     )
-    assert.equal((JSON.parse((await answers)[0]!.body) as unknown[]).length, 3000)
   })
 
   test('but not after one that closes the connection', async (t) => {
     const client = await RawConnection.open(await serve(t))
-    const answers = client.answers()
-    client.send(`GET /plants HTTP/1.1\r\n\r\n${CONNECT}`)
-    assert.deepEqual(
-      (await answers).map(({ status }) => status),
-      [400],
-    )
+    assert.deepEqual(await client.send(`GET /plants HTTP/1.1\r\n\r\n${CONNECT}`).statuses(), [400])
   })
 })
 
@@ -211,7 +187,7 @@ test('a request that was not read in time because others waited gets its time ag
   const limits = { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 10 }
   const server = await serve(t, store, limits)
   const client = await RawConnection.open(server)
-  const answers = client.answers(3)
+  const statuses = client.statuses(3)
   const list = `GET /plants?limit=1 HTTP/1.1\r\n${FIELDS}\r\n`
   const late = once(server, 'clientError') as Promise<[NodeJS.ErrnoException]>
   client.send(
@@ -220,10 +196,7 @@ test('a request that was not read in time because others waited gets its time ag
   assert.equal((await late)[0].code, 'ERR_HTTP_REQUEST_TIMEOUT')
   client.send(list.slice(20))
   answer!()
-  assert.deepEqual(
-    (await answers).map(({ status }) => status),
-    [404, 204, 200],
-  )
+  assert.deepEqual(await statuses, [404, 204, 200])
   client.socket.destroy()
 })
 
@@ -233,15 +206,12 @@ test('a request that stays unfinished after others waited is refused in the end'
   const store = delegatingStore(memoryStore(), { delete: () => gate })
   const server = await serve(t, store, { headersTimeoutMs: 50, requestTimeoutMs: 50, checkIntervalMs: 10 })
   const client = await RawConnection.open(server)
-  const answers = client.answers()
+  const statuses = client.statuses()
   const late = once(server, 'clientError')
   client.send(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nOPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\nGET /pla`)
   await late
   answer!()
-  assert.deepEqual(
-    (await answers).map(({ status }) => status),
-    [404, 204, 408],
-  )
+  assert.deepEqual(await statuses, [404, 204, 408])
 })
 
 test('no more is read of a body than the service has asked for', async (t) => {
@@ -252,7 +222,7 @@ test('no more is read of a body than the service has asked for', async (t) => {
   })
   const arrived = once(server, 'request') as Promise<[IncomingMessage]>
   const client = await RawConnection.open(server)
-  const answers = client.answers(1)
+  const statuses = client.statuses(1)
   const body = `{"id":1,"name":"Fern"}${' '.repeat(3_999_970)}`
   client.send(`POST /plants HTTP/1.1\r\n${FIELDS}${CONTENT} ${body.length}\r\n\r\n${body}`)
   const [request] = await arrived
@@ -260,9 +230,6 @@ test('no more is read of a body than the service has asked for', async (t) => {
   const { bytesRead } = request.socket
   letIn!('ada')
   assert.ok(bytesRead < 300_000, `${bytesRead} bytes were read`)
-  assert.deepEqual(
-    (await answers).map(({ status }) => status),
-    [200],
-  )
+  assert.deepEqual(await statuses, [200])
   client.socket.destroy()
 })

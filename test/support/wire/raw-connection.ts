@@ -63,6 +63,11 @@ export class RawConnection {
     }
   }
 
+  /** The statuses of what {@link answers} gives. */
+  async statuses(count?: number): Promise<readonly number[]> {
+    return (await this.answers(count)).map(({ status }) => status)
+  }
+
   /** Settles when more has come, or the connection has closed. */
   #news(): Promise<void> {
     const { socket } = this
@@ -85,9 +90,12 @@ function readSoundly(received: string): ReturnType<typeof readAnswers> {
 }
 
 /** Opens a connection and gives both its ends. */
-export async function openBoth(server: Server): Promise<{ client: RawConnection; accepted: Socket }> {
+export async function openBoth(
+  server: Server,
+  allowHalfOpen?: boolean,
+): Promise<{ client: RawConnection; accepted: Socket }> {
   const accepting = once(server, 'connection') as Promise<[Socket]>
-  const client = await RawConnection.open(server)
+  const client = await RawConnection.open(server, allowHalfOpen)
   const [accepted] = await accepting
   return { client, accepted }
 }
