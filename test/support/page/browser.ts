@@ -14,6 +14,9 @@ import { portOf, serve } from '../wire/service.ts'
 let browser: Promise<Browser> | undefined
 after(async () => (await browser)?.close())
 
+/** The address of a service, its listener, or its options. */
+type Service = string | RequestListener | Partial<PlantStoreOptions>
+
 export interface View {
   readonly width?: number
   readonly height?: number
@@ -29,8 +32,12 @@ export class PlantPage {
   readonly complaints: string[] = []
   readonly #console: string[] = []
 
-  constructor(page: Page) {
+  /** Where the service is. */
+  readonly url: string
+
+  constructor(page: Page, url: string) {
     this.page = page
+    this.url = url
     page.on('pageerror', (error) => this.complaints.push(String(error)))
     page.on('console', (message) => {
       this.#console.push(message.text())
@@ -57,6 +64,11 @@ export class PlantPage {
     return this.evaluate(
       `Array.from(document.querySelectorAll('#plants li'), (item) => Array.from(item.children, (part) => part.textContent))`,
     )
+  }
+
+  /** What the service has of ada's plants. */
+  async kept(query = ''): Promise<unknown> {
+    return (await fetch(`${this.url}/plants${query}`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json()
   }
 
   /** Settles once the text of an element matches. */
@@ -91,12 +103,16 @@ export class PlantPage {
   }
 }
 
-/** Opens an address in a tab of its own. The test fails if the browser complains of the page. */
-export async function openPage(t: TestContext, address: string, view: View = {}): Promise<PlantPage> {
+/**
+ * Opens the page of a service, or of the one that the program serves with these options, in a tab of its own. The test
+ * fails if the browser complains of the page.
+ */
+export async function openPage(t: TestContext, of: Service = {}, view: View = {}, hash = ''): Promise<PlantPage> {
+  const url = typeof of === 'string' ? of : await serveListener(t, typeof of === 'function' ? of : createListener(of))
   browser ??= launchChromium()
   const context = await (await browser).createBrowserContext()
   const page = await context.newPage()
-  const plantPage = new PlantPage(page)
+  const plantPage = new PlantPage(page, url)
   t.after(async () => {
     await context.close()
     assert.deepEqual(plantPage.complaints, [])
@@ -104,13 +120,13 @@ export async function openPage(t: TestContext, address: string, view: View = {})
   const { width = 1280, height = 900, zoom = 1, scheme = 'light' } = view
   await page.setViewport({ width, height, deviceScaleFactor: zoom })
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
-  await page.goto(address)
+  await page.goto(`${url}/${hash}`)
   return plantPage
 }
 
 /** Opens the page with the token of ada, and settles once her plants are in view. */
-export async function openAsAda(t: TestContext, url: string, view?: View): Promise<PlantPage> {
-  const page = await openPage(t, `${url}/#token=${TOKEN}`, view)
+export async function openAsAda(t: TestContext, of?: Service, view?: View): Promise<PlantPage> {
+  const page = await openPage(t, of, view, `#token=${TOKEN}`)
   await page.waitFor('#list .result', /./)
   await page.waitFor('#access', /may/)
   return page
@@ -126,11 +142,6 @@ export function createListener(options: Partial<PlantStoreOptions> = {}): Reques
 }
 
 /** Starts a listener on a free port, and gives its address. */
-export async function serveListener(t: TestContext, listener: RequestListener = createListener()): Promise<string> {
+export async function serveListener(t: TestContext, listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${portOf(await serve(t, listener))}`
-}
-
-/** What a service has of ada's plants. */
-export async function listPlants(url: string, query = ''): Promise<unknown> {
-  return (await fetch(`${url}/plants${query}`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json()
 }

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { memoryStore } from '../../../../src/index.ts'
-import { createListener, listPlants, openAsAda, serveListener } from '../../../support/page/browser.ts'
+import { openAsAda } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
 import { TOKEN } from '../../../support/program/program.ts'
 
@@ -12,14 +12,13 @@ const OUT_OF_RANGE = 'id must be a whole number from -9223372036854775808 to 922
 
 suite('the page', { skip: needsChromium }, () => {
   test('creates a plant, shows request and response, and lists it', async (t) => {
-    const url = await serveListener(t)
-    const page = await openAsAda(t, url)
+    const page = await openAsAda(t)
     await page.create('1', 'Monstera deliciosa', 'tropical')
 
     assert.equal(await page.text('#create .result'), 'Created “\u2068Monstera deliciosa\u2069”.')
     assert.equal(
       await page.text('#create + .exchange .request'),
-      `curl -i '${url}/plants' \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H 'Content-Type: application/json' \\\n` +
+      `curl -i '${page.url}/plants' \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H 'Content-Type: application/json' \\\n` +
         `  -d '{"id":1,"name":"Monstera deliciosa","tag":"tropical"}'`,
     )
     assert.match(await page.text('#create + .exchange .status'), /^200 OK · \d+ ms$/)
@@ -32,7 +31,7 @@ suite('the page', { skip: needsChromium }, () => {
   })
 
   test('shows the request while it is typed', async (t) => {
-    const page = await openAsAda(t, await serveListener(t))
+    const page = await openAsAda(t)
     await page.fill('#delete', 'Id', '42')
     assert.match(await page.text('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/plants\/42' /)
     assert.equal(await page.text('#delete + .exchange .response'), 'Not sent yet.')
@@ -41,8 +40,7 @@ suite('the page', { skip: needsChromium }, () => {
   test('deletes a plant by its id, and lists those that are left', async (t) => {
     const store = memoryStore()
     for (const id of [1n, 2n]) void store.create('ada', { id, name: `Fern ${id}` })
-    const url = await serveListener(t, createListener({ store }))
-    const page = await openAsAda(t, url)
+    const page = await openAsAda(t, { store })
     await page.fill('#delete', 'Id', '1')
     await page.press('#delete', 'Delete')
     await page.waitFor('#delete .result', /./)
@@ -55,18 +53,17 @@ suite('the page', { skip: needsChromium }, () => {
 
   for (const id of ['9223372036854775807', '-9223372036854775808', '9007199254740993']) {
     test(`${id} arrives intact, and leaves intact`, async (t) => {
-      const url = await serveListener(t)
-      const page = await openAsAda(t, url)
+      const page = await openAsAda(t)
       await page.create(id, 'Fern')
       const before = BigInt(id) - 1n
       const after = before < -(2n ** 63n) ? '' : `?after=${before}`
-      assert.deepEqual(await listPlants(url, after), [{ name: 'Fern' }])
-      assert.deepEqual(await listPlants(url, `?after=${id}`), [])
+      assert.deepEqual(await page.kept(after), [{ name: 'Fern' }])
+      assert.deepEqual(await page.kept(`?after=${id}`), [])
 
       await page.fill('#delete', 'Id', id)
       await page.press('#delete', 'Delete')
       await page.waitFor('#delete .result', /^Deleted/)
-      assert.deepEqual(await listPlants(url), [])
+      assert.deepEqual(await page.kept(), [])
     })
   }
 
@@ -118,8 +115,7 @@ suite('the page', { skip: needsChromium }, () => {
       test(name, async (t) => {
         const store = memoryStore()
         void store.create('ada', { id: 1n, name: 'Fern' })
-        const url = await serveListener(t, createListener({ store }))
-        const page = await openAsAda(t, url)
+        const page = await openAsAda(t, { store })
         for (const [label, text] of Object.entries(fields)) await page.fill(`#${form}`, label, text)
         await page.press(`#${form}`, button)
         await page.waitFor(`#${form} .result`, /^40\d /)
@@ -132,15 +128,14 @@ suite('the page', { skip: needsChromium }, () => {
     }
 
     test('no field, of a body that is too large', async (t) => {
-      const url = await serveListener(t, createListener({ maxBodyBytes: 100 }))
-      const page = await openAsAda(t, url)
+      const page = await openAsAda(t, { maxBodyBytes: 100 })
       await page.create('1', 'x'.repeat(100))
       assert.equal(await page.text('#create .result'), '413 Payload Too Large: The body is larger than 100 bytes.')
     })
   })
 
   test('an error goes when its field is written in', async (t) => {
-    const page = await openAsAda(t, await serveListener(t))
+    const page = await openAsAda(t)
     await page.fill('#delete', 'Id', '42')
     await page.press('#delete', 'Delete')
     await page.waitFor('#delete-id-error', /./)
@@ -160,19 +155,17 @@ suite('the page', { skip: needsChromium }, () => {
     ]
     for (const [name, text] of rows) {
       test(name, async (t) => {
-        const url = await serveListener(t)
-        const page = await openAsAda(t, url)
+        const page = await openAsAda(t)
         await page.create('1', text)
         await page.waitFor('#list .result', /1 plant\./)
         assert.deepEqual(await page.plants(), [[text]])
-        assert.deepEqual(await listPlants(url), [{ name: text }])
+        assert.deepEqual(await page.kept(), [{ name: text }])
         assert.equal(await page.page.title(), 'plant-store')
       })
     }
 
     test('60 kB, folded', async (t) => {
-      const url = await serveListener(t)
-      const page = await openAsAda(t, url)
+      const page = await openAsAda(t)
       const text = '🌱'.repeat(15_000)
       await page.create('1', text)
       await page.waitFor('#list .result', /1 plant\./)
@@ -180,7 +173,7 @@ suite('the page', { skip: needsChromium }, () => {
       assert.equal(await page.text('#plants li'), shown)
       await page.page.click('#plants summary')
       assert.equal(await page.text('#plants li'), `${shown}\n${text}`)
-      assert.deepEqual(await listPlants(url), [{ name: text }])
+      assert.deepEqual(await page.kept(), [{ name: text }])
     })
   })
 
@@ -189,34 +182,31 @@ suite('the page', { skip: needsChromium }, () => {
     ['9223372036854775807', 'نخلة'],
   ] as const) {
     test(`the curl line to create ${name} does that in a shell`, async (t) => {
-      const url = await serveListener(t)
-      const page = await openAsAda(t, url)
+      const page = await openAsAda(t)
       await page.fill('#create', 'Id', id)
       await page.fill('#create', 'Name', name)
       const curl = await page.text('#create + .exchange .request')
       const { stdout } = await run('sh', ['-c', curl], { env: { ...process.env, TOKEN } })
       assert.match(stdout, /^HTTP\/1.1 200 OK\r\n/)
-      assert.deepEqual(await listPlants(url), [{ name }])
+      assert.deepEqual(await page.kept(), [{ name }])
     })
   }
 
   test('copies the curl line', async (t) => {
-    const url = await serveListener(t)
-    const page = await openAsAda(t, url)
+    const page = await openAsAda(t)
     for (const name of ['clipboard-read', 'clipboard-write'] as const) {
-      await page.page.browserContext().setPermission(url, { permission: { name }, state: 'granted' })
+      await page.page.browserContext().setPermission(page.url, { permission: { name }, state: 'granted' })
     }
     await page.press('#list + .exchange', 'Copy')
     await page.waitFor('#list .result', /copied/)
     assert.equal(
       await page.evaluate('navigator.clipboard.readText()'),
-      `curl -i '${url}/plants?limit=10' \\\n  -H "Authorization: Bearer $TOKEN"`,
+      `curl -i '${page.url}/plants?limit=10' \\\n  -H "Authorization: Bearer $TOKEN"`,
     )
   })
 
   test('selects the curl line if there is no clipboard', async (t) => {
-    const url = await serveListener(t)
-    const page = await openAsAda(t, url)
+    const page = await openAsAda(t)
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
     await page.press('#list + .exchange', 'Copy')
     await page.waitFor('#list .result', /selected/)

@@ -2,14 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import axe from 'axe-core'
 import { memoryStore } from '../../../../src/index.ts'
-import {
-  createListener,
-  openAsAda,
-  openPage,
-  serveListener,
-  type PlantPage,
-  type View,
-} from '../../../support/page/browser.ts'
+import { openAsAda, openPage, type PlantPage, type View } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
 
 /** The page with all that it can have in view: long texts, errors, tags, several pages. */
@@ -26,7 +19,7 @@ async function openFull(t: TestContext, view: View): Promise<PlantPage> {
     void store.create('ada', { id: BigInt(index), name, tag: name.slice(0, 1000) })
   }
   for (let id = 10n; id < 20n; id++) void store.create('ada', { id, name: 'Fern' })
-  const page = await openAsAda(t, await serveListener(t, createListener({ store })), view)
+  const page = await openAsAda(t, { store }, view)
   await page.press('#create', 'Create')
   await page.waitFor('#new-id-error', /./)
   await page.press('#delete', 'Delete')
@@ -47,7 +40,7 @@ async function assertAccessible(page: PlantPage): Promise<void> {
 suite('the page', { skip: needsChromium }, () => {
   for (const scheme of ['light', 'dark'] as const) {
     test(`passes axe in the ${scheme} scheme, before a token is entered`, async (t) => {
-      const page = await openPage(t, await serveListener(t), { scheme })
+      const page = await openPage(t, {}, { scheme })
       await page.waitFor('#service', /^ready$/)
       await assertAccessible(page)
     })
@@ -60,10 +53,9 @@ suite('the page', { skip: needsChromium }, () => {
   }
 
   test('has a colour scheme of its own for the dark', async (t) => {
-    const url = await serveListener(t)
     const colours: string[] = []
     for (const scheme of ['light', 'dark'] as const) {
-      const page = await openPage(t, url, { scheme })
+      const page = await openPage(t, {}, { scheme })
       colours.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
     }
     assert.notEqual(colours[0], colours[1])
@@ -88,7 +80,7 @@ suite('the page', { skip: needsChromium }, () => {
   }
 
   test('is used by keyboard alone, in the order of the page', async (t) => {
-    const page = await openPage(t, await serveListener(t))
+    const page = await openPage(t)
     const { keyboard } = page.page
     const stops: string[] = []
     async function tabTo(id: string): Promise<void> {
@@ -123,7 +115,7 @@ suite('the page', { skip: needsChromium }, () => {
   })
 
   test('shows where the focus is', async (t) => {
-    const page = await openPage(t, await serveListener(t))
+    const page = await openPage(t)
     await page.page.keyboard.press('Tab')
     assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid')
   })

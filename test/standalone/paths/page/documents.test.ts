@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import fs, { readFileSync } from 'node:fs'
-import { IncomingMessage, type Server } from 'node:http'
+import { IncomingMessage } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
-import { suite, test, type TestContext } from 'node:test'
+import { suite, test } from 'node:test'
 import { createDocument } from '../../../../src/standalone/paths/document.ts'
 import { pageDocuments } from '../../../../src/standalone/paths/page/documents.ts'
 import { createListener } from '../../../support/page/browser.ts'
 import { pageTypes, PAGE_TYPES } from '../../../support/page/page-types.ts'
 import { Program, startProgram } from '../../../support/program/program.ts'
-import { send, serve, type Answer } from '../../../support/wire/service.ts'
+import { ask } from '../../../support/program/program-paths.ts'
+import { serve } from '../../../support/wire/service.ts'
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; " +
@@ -23,87 +24,41 @@ const DOCUMENTS = [
   ['/page.css', 'text/css; charset=utf-8', 'page.css'],
 ] as const
 
-function ask(server: Server, path: string, method = 'GET', fields: readonly string[] = []): Promise<Answer> {
-  return send(server, { method, path, fields })
-}
-
-function servePage(t: TestContext): Promise<Server> {
-  return serve(t, createListener())
-}
-
 function built(file: string): string {
   const text = readFileSync(new URL(`../../../../dist/standalone/paths/page/${file}`, import.meta.url), 'utf8')
   return text.replace('{{version}}', '1.0.0').replace('{{store}}', 'memory')
 }
 
-function headersOf(type: string, body: string): Record<string, string> {
-  return { ...cachedHeadersOf(body), 'content-type': type, 'content-length': String(Buffer.byteLength(body)) }
-}
-
-function cachedHeadersOf(body: string): Record<string, string> {
-  return {
-    'content-security-policy': POLICY,
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
-    'cache-control': 'no-cache',
-    etag: `"${createHash('sha256').update(body).digest('base64url')}"`,
-  }
-}
-
 for (const [path, type, file] of DOCUMENTS) {
-  test(`${path} is ${file}, under a strict policy`, async (t) => {
-    const { status, headers, body } = await ask(await servePage(t), path)
-    assert.deepEqual(
-      { status, headers, body },
-      { status: 200, headers: headersOf(type, built(file)), body: built(file) },
-    )
-  })
-
-  test(`HEAD of ${path} has the same header`, async (t) => {
-    const { status, headers, body } = await ask(await servePage(t), path, 'HEAD')
-    assert.deepEqual({ status, headers, body }, { status: 200, headers: headersOf(type, built(file)), body: '' })
-  })
-
-  test(`${path} is not sent to a client that has it`, async (t) => {
-    const expected = cachedHeadersOf(built(file))
-    const fields = ['If-None-Match', `W/"old", W/${expected['etag']!}`]
-    const { status, headers, body } = await ask(await servePage(t), path, 'GET', fields)
-    assert.deepEqual({ status, headers, body }, { status: 304, headers: expected, body: '' })
-  })
-}
-
-test('is not sent to a client that has any version', async (t) => {
-  assert.equal((await ask(await servePage(t), '/', 'GET', ['If-None-Match', '*'])).status, 304)
-})
-
-test('is sent to a client that has another version', async (t) => {
-  assert.equal((await ask(await servePage(t), '/', 'GET', ['If-None-Match', '"old"'])).status, 200)
-})
-
-test('OPTIONS is answered with the methods', async (t) => {
-  const { status, headers } = await ask(await servePage(t), '/', 'OPTIONS')
-  assert.deepEqual({ status, headers }, { status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } })
-})
-
-test('another method is not allowed', async (t) => {
-  const { status, headers, body } = await ask(await servePage(t), '/page.js', 'POST')
-  assert.deepEqual(
-    { status, allow: headers['allow'], error: (JSON.parse(body) as { error: number }).error },
-    { status: 405, allow: 'GET, HEAD, OPTIONS', error: 40500 },
-  )
-})
-
-for (const path of ['http://host/', '/?x', '/%70age.js']) {
-  test(`${path} is found`, async (t) => {
-    assert.equal((await ask(await servePage(t), path)).status, 200)
+  test(`${path} is ${file}, under a strict policy, and is not sent to a client that has it`, async (t) => {
+    const server = await serve(t, createListener())
+    const whole = built(file)
+    const cached = {
+      'content-security-policy': POLICY,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-cache',
+      etag: `"${createHash('sha256').update(whole).digest('base64url')}"`,
+    }
+    const full = { ...cached, 'content-type': type, 'content-length': String(Buffer.byteLength(whole)) }
+    const rows = [
+      ['GET', [], { status: 200, headers: full, body: whole }],
+      ['HEAD', [], { status: 200, headers: full, body: '' }],
+      ['GET', ['If-None-Match', `W/"old", W/${cached.etag}`], { status: 304, headers: cached, body: '' }],
+    ] as const
+    for (const [method, fields, expected] of rows) {
+      const { status, headers, body } = await ask(server, path, method, fields)
+      assert.deepEqual({ status, headers, body }, expected)
+    }
   })
 }
 
-for (const path of ['//', '/page.html', '/page.js/', '/Page.js', '/page', '/index.html', '/.']) {
-  test(`${path} is nothing`, async (t) => {
-    assert.equal((await ask(await servePage(t), path)).status, 404)
-  })
-}
+test('the files are not found by their names, nor by other spellings', async (t) => {
+  const server = await serve(t, createListener())
+  const paths = ['//', '/page.html', '/page.js/', '/Page.js', '/page', '/index.html', '/.']
+  const statuses = paths.map(async (path) => (await ask(server, path)).status)
+  assert.deepEqual(new Set(await Promise.all(statuses)), new Set([404]))
+})
 
 test('has another ETag if it says something else', () => {
   const [memory, sqlite] = ['memory', 'sqlite'].map((store) => {

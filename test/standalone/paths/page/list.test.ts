@@ -16,14 +16,13 @@ function ferns(first: number, last: number): string[][] {
 
 suite('the list', { skip: needsChromium }, () => {
   test('says what to do first if there is no plant', async (t) => {
-    const page = await openAsAda(t, await serveListener(t))
+    const page = await openAsAda(t)
     assert.equal(await page.text('#none'), 'No plants yet. Create the first one: an id and a name will do.')
     assert.equal(await page.text('#list .result'), 'Page 1: 0 plants. The list ends here.')
   })
 
   test('goes from page to page by the links of the service, and back', async (t) => {
-    const url = await serveListener(t, createListener({ store: storeOf(25) }))
-    const page = await openAsAda(t, url)
+    const page = await openAsAda(t, { store: storeOf(25) })
     assert.deepEqual(await page.plants(), ferns(1, 10))
     assert.match(await page.text('#list + .exchange .response'), /^Link: <\?limit=10&after=10>; rel="next"$/m)
 
@@ -41,7 +40,7 @@ suite('the list', { skip: needsChromium }, () => {
   })
 
   test('keeps the focus on a button that leads no further', async (t) => {
-    const page = await openAsAda(t, await serveListener(t, createListener({ store: storeOf(11) })))
+    const page = await openAsAda(t, { store: storeOf(11) })
     await page.press('#list', 'Next')
     await page.waitFor('#list .result', /^Page 2: 1 plant\. The list ends here\.$/)
     assert.equal(await page.evaluate('document.activeElement.id'), 'next')
@@ -51,7 +50,7 @@ suite('the list', { skip: needsChromium }, () => {
   })
 
   test('stays on its page when a plant is deleted from it', async (t) => {
-    const page = await openAsAda(t, await serveListener(t, createListener({ store: storeOf(25) })))
+    const page = await openAsAda(t, { store: storeOf(25) })
     await page.press('#list', 'Next')
     await page.waitFor('#list .result', /^Page 2/)
     await page.fill('#delete', 'Id', '11')
@@ -61,7 +60,7 @@ suite('the list', { skip: needsChromium }, () => {
   })
 
   test('has as many plants a page as chosen, from the id on that was typed', async (t) => {
-    const page = await openAsAda(t, await serveListener(t, createListener({ store: storeOf(200) })))
+    const page = await openAsAda(t, { store: storeOf(200) })
     await page.page.select('#list-limit', '25')
     await page.fill('#list', 'After id (optional)', '100')
     await page.press('#list', 'List')
@@ -70,8 +69,7 @@ suite('the list', { skip: needsChromium }, () => {
   })
 
   test('follows the links of a service that allows fewer plants', async (t) => {
-    const url = await serveListener(t, createListener({ store: storeOf(25), maxLimit: 5 }))
-    const page = await openAsAda(t, url)
+    const page = await openAsAda(t, { store: storeOf(25), maxLimit: 5 })
     assert.deepEqual(await page.plants(), ferns(1, 5))
     await page.press('#list', 'Next')
     await page.waitFor('#list .result', /^Page 2/)
@@ -79,7 +77,7 @@ suite('the list', { skip: needsChromium }, () => {
   })
 
   test('of 100,000 plants takes no more of the browser than one page of it', async (t) => {
-    const page = await openAsAda(t, await serveListener(t, createListener({ store: storeOf(100_000) })))
+    const page = await openAsAda(t, { store: storeOf(100_000) })
     await page.page.select('#list-limit', '100')
     await page.press('#list', 'List')
     await page.waitFor('#list .result', /^Page 1: 100 plants\. More follow\.$/)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError } from '../../../../src/index.ts'
-import { createListener, openAsAda, serveListener } from '../../../support/page/browser.ts'
+import { createListener, openAsAda } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
 import { captureLog } from '../../../support/program/captured-log.ts'
 import { startProgram } from '../../../support/program/program.ts'
@@ -34,8 +34,7 @@ suite('while the service is away the page', { skip: needsChromium }, () => {
     const ping = (): void => {
       if (isAway) throw new StoreUnavailableError('away')
     }
-    const url = await serveListener(t, createListener({ store: { ...store, ping } }))
-    const page = await openAsAda(t, url)
+    const page = await openAsAda(t, { store: { ...store, ping } })
     await page.waitFor('#service', /^not ready, asking again …$/)
     isAway = false
     await page.waitFor('#service', /^ready$/)
@@ -49,11 +48,10 @@ suite('while the service is away the page', { skip: needsChromium }, () => {
     test(`shows what a proxy answers instead: ${status} with ${body}`, async (t) => {
       const listener = createListener()
       let isAway = false
-      const url = await serveListener(t, (request, response) => {
+      const page = await openAsAda(t, (request, response) => {
         if (isAway) response.writeHead(status, { 'Content-Type': type }).end(body)
         else listener(request, response)
       })
-      const page = await openAsAda(t, url)
       isAway = true
       await page.press('#list', 'List')
       await page.waitFor('#list .result', /: this response is not from plant-store\.$/)
@@ -64,12 +62,11 @@ suite('while the service is away the page', { skip: needsChromium }, () => {
   test('takes a response that is cut for none', async (t) => {
     const listener = createListener()
     let isCut = false
-    const url = await serveListener(t, (request, response) => {
+    const page = await openAsAda(t, (request, response) => {
       if (!isCut || !request.url!.startsWith('/plants')) return listener(request, response)
       response.write('[{"name":"Fern"')
       response.destroy()
     })
-    const page = await openAsAda(t, url)
     isCut = true
     await page.press('#list', 'List')
     await page.waitFor('#list .result', /^The service cannot be reached\.$/)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { createListener, openAsAda, openPage, serveListener } from '../../../support/page/browser.ts'
+import { openAsAda, openPage } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
@@ -8,21 +8,19 @@ const NONE = 'Enter a token first: then its plants stand here.'
 
 suite('the token', { skip: needsChromium }, () => {
   test('of the address is taken, and is gone from the address', async (t) => {
-    const url = await serveListener(t)
-    const page = await openAsAda(t, url)
-    assert.equal(page.page.url(), `${url}/`)
-    assert.equal(await page.evaluate('location.href'), `${url}/`)
+    const page = await openAsAda(t)
+    assert.equal(page.page.url(), `${page.url}/`)
+    assert.equal(await page.evaluate('location.href'), `${page.url}/`)
     assert.equal(await page.text('#access'), 'may read and write')
   })
 
   test('of an address that is entered while the page is open takes the place of the other', async (t) => {
-    const url = await serveListener(t, createListener({ tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } }))
-    const page = await openAsAda(t, url)
+    const page = await openAsAda(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
     await page.create('1', 'Fern')
     await page.waitFor('#plants', /Fern/)
     await page.evaluate(`location.hash = 'token=a%2b/~b=='`)
     await page.waitFor('#none', /No plants yet/)
-    assert.equal(await page.evaluate('location.href'), `${url}/`)
+    assert.equal(await page.evaluate('location.href'), `${page.url}/`)
     assert.deepEqual(await page.plants(), [])
   })
 
@@ -56,7 +54,7 @@ suite('the token', { skip: needsChromium }, () => {
   })
 
   test('is asked for first if there is none', async (t) => {
-    const page = await openPage(t, await serveListener(t))
+    const page = await openPage(t)
     assert.equal(await page.text('#none'), NONE)
     assert.equal(await page.text('#access'), 'none yet')
     await page.waitFor('#service', /^ready$/)
@@ -64,7 +62,7 @@ suite('the token', { skip: needsChromium }, () => {
 
   for (const typed of [TOKEN, ` Bearer ${TOKEN} `]) {
     test(`typed as "${typed}" is taken out of its field`, async (t) => {
-      const page = await openPage(t, await serveListener(t))
+      const page = await openPage(t)
       await page.fill('#token-form', 'Token', typed)
       await page.page.keyboard.press('Enter')
       await page.waitFor('#none', /No plants yet/)
@@ -74,7 +72,7 @@ suite('the token', { skip: needsChromium }, () => {
 
   for (const typed of ['ein schlüssel', 'a b', 'a=b', '令牌']) {
     test(`typed as "${typed}" is refused by the page itself`, async (t) => {
-      const page = await openPage(t, await serveListener(t))
+      const page = await openPage(t)
       await page.fill('#token-form', 'Token', typed)
       await page.press('#token-form', 'Use token')
       await page.waitFor('#token-error', /^A token has letters, digits and -\._~\+\/ only, then perhaps "="\.$/)
@@ -82,28 +80,28 @@ suite('the token', { skip: needsChromium }, () => {
   }
 
   test('that is refused is so in the words of the service, beside its field', async (t) => {
-    const page = await openPage(t, `${await serveListener(t)}/#token=b3RoZXI`)
+    const page = await openPage(t, {}, {}, '#token=b3RoZXI')
     await page.waitFor('#token-error', /^The bearer token is malformed or not known here\.$/)
     await page.waitFor('#list .result', /^401 Unauthorized\.$/)
     assert.equal(await page.text('#access'), 'refused')
   })
 
   test('that is missing is asked for in the words of the service', async (t) => {
-    const page = await openPage(t, await serveListener(t))
+    const page = await openPage(t)
     await page.press('#list', 'List')
     await page.waitFor('#token-error', /^A bearer token is needed: send "Authorization: Bearer <token>"\.$/)
   })
 
   test('that may only read is said to', async (t) => {
     const tokens = { [TOKEN]: { owner: 'ada', access: 'read' } } as const
-    const page = await openAsAda(t, await serveListener(t, createListener({ tokens })))
+    const page = await openAsAda(t, { tokens })
     assert.equal(await page.text('#access'), 'may only read')
     await page.create('1', 'Fern')
     assert.equal(await page.text('#token-error'), 'This bearer token may only read.')
   })
 
   test('is forgotten on demand, with all that it brought', async (t) => {
-    const page = await openAsAda(t, await serveListener(t))
+    const page = await openAsAda(t)
     await page.create('1', 'Fern')
     await page.waitFor('#plants', /Fern/)
     await page.press('#token-form', 'Forget it')
@@ -114,7 +112,7 @@ suite('the token', { skip: needsChromium }, () => {
   })
 
   test('is not kept by a reload', async (t) => {
-    const page = await openAsAda(t, await serveListener(t))
+    const page = await openAsAda(t)
     await page.page.reload()
     assert.equal(await page.text('#none'), NONE)
   })
