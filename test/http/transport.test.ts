@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
+import { isClosed, reset, whenClosed } from '../../src/http/transport.ts'
+import { TLS } from '../support/wire/certificate.ts'
+import { serveIn } from '../support/wire/client.ts'
+import { listen, portOf } from '../support/wire/service.ts'
+import { until } from '../support/until.ts'
+
+const GET = { method: 'GET', path: '/', fields: [] }
+
+for (const protocol of ['http', 'h2c'] as const) {
+  suite(`a response in ${protocol}`, { timeout: 10_000 }, () => {
+    test('is open until it is ended, and then says so at once', async (t) => {
+      const seen: boolean[] = []
+      const client = await serveIn(t, protocol, (_, response) => {
+        seen.push(isClosed(response))
+        response.end()
+        whenClosed(response, () => seen.push(isClosed(response)))
+        seen.push(false)
+      })
+      await client.send(GET)
+      assert.deepEqual(seen, [false, true, false])
+    })
+
+    test('is closed once its client has gone, and says so then', async (t) => {
+      const told: boolean[] = []
+      let accepted: ServerResponse | undefined
+      const client = await serveIn(t, protocol, (_, response) => {
+        accepted = response
+        whenClosed(response, () => told.push(isClosed(response)))
+      })
+      const request = client.open(GET)
+      request.on('error', () => undefined).end()
+      await until(() => accepted !== undefined)
+
+      request.destroy()
+
+      await until(() => told.length > 0)
+      assert.deepEqual(told, [true])
+    })
+  })
+}
+
+suite('a connection', { timeout: 10_000 }, () => {
+  /** Accepts one, which its client never ends. Gives its end here, and what its client sees at the end. */
+  async function accept(t: TestContext, isTls: boolean): Promise<{ accepted: Socket; seen: Promise<unknown> }> {
+    const server = isTls ? createTlsServer(TLS) : createServer()
+    await listen(server)
+    t.after(() => server.close())
+    const accepting = once(server, isTls ? 'secureConnection' : 'connection') as Promise<[Socket]>
+    const where = { port: portOf(server), host: '127.0.0.1', allowHalfOpen: true }
+    const client = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where)
+    t.after(() => client.destroy())
+    const seen = once(client.resume(), 'end').then(
+      () => 'the end',
+      ({ code }: NodeJS.ErrnoException) => code,
+    )
+    const [accepted] = await accepting
+    return { accepted, seen }
+  }
+
+  const rows: readonly [name: string, before: (accepted: Socket) => unknown, seen: string, isTls?: true][] = [
+    ['is reset', () => undefined, 'ECONNRESET'],
+    ['that was ended is reset if its client has not the rest', (a) => a.end(Buffer.alloc(30_000_000)), 'ECONNRESET'],
+    ['that is just being ended closes all the same', (a) => a.end(), 'the end'],
+    ['under TLS, of which Node resets none, is closed', () => undefined, 'the end', true],
+  ]
+  for (const [name, act, expected, isTls = false] of rows) {
+    test(name, async (t) => {
+      const { accepted, seen } = await accept(t, isTls)
+      const closed = once(accepted, 'close')
+      act(accepted)
+      reset(accepted)
+      await closed
+      assert.equal(await seen, expected)
+    })
+  }
+})
