@@ -22,7 +22,7 @@ test('the package runs with --frozen-intrinsics', () => {
       console.log(status)
       await drain()
     })`
-  const args = ['--frozen-intrinsics', '--import', 'tsx', '--input-type=module', '--eval', program]
+  const args = ['--frozen-intrinsics', ...process.execArgv, '--input-type=module', '--eval', program]
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   assert.equal(stdout, '401\n', stderr)
 })

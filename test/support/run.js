@@ -4,28 +4,43 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { relative, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
-/**
- * Node reads TypeScript itself since 22.18, at half the price. Coverage of one file by processes with and without tsx cannot
- * be added up, and some tests start programs with it.
- */
+/** Node reads TypeScript itself since 22.18. */
+const TYPESCRIPT = process.features.typescript ? [] : ['--import', import.meta.resolve('./typescript.js')]
+
+/** Or else each process would load the compiler for the files that it is the first to need. */
+async function compileAll() {
+  const { compile } = await import('./typescript-hooks.js')
+  for (const path of ['src', 'test', 'bench'].flatMap(filesIn)) {
+    if (/(?<!\.d)\.ts$/.test(path)) await compile(pathToFileURL(path))
+  }
+}
+if (TYPESCRIPT.length > 0) await compileAll()
+
+/** What Node compiles is kept for the next process, but then it could not tell exactly what has run. */
 const isCovered = process.env.NODE_V8_COVERAGE !== undefined
-const TYPESCRIPT = process.features.typescript && !isCovered ? [] : ['--import', 'tsx']
+if (!isCovered)
+  process.env.NODE_COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url))
 
-/** A core for each, as many tests look how long something takes. */
-const CONCURRENCY = `--test-concurrency=${availableParallelism()}`
+/** Most tests wait for something else most of the time. */
+const CONCURRENCY = `--test-concurrency=${2 * availableParallelism()}`
 
-/** Outages, loads, compilers and browsers: they take long by their nature, or half of the processor time of all tests. */
+/** Outages, loads, compilers and browsers take long by their nature: they run if they are named, and for coverage. */
 const LONG = [
+  'test/contract/compression.test.ts',
   'test/contract/middleware.test.ts',
+  'test/documents/clients.test.ts',
   'test/package/runners.test.ts',
   'test/package/typescript.test.ts',
   'test/standalone/cors-browser.test.ts',
+  'test/standalone/metrics/prometheus.test.ts',
   'test/standalone/paths/page/actions.test.ts',
   'test/standalone/paths/page/appearance.test.ts',
+  'test/standalone/paths/page/list.test.ts',
+  'test/standalone/paths/page/outage.test.ts',
   'test/standalone/paths/page/token.test.ts',
   'test/stores/postgres/deployments/outage.test.ts',
   'test/stores/postgres/deployments/poolers.test.ts',
@@ -34,17 +49,16 @@ const LONG = [
   'test/stores/postgres/deployments/standby.test.ts',
 ]
 
-/** Continuous integration runs all tests, and so does what measures their coverage. */
-const runsLong = process.env.TEST_REQUIRE_ALL === '1' || isCovered
+const tests = filesIn('test')
+  .filter((path) => path.endsWith('.test.ts'))
+  .sort()
 
-const tests = testsIn('test').sort()
-
-/** What `test/peers` has installed may have tests of its own. */
-function testsIn(folder) {
+/** What the folders called peers have installed may have tests of its own. */
+function filesIn(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`
-    if (entry.isDirectory()) return path === 'test/peers' ? [] : testsIn(path)
-    return path.endsWith('.test.ts') ? [path] : []
+    if (entry.isDirectory()) return entry.name === 'peers' ? [] : filesIn(path)
+    return [path]
   })
 }
 
@@ -67,7 +81,7 @@ if (unknown.length > 0) {
   process.exitCode = 2
 } else {
   const files =
-    names.length > 0 ? new Set(names.flatMap(testsOf)) : tests.filter((file) => runsLong || !LONG.includes(file))
+    names.length > 0 ? new Set(names.flatMap(testsOf)) : tests.filter((file) => isCovered || !LONG.includes(file))
   const { status, error } = spawnSync(process.execPath, [...TYPESCRIPT, CONCURRENCY, ...options, '--test', ...files], {
     stdio: 'inherit',
   })

@@ -39,7 +39,7 @@ test('syncs the file before every acknowledgement', { skip: skipTrace }, (t) => 
   const strace = ['-f', '-o', trace, '-e', 'trace=fsync,fdatasync,write']
   const node = [
     process.execPath,
-    '--import=tsx',
+    ...process.execArgv,
     '--input-type=module',
     '--eval',
     program,

@@ -64,13 +64,13 @@ export class Program {
     nodeArgs: readonly string[] = [],
     maxFiles?: number,
   ) {
-    const { PATH = '', NODE_V8_COVERAGE = '' } = process.env
+    const { PATH, NODE_V8_COVERAGE, NODE_COMPILE_CACHE } = process.env
     const node = [process.execPath, ...process.execArgv, ...nodeArgs, 'src/server.ts', ...args]
     const limited = ['sh', '-c', 'ulimit -n "$0" && exec "$@"', String(maxFiles), ...node]
     const [command, ...rest] = maxFiles === undefined ? node : limited
     this.child = spawn(command!, rest, {
       cwd: ROOT,
-      env: { PATH, NODE_V8_COVERAGE, ...environment },
+      env: { PATH, NODE_V8_COVERAGE, NODE_COMPILE_CACHE, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.stdout = new Lines(this.child.stdout)
