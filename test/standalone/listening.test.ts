@@ -14,48 +14,40 @@ function listenAt(t: TestContext, place: typeof SERVICE, server = createServer()
 }
 
 suite('the place', () => {
-  test('of the service is named by HOST and PORT', () => {
-    assert.deepEqual(servicePlace(readSettings({ HOST: '::1', PORT: '80' })), {
-      host: '::1',
-      hostVariable: 'HOST',
-      port: 80,
-      portVariable: 'PORT',
-    })
-  })
-
-  test('of the admin port is at HOST', () => {
-    assert.deepEqual(adminPlace(readSettings({ HOST: '::1', PLANT_STORE_ADMIN_PORT: '81' })), {
-      host: '::1',
-      hostVariable: 'HOST',
-      port: 81,
-      portVariable: 'PLANT_STORE_ADMIN_PORT',
-    })
-  })
-
-  test('of the admin port may be at a host of its own', () => {
-    const settings = readSettings({ PLANT_STORE_ADMIN_PORT: '81', PLANT_STORE_ADMIN_HOST: '192.0.2.1' })
-    assert.deepEqual(adminPlace(settings), {
-      host: '192.0.2.1',
-      hostVariable: 'PLANT_STORE_ADMIN_HOST',
-      port: 81,
-      portVariable: 'PLANT_STORE_ADMIN_PORT',
-    })
-  })
+  const rows: readonly [
+    name: string,
+    environment: Record<string, string>,
+    placeOf: typeof servicePlace,
+    expected: object,
+  ][] = [
+    [
+      'of the service is named by HOST and PORT',
+      { HOST: '::1', PORT: '80' },
+      servicePlace,
+      { host: '::1', hostVariable: 'HOST', port: 80, portVariable: 'PORT' },
+    ],
+    [
+      'of the admin port is at HOST',
+      { HOST: '::1', PLANT_STORE_ADMIN_PORT: '81' },
+      adminPlace,
+      { host: '::1', hostVariable: 'HOST', port: 81, portVariable: 'PLANT_STORE_ADMIN_PORT' },
+    ],
+    [
+      'of the admin port may be at a host of its own',
+      { PLANT_STORE_ADMIN_PORT: '81', PLANT_STORE_ADMIN_HOST: '192.0.2.1' },
+      adminPlace,
+      { host: '192.0.2.1', hostVariable: 'PLANT_STORE_ADMIN_HOST', port: 81, portVariable: 'PLANT_STORE_ADMIN_PORT' },
+    ],
+  ]
+  for (const [name, environment, placeOf, expected] of rows) {
+    test(name, () => assert.deepEqual(placeOf(readSettings(environment)), expected))
+  }
 })
 
-suite('the URL of a server has', () => {
-  for (const [host, shown] of [
-    ['127.0.0.1', '127.0.0.1'],
-    ['localhost', 'localhost'],
-    ['0.0.0.0', '127.0.0.1'],
-    ['0', '127.0.0.1'],
-  ]) {
-    test(`${shown} if it listens on ${host}, and its real port`, async (t) => {
-      const server = createServer()
-      const url = await listenAt(t, { ...SERVICE, host: host! }, server)
-      assert.equal(url, `http://${shown}:${portOf(server)}`)
-    })
-  }
+test('the URL of a server has its real port, and the address that its host means', async (t) => {
+  const server = createServer()
+  const url = await listenAt(t, { ...SERVICE, host: '0' }, server)
+  assert.equal(url, `http://127.0.0.1:${portOf(server)}`)
 })
 
 suite('a server that cannot listen', () => {
