@@ -29,7 +29,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   'docs/running.md, Metrics, promql': 'test/standalone/metrics/prometheus.test.ts',
   'docs/running.md, Metrics, yaml': 'test/standalone/metrics/prometheus.test.ts',
   'docs/running.md, As a systemd unit, ini': 'test/documents/deployment.test.ts',
-  'docs/running.md, In a container, dockerfile': 'test/documents/deployment.test.ts',
+  'docs/running.md, In a container, dockerfile': 'test/documents/dockerfile.test.ts',
   'docs/running.md, Behind a proxy, nginx': 'test/documents/deployment.test.ts',
   'docs/running.md, Behind a proxy, haproxy': 'test/documents/deployment.test.ts',
   'docs/sqlite.md, Backup, sh': 'test/documents/deployment.test.ts',
@@ -42,7 +42,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
 const COMMANDS: Readonly<Record<string, string>> = {
   'npm ci': '.ci/run',
   'npm start': '.ci/run',
-  'node dist/server.js': 'test/documents/deployment.test.ts',
+  'node dist/server.js': 'test/documents/dockerfile.test.ts',
   'node --import ./telemetry.mjs main.mjs': 'test/documents/recipes.test.ts',
   'node --build-sea sea.json': 'test/package/bundles.test.ts',
   'node generate.mjs': 'test/documents/clients.test.ts',

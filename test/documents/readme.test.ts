@@ -14,14 +14,11 @@ import { connectTo } from '../support/wire/client.ts'
 import { API, blocksOf, DOCUMENTS, readDocument, README } from '../support/package/documents.ts'
 import { HOST_EXAMPLES, prefixOf, protocolOf, skipExample, startExample } from '../support/package/examples.ts'
 import { createProject, UNCOVERED } from '../support/package/packed.ts'
+import { withoutCommand } from '../support/requirements.ts'
 import { bearer, portOf, servePlants } from '../support/wire/service.ts'
 
 const run = promisify(execFile)
 const hasSqlite = isBuiltin('node:sqlite')
-const hasCurl = await run('curl', ['--version']).then(
-  () => true,
-  () => false,
-)
 
 /** Their examples have tests of their own, which know more: clients.test.ts and recipes.test.ts. */
 const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/recipes.md']
@@ -58,7 +55,7 @@ test('the README is read in one breath', () => {
   assert.ok(Buffer.byteLength(README.text) <= 8000)
 })
 
-test('the README has a curl session with its real output', { skip: !hasCurl && 'curl is not installed' }, async (t) => {
+test('the README has a curl session with its real output', { skip: withoutCommand('curl') }, async (t) => {
   const server = await servePlants(t)
   const environment = { ...process.env, URL: `http://127.0.0.1:${portOf(server)}`, TOKEN: 'secret' }
   const [session] = blocksOf(README, 'console')

@@ -33,6 +33,7 @@ const LONG = [
   'test/contract/compression.test.ts',
   'test/contract/middleware.test.ts',
   'test/documents/clients.test.ts',
+  'test/documents/dockerfile.test.ts',
   'test/package/runners.test.ts',
   'test/package/typescript.test.ts',
   'test/standalone/cors-browser.test.ts',
