@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
+import { suite, test, type TestContext } from 'node:test'
 import { memoryStore, StoreUnavailableError, type Store } from '../../src/index.ts'
 import { ERRORS, type ErrorName } from '../../src/http/errors.ts'
 import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
@@ -10,6 +10,7 @@ import type { WireAnswer } from '../support/wire/wire.ts'
 
 const store: Store = {
   ...memoryStore(),
+  create: () => false,
   delete(_owner, id) {
     if (id === 500n) throw new Error('a fault')
     if (id === 503n) throw new StoreUnavailableError('away')
@@ -18,45 +19,34 @@ const store: Store = {
   },
 }
 
-const HOST = 'Host: plants\r\n'
-const AUTHORIZATION = `Authorization: Bearer ${WRITER}\r\n`
-const JSON_TYPE = 'Content-Type: application/json\r\n'
-const PLANT = 'Content-Length: 21\r\n\r\n{"id":1,"name":"Fern"}'.replace('21', '22')
+const AUTHORIZED = `Host: plants\r\nAuthorization: Bearer ${WRITER}\r\n`
+const JSON_TYPE = `${AUTHORIZED}Content-Type: application/json\r\n`
+const PLANT = 'Content-Length: 22\r\n\r\n{"id":1,"name":"Fern"}'
 
-/** A request that gets the error; the further fields come right after the first line. */
-type Bring = (fields: string) => string
-
-const ERRORS_BY_REQUEST: Readonly<Record<ErrorName, Bring>> = {
-  malformedRequest: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}no field\r\n\r\n`,
-  notJson: (fields) =>
-    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${JSON_TYPE}Content-Length: 1\r\n\r\n{`,
-  notPlant: (fields) =>
-    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${JSON_TYPE}Content-Length: 2\r\n\r\n{}`,
-  badId: (fields) => `DELETE /plants/x HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
-  badQuery: (fields) => `GET /plants?limit=x HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
-  noToken: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}\r\n`,
-  tokenRefused: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}Authorization: Bearer x\r\n\r\n`,
-  readOnlyToken: (fields) => `DELETE /plants/1 HTTP/1.1\r\n${fields}${HOST}Authorization: Bearer ${READER}\r\n\r\n`,
-  noResource: (fields) => `GET /x HTTP/1.1\r\n${fields}${HOST}\r\n`,
-  noPlant: (fields) => `DELETE /plants/1 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
-  methodNotAllowed: (fields) => `PUT /plants/1 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
-  requestTimeout: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}`,
-  idTaken: (fields) =>
-    [HOST, fields + HOST]
-      .map((head) => `POST /plants HTTP/1.1\r\n${head}${AUTHORIZATION}${JSON_TYPE}${PLANT}`)
-      .join(''),
-  bodyTooLarge: (fields) =>
-    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${JSON_TYPE}Content-Length: 70000\r\n\r\n${' '.repeat(70_000)}`,
-  wrongContentType: (fields) => `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${PLANT}`,
-  wrongContentEncoding: (fields) =>
-    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}${JSON_TYPE}Content-Encoding: gzip\r\n${PLANT}`,
-  expectationFailed: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}Expect: x\r\n\r\n`,
-  tooManyFields: (fields) => `GET /plants HTTP/1.1\r\n${fields}${HOST}X: ${'x'.repeat(20_000)}\r\n\r\n`,
-  unexpected: (fields) => `DELETE /plants/500 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
-  unknownTransferCoding: (fields) =>
-    `POST /plants HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
-  storeUnavailable: (fields) => `DELETE /plants/503 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
-  outcomeUnknown: (fields) => `DELETE /plants/504 HTTP/1.1\r\n${fields}${HOST}${AUTHORIZATION}\r\n`,
+/** The first line of a request that gets the error, and what follows the fields that a browser adds. */
+const REQUESTS: Readonly<Record<ErrorName, readonly [line: string, rest: string]>> = {
+  malformedRequest: ['GET /plants', 'Host: a\r\nno field\r\n\r\n'],
+  notJson: ['POST /plants', `${JSON_TYPE}Content-Length: 1\r\n\r\n{`],
+  notPlant: ['POST /plants', `${JSON_TYPE}Content-Length: 2\r\n\r\n{}`],
+  badId: ['DELETE /plants/x', `${AUTHORIZED}\r\n`],
+  badQuery: ['GET /plants?limit=x', `${AUTHORIZED}\r\n`],
+  noToken: ['GET /plants', 'Host: a\r\n\r\n'],
+  tokenRefused: ['GET /plants', 'Host: a\r\nAuthorization: Bearer x\r\n\r\n'],
+  readOnlyToken: ['DELETE /plants/1', `Host: a\r\nAuthorization: Bearer ${READER}\r\n\r\n`],
+  noResource: ['GET /x', 'Host: a\r\n\r\n'],
+  noPlant: ['DELETE /plants/1', `${AUTHORIZED}\r\n`],
+  methodNotAllowed: ['PUT /plants/1', `${AUTHORIZED}\r\n`],
+  requestTimeout: ['GET /plants', 'Host: a\r\n'],
+  idTaken: ['POST /plants', JSON_TYPE + PLANT],
+  bodyTooLarge: ['POST /plants', `${JSON_TYPE}Content-Length: 70000\r\n\r\n${' '.repeat(70_000)}`],
+  wrongContentType: ['POST /plants', AUTHORIZED + PLANT],
+  wrongContentEncoding: ['POST /plants', `${JSON_TYPE}Content-Encoding: gzip\r\n${PLANT}`],
+  expectationFailed: ['GET /plants', 'Host: a\r\nExpect: x\r\n\r\n'],
+  tooManyFields: ['GET /plants', `Host: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
+  unexpected: ['DELETE /plants/500', `${AUTHORIZED}\r\n`],
+  unknownTransferCoding: ['POST /plants', `${AUTHORIZED}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+  storeUnavailable: ['DELETE /plants/503', `${AUTHORIZED}\r\n`],
+  outcomeUnknown: ['DELETE /plants/504', `${AUTHORIZED}\r\n`],
 }
 
 const EXPOSED = 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow'
@@ -107,16 +97,17 @@ const POLICIES: Readonly<Record<string, Policy>> = {
 
 for (const [what, { environment, origin, fields, unread }] of Object.entries(POLICIES)) {
   suite(`${what}, the fields for browsers are right in the answer`, () => {
-    for (const [name, bring] of Object.entries(ERRORS_BY_REQUEST)) {
+    async function answerTo(t: TestContext, line: string, rest: string): Promise<WireAnswer> {
+      captureLog(t)
+      const timeouts = { PLANT_STORE_HEADERS_TIMEOUT_MS: '200', PLANT_STORE_CHECK_INTERVAL_MS: '20' }
+      const port = await serveProgram(t, { ...timeouts, ...environment }, store)
+      return ask(port, `${line} HTTP/1.1\r\n${origin === undefined ? '' : `Origin: ${origin}\r\n`}${rest}`)
+    }
+
+    for (const [name, [line, rest]] of Object.entries(REQUESTS)) {
       const { error } = ERRORS[name as ErrorName]
       test(`${error} ${name}`, async (t) => {
-        captureLog(t)
-        const port = await serveProgram(
-          t,
-          { PLANT_STORE_HEADERS_TIMEOUT_MS: '200', PLANT_STORE_CHECK_INTERVAL_MS: '20', ...environment },
-          store,
-        )
-        const answer = await ask(port, bring(origin === undefined ? '' : `Origin: ${origin}\r\n`))
+        const answer = await answerTo(t, line, rest)
         assert.equal((JSON.parse(answer.body) as { error: number }).error, error)
         assert.deepEqual(corsOf(answer), UNREAD.includes(name) ? unread : fields)
       })
@@ -124,17 +115,7 @@ for (const [what, { environment, origin, fields, unread }] of Object.entries(POL
 
     for (const path of ['/plants', '/livez', '/readyz', '/openapi.json']) {
       test(`to GET ${path}`, async (t) => {
-        captureLog(t)
-        const port = await serveProgram(
-          t,
-          { PLANT_STORE_HEADERS_TIMEOUT_MS: '200', PLANT_STORE_CHECK_INTERVAL_MS: '20', ...environment },
-          store,
-        )
-        const sent = origin === undefined ? '' : `Origin: ${origin}\r\n`
-        const answer = await ask(
-          port,
-          `GET ${path} HTTP/1.1\r\n${sent}${HOST}${AUTHORIZATION}Connection: close\r\n\r\n`,
-        )
+        const answer = await answerTo(t, `GET ${path}`, `${AUTHORIZED}Connection: close\r\n\r\n`)
         assert.equal(answer.status, 200)
         assert.deepEqual(corsOf(answer), fields)
       })
@@ -145,9 +126,22 @@ for (const [what, { environment, origin, fields, unread }] of Object.entries(POL
 suite('a preflight', () => {
   const [PLANTS, PLANT] = RESOURCE_PATHS.map((path) => [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', '))
 
-  function preflight(path: string, origin: string, method = 'OPTIONS'): string {
-    const fields = `Origin: ${origin}\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n`
-    return `${method} ${path} HTTP/1.1\r\n${HOST}${fields}\r\n`
+  const ORIGIN = 'Origin: https://a.example\r\n'
+  const METHOD = 'Access-Control-Request-Method: POST\r\n'
+  const PERMITTED = {
+    'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id',
+    'access-control-max-age': '7200',
+  }
+
+  async function answerTo(
+    t: TestContext,
+    origins: string,
+    line: string,
+    fields = ORIGIN + METHOD,
+  ): Promise<WireAnswer> {
+    captureLog(t)
+    const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: origins })
+    return ask(port, `${line} HTTP/1.1\r\nHost: plants\r\n${fields}Connection: close\r\n\r\n`)
   }
 
   const rows = [
@@ -162,70 +156,39 @@ suite('a preflight', () => {
       ['*', allowed('*')],
     ] as const) {
       test(`for ${path} is answered without a token, with ${origins}`, async (t) => {
-        captureLog(t)
-        const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: origins })
-        const answer = await ask(port, preflight(path, 'https://a.example'))
-        assert.equal(answer.status, 204)
-        assert.equal(answer.body, '')
-        assert.equal(answer.headers.get('allow'), methods)
-        assert.deepEqual(corsOf(answer), {
-          ...fields,
-          'access-control-allow-methods': methods,
-          'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id',
-          'access-control-max-age': '7200',
-        })
+        const answer = await answerTo(t, origins, `OPTIONS ${path}`)
+        assert.deepEqual([answer.status, answer.body, answer.headers.get('allow')], [204, '', methods])
+        assert.deepEqual(corsOf(answer), { ...fields, ...PERMITTED, 'access-control-allow-methods': methods })
       })
     }
   }
 
-  test('of another origin gets no permission', async (t) => {
-    captureLog(t)
-    const port = await serveProgram(t, LIST)
-    const answer = await ask(port, preflight('/plants', 'https://evil.example'))
-    assert.deepEqual([answer.status, corsOf(answer)], [204, { vary: 'Origin' }])
-  })
-
   for (const [path, refusal, methods] of [
+    ['/plants', 204, undefined],
     ['/x', 404, {}],
     ['/plants/', 404, {}],
     ['/plants/%zz', 401, { 'access-control-allow-methods': PLANT }],
   ] as const) {
-    test(`for ${path} is answered too, so that a page can read the error of the request itself`, async (t) => {
-      captureLog(t)
-      const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: '*' })
-      const answer = await ask(port, preflight(path, 'https://a.example'))
-      assert.deepEqual([answer.status, answer.body], [204, ''])
-      assert.deepEqual(corsOf(answer), {
-        ...allowed('*'),
-        ...methods,
-        'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id',
-        'access-control-max-age': '7200',
-      })
+    test(`for ${path} of another origin is answered as any OPTIONS is`, async (t) => {
+      const answer = await answerTo(t, 'http://localhost:8080,https://b.example', `OPTIONS ${path}`)
+      assert.deepEqual([answer.status, corsOf(answer)], [refusal, VARY])
     })
 
-    test(`for ${path} of another origin is refused as any OPTIONS is`, async (t) => {
-      captureLog(t)
-      const port = await serveProgram(t, LIST)
-      const answer = await ask(port, preflight(path, 'https://evil.example'))
-      assert.deepEqual([answer.status, corsOf(answer)], [refusal, { vary: 'Origin' }])
+    if (methods === undefined) continue
+    test(`for ${path} is answered too, so that a page can read the error of the request itself`, async (t) => {
+      const answer = await answerTo(t, '*', `OPTIONS ${path}`)
+      assert.deepEqual([answer.status, answer.body], [204, ''])
+      assert.deepEqual(corsOf(answer), { ...allowed('*'), ...methods, ...PERMITTED })
     })
   }
 
-  for (const [what, request] of [
-    ['that is none, as it is no OPTIONS,', preflight('/plants', 'https://a.example', 'GET')],
-    [
-      'that is none, as it names no method,',
-      `OPTIONS /plants HTTP/1.1\r\n${HOST}Origin: https://a.example\r\nConnection: close\r\n\r\n`,
-    ],
-    [
-      'that is none, as it has no Origin,',
-      `OPTIONS /plants HTTP/1.1\r\n${HOST}Access-Control-Request-Method: GET\r\nConnection: close\r\n\r\n`,
-    ],
+  for (const [what, line, fields] of [
+    ['as it is no OPTIONS', 'GET /plants', ORIGIN + METHOD],
+    ['as it names no method', 'OPTIONS /plants', ORIGIN],
+    ['as it has no Origin', 'OPTIONS /plants', METHOD],
   ] as const) {
-    test(`${what} gets no methods`, async (t) => {
-      captureLog(t)
-      const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: '*' })
-      assert.deepEqual(corsOf(await ask(port, request)), allowed('*'))
+    test(`that is none, ${what}, gets no methods`, async (t) => {
+      assert.deepEqual(corsOf(await answerTo(t, '*', line, fields)), allowed('*'))
     })
   }
 })

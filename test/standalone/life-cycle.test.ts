@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
-import { suite, test } from 'node:test'
+import { suite, test, type TestContext } from 'node:test'
 import { DrainLoad } from '../support/program/drain-load.ts'
 import { openDatabase } from '../support/database/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
+import type { RawConnection } from '../support/wire/raw-connection.ts'
 import { listen } from '../support/wire/service.ts'
 import { newPath, skip } from '../support/database/sqlite-file.ts'
 import { until } from '../support/until.ts'
@@ -33,14 +34,21 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 suite('while a request is in flight', () => {
-  test('the program is alive but not ready, and each answer closes its connection', async (t) => {
-    const program = await startProgram(t)
-    const inFlight = await program.connect()
-    inFlight.send(UNFINISHED)
+  /** Starts a program that has half of a request. */
+  async function startBusy(
+    t: TestContext,
+    environment?: Record<string, string>,
+  ): Promise<{ program: Program; inFlight: RawConnection }> {
+    const program = await startProgram(t, environment)
+    const inFlight = (await program.connect()).send(UNFINISHED)
     assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 200 [^]*{"status":"ready"}$/)
-
     program.child.kill('SIGTERM')
     await program.logged('drain')
+    return { program, inFlight }
+  }
+
+  test('the program is alive but not ready, and each answer closes its connection', async (t) => {
+    const { program, inFlight } = await startBusy(t)
     assert.match(
       await ask(program, '/readyz'),
       /^HTTP\/1.1 503 [^]*Retry-After: 1\r\n[^]*{"error":50300,"message":"The service is shutting down."}$/,
@@ -53,24 +61,14 @@ suite('while a request is in flight', () => {
   })
 
   test('a second signal cuts it and ends the program at once, with status 1', async (t) => {
-    const program = await startProgram(t)
-    const inFlight = await program.connect()
-    inFlight.send(UNFINISHED)
-    assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 200 [^]*{"status":"ready"}$/)
-    program.child.kill('SIGTERM')
-    await program.logged('drain')
+    const { program } = await startBusy(t)
     program.child.kill('SIGTERM')
     assert.equal(await program.ended, 1)
-    const { reason } = await program.logged('stop')
-    assert.equal(reason, 'a second signal, SIGTERM')
+    assert.equal((await program.logged('stop'))['reason'], 'a second signal, SIGTERM')
   })
 
   test('the deadline cuts it and ends the program with status 1', async (t) => {
-    const program = await startProgram(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '300' })
-    const inFlight = await program.connect()
-    inFlight.send(UNFINISHED)
-    assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 200 [^]*{"status":"ready"}$/)
-    program.child.kill('SIGTERM')
+    const { program } = await startBusy(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '300' })
     assert.equal(await program.ended, 1)
     const { reason, connections } = await program.logged('stop')
     assert.deepEqual([reason, connections], ['300 ms were not enough', 1])

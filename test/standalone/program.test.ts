@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore } from '../../src/index.ts'
-import { captureLog } from '../support/program/captured-log.ts'
+import { captureLog, valuesOf } from '../support/program/captured-log.ts'
 import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/program/in-process-program.ts'
 import { scrape } from '../support/program/metrics.ts'
 
@@ -38,10 +38,7 @@ suite('the program', () => {
       const events = captureLog(t)
       const port = await serveProgram(t, { PLANT_STORE_ACCESS_LOG: accessLog })
       assert.equal((await ask(port, 'no HTTP\r\n\r\n')).status, 400)
-      assert.deepEqual(
-        events.map(({ event }) => event),
-        logged,
-      )
+      assert.deepEqual(valuesOf(events, 'event'), logged)
     })
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { captureLog } from '../../support/program/captured-log.ts'
+import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
 import { ask, assertAnswer, jsonAnswer, serveProgramPaths } from '../../support/program/program-paths.ts'
 
 const UNAVAILABLE = jsonAnswer(
@@ -48,10 +48,7 @@ suite('/readyz', () => {
     test(`is not ready if the store ${name}, which is logged`, async (t) => {
       const events = captureLog(t)
       await assertAnswer(ask(await serveProgramPaths(t, ping), '/readyz'), UNAVAILABLE)
-      assert.deepEqual(
-        events.map(({ event }) => event),
-        ['unready'],
-      )
+      assert.deepEqual(valuesOf(events, 'event'), ['unready'])
       assert.match(String(events[0]!['reason']), reason)
     })
   }
@@ -85,9 +82,6 @@ suite('/readyz', () => {
       assert.ok(performance.now() - changedAt < 2500, `${performance.now() - changedAt} ms`)
       assert.equal((await ask(server, '/readyz')).status, next)
     }
-    assert.deepEqual(
-      events.map(({ event }) => event),
-      ['unready', 'ready', 'unready'],
-    )
+    assert.deepEqual(valuesOf(events, 'event'), ['unready', 'ready', 'unready'])
   })
 })

@@ -8,11 +8,9 @@ import type { Caller } from '../../../src/http/caller.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { createTokenSource, followTokenFile } from '../../../src/standalone/settings/token-rotation.ts'
 import { singleToken, type Tokens } from '../../../src/standalone/settings/tokens.ts'
-import { captureLog } from '../../support/program/captured-log.ts'
+import { captureLog, valuesOf, type Events } from '../../support/program/captured-log.ts'
 import { TokenSecret } from '../../support/program/rotation-load.ts'
 import { until } from '../../support/until.ts'
-
-type Events = ReturnType<typeof captureLog>
 
 /** Here all files stay until the end: they are still followed after their tests, and one that went would be logged. */
 const FOLDER = mkdtempSync(join(tmpdir(), 'plant-store-'))
@@ -28,10 +26,6 @@ function withoutTimes(events: Events): object[] {
     assert.equal(typeof time, 'string')
     return rest
   })
-}
-
-function namesOf(events: Events): unknown[] {
-  return events.map(({ event }) => event)
 }
 
 suite('at SIGHUP', { timeout: 30_000 }, () => {
@@ -172,7 +166,7 @@ suite('a file that is looked at', { timeout: 30_000 }, () => {
       await change(n)
     }
     const once = ['tokens-kept', 'tokens-kept', 'tokens-read']
-    assert.deepEqual(namesOf(ownOf(events)), [...once, ...once])
+    assert.deepEqual(valuesOf(ownOf(events), 'event'), [...once, ...once])
   })
 
   test('is read once each time it changes', async (t) => {
@@ -183,7 +177,7 @@ suite('a file that is looked at', { timeout: 30_000 }, () => {
     secret.overwrite('ada:new')
     await change()
     await otherLooks()
-    assert.deepEqual(namesOf(ownOf(events)), ['tokens-read'])
+    assert.deepEqual(valuesOf(ownOf(events), 'event'), ['tokens-read'])
   })
 
   test('is not believed while it is being written', async (t) => {
