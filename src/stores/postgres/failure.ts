@@ -21,9 +21,10 @@ const TRANSIENT_STATES: ReadonlySet<string> = new Set([
 
 /**
  * What a server or a pooler says when it ends the session. The statement may have been committed by then: a pooler uses
- * class 08 for whatever goes wrong behind it.
+ * class 08 for whatever goes wrong behind it. Only 08001 says that a server behind this one cannot be reached, as
+ * `postgres_fdw` does: the session goes on.
  */
-const SESSION_ENDED = /^(?:08|57P|25P04|40003)/
+const SESSION_ENDED = /^(?:08(?!001)|57P|25P04|40003)/
 
 /** Classes of SQLSTATE that speak of the values sent: a value out of bounds, a constraint, a size limit. */
 const VALUE_CLASSES: ReadonlySet<string> = new Set(['22', '23', '54'])

@@ -39,6 +39,7 @@ suite('tells by the SQLSTATE what came of a statement', () => {
   // Words as "timeout" say nothing if there is a SQLSTATE.
   for (const [state, meaning, ...expected] of [
     ['08000', 'a broken connection', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
+    ['08001', 'a server behind this one that cannot be reached', 'isTransient'],
     ['08P01', 'what a pooler says of all that goes wrong', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
     ['22008', 'a date out of range', 'isRefusedValue'],
     ['22021', 'a character that is not in the encoding', 'isRefusedValue'],
