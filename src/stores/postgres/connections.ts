@@ -3,7 +3,15 @@ import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { cancelStatement, isAnswering } from './cancel.ts'
 import { checkConnection } from './check.ts'
-import { breaksConnection, isFault, isFromServer, isTimeout, NoAnswerError, UnconfirmedError } from './failure.ts'
+import {
+  breaksConnection,
+  isCancelled,
+  isFault,
+  isFromServer,
+  isTimeout,
+  NoAnswerError,
+  UnconfirmedError,
+} from './failure.ts'
 import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
 import { connectSoon } from './connect-soon.ts'
 import { Silence } from './silence.ts'
@@ -59,6 +67,8 @@ export class Connections {
   #lostEra = -1
   /** The one that was checked last: what its name leads to is asked whether the server is back. */
   #latest: Connection | undefined
+  /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
+  #hasForeignTables = false
   readonly #silence = new Silence(() => isAnswering(this.#latest, this.#patienceMs))
 
   constructor(pool: LendingPool, timeoutMs: number) {
@@ -83,9 +93,10 @@ export class Connections {
     } catch (error) {
       const { connection, answer } = call
       if (connection === undefined || answer === undefined) throw this.#refuse(error, call.startedAt)
-      throw call.isLate()
+      const reason = call.isLate()
         ? await this.#cancel(connection, answer, error as Error)
         : this.#takeBack(connection, error as Error)
+      throw this.#hasForeignTables && isCancelled(reason) ? new UnconfirmedError(CANCELLED) : reason
     }
   }
 
@@ -123,7 +134,8 @@ export class Connections {
       listen(connection)
       try {
         if (lastEra !== undefined && lastEra <= this.#lostEra) throw new Error('The server has gone.')
-        await withDeadline(checkConnection(connection), this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
+        const check = checkConnection(connection)
+        this.#hasForeignTables = await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
         this.#checked.set(connection, era)
         this.#provenEra = era
         this.#latest = connection
@@ -213,6 +225,7 @@ function inTime<T>(promise: Promise<T>, ms: number, late: T): Promise<T> {
   return Promise.resolve(withDeadline(promise, ms, () => new NoAnswerError(ms))).catch(() => late)
 }
 
+const CANCELLED = 'The statement was cancelled. Another server may have committed it.'
 const UNCONFIRMED = 'The statement was committed, but its standby has not confirmed it.'
 
 /** The function of PostgreSQL that waits for the standby. It speaks only if it is told to wait no longer. */

@@ -42,7 +42,7 @@ export class NoAnswerError extends Error {
 
 /**
  * A statement was only answered when it was cancelled. What it did is committed, but the server was still waiting for
- * its standby, and a fail-over may lose it.
+ * its standby, and a fail-over may lose it. Or the server had told another one to commit it, and nobody knows.
  */
 export class UnconfirmedError extends Error {
   static {
@@ -113,6 +113,11 @@ export function isNotPrepared(error: unknown): boolean {
 export function isConflict(error: unknown): boolean {
   const state = sqlState(error)
   return state === '40001' || state === '40P01'
+}
+
+/** Whether the statement was cancelled, and rolled back in the server that says so. */
+export function isCancelled(error: unknown): boolean {
+  return sqlState(error) === '57014'
 }
 
 /** Whether the server refused a value: other values of the same statement may be sound. */
