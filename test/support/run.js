@@ -43,6 +43,7 @@ const LONG = [
   'test/standalone/paths/page/list.test.ts',
   'test/standalone/paths/page/outage.test.ts',
   'test/standalone/paths/page/token.test.ts',
+  'test/stores/postgres/deployments/distributed-servers.test.ts',
   'test/stores/postgres/deployments/outage.test.ts',
   'test/stores/postgres/deployments/poolers.test.ts',
   'test/stores/postgres/deployments/production.test.ts',

@@ -4,9 +4,9 @@ import { checkConnection } from '../../../src/stores/postgres/check.ts'
 import type { Query } from '../../../src/stores/postgres/postgres-store.ts'
 
 /** Checks a connection that answers so. Returns what it was asked. */
-async function check(settings: readonly string[]): Promise<Query[]> {
+async function check(settings: readonly string[]): Promise<{ asked: Query[]; hasForeignTables: boolean }> {
   const asked: Query[] = []
-  await checkConnection({
+  const hasForeignTables = await checkConnection({
     query(query) {
       asked.push(query)
       return Promise.resolve({ rows: [settings], rowCount: 1 })
@@ -14,15 +14,24 @@ async function check(settings: readonly string[]): Promise<Query[]> {
     release: () => undefined,
     on: () => undefined,
   })
-  return asked
+  return { asked, hasForeignTables }
 }
 
 test('takes a connection to a server that takes writes, and any text, in one round trip that is not prepared', async () => {
-  const asked = await check(['off', 'UTF8', 'UTF8'])
+  const { asked } = await check(['off', 'UTF8', 'UTF8', 'f'])
   assert.deepEqual(
     asked.map(({ name, values }) => [name, values]),
     [[undefined, []]],
   )
+})
+
+test('tells whether the server has tables on others', async () => {
+  for (const [answer, expected] of [
+    ['t', true],
+    ['f', false],
+  ] as const) {
+    assert.equal((await check(['off', 'UTF8', 'UTF8', answer])).hasForeignTables, expected)
+  }
 })
 
 suite('refuses a connection', () => {

@@ -1,8 +1,19 @@
 import type { ChildProcess } from 'node:child_process'
-import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bin, listening, makeFolder, query, run, startProcess, user, type Scope } from '../wire/debian-servers.ts'
+import {
+  bin,
+  listening,
+  makeFolder,
+  processesOf,
+  query,
+  run,
+  signalAll,
+  startProcess,
+  user,
+  type Scope,
+} from '../wire/debian-servers.ts'
 import { blocksOf, readDocument } from '../package/documents.ts'
 import { freePort } from '../wire/free-port.ts'
 import { openTcpProxy, type TcpProxy } from '../wire/tcp-proxy.ts'
@@ -65,22 +76,22 @@ export class Machine {
 
   /** Ends the process of the server, which takes its sessions with it. */
   killServer(): void {
-    this.#signal(this.#serverPids().slice(0, 1), 'SIGKILL')
+    signalAll(this.#serverPids().slice(0, 1), 'SIGKILL')
   }
 
   /** Ends everything at once. */
   kill(): void {
     this.#patroni?.kill('SIGKILL')
-    this.#signal(this.#serverPids(), 'SIGKILL')
+    signalAll(this.#serverPids(), 'SIGKILL')
   }
 
   freeze(): void {
     this.#patroni!.kill('SIGSTOP')
-    this.#signal(this.#serverPids(), 'SIGSTOP')
+    signalAll(this.#serverPids(), 'SIGSTOP')
   }
 
   thaw(): void {
-    this.#signal(this.#serverPids(), 'SIGCONT')
+    signalAll(this.#serverPids(), 'SIGCONT')
     this.#patroni!.kill('SIGCONT')
   }
 
@@ -93,24 +104,8 @@ export class Machine {
     this.#etcd.unblock()
   }
 
-  /** The server's processes; the first has started the others. */
   #serverPids(): number[] {
-    try {
-      const pid = Number(readFileSync(join(this.#folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
-      return [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)]
-    } catch {
-      return []
-    }
-  }
-
-  #signal(pids: readonly number[], signal: NodeJS.Signals): void {
-    for (const pid of pids) {
-      try {
-        process.kill(pid, signal)
-      } catch {
-        // It has ended meanwhile.
-      }
-    }
+    return processesOf(join(this.#folder, 'data'))
   }
 }
 

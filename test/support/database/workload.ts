@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Plant } from '../../../src/plants/plant.ts'
 import { checkHistory, type Listing, type Operation } from './history.ts'
-import type { Program } from '../program/program.ts'
+import { TOKEN, type Program } from '../program/program.ts'
 
 /** Between two lists of a program, in milliseconds. */
 const LIST_INTERVAL_MS = 250
@@ -25,9 +25,15 @@ export class Workload {
   readonly #listings: Listing[] = []
   readonly #running: Promise<void>[] = []
   readonly #goals = new Map<number, () => void>()
+  readonly #token: string
   #clock = 0
   #nextId = 0
   #isStopped = false
+
+  /** @param token of the owner of all its plants */
+  constructor(token = TOKEN) {
+    this.#token = token
+  }
 
   /** Starts clients that create and delete, and one that lists. They end with their service. */
   start(program: Program, clients: number): void {
@@ -58,7 +64,7 @@ export class Workload {
       const kind = doomed === undefined ? 'create' : 'delete'
       const id = doomed ?? this.#nextId++
       const start = this.#clock++
-      const answer = await (kind === 'create' ? create(program, id) : remove(program, id))
+      const answer = await this.#change(program, kind, id)
       const end = this.#clock++
       const record = (succeeded: true | undefined): unknown =>
         this.#operations.push({ kind, id, name: String(id), start, end, succeeded })
@@ -88,41 +94,40 @@ export class Workload {
   /** Lists all plants. Returns the status, or undefined if the service was killed before. */
   async #list(program: Program): Promise<number | undefined> {
     const start = this.#clock++
-    const answer = await ask(program, '/plants')
+    const answer = await this.#ask(program, '/plants')
     if (answer?.status !== 200) return answer?.status
     const plants = (JSON.parse(answer.body) as Plant[]).map(({ name }) => ({ id: Number(name), name }))
     this.#listings.push({ start, end: this.#clock++, plants: plants.filter(({ id }) => id >= 0) })
     return answer.status
   }
-}
 
-/** What a create or delete was answered; undefined if the service was killed before. */
-type Answer = { readonly status: number; readonly error: number | undefined } | undefined
-
-function create(program: Program, id: number): Promise<Answer> {
-  return change(program, '/plants', { method: 'POST', body: `{"id":${id},"name":"${id}"}` })
-}
-
-function remove(program: Program, id: number): Promise<Answer> {
-  return change(program, `/plants/${id}`, { method: 'DELETE' })
-}
-
-async function change(program: Program, ...request: Parameters<Program['fetch']>): Promise<Answer> {
-  const answer = await ask(program, ...request)
-  if (answer === undefined) return undefined
-  const { status, body } = answer
-  return { status, error: status < 300 ? undefined : (JSON.parse(body) as { error: number }).error }
-}
-
-async function ask(
-  program: Program,
-  ...[path, init]: Parameters<Program['fetch']>
-): Promise<{ readonly status: number; readonly body: string } | undefined> {
-  try {
-    const response = await program.fetch(path, init)
-    return { status: response.status, body: await response.text() }
-  } catch (error) {
-    if (program.child.killed) return undefined
-    throw error
+  /** Returns undefined if the service was killed before it answered. */
+  async #change(program: Program, kind: Operation['kind'], id: number): Promise<Answer | undefined> {
+    const answer = await (kind === 'create'
+      ? this.#ask(program, '/plants', { method: 'POST', body: `{"id":${id},"name":"${id}"}` })
+      : this.#ask(program, `/plants/${id}`, { method: 'DELETE' }))
+    if (answer === undefined) return undefined
+    const { status, body } = answer
+    return { status, error: status < 300 ? undefined : (JSON.parse(body) as { error: number }).error }
   }
+
+  async #ask(
+    program: Program,
+    path: string,
+    init?: Parameters<Program['fetch']>[1],
+  ): Promise<{ readonly status: number; readonly body: string } | undefined> {
+    try {
+      const response = await program.fetch(path, init, this.#token)
+      return { status: response.status, body: await response.text() }
+    } catch (error) {
+      if (program.child.killed) return undefined
+      throw error
+    }
+  }
+}
+
+/** What a create or delete was answered. */
+interface Answer {
+  readonly status: number
+  readonly error: number | undefined
 }

@@ -122,9 +122,9 @@ export class Program {
     return JSON.parse(line) as Record<string, unknown>
   }
 
-  /** Sends a request with the token of ada. */
-  fetch(path: string, init: { method?: string; body?: string } = {}): Promise<Response> {
-    const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
+  /** Sends a request with the token of ada, or another one. */
+  fetch(path: string, init: { method?: string; body?: string } = {}, token = TOKEN): Promise<Response> {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
     return fetch(this.url + path, { ...init, headers })
   }
 

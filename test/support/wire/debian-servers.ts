@@ -102,6 +102,26 @@ export function startProcess(t: Scope, file: string, args: readonly string[], ho
   return child
 }
 
+/** The processes of the server with these data; the first has started the others. */
+export function processesOf(data: string): number[] {
+  try {
+    const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
+    return [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)]
+  } catch {
+    return []
+  }
+}
+
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
 /** A PostgreSQL server, stopped with the test. */
 export class PostgresServer {
   readonly port: number
@@ -180,6 +200,11 @@ export class PostgresServer {
 
   async stop(mode: 'fast' | 'immediate'): Promise<void> {
     await this.control('stop', `--mode=${mode}`)
+  }
+
+  /** Sends a signal to all its processes. */
+  signal(signal: NodeJS.Signals): void {
+    signalAll(processesOf(this.data), signal)
   }
 
   async control(command: string, ...args: readonly string[]): Promise<void> {

@@ -1,0 +1,143 @@
+// Makes a server of a distributed table fail again and again under load, as docs/scale.md makes the table. On Debian, by hand:
+//   apt-get install postgresql pgbouncer haproxy
+//   npm run distributed -- --failures 20 --kinds stop,freeze,kill
+import { parseArgs } from 'node:util'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DistributedTable } from '../support/database/distributed-table.ts'
+import { Workload } from '../support/database/workload.ts'
+import { Program } from '../support/program/program.ts'
+import type { PostgresServer, Scope } from '../support/wire/debian-servers.ts'
+
+/** How a server is lost, and what brings it back. */
+interface Kind {
+  readonly lose: (server: PostgresServer) => unknown
+  readonly mend: (server: PostgresServer) => unknown
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  stop: { lose: (server) => server.stop('immediate'), mend: (server) => server.begin() },
+  /** Its processes stand still, and the kernel of their machine goes on taking packets. */
+  freeze: { lose: (server) => server.signal('SIGSTOP'), mend: (server) => server.signal('SIGCONT') },
+  kill: { lose: (server) => server.signal('SIGKILL'), mend: (server) => server.begin() },
+}
+
+/** How long a server is away, and how long the load is counted before, in milliseconds. */
+const AWAY_MS = 10_000
+const BEFORE_MS = 3000
+
+const { values } = parseArgs({
+  options: {
+    failures: { type: 'string', default: '20' },
+    kinds: { type: 'string', default: 'stop,freeze,kill' },
+    clients: { type: 'string', default: '32' },
+    pool: { type: 'string', default: '10' },
+  },
+})
+const CLIENTS = Number(values.clients)
+
+const ends: (() => unknown)[] = []
+const scope: Scope = { after: (end) => ends.unshift(end) }
+
+let ending: Promise<void> | undefined
+
+/** Ends all servers, once. */
+function endAll(): Promise<void> {
+  ending ??= (async () => {
+    for (const end of ends) await end()
+  })()
+  return ending
+}
+
+function breakOff(error: unknown): void {
+  console.error(error)
+  void endAll().then(() => process.exit(1))
+}
+process.once('SIGINT', breakOff).on('unhandledRejection', breakOff)
+
+/** Settles with what is acknowledged in a second, after some of them. */
+async function rate(workload: Workload, ms: number): Promise<number> {
+  const [acknowledged, start] = [workload.acknowledged, performance.now()]
+  await sleep(ms)
+  return Math.round(((workload.acknowledged - acknowledged) * 1000) / (performance.now() - start))
+}
+
+/** What came of a failure. Rates are what was acknowledged in a second to the owner on the other server. */
+interface Report {
+  readonly before: number
+  readonly during: number
+  readonly backAfterMs: number
+  readonly acknowledged: number
+  readonly refused: number
+  readonly unknown: number
+  /** Answers 503 to the owner on the other server. */
+  readonly othersFailed: number
+}
+
+async function fail(
+  table: DistributedTable,
+  program: Program,
+  owners: readonly string[],
+  victim: number,
+  { lose, mend }: Kind,
+): Promise<Report> {
+  await table.front.query('TRUNCATE plant_store_plants')
+  const lost = new Workload(owners[victim])
+  const other = new Workload(owners[1 - victim])
+  const isLoaded = (): Promise<unknown> => Promise.all([lost, other].map((workload) => workload.progress(CLIENTS)))
+  for (const workload of [lost, other]) workload.start(program, CLIENTS)
+  await isLoaded()
+  const before = await rate(other, BEFORE_MS)
+  await lose(table.nodes[victim]!)
+  const during = await rate(other, AWAY_MS)
+  await mend(table.nodes[victim]!)
+  const mended = performance.now()
+  await isLoaded()
+  const backAfterMs = Math.round(performance.now() - mended)
+  await lost.finish(program)
+  await other.finish(program)
+  return {
+    before,
+    during,
+    backAfterMs,
+    acknowledged: lost.acknowledged + other.acknowledged,
+    refused: lost.refused + other.refused,
+    unknown: lost.unknown + other.unknown,
+    othersFailed: other.refused + other.unknown,
+  }
+}
+
+try {
+  const table = await DistributedTable.start(scope)
+  for (const node of table.nodes) scope.after(() => node.signal('SIGCONT'))
+  const owners = (await Promise.all(table.nodes.map((_, index) => table.ownersOn(index, 1)))).flat()
+  const program = await Program.start({
+    PLANT_STORE_URL: table.front.url,
+    PLANT_STORE_POSTGRES_BATCH: '1',
+    PLANT_STORE_POSTGRES_POOL_SIZE: values.pool,
+    PLANT_STORE_TOKENS: owners.map((owner) => `${owner}:${owner}`).join(),
+    PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000',
+  })
+  scope.after(() => program.end())
+  await program.ready()
+
+  const reports = new Map<string, Report[]>(values.kinds.split(',').map((name) => [name, []]))
+  for (let failure = 0; failure < Number(values.failures); failure++) {
+    const [name, own] = [...reports][failure % reports.size]!
+    const report = await fail(table, program, owners, failure % 2, KINDS[name]!)
+    console.log(`${name}:`, report)
+    own.push(report)
+  }
+  for (const [name, own] of reports) {
+    const of = (key: keyof Report): number[] => own.map((report) => report[key]).sort((a, b) => a - b)
+    const median = (key: keyof Report): number => of(key).at(own.length >> 1)!
+    const sum = (key: keyof Report): number => of(key).reduce((total, value) => total + value, 0)
+    console.log(
+      `${name}: ${own.length} times; others ${median('before')}/s before, ${median('during')}/s meanwhile, ` +
+        `${sum('othersFailed')} of them answered 503; back after ${median('backAfterMs')} ms, at most ` +
+        `${Math.max(...of('backAfterMs'))}; ${sum('acknowledged')} acknowledged, none lost; ` +
+        `${sum('refused')} answered 50300, ${sum('unknown')} answered 50301`,
+    )
+  }
+} finally {
+  await endAll()
+}

@@ -1,0 +1,153 @@
+// A table whose partitions are on servers of their own, as docs/scale.md makes it.
+import assert from 'node:assert/strict'
+import { after, beforeEach, suite, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
+import { StoreUnavailableError, type Store } from '../../../../src/plants/store.ts'
+import { memoryStore } from '../../../../src/stores/memory/memory-store.ts'
+import { postgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
+import { DistributedTable, sqlOf, startNode, withHosts } from '../../../support/database/distributed-table.ts'
+import { explain, plansOf } from '../../../support/database/plans.ts'
+import { race } from '../../../support/database/race.ts'
+import { Workload } from '../../../support/database/workload.ts'
+import { programsOf, readDocument } from '../../../support/package/documents.ts'
+import { startProgram, type Program } from '../../../support/program/program.ts'
+import { needsDebian } from '../../../support/wire/debian-servers.ts'
+
+const [SPREAD] = programsOf(readDocument('docs/scale.md'))
+const { spread } = (await import(`data:text/javascript,${encodeURIComponent(SPREAD!.code)}`)) as {
+  spread: (stores: readonly Store[]) => Store
+}
+
+/** Finds a row while the plants of a partition are copied; the document has it in its text. */
+const COPYING = /`(SELECT FROM pg_subscription_rel .*?)`/.exec(readDocument('docs/scale.md').text)![1]!
+
+suite('a store that spreads owners over others', () => {
+  storeConformance({ test, create: () => spread([memoryStore(), memoryStore(), memoryStore()]) })
+})
+
+suite('a table on two other servers', { skip: needsDebian }, async () => {
+  if (needsDebian !== false) return
+  const table = await DistributedTable.start({ after })
+  const { front, nodes } = table
+  const owners = (await Promise.all(nodes.map((_, node) => table.ownersOn(node, 1)))).flat() as [string, string]
+  const pool = openPool(front.url)
+  after(() => pool.end())
+  beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
+
+  // As the program has them.
+  for (const [maxBatch, maxInFlight] of [
+    [1, 10],
+    [128, 1],
+  ] as const) {
+    suite(`conforms in groups of ${maxBatch}`, () => {
+      storeConformance({ test, create: () => postgresStore(pool, { maxBatch, maxInFlight, timeoutMs: 60_000 }) })
+    })
+  }
+
+  function start(t: TestContext): Promise<Program> {
+    return startProgram(t, {
+      PLANT_STORE_URL: front.url,
+      PLANT_STORE_POSTGRES_BATCH: '1',
+      // So that nothing is late because the machine is busy.
+      PLANT_STORE_STORE_TIMEOUT_MS: '60000',
+      PLANT_STORE_TOKENS: owners.map((owner) => `${owner}:${owner}`).join(),
+    })
+  }
+
+  test('sends each statement to one server, which looks into its index', async (t) => {
+    await pool.query(`INSERT INTO plant_store_plants
+      SELECT 'owner ' || n % 1000, n, 'fern' FROM generate_series(1, 200000) AS n`)
+    await Promise.all(nodes.map((node) => node.query('ANALYZE')))
+    for (const [index, owner] of owners.entries()) {
+      const client = await front.connect(t)
+      for (const plan of await plansOf(client, owner)) {
+        const remote = [...plan.matchAll(/Remote SQL: (.*)/g)].map(([, sql]) => sql!)
+        assert.equal(remote.length, 1, plan)
+        const inner = await explain(await nodes[index]!.connect(t), remote[0]!)
+        assert.match(inner, /Index.* Scan/)
+        assert.doesNotMatch(inner, /Seq Scan|Sort/)
+      }
+      const { rows } = await client.query('SELECT server_name AS name FROM postgres_fdw_get_connections()')
+      assert.deepEqual(rows, [{ name: `plants_${index}` }])
+    }
+  })
+
+  test('makes processes act as one', async (t) => {
+    const programs = await Promise.all([start(t), start(t)])
+    await Promise.all(owners.map((owner) => race(t, programs, 16, owner)))
+  })
+
+  test('serves the other owners while a server is stopped, and loses nothing', async (t) => {
+    const program = await start(t)
+    const [lost, other] = owners.map((owner) => new Workload(owner)) as [Workload, Workload]
+    for (const workload of [lost, other]) workload.start(program, 8)
+    await Promise.all([lost.progress(50), other.progress(50)])
+    await nodes[0]!.stop('immediate')
+    await other.progress(100)
+    await nodes[0]!.begin()
+    await lost.progress(50)
+    await lost.finish(program)
+    await other.finish(program)
+    assert.ok(lost.refused > 0)
+    assert.deepEqual([other.refused, other.unknown], [0, 0])
+    await program.ready()
+    t.diagnostic(`${lost.refused} answered 50300, ${lost.unknown} answered 50301`)
+  })
+
+  test('does not say that a write was refused if it was cancelled while the other server committed it', async () => {
+    const [owner] = owners
+    const store = postgresStore(pool, { maxBatch: 1, timeoutMs: 60_000 })
+    // From then on its commits wait.
+    await nodes[0]!.set('synchronous_standby_names', 'nobody')
+    await nodes[0]!.until(`SELECT 1 WHERE current_setting('synchronous_standby_names') = 'nobody'`)
+    const creating = assert.rejects(
+      store.create(owner, { id: 1n, name: 'moss' }),
+      (error) => error instanceof StoreUnavailableError && error.isOutcomeUnknown,
+    )
+    await nodes[0]!.until(`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+    await front.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO plant%'`)
+    await creating
+    await nodes[0]!.set('synchronous_standby_names', '')
+    await front.until('SELECT 1 FROM plant_store_plants')
+  })
+
+  test('gives a partition to a new server under load, and loses nothing', async (t) => {
+    const [PUBLISH = '', SUBSCRIBE = '', LOCK = '', CAUGHT_UP = '', CHANGE = ''] = sqlOf('Add a server')
+    const added = await startNode(t)
+    const options = `OPTIONS (host '127.0.0.1', port '${added.port}', dbname 'postgres')`
+    await front.query(`CREATE SERVER plants_2 FOREIGN DATA WRAPPER postgres_fdw ${options};
+      CREATE USER MAPPING FOR plants SERVER plants_2 OPTIONS (user 'plants')`)
+    const program = await start(t)
+    const workloads = owners.map((owner) => new Workload(owner))
+    for (const workload of workloads) workload.start(program, 8)
+    await Promise.all(workloads.map((workload) => workload.progress(50)))
+
+    const [partition] = await front.query<{ name: string }>(
+      `SELECT tableoid::regclass::text AS name FROM plant_store_plants WHERE owner = '${owners[1]}' LIMIT 1`,
+    )
+    const number = /\d+/.exec(partition!.name)![0]
+    const local = (sql: string): string =>
+      withHosts(sql, [...nodes, added])
+        .replaceAll('plants_1', `plants_${number}`)
+        .replaceAll('REMAINDER 1', `REMAINDER ${number}`)
+    await nodes[1]!.query(local(PUBLISH))
+    await added.query(local(SUBSCRIBE))
+    while ((await added.query(COPYING)).length > 0) await sleep(50)
+    const session = await front.connect(t)
+    await session.query(LOCK)
+    await nodes[1]!.until(`SELECT 1 FROM (${CAUGHT_UP.replace(';', '')}) AS state WHERE done`)
+    await session.query(local(CHANGE))
+    await added.query('DROP SUBSCRIPTION move_1')
+    await nodes[1]!.query(`DROP TABLE plant_store_plants_${number}`)
+
+    await Promise.all(workloads.map((workload) => workload.progress(50)))
+    for (const workload of workloads) await workload.finish(program)
+    assert.equal((await added.query(`SELECT 1 FROM plant_store_plants_${number} LIMIT 1`)).length, 1)
+  })
+})
+
+function openPool(connectionString: string): pg.Pool {
+  return new pg.Pool({ connectionString, connectionTimeoutMillis: 10_000 })
+}

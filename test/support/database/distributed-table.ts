@@ -1,0 +1,59 @@
+import { PostgresServer, type Scope } from '../wire/debian-servers.ts'
+import { blocksOf, readDocument } from '../package/documents.ts'
+
+/** The SQL that docs/scale.md shows under a heading. */
+export function sqlOf(heading: string): string[] {
+  return blocksOf(readDocument('docs/scale.md'), 'sql')
+    .filter((block) => block.heading === heading)
+    .map(({ code }) => code)
+}
+
+const [NODE = '', FRONT = ''] = sqlOf('Partitions on other servers')
+
+/** A table whose partitions are on two other servers, as docs/scale.md makes it. */
+export class DistributedTable {
+  /** The server that the service uses. */
+  readonly front: PostgresServer
+  /** The servers that keep plants: those of the even partitions, and those of the odd ones. */
+  readonly nodes: readonly PostgresServer[]
+
+  private constructor(front: PostgresServer, nodes: readonly PostgresServer[]) {
+    this.front = front
+    this.nodes = nodes
+  }
+
+  static async start(t: Scope): Promise<DistributedTable> {
+    const front = await PostgresServer.start(t)
+    const nodes = [await startNode(t), await startNode(t)]
+    await front.query(withHosts(FRONT, nodes))
+    return new DistributedTable(front, nodes)
+  }
+
+  /** Finds owners whose plants a node keeps. */
+  async ownersOn(node: number, count: number): Promise<string[]> {
+    const rows = await this.front.query<{ owner: string }>(
+      `SELECT owner FROM generate_series(1, ${20 * count}) AS n, format('owner-%s', n) AS owner
+        WHERE satisfies_hash_partition('plant_store_plants'::regclass, 2, ${node}, owner) LIMIT ${count}`,
+    )
+    return rows.map(({ owner }) => owner)
+  }
+}
+
+/** A server with the tables of the partitions, which may hand one over. */
+export async function startNode(t: Scope): Promise<PostgresServer> {
+  const node = await PostgresServer.start(t, ['wal_level=logical'])
+  await node.query(NODE)
+  return node
+}
+
+/** SQL of the document that leads to the servers of a test instead of 10.0.0.1 and so on. */
+export function withHosts(sql: string, servers: readonly PostgresServer[]): string {
+  const local = sql.replaceAll("dbname 'plants'", "dbname 'postgres'").replaceAll('dbname=plants', 'dbname=postgres')
+  return servers.reduce(
+    (text, { port }, index) =>
+      text
+        .replaceAll(`host '10.0.0.${index + 1}'`, `host '127.0.0.1', port '${port}'`)
+        .replaceAll(`host=10.0.0.${index + 1}`, `host=127.0.0.1 port=${port}`),
+    local,
+  )
+}
