@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { connect, type ListenOptions, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings/settings.ts'
 import { createHttpServer } from '../../src/http-server/http-server.ts'
+import { temporaryDirectory } from '../support/temporary-file.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 
 const GET = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer '
@@ -113,9 +112,7 @@ test('a client that reads nothing is cut even if it goes on sending', async (t) 
 })
 
 test('a client of a local socket that reads nothing is cut', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'plants-'))
-  t.after(() => rm(folder, { recursive: true }))
-  const connectTo = await serve(t, { stallTimeoutMs: 50 }, { path: join(folder, 'socket') })
+  const connectTo = await serve(t, { stallTimeoutMs: 50 }, { path: join(temporaryDirectory(t), 'socket') })
   const { accepted } = await connectTo(ADA)
   await once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })
 })

@@ -57,7 +57,7 @@ suite('a connection', { timeout: 10_000 }, () => {
     t.after(() => client.destroy())
     const seen = once(client.resume(), 'end').then(
       () => 'the end',
-      ({ code }: NodeJS.ErrnoException) => code,
+      (error: unknown) => (error as NodeJS.ErrnoException).code,
     )
     const [accepted] = await accepting
     return { accepted, seen }

@@ -3,7 +3,8 @@
 //   npm run fail-over -- --times 10 --kinds crash,freeze
 import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SessionCount, type Scope } from '../support/wire/debian-servers.ts'
+import type { Scope } from '../support/child.ts'
+import { SessionCount } from '../support/wire/debian-servers.ts'
 import { PatroniCluster, type Machine } from '../support/database/patroni-cluster.ts'
 import { Program } from '../support/program/program.ts'
 import { Workload } from '../support/database/workload.ts'

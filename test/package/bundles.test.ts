@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { startChild, type Scope } from '../support/child.ts'
 import { blocksOf, readDocument } from '../support/package/documents.ts'
-import { createProject, UNCOVERED, type Cleanup } from '../support/package/packed.ts'
+import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
 const DOCUMENT = readDocument('docs/hosts.md')
@@ -37,7 +38,7 @@ const COMMAND_FOLDERS = ['../peers/node_modules/.bin', '../../node_modules/.bin'
 )
 
 /** Makes a bundle in a project of its own, and gives the project. */
-async function bundle(t: Cleanup, command: string): Promise<string> {
+async function bundle(t: Scope, command: string): Promise<string> {
   // There is no command of webpack without another package.
   const webpack = `${WEBPACK}\nrequire('webpack')(module.exports).run((error) => { if (error) throw error })\n`
   const project = await createProject(t, { 'webpack.config.cjs': webpack, 'package.json': '{}' })
@@ -49,17 +50,13 @@ async function bundle(t: Cleanup, command: string): Promise<string> {
 }
 
 /** Runs a bundle until it serves or ends; gives the URL, or what it said. */
-async function start(t: Cleanup, command: readonly string[], page: '0' | '1'): Promise<string> {
+async function start(t: Scope, command: readonly string[], page: '0' | '1'): Promise<string> {
   const env = { PATH: process.env['PATH'], PORT: '0', PLANT_STORE_TOKENS: 'ada:YWRh', PLANT_STORE_PAGE: page }
-  const child = spawn(command[0]!, command.slice(1), { env })
+  const child = startChild(t, command[0]!, command.slice(1), { env })
   const ended = once(child, 'close')
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
   let said = ''
-  child.stderr.on('data', (data) => (said += String(data)))
-  const [line] = (await Promise.race([once(child.stdout, 'data'), ended.then(() => [said])])) as [Buffer | string]
+  child.stderr!.on('data', (data) => (said += String(data)))
+  const [line] = (await Promise.race([once(child.stdout!, 'data'), ended.then(() => [said])])) as [Buffer | string]
   return /listening on (\S+)/.exec(String(line))?.[1] ?? said
 }
 

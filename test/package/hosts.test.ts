@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { promisify } from 'node:util'
+import type { Scope } from '../support/child.ts'
 import { CONTRACT_CASES, type ContractCase } from '../contract/cases.ts'
 import { checkCases, type Reply } from '../contract/check-cases.ts'
 import { connectTo, type Client, type Protocol } from '../support/wire/client.ts'
@@ -17,7 +18,7 @@ import {
   startExample,
   withOwners,
 } from '../support/package/examples.ts'
-import { createProject, UNCOVERED, type Cleanup } from '../support/package/packed.ts'
+import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { requirePeer } from '../support/package/peers.ts'
 import { get, post } from '../support/wire/service.ts'
 
@@ -34,7 +35,7 @@ interface Host {
   /** Whether the requests that the service gets are made of those of `fetch`. */
   readonly isFetch: boolean
   /** Starts it; gives the port. */
-  readonly start: (t: Cleanup) => Promise<number>
+  readonly start: (t: Scope) => Promise<number>
 }
 
 function hostOf(name: string, code: string, start = startAlone): Host {
@@ -49,7 +50,7 @@ function hostOf(name: string, code: string, start = startAlone): Host {
   }
 }
 
-async function startAlone(t: Cleanup, code: string): Promise<number> {
+async function startAlone(t: Scope, code: string): Promise<number> {
   // Vite has a list of hosts of its own.
   return (await startExample(t, withOwners(code).replace('cors: false', 'cors: false, allowedHosts: true'))).port
 }
@@ -102,7 +103,7 @@ async function cleanUp(cleanups: readonly (() => unknown)[]): Promise<void> {
 }
 
 /** Starts a server of Next.js in a project that is built once. */
-async function startInNext(t: Cleanup, code: string): Promise<number> {
+async function startInNext(t: Scope, code: string): Promise<number> {
   const project = await (nextProject ??= buildNext())
   return (await startExample(t, withOwners(code), project)).port
 }

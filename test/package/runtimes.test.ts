@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { CONTRACT_CASES } from '../contract/cases.ts'
 import { checkCases, type Reply } from '../contract/check-cases.ts'
+import { startChild } from '../support/child.ts'
 import { connectTo } from '../support/wire/client.ts'
 import { readDocument } from '../support/package/documents.ts'
 import { freePort } from '../support/wire/free-port.ts'
@@ -41,23 +42,14 @@ interface Served {
 /** Runs a command in a project until it answers. It ends with the test. */
 async function startIn(t: TestContext, project: string, command: string, port: number, env = {}): Promise<Served> {
   const [name, ...args] = command.replace('node_modules', '../node_modules').split(' ')
-  const child = spawn(name!, args, {
-    cwd: project,
-    env: {
-      PATH: `${PATH}:${process.env['PATH']!}`,
-      PORT: String(port),
-      HOME: project,
-      NODE_V8_COVERAGE: undefined,
-      ...env,
-    },
-    // The program logs what it does.
-    stdio: 'ignore',
-  })
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
+  const own = {
+    PATH: `${PATH}:${process.env['PATH']!}`,
+    PORT: String(port),
+    HOME: project,
+    NODE_V8_COVERAGE: undefined,
+  }
+  // The program logs what it does.
+  const child = startChild(t, name!, args, { cwd: project, env: { ...own, ...env }, stdio: 'ignore' })
   while (!(await isAnswered(port))) {
     assert.equal(child.exitCode, null, `${command} ends`)
     await setTimeout(50)

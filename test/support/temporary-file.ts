@@ -1,17 +1,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import type { Scope } from './child.ts'
 
 /** Makes a directory that goes with the test. */
-export function temporaryDirectory(t: TestContext): string {
+export function temporaryDirectory(t: Scope): string {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
   return directory
 }
 
 /** Writes a file that goes with the test. */
-export function temporaryFile(t: TestContext, content: string | Buffer): string {
+export function temporaryFile(t: Scope, content: string | Buffer): string {
   const path = join(temporaryDirectory(t), 'file')
   writeFileSync(path, content)
   return path

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { startProgram, type Program } from '../../support/program/program.ts'
 import { findWrong, RotationLoad, rotate, TokenSecret } from '../../support/program/rotation-load.ts'
+import { temporaryDirectory } from '../../support/temporary-file.ts'
 import { until } from '../../support/until.ts'
 
 function makeSecret(t: TestContext, content: string): TokenSecret {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
-  return new TokenSecret(directory, content)
+  return new TokenSecret(temporaryDirectory(t), content)
 }
 
 function startWith(t: TestContext, secret: TokenSecret): Promise<Program> {

@@ -1,12 +1,9 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Plant } from '../../../src/plants/plant.ts'
-import { Program, TOKEN } from '../program/program.ts'
+import { Program } from '../program/program.ts'
 import { createRandom, type Random } from '../random.ts'
 
 /** What {@link runCrashCycles} found. */
@@ -91,12 +88,7 @@ function compare(plants: readonly Plant[], ledger: Ledger, report: CrashReport):
 }
 
 /** Creates and deletes plants over several connections, and kills the service somewhere in between. */
-async function loadUntilKilled(
-  { child, url }: Program,
-  ledger: Ledger,
-  report: CrashReport,
-  random: Random,
-): Promise<void> {
+async function loadUntilKilled(program: Program, ledger: Ledger, report: CrashReport, random: Random): Promise<void> {
   const deletable = [...ledger.values()].filter(({ state }) => state === 'present')
   let answersLeft = 1 + random(200)
   let killed = false
@@ -105,38 +97,36 @@ async function loadUntilKilled(
     // Off the beat of the answers: at any point of the work on the groups after the last one.
     await sleep(random(5000) / 1000)
     killed = true
-    child.kill('SIGKILL')
+    program.child.kill('SIGKILL')
   }
 
-  async function send(agent: Agent, method: string, path: string, body = ''): Promise<void> {
-    const { status, content } = await ask(agent, `${url}${path}`, method, body)
-    if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${content}`)
+  async function send(method: string, path: string, body?: string): Promise<void> {
+    const response = await program.fetch(path, { method, ...(body === undefined ? {} : { body }) })
+    const content = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}: ${content}`)
     if (--answersLeft === 0) void kill()
   }
 
   async function work(): Promise<void> {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     try {
       for (;;) {
         const [doomed] = random(10) < 4 ? deletable.splice(random(deletable.length), 1) : []
         if (doomed === undefined) {
           const plant = newPlant(ledger.size, random)
           ledger.set(plant.name, plant)
-          await send(agent, 'POST', '/plants', `{"id":${plant.id},"name":"${plant.name}","tag":"${plant.tag}"}`)
+          await send('POST', '/plants', `{"id":${plant.id},"name":"${plant.name}","tag":"${plant.tag}"}`)
           plant.state = 'present'
           report.creates++
           deletable.push(plant)
         } else {
           doomed.state = 'unsure'
-          await send(agent, 'DELETE', `/plants/${doomed.id}`)
+          await send('DELETE', `/plants/${doomed.id}`)
           doomed.state = 'absent'
           report.deletes++
         }
       }
     } catch (error) {
       if (!killed) throw error
-    } finally {
-      agent.destroy()
     }
   }
 
@@ -150,20 +140,6 @@ function newPlant(serial: number, random: Random): SentPlant {
   return { id, name: `plant ${serial}`, tag: 'x'.repeat(length), state: 'unsure' }
 }
 
-async function listPlants({ url }: Program): Promise<Plant[]> {
-  const { status, content } = await ask(new Agent(), `${url}/plants`, 'GET', '')
-  if (status !== 200) throw new Error(`The list was answered ${status}: ${content}`)
-  return JSON.parse(content) as Plant[]
-}
-
-async function ask(
-  agent: Agent,
-  url: string,
-  method: string,
-  body: string,
-): Promise<{ status: number; content: string }> {
-  const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
-  const req = request(url, { agent, method, headers }).end(body)
-  const [res] = (await once(req, 'response')) as [IncomingMessage]
-  return { status: res.statusCode ?? 0, content: await text(res) }
+async function listPlants(program: Program): Promise<Plant[]> {
+  return (await (await program.fetch('/plants')).json()) as Plant[]
 }

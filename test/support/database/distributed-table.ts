@@ -1,4 +1,5 @@
-import { PostgresServer, type Scope } from '../wire/debian-servers.ts'
+import { PostgresServer } from '../wire/debian-servers.ts'
+import type { Scope } from '../child.ts'
 import { blocksOf, readDocument } from '../package/documents.ts'
 
 /** The SQL that docs/scale.md shows under a heading. */

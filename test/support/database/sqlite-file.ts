@@ -1,21 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { ConnectionOptions } from '../../../src/stores/sqlite/connection.ts'
 import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { temporaryDirectory } from '../temporary-file.ts'
 
 /** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
 export const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
 
 /** A path in a directory of its own, which goes away with the test. */
 export function newPath(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
-  return join(directory, 'plants.db')
+  return join(temporaryDirectory(t), 'plants.db')
 }
 
 /** What a connection is opened with. */

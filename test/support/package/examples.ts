@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startChild, type Scope } from '../child.ts'
 import type { Protocol } from '../wire/client.ts'
 import { authenticate } from '../../contract/cases.ts'
 import { programsOf, readDocument, type Block } from './documents.ts'
-import { createProject, UNCOVERED, type Cleanup } from './packed.ts'
+import { createProject, UNCOVERED } from './packed.ts'
 import { needsPeers, skipWithoutPeers } from './peers.ts'
 
 const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
@@ -79,7 +80,7 @@ const START = `
  * @param options what Node is given beside the program
  */
 export async function startExample(
-  t: Cleanup,
+  t: Scope,
   code: string,
   project?: string,
   options: { readonly args?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {},
@@ -93,20 +94,15 @@ export async function startExample(
   await writeFile(join(cwd, 'main.mjs'), program)
   await writeFile(join(cwd, 'start.mjs'), START)
   const { args = [], env } = options
-  const child = spawn(process.execPath, ['--import', REPORT_LISTENING, ...args, 'start.mjs'], {
+  const child = startChild(t, process.execPath, ['--import', REPORT_LISTENING, ...args, 'start.mjs'], {
     cwd,
     env: { ...UNCOVERED, ...env },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   // What most hosts say of themselves is of no interest.
   child.stdout!.resume()
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    // Some end only after a while if they are asked to.
-    child.kill('SIGKILL')
-    await ended
-  })
-  const [port] = (await Promise.race([once(child, 'message'), ended.then(() => [])])) as [number?]
+  const ended = once(child, 'exit').then(() => [])
+  const [port] = (await Promise.race([once(child, 'message'), ended])) as [number?]
   assert.ok(port !== undefined, 'the example ends without listening')
   return {
     port,

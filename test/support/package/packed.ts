@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import type { Scope } from '../child.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -31,11 +32,6 @@ export interface Packed {
   readonly tarball: string
   /** A folder in which it is installed. What is in a folder of this one can import it. */
   readonly folder: string
-}
-
-/** A test, or what else ends some time. */
-export interface Cleanup {
-  after(clean: () => unknown): unknown
 }
 
 /**
@@ -114,7 +110,7 @@ export async function installPackage(folder: string, tarball: string): Promise<v
  * @param files path → text
  * @returns the folder of the project
  */
-export async function createProject(t: Cleanup, files: Readonly<Record<string, string>> = {}): Promise<string> {
+export async function createProject(t: Scope, files: Readonly<Record<string, string>> = {}): Promise<string> {
   const { folder } = await packPackage()
   const project = await mkdtemp(join(folder, 'project-'))
   t.after(() => rm(project, { recursive: true }))

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { startChild } from '../child.ts'
 import { freePort } from '../wire/free-port.ts'
 import { temporaryDirectory } from '../temporary-file.ts'
 
@@ -31,12 +30,7 @@ scrape_configs: [{ job_name: plant-store, static_configs: [{ targets: ['${new UR
   writeFileSync(join(directory, 'rules.yml'), rules)
   const host = `127.0.0.1:${await freePort()}`
   const args = ['--config.file=prometheus.yml', '--storage.tsdb.path=data', `--web.listen-address=${host}`]
-  const child = spawn('prometheus', args, { cwd: directory, stdio: 'ignore' })
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
+  startChild(t, 'prometheus', args, { cwd: directory, stdio: 'ignore' })
 
   return async function ask(query) {
     const url = `http://${host}/api/v1/query?query=${encodeURIComponent(query)}`

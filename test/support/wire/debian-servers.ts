@@ -1,4 +1,4 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -14,19 +14,16 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { startChild, type Scope } from '../child.ts'
 import { freePort } from './free-port.ts'
+import { listening } from './listening.ts'
 import { isRunElsewhere } from '../requirements.ts'
-
-/** What servers end with: a test, or a program that tests by hand. */
-export interface Scope {
-  after(end: () => unknown): void
-}
 
 const POSTGRES = '/usr/lib/postgresql'
 export const bin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
@@ -72,19 +69,6 @@ export function makeFolder(t: Scope, leave?: () => Promise<void>): string {
   return folder
 }
 
-/** Settles once something listens. */
-export async function listening(port: number, host = '127.0.0.1'): Promise<void> {
-  for (;;) {
-    const socket = connect(port, host)
-    const isOpen = await new Promise<boolean>((resolve) => {
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    })
-    socket.destroy()
-    if (isOpen) return
-    await sleep(20)
-  }
-}
-
 /**
  * A server in the foreground, killed with the test.
  * @param home its home, where it logs, if it needs one
@@ -92,13 +76,8 @@ export async function listening(port: number, host = '127.0.0.1'): Promise<void>
 export function startProcess(t: Scope, file: string, args: readonly string[], home?: string): ChildProcess {
   const output = home === undefined ? 'ignore' : openSync(join(home, 'log'), 'a')
   const env = { PATH: process.env['PATH'], HOME: home }
-  const child = spawn(file, args, { ...user, cwd: '/', env, stdio: ['ignore', output, output] })
+  const child = startChild(t, file, args, { ...user, cwd: '/', env, stdio: ['ignore', output, output] })
   if (typeof output === 'number') closeSync(output)
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
   return child
 }
 
@@ -244,13 +223,9 @@ export async function query<R extends object>(connectionString: string, text: st
 
 /** Settles once a server answers behind what listens on a port. */
 export async function answering(port: number): Promise<void> {
-  const ask = query(`postgres://plants@127.0.0.1:${port}/postgres`, 'SELECT 1')
-  if (
-    !(await ask.then(
-      () => true,
-      () => false,
-    ))
-  ) {
+  try {
+    await query(`postgres://plants@127.0.0.1:${port}/postgres`, 'SELECT 1')
+  } catch {
     await sleep(20)
     await answering(port)
   }

@@ -1,15 +1,9 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
+import assert from 'node:assert/strict'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-
-/** What a proxy ends with: a test, or a program that tests by hand. */
-export interface Scope {
-  after(end: () => unknown): void
-}
+import { startChild, type Scope } from '../child.ts'
+import { temporaryDirectory } from '../temporary-file.ts'
+import { listening } from './listening.ts'
 
 const SBIN = '/usr/sbin'
 
@@ -53,28 +47,13 @@ async function start(
   configuration: string,
   args: (file: string) => readonly string[],
 ): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  const folder = temporaryDirectory(t)
   const file = join(folder, 'configuration')
   writeFileSync(file, `${configuration}\n`)
   const env = { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: folder }
-  const child = spawn(name, args(file), { env, stdio: ['ignore', 'ignore', name === 'caddy' ? 'ignore' : 'inherit'] })
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await ended
-    rmSync(folder, { recursive: true })
+  const child = startChild(t, name, args(file), {
+    env,
+    stdio: ['ignore', 'ignore', name === 'caddy' ? 'ignore' : 'inherit'],
   })
-  while (!(await accepts(port))) {
-    if (child.exitCode !== null) throw new Error(`${name} ended with status ${child.exitCode}`)
-    await sleep(20)
-  }
-}
-
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect({ port, host: '127.0.0.1' })
-  const isOpen = await new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-  })
-  socket.destroy()
-  return isOpen
+  await listening(port, '127.0.0.1', () => assert.equal(child.exitCode, null, `${name} has ended`))
 }
