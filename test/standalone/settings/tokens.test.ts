@@ -4,7 +4,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { digestToken } from '../../../src/http/token-table.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { singleToken, type Tokens } from '../../../src/standalone/settings/tokens.ts'
-import { SettingError } from '../../../src/standalone/settings/variables.ts'
+import { settingError } from '../../support/program/setting-error.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 
 function sha256(token: string): string {
@@ -24,15 +24,6 @@ type Row = readonly [token: string, owner: string, access?: 'read' | 'write']
 
 function table(...rows: readonly Row[]): Tokens {
   return new Map(rows.map(([token, owner, access = 'write']) => [digestToken(token), { owner, access }]))
-}
-
-function messageOf(read: () => unknown): string {
-  let message = ''
-  assert.throws(read, (error) => {
-    message = (error as Error).message
-    return error instanceof SettingError
-  })
-  return message
 }
 
 suite('PLANT_STORE_TOKENS takes', () => {
@@ -101,10 +92,8 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
   ]
   for (const [entries, problem] of rows) {
     test(JSON.stringify(entries), () => {
-      assert.equal(
-        messageOf(() => tokensOf(entries)),
-        `PLANT_STORE_TOKENS ${problem}`,
-      )
+      const message = settingError(() => tokensOf(entries))
+      assert.equal(message, `PLANT_STORE_TOKENS ${problem}`)
     })
   }
 })
@@ -137,7 +126,7 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
   ]
   for (const [what, content, problem] of wrong) {
     test(`refuses ${what}`, (t) => {
-      const message = messageOf(() => tokensOfFile(t, content))
+      const message = settingError(() => tokensOfFile(t, content))
       assert.match(message, /^PLANT_STORE_TOKENS_FILE /)
       assert.match(message.slice('PLANT_STORE_TOKENS_FILE '.length), problem)
       assert.doesNotMatch(message, /YWRh/)
@@ -147,7 +136,7 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
   test('refuses to be set beside PLANT_STORE_TOKENS', (t) => {
     const path = temporaryFile(t, 'ada:YWRh')
     assert.equal(
-      messageOf(() => readSettings({ PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: path })),
+      settingError(() => readSettings({ PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: path })),
       'PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them',
     )
   })

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { after, type TestContext } from 'node:test'
 import type { Browser, Page } from 'puppeteer-core'
-import { createPlantStore, memoryStore, type PlantStoreOptions } from '../../../src/index.ts'
+import type { PlantStoreOptions } from '../../../src/index.ts'
 import { pageDocuments } from '../../../src/standalone/paths/page/documents.ts'
-import { createProgramPaths } from '../../../src/standalone/paths/program-paths.ts'
-import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
 import { launchChromium } from './chromium.ts'
 import { TOKEN } from '../program/program.ts'
+import { createListener as createProgramListener } from '../program/standalone-server.ts'
 import { portOf, serve } from '../wire/service.ts'
 
 /** One browser for the tests of a file; each test has a profile of its own. */
@@ -132,13 +131,9 @@ export async function openAsAda(t: TestContext, of?: Service, view?: View): Prom
   return page
 }
 
-/** What the program serves, in the test's own process. */
+/** What the program serves, the page with it, in the test's own process. */
 export function createListener(options: Partial<PlantStoreOptions> = {}): RequestListener {
-  const { store = memoryStore() } = options
-  const plants = createPlantStore({ tokens: { [TOKEN]: 'ada' }, ...options, store } as PlantStoreOptions)
-  const documents = pageDocuments('memory')
-  const programPaths = createProgramPaths({ readiness: createReadiness(store, () => false), documents }, plants)
-  return (request, response) => plants(request, response, () => programPaths(request, response))
+  return createProgramListener({ tokens: { [TOKEN]: 'ada' }, ...options } as PlantStoreOptions, pageDocuments('memory'))
 }
 
 /** Starts a listener on a free port, and gives its address. */

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import type { TestContext } from 'node:test'
-import { createPlantStore, memoryStore, type Store } from '../../../src/index.ts'
-import { createProgramPaths } from '../../../src/standalone/paths/program-paths.ts'
-import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
+import { memoryStore, type Store } from '../../../src/index.ts'
 import { send, serve, type Answer } from '../wire/service.ts'
+import { createListener } from './standalone-server.ts'
 
 /** What a test expects of an answer. */
 export type ExpectedAnswer = Omit<Answer, 'connection'>
 
-/** Serves the paths of the program, and the plants behind them. */
+/** Serves the paths of the program, and the plants. */
 export function serveProgramPaths(t: TestContext, ping?: Store['ping'], isDraining = false): Promise<Server> {
-  const store = { ...memoryStore(), ...(ping && { ping }) }
-  const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
-  return serve(t, createProgramPaths({ readiness: createReadiness(store, () => isDraining) }, plants))
+  return serve(t, createListener({ store: { ...memoryStore(), ...(ping && { ping }) } }, undefined, isDraining))
 }
 
 /** Sends a request without a token. */

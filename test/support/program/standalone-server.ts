@@ -1,35 +1,38 @@
-import type { Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { TestContext } from 'node:test'
 import { memoryStore, type PlantStoreOptions } from '../../../src/index.ts'
 import { createHttpServer } from '../../../src/http-server/http-server.ts'
-import { createProgramPaths } from '../../../src/standalone/paths/program-paths.ts'
+import { createProgramPaths, type ProgramOptions } from '../../../src/standalone/paths/program-paths.ts'
 import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
 import { readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
 import { createService, serve } from '../wire/service.ts'
 
 /**
- * Makes the server of the program in this process, put together as the program does it. Each token is an owner of its
- * own, unless the options say otherwise.
+ * Makes the listener of the program, put together as the program does it. Each token is an owner of its own, unless the
+ * options say otherwise.
  */
-export function createStandaloneServer(
+export function createListener(
   options: Partial<PlantStoreOptions> = {},
-  limits: Partial<Settings> = {},
-): Server {
-  const settings = { ...readSettings({}), ...limits }
+  documents?: ProgramOptions['documents'],
+  isDraining = false,
+): RequestListener {
   const { store = memoryStore() } = options
   const plants = createService({ ...options, store })
-  const programPaths = createProgramPaths({ readiness: createReadiness(store, () => false) }, plants)
-  return createHttpServer(
-    (request, response) => plants(request, response, () => programPaths(request, response)),
-    settings,
-  ).server
+  const readiness = createReadiness(store, () => isDraining)
+  const programPaths = createProgramPaths({ readiness, ...(documents && { documents }) }, plants)
+  return (request, response) => plants(request, response, () => programPaths(request, response))
+}
+
+/** Makes the server of the program in this process, around {@link createListener}. */
+export function createStandaloneServer(options?: Partial<PlantStoreOptions>, limits: Partial<Settings> = {}): Server {
+  return createHttpServer(createListener(options), { ...readSettings({}), ...limits }).server
 }
 
 /** Starts what {@link createStandaloneServer} makes; it ends with the test. */
 export function serveStandalone(
   t: TestContext,
-  options: Partial<PlantStoreOptions> = {},
-  limits: Partial<Settings> = {},
+  options?: Partial<PlantStoreOptions>,
+  limits?: Partial<Settings>,
 ): Promise<Server> {
   return serve(t, createStandaloneServer(options, limits))
 }
