@@ -473,10 +473,4 @@ suite('a drain', () => {
     assert.match(await connection.closed, /\]\r\n0\r\n\r\n$/)
     await drained
   })
-
-  test('ends at once where there is no connection', async (t) => {
-    const http = await serve(t)
-    await http.drain()
-    assert.equal(http.server.listening, false)
-  })
 })

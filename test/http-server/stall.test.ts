@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import type { Server } from 'node:http'
 import { connect, type ListenOptions, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
-import { readSettings, type Settings } from '../../src/standalone/settings/settings.ts'
 import { createHttpServer } from '../../src/http-server/http-server.ts'
+import { DEFAULT_LIMITS } from '../../src/http-server/limits.ts'
+import { close } from '../support/wire/service.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 
@@ -25,26 +25,19 @@ const skip = existsSync(TABLE) ? false : 'only Linux tells what it holds for a c
 
 type Connect = (request: string) => Promise<{ client: Socket; accepted: Socket }>
 
-/** Serves a long list of ada's plants. */
+/** Serves a long list of ada's plants. Gives what opens connections, which send a request and read nothing. */
 async function serve(
   t: TestContext,
-  limits: Partial<Settings>,
-  where: ListenOptions,
+  stallTimeoutMs: number,
+  where: ListenOptions = IPV4,
   toStore = (store: Store): Store => store,
 ): Promise<Connect> {
   const store = memoryStore()
   for (let id = 1; id <= PLANTS; id++) await store.create('ada', { id: BigInt(id), name: NAME })
   const plants = createPlantStore({ tokens: { YWRh: 'ada', Ym9i: 'bob' }, store: toStore(store) })
-  return listen(t, createHttpServer(plants, { ...readSettings({}), ...limits }).server, where)
-}
-
-/** Starts a server. Gives what opens connections to it, which send a request and read nothing. */
-async function listen(t: TestContext, server: Server, where: ListenOptions): Promise<Connect> {
+  const { server } = createHttpServer(plants, { ...DEFAULT_LIMITS, stallTimeoutMs })
   await once(server.listen(where), 'listening')
-  t.after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
+  t.after(() => close(server))
   return async (request) => {
     const accepting = once(server, 'connection') as Promise<[Socket]>
     const address = server.address()!
@@ -54,6 +47,11 @@ async function listen(t: TestContext, server: Server, where: ListenOptions): Pro
     const [accepted] = await accepting
     return { client, accepted }
   }
+}
+
+/** Settles once the server has cut a connection. */
+function cut(accepted: Socket): Promise<unknown> {
+  return once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })
 }
 
 /** Reads at a steady pace, about 6 MB a second, until the connection ends or is cut. */
@@ -79,48 +77,48 @@ function rowsOf(localPort: number, remotePort: number): string[] {
 
 // The kernel takes more from the process only once a third of its buffer is empty, which takes this client 0.2 s.
 test('a client that reads slowly but steadily gets its list whole', async (t) => {
-  const connectTo = await serve(t, { stallTimeoutMs: 2000 }, IPV4)
+  const connectTo = await serve(t, 2000)
   const { client } = await connectTo(ADA)
   const received = await readSlowly(client)
   assert.ok(received.endsWith(`\r\n\r\n${BODY}`))
 })
 
 test('a client that reads nothing is cut, and the kernel keeps nothing for it', { skip }, async (t) => {
-  const connectTo = await serve(t, { stallTimeoutMs: 200 }, IPV4)
+  const connectTo = await serve(t, 200)
   const startedAt = performance.now()
   const { accepted } = await connectTo(ADA)
   const [local, remote] = [accepted.localPort!, accepted.remotePort!]
   assert.equal(rowsOf(local, remote).length, 1)
-  await once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })
+  await cut(accepted)
   const ms = performance.now() - startedAt
   assert.ok(ms > 190, `it was cut after ${ms} ms`)
   assert.deepEqual(rowsOf(local, remote), [])
 })
 
 test('a client that reads nothing is cut even if it has asked for a proxy meanwhile', async (t) => {
-  const connectTo = await serve(t, { stallTimeoutMs: 200 }, IPV4)
+  const connectTo = await serve(t, 200)
   const { accepted } = await connectTo(`${ADA.replace('1.0', '1.1')}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`)
-  await once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })
+  await cut(accepted)
 })
 
 test('a client that reads nothing is cut even if it goes on sending', async (t) => {
-  const connectTo = await serve(t, { stallTimeoutMs: 200 }, IPV4)
+  const connectTo = await serve(t, 200)
   const { client, accepted } = await connectTo(ADA)
   const drip = setInterval(() => client.write('G'), 20)
   t.after(() => clearInterval(drip))
-  await once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })
+  await cut(accepted)
 })
 
 test('a client of a local socket that reads nothing is cut', async (t) => {
-  const connectTo = await serve(t, { stallTimeoutMs: 50 }, { path: join(temporaryDirectory(t), 'socket') })
+  const connectTo = await serve(t, 50, { path: join(temporaryDirectory(t), 'socket') })
   const { accepted } = await connectTo(ADA)
-  await once(accepted, 'close', { signal: AbortSignal.timeout(20_000) })
+  await cut(accepted)
 })
 
 test('a client is not cut while it is the store that is slow', async (t) => {
   let release: () => void
   const released = new Promise<void>((resolve) => (release = resolve))
-  const connectTo = await serve(t, { stallTimeoutMs: 100 }, IPV4, (store) =>
+  const connectTo = await serve(t, 100, IPV4, (store) =>
     delegatingStore(store, {
       list: (owner, page) => (owner === 'ada' ? store.list(owner, page) : released.then(() => [])),
     }),
@@ -129,7 +127,7 @@ test('a client is not cut while it is the store that is slow', async (t) => {
   // Longer than a client may take nothing of which the system does not tell.
   for (let i = 0; i < 6; i++) {
     const stalled = await connectTo(ADA)
-    await once(stalled.accepted, 'close', { signal: AbortSignal.timeout(20_000) })
+    await cut(stalled.accepted)
   }
   release!()
   assert.match(await readSlowly(waiting.client), /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]$/)
