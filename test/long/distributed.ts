@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DistributedTable } from '../support/database/distributed-table.ts'
 import { Workload } from '../support/database/workload.ts'
 import { Program } from '../support/program/program.ts'
-import type { PostgresServer, Scope } from '../support/wire/debian-servers.ts'
+import type { PostgresServer } from '../support/wire/debian-servers.ts'
+import type { Scope } from '../support/child.ts'
 
 /** How a server is lost, and what brings it back. */
 interface Kind {
