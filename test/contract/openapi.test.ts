@@ -69,18 +69,14 @@ for (const [name, description, serve] of DESCRIPTIONS) {
       const rules = { 'no-empty-servers': name === 'program' ? 'error' : 'off' } as const
       const config = await createConfig({ extends: ['recommended-strict'], rules })
       const problems = await lintFromString({ source: JSON.stringify(description), config })
-      assert.deepEqual(
-        problems.map(({ ruleId, message }) => `${ruleId}: ${message}`),
-        [],
-      )
+      const broken = problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)
+      assert.deepEqual(broken, [])
     })
 
     test('describes everything in whole sentences', () => {
       const sentences = descriptionsIn(description).flatMap((text) => text.split(/(?<=\.) /))
-      assert.deepEqual(
-        sentences.filter((sentence) => !/^[A-Z`][^]*\S\.$/.test(sentence)),
-        [],
-      )
+      const halves = sentences.filter((sentence) => !/^[A-Z`][^]*\S\.$/.test(sentence))
+      assert.deepEqual(halves, [])
     })
 
     test('has an example of every error, and of no other', () => {
@@ -239,10 +235,8 @@ test('makes a client that compiles and works', async (t) => {
     types: ['node'],
   })
   const diagnostics = ts.getPreEmitDiagnostics(program)
-  assert.deepEqual(
-    diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' ')),
-    [],
-  )
+  const errors = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '))
+  assert.deepEqual(errors, [])
 
   const server = await serveAll(t)
   const { usePlants } = (await import(`${directory}/client.ts`)) as {

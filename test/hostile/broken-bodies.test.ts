@@ -6,6 +6,7 @@ import { memoryStore, type Store } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { keptIds } from '../support/wire/service.ts'
+import { statusesOf } from '../support/wire/statuses.ts'
 import { serveStandalone } from '../support/program/standalone-server.ts'
 
 const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\nTransfer-Encoding: chunked\r\n'
@@ -35,10 +36,7 @@ suite(
       const client = await RawConnection.open(await serve(t, store))
       const answers = client.answers()
       client.send(DELETE + BROKEN)
-      assert.deepEqual(
-        (await answers).map(({ status }) => status),
-        [204],
-      )
+      assert.deepEqual(await statusesOf(answers), [204])
       assert.deepEqual(await keptIds(store), [2n])
     })
 
@@ -47,10 +45,7 @@ suite(
       const client = await RawConnection.open(await serve(t, store))
       const answers = client.answers()
       client.send(LIST + '0\r\n\r\n' + DELETE + BROKEN)
-      assert.deepEqual(
-        (await answers).map(({ status }) => status),
-        [200, 204],
-      )
+      assert.deepEqual(await statusesOf(answers), [200, 204])
       assert.deepEqual(await keptIds(store), [2n])
     })
 
@@ -62,10 +57,7 @@ suite(
       client.send(DELETE)
       await first
       client.send(BROKEN)
-      assert.deepEqual(
-        (await answers).map(({ status }) => status),
-        [204],
-      )
+      assert.deepEqual(await statusesOf(answers), [204])
       assert.deepEqual(await keptIds(store), [2n])
     })
 

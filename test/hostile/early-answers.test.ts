@@ -10,6 +10,7 @@ import { close, createService, get, listen, portOf, send, servePlants } from '..
 import { serveStandalone } from '../support/program/standalone-server.ts'
 import { until } from '../support/until.ts'
 import { errorOf, REFUSALS, UPLOAD, UPLOADS, type Refusal } from '../support/wire/uploads.ts'
+import { statusesOf } from '../support/wire/statuses.ts'
 
 const MIB = 1024 * 1024
 
@@ -114,10 +115,8 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       await new Promise((resolve) => client.socket.pause().write(UPLOAD.subarray(0, 8_000_000), resolve))
 
       client.socket.resume()
-      assert.deepEqual(
-        (await client.answers()).map(({ body }) => errorOf(body)),
-        [error],
-      )
+      const seen = (await client.answers()).map(({ body }) => errorOf(body))
+      assert.deepEqual(seen, [error])
     })
 
     for (const [pace, bytes] of [
@@ -209,10 +208,7 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
 
     client.send('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345'.repeat(3))
 
-    assert.deepEqual(
-      (await answers).map(({ status }) => status),
-      [401, 401, 401],
-    )
+    assert.deepEqual(await statusesOf(answers), [401, 401, 401])
     client.socket.destroy()
   })
 

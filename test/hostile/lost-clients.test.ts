@@ -83,10 +83,8 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
       await until(() => accepted.bytesRead === at + 1)
     }
 
-    assert.deepEqual(
-      (await answers).map(({ status, body }) => [status, body]),
-      [[200, '{"name":"Fern"}']],
-    )
+    const seen = (await answers).map(({ status, body }) => [status, body])
+    assert.deepEqual(seen, [[200, '{"name":"Fern"}']])
     client.socket.destroy()
   })
 }

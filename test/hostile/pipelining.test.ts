@@ -8,6 +8,7 @@ import { delegatingStore } from '../support/database/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { del, get, send, serve, servePlants } from '../support/wire/service.ts'
+import { statusesOf } from '../support/wire/statuses.ts'
 import { until } from '../support/until.ts'
 
 const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\n'
@@ -109,10 +110,7 @@ test('a connection is read on once no request waits', async (t) => {
   for (const round of [1, 2, 3]) {
     const answers = client.answers(3)
     client.send(postBytes(round) + postBytes(round) + deleteBytes(round))
-    assert.deepEqual(
-      (await answers).map(({ status }) => status),
-      [200, 409, 204],
-    )
+    assert.deepEqual(await statusesOf(answers), [200, 409, 204])
   }
   client.socket.destroy()
 })
@@ -131,10 +129,8 @@ test('a request whose turn comes before the rest of its body is carried out', as
   await until(() => calls.length === 2)
   release()
 
-  assert.deepEqual(
-    (await answers).map(({ body }) => body),
-    ['{"name":"plant 1"}', '{"name":"plant 2"}'],
-  )
+  const bodies = (await answers).map(({ body }) => body)
+  assert.deepEqual(bodies, ['{"name":"plant 1"}', '{"name":"plant 2"}'])
   client.socket.destroy()
 })
 
@@ -151,10 +147,8 @@ test('no request is carried out after an answer that closes the connection', asy
   client.send(deleteBytes(1) + deleteBytes(2) + deleteBytes(3))
   const answers = await client.answers()
 
-  assert.deepEqual(
-    answers.map(({ status }) => status),
-    [204, 204],
-  )
+  const statuses = answers.map(({ status }) => status)
+  assert.deepEqual(statuses, [204, 204])
   assert.equal((await send(server, del('ada', '3'))).status, 204)
 })
 
@@ -200,10 +194,8 @@ test('a request waits for those before it that the host answers', async (t) => {
   await until(() => calls.length === 1)
   release()
 
-  assert.deepEqual(
-    (await answers).map(({ body }) => body),
-    ['slow', '{"name":"plant 1"}'],
-  )
+  const bodies = (await answers).map(({ body }) => body)
+  assert.deepEqual(bodies, ['slow', '{"name":"plant 1"}'])
   client.socket.destroy()
 })
 
@@ -216,16 +208,11 @@ test('a response that the host has ended holds nothing up', async (t) => {
   const client = await RawConnection.open(server)
   const first = client.answers(1)
   client.send(deleteBytes(1))
-  assert.deepEqual(
-    (await first).map(({ body }) => body),
-    ['the host'],
-  )
+  const bodies = (await first).map(({ body }) => body)
+  assert.deepEqual(bodies, ['the host'])
   const second = client.answers(1)
   client.send(deleteBytes(2))
-  assert.deepEqual(
-    (await second).map(({ status }) => status),
-    [404],
-  )
+  assert.deepEqual(await statusesOf(second), [404])
   client.socket.destroy()
 })
 
@@ -238,10 +225,7 @@ test('requests in the packet that ends a refused body do not break Node', async 
   const rest = client.answers()
   const anonymous = 'PUT /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello'
   client.send(`lo${anonymous.repeat(2)}GET /plants HTTP/1.1\r\nHost: a\r\n\r\n`)
-  assert.deepEqual(
-    (await refused).map(({ status }) => status),
-    [401],
-  )
+  assert.deepEqual(await statusesOf(refused), [401])
   assert.deepEqual(await rest, [])
   assert.equal((await send(server, get('ada'))).status, 200)
 })
@@ -257,10 +241,7 @@ for (const [version, line] of [
     const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
     // Node refuses the first itself, as it has no Host, and has closed the connection when the second's body is read.
     client.send(`GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}${line}\r\n${content}GET`)
-    assert.deepEqual(
-      (await answers).map(({ status }) => status),
-      [400],
-    )
+    assert.deepEqual(await statusesOf(answers), [400])
     assert.equal((await send(server, get('ada'))).status, 200)
   })
 }
@@ -275,10 +256,7 @@ test('a request that begins in the packet of a body over the limit is read to it
   client.send(first + second.slice(0, -10))
   await arrived
   client.send(second.slice(-10))
-  assert.deepEqual(
-    (await answers).map(({ status }) => status),
-    [413, 200],
-  )
+  assert.deepEqual(await statusesOf(answers), [413, 200])
   client.socket.destroy()
 })
 

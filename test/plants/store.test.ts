@@ -15,8 +15,6 @@ test('a StoreUnavailableError means that nothing was done, unless it says that t
   const errors = [{}, { isOutcomeUnknown: false }, { isOutcomeUnknown: true }].map(
     (options) => new StoreUnavailableError('away', options),
   )
-  assert.deepEqual(
-    [new StoreUnavailableError(), ...errors].map(({ isOutcomeUnknown }) => isOutcomeUnknown),
-    [false, false, false, true],
-  )
+  const areUnknown = [new StoreUnavailableError(), ...errors].map(({ isOutcomeUnknown }) => isOutcomeUnknown)
+  assert.deepEqual(areUnknown, [false, false, false, true])
 })

@@ -164,18 +164,14 @@ for (const [name, isMadeSo] of [
 test('tells those who measure how large the log is', { skip }, async (t) => {
   const { path, store } = await openStore(t)
   await store.ping?.()
-  assert.deepEqual(
-    gaugesOf(store).map(({ name, read }) => [name, read()]),
-    [['plant_store_sqlite_log_bytes', statSync(`${path}-wal`).size]],
-  )
+  const seen = gaugesOf(store).map(({ name, read }) => [name, read()])
+  assert.deepEqual(seen, [['plant_store_sqlite_log_bytes', statSync(`${path}-wal`).size]])
 })
 
 test('has no log in memory', { skip }, async (t) => {
   const { store } = await openStore(t, ':memory:')
-  assert.deepEqual(
-    gaugesOf(store).map(({ read }) => read()),
-    [0],
-  )
+  const seen = gaugesOf(store).map(({ read }) => read())
+  assert.deepEqual(seen, [0])
 })
 
 test('warns of a log that has 64 MiB, of each doubling, and of the next large one', { skip }, async (t) => {
