@@ -31,35 +31,21 @@ function serve(t: TestContext, store: Store): Promise<Server> {
 suite(
   'a request that needs no body is answered as usual if its body is malformed, and then closes the connection',
   () => {
-    test('in the same packet', async (t) => {
-      const store = await filledStore(2)
-      const client = await RawConnection.open(await serve(t, store))
-      const answers = client.answers()
-      client.send(DELETE + BROKEN)
-      assert.deepEqual(await statusesOf(answers), [204])
-      assert.deepEqual(await keptIds(store), [2n])
-    })
-
-    test('in the same packet, behind another request', async (t) => {
-      const store = await filledStore(2)
-      const client = await RawConnection.open(await serve(t, store))
-      const answers = client.answers()
-      client.send(LIST + '0\r\n\r\n' + DELETE + BROKEN)
-      assert.deepEqual(await statusesOf(answers), [200, 204])
-      assert.deepEqual(await keptIds(store), [2n])
-    })
-
-    test('after it was answered', async (t) => {
-      const store = await filledStore(2)
-      const client = await RawConnection.open(await serve(t, store))
-      const first = client.answers(1)
-      const answers = client.answers()
-      client.send(DELETE)
-      await first
-      client.send(BROKEN)
-      assert.deepEqual(await statusesOf(answers), [204])
-      assert.deepEqual(await keptIds(store), [2n])
-    })
+    for (const [name, first, rest, statuses] of [
+      ['in the same packet', '', DELETE + BROKEN, [204]],
+      ['in the same packet, behind another request', '', `${LIST}0\r\n\r\n${DELETE}${BROKEN}`, [200, 204]],
+      ['after it was answered', DELETE, BROKEN, [204]],
+    ] as const) {
+      test(name, async (t) => {
+        const store = await filledStore(2)
+        const client = await RawConnection.open(await serve(t, store))
+        const answers = client.answers()
+        if (first !== '') await client.send(first).answers(1)
+        client.send(rest)
+        assert.deepEqual(await statusesOf(answers), statuses)
+        assert.deepEqual(await keptIds(store), [2n])
+      })
+    }
 
     test('while a list is on its way, which comes whole', async (t) => {
       const client = await RawConnection.open(await serve(t, await filledStore(3000)))

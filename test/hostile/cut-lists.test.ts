@@ -7,6 +7,7 @@ import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type Respon
 import { serveIn, type Client } from '../support/wire/client.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { createService, del, get } from '../support/wire/service.ts'
+import { Held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 
 const away = new StoreUnavailableError('the database is away')
@@ -55,10 +56,23 @@ function sendAtEnd(response: ServerResponse): void {
   })
 }
 
+/** Sends a request of a client that is going to leave. */
+function ask(client: Client, request = get('ada')): Writable {
+  const opened = client.open(request)
+  opened.on('error', () => undefined).end()
+  return opened
+}
+
+/** Has a client leave, and sees that the server knows. */
+async function leave(request: Writable, response: ServerResponse): Promise<void> {
+  const closed = once(response, 'close')
+  request.destroy()
+  await closed
+}
+
 /** Opens a request, and gives what it can be read from. */
 async function openBody(client: Client): Promise<EventEmitter> {
-  const opened = client.open(get('ada'))
-  opened.on('error', () => undefined).end()
+  const opened = ask(client)
   const [received] = (await once(opened, 'response')) as [object]
   // In HTTP/2 that is the stream which the request was written to.
   return received instanceof Readable ? received : opened
@@ -80,6 +94,12 @@ for (const protocol of ['http', 'h2c'] as const) {
   suite(`what a host is told of a list in ${protocol}`, { timeout: 60_000 }, () => {
     const cut = { resource: '/plants', owner: 'ada', status: 200, error: undefined, complete: false } as const
 
+    /** Sees that a host was told of one response, which differs so from one that is cut, and of these errors. */
+    async function assertTold(told: Told, event: Partial<ResponseEvent>, ...errors: unknown[]): Promise<void> {
+      await until(() => told.events.length > 0)
+      assert.deepEqual(told, { errors, events: [{ ...cut, ...event }] })
+    }
+
     test('that fails in its midst: status 200, what was sent, and that it is cut', async (t) => {
       const store = delegatingStore(memoryStore(), {
         list: (_, { after = 0n }) => (after < 5000n ? pageAfter(after) : Promise.reject(away)),
@@ -88,9 +108,8 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       const bytes = await readBroken(await openBody(client))
 
-      await until(() => told.events.length > 0)
       assert.equal(bytes, 5000 * '{"name":"Fern"},'.length)
-      assert.deepEqual(told, { errors: [away], events: [{ ...cut, bytes }] })
+      await assertTold(told, { bytes }, away)
     })
 
     test('that fails before its first byte: it is no list, but an error', async (t) => {
@@ -104,8 +123,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       const { status, body } = await client.send(get('ada', '/plants?limit=1500'))
 
       assert.deepEqual([status, reads], [503, 3])
-      const event = { ...cut, status: 503, error: 50300, bytes: body.length, complete: true }
-      assert.deepEqual(told, { errors: [away], events: [event] })
+      await assertTold(told, { status: 503, error: 50300, bytes: body.length, complete: true }, away)
     })
 
     test('whose client goes in its midst', async (t) => {
@@ -132,8 +150,7 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       client.close()
 
-      await until(() => told.events.length > 0)
-      assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes: '[{"name":""}]'.length + 20_000_000 }] })
+      await assertTold(told, { bytes: '[{"name":""}]'.length + 20_000_000 })
     })
 
     test('that comes whole', async (t) => {
@@ -144,94 +161,79 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       const { body } = await client.send(get('ada'))
 
-      await until(() => told.events.length > 0)
       assert.equal(body.length, 5000 * '{"name":"Fern"},'.length + 1)
-      assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes: body.length, complete: true }] })
+      await assertTold(told, { bytes: body.length, complete: true })
     })
 
     test('whose client goes before a byte of it: the status that it would have got, and nothing sent', async (t) => {
-      let answer: (() => void) | undefined
-      const asked = new Promise<void>((resolve) => (answer = resolve))
-      const store = delegatingStore(memoryStore(), { list: () => asked.then(() => pageAfter(0n)) })
+      const page = new Held<void>()
+      const store = delegatingStore(memoryStore(), { list: () => page.call().then(() => pageAfter(0n)) })
       const { client, told, accepted } = await serveTold(t, protocol, { store })
-      const request = client.open(get('ada'))
-      request.on('error', () => undefined).end()
+      const request = ask(client)
       await until(() => accepted.length > 0)
-      const closed = once(accepted[0]!, 'close')
 
-      request.destroy()
-      await closed
-      answer?.()
+      await leave(request, accepted[0]!)
+      page.answer()
 
-      await until(() => told.events.length > 0)
-      assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes: 0 }] })
+      await assertTold(told, { bytes: 0 })
     })
 
     test('whose client goes while it waits for its turn: nothing more is read for it', async (t) => {
       let reads = 0
-      const page = new Promise<[]>((resolve) => t.after(() => resolve([])))
+      const rest = new Promise<[]>((resolve) => t.after(() => resolve([])))
       const store = delegatingStore(memoryStore(), {
-        list: (_, { after = 0n }) => (++reads, after === 0n ? pageAfter(after) : page),
+        list: (_, { after = 0n }) => (++reads, after === 0n ? pageAfter(after) : rest),
       })
       const { client, told, connect } = await serveTold(t, protocol, { store, maxListsPerOwner: 1 })
       await openBody(client)
-      const request = (await connect()).open(get('ada'))
-      request.on('error', () => undefined).end()
+      const request = ask(await connect())
       // Two pages for the list that does not end, and the first one of that which then waits.
       await until(() => reads === 3)
 
       request.destroy()
 
-      await until(() => told.events.length > 0)
-      assert.deepEqual([told, reads], [{ errors: [], events: [{ ...cut, bytes: 0 }] }, 3])
+      await assertTold(told, { bytes: 0 })
+      assert.equal(reads, 3)
     })
 
     test('whose client goes before it would have to wait for its turn: nothing more is read for it', async (t) => {
       let reads = 0
-      let answer: (() => void) | undefined
-      const asked = new Promise<void>((resolve) => (answer = resolve))
-      const page = new Promise<[]>((resolve) => t.after(() => resolve([])))
+      const page = new Held<void>()
+      const rest = new Promise<[]>((resolve) => t.after(() => resolve([])))
       const store = delegatingStore(memoryStore(), {
         list(_, { after = 0n }) {
-          if (++reads === 3) return asked.then(() => pageAfter(0n))
-          return after === 0n ? pageAfter(after) : page
+          if (++reads === 3) return page.call().then(() => pageAfter(0n))
+          return after === 0n ? pageAfter(after) : rest
         },
       })
       const { client, told, accepted, connect } = await serveTold(t, protocol, { store, maxListsPerOwner: 1 })
       await openBody(client)
       await until(() => reads === 2)
-      const request = (await connect()).open(get('ada', '/plants?limit=1500'))
-      request.on('error', () => undefined).end()
+      const request = ask(await connect(), get('ada', '/plants?limit=1500'))
       await until(() => reads === 3)
-      const closed = once(accepted[1]!, 'close')
 
-      request.destroy()
-      await closed
-      answer?.()
+      await leave(request, accepted[1]!)
+      page.answer()
 
-      await until(() => told.events.length > 0)
-      assert.deepEqual([told, reads], [{ errors: [], events: [{ ...cut, bytes: 0 }] }, 3])
+      await assertTold(told, { bytes: 0 })
+      assert.equal(reads, 3)
     })
 
     test('whose client goes while the ids that a limit leaves are counted: nothing more is read for it', async (t) => {
       let reads = 0
-      let answer: (() => void) | undefined
-      const asked = new Promise<void>((resolve) => (answer = resolve))
+      const page = new Held<void>()
       const store = delegatingStore(memoryStore(), {
-        list: (_, { after = 0n }) => (++reads === 3 ? asked.then(() => pageAfter(after)) : pageAfter(after)),
+        list: (_, { after = 0n }) => (++reads === 3 ? page.call().then(() => pageAfter(after)) : pageAfter(after)),
       })
       const { client, told, accepted } = await serveTold(t, protocol, { store })
-      const request = client.open(get('ada', '/plants?limit=400000'))
-      request.on('error', () => undefined).end()
+      const request = ask(client, get('ada', '/plants?limit=400000'))
       await until(() => reads === 3)
-      const closed = once(accepted[0]!, 'close')
 
-      request.destroy()
-      await closed
-      answer?.()
+      await leave(request, accepted[0]!)
+      page.answer()
 
-      await until(() => told.events.length > 0)
-      assert.deepEqual([told, reads], [{ errors: [], events: [{ ...cut, bytes: 0 }] }, 3])
+      await assertTold(told, { bytes: 0 })
+      assert.equal(reads, 3)
     })
 
     test('that waits for its turn longer than a call of the store may take: it is no list, but an error', async (t) => {
@@ -247,25 +249,21 @@ for (const protocol of ['http', 'h2c'] as const) {
       for (const name of ['date', 'connection', 'keep-alive']) Reflect.deleteProperty(answer.headers, name)
       assert.deepEqual(answer, { status: 503, headers, connection: undefined, body })
       const reason = 'The list has waited 100 ms for others to end: maxListsPerOwner is 1.'
-      const event = { ...cut, status: 503, error: 50300, bytes: body.length, complete: true }
-      assert.deepEqual(told, { errors: [new StoreUnavailableError(reason)], events: [event] })
+      const event = { status: 503, error: 50300, bytes: body.length, complete: true } as const
+      await assertTold(told, event, new StoreUnavailableError(reason))
     })
   })
 }
 
 test('a host is told that a client had gone before the response to what it had asked for', async (t) => {
-  let answer: ((isDeleted: boolean) => void) | undefined
-  const asked = new Promise<boolean>((resolve) => (answer = resolve))
-  const store = delegatingStore(memoryStore(), { delete: () => asked })
+  const outcome = new Held<boolean>()
+  const store = delegatingStore(memoryStore(), { delete: () => outcome.call() })
   const { client, told, accepted } = await serveTold(t, 'http', { store })
-  const request = client.open(del('ada', '1'))
-  request.on('error', () => undefined).end()
+  const request = ask(client, del('ada', '1'))
   await until(() => accepted.length > 0)
-  const closed = once(accepted[0]!, 'close')
 
-  request.destroy()
-  await closed
-  answer?.(true)
+  await leave(request, accepted[0]!)
+  outcome.answer(true)
 
   await until(() => told.events.length > 0)
   const expected = { resource: '/plants/{id}', owner: 'ada', status: 204, error: undefined, bytes: 0, complete: false }

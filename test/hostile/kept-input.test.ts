@@ -4,6 +4,7 @@ import type { Server } from 'node:http'
 import { suite, test } from 'node:test'
 import { memoryStore } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
+import { Held } from '../support/held.ts'
 import { heapUsed } from '../support/heap.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { get, send } from '../support/wire/service.ts'
@@ -43,9 +44,9 @@ suite('behind what ends the requests of a connection, nothing more is read:', ()
       ['behind a response that is still open', DELETE],
     ]) {
       test(`${name} ${what}`, async (t) => {
-        let release: () => void
-        const gate = new Promise<boolean>((resolve) => (release = () => resolve(false)))
-        const server = await serveStandalone(t, { store: delegatingStore(memoryStore(), { delete: () => gate }) })
+        const gate = new Held<boolean>()
+        const store = delegatingStore(memoryStore(), { delete: () => gate.call() })
+        const server = await serveStandalone(t, { store })
         const { client, accepted } = await openBoth(server)
         const ended = once(server, event)
         client.send(before! + sent)
@@ -54,7 +55,7 @@ suite('behind what ends the requests of a connection, nothing more is read:', ()
         await letRead(server)
         assert.ok(accepted.bytesRead < MIB, `${accepted.bytesRead} bytes were read`)
         assert.ok(accepted.readableLength < MIB, `${accepted.readableLength} bytes are kept`)
-        release!()
+        gate.answer(false)
         await client.receive(/"error":40000,/)
         client.socket.destroy()
       })

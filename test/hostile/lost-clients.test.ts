@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { memoryStore, type ResponseEvent } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
+import { Held } from '../support/held.ts'
 import { heapUsed } from '../support/heap.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { get, send, servePlants } from '../support/wire/service.ts'
@@ -91,22 +92,19 @@ for (const [framing, bytes] of Object.entries(FRAMINGS)) {
 
 test('the body of a client that went while its token was looked at is bounded too', async (t) => {
   const calls: string[] = []
-  let accept: ((owner: string) => void) | undefined
+  const held = new Held<string>()
   const store = delegatingStore(memoryStore(), { create: (_, { id }) => calls.push(`create ${id}`) > 0 })
-  const authenticate = (): Promise<string> =>
-    new Promise((resolve) => {
-      accept = resolve
-    })
   const onResponse = ({ error }: ResponseEvent): number => calls.push(`error ${error}`)
+  const authenticate = (): Promise<string> => held.call()
   const server = await servePlants(t, { store, authenticate, maxBodyBytes: PLANT.length - 1, onResponse })
   const { client, accepted } = await openBoth(server)
 
   client.send(FRAMINGS.chunks)
-  await until(() => accepted.bytesRead === FRAMINGS.chunks.length && accept !== undefined)
-  const closing = new Promise((resolve) => accepted.once('close', resolve))
+  await held.called
+  await until(() => accepted.bytesRead === FRAMINGS.chunks.length)
   client.socket.resetAndDestroy()
-  await closing
-  accept?.('ada')
+  await until(() => accepted.closed)
+  held.answer('ada')
   await until(() => calls.some((call) => call.startsWith('error')))
 
   // No create.

@@ -156,11 +156,7 @@ test('no request is carried out whose client went before its turn', async (t) =>
   const { store, calls, release } = heldStore()
   let isGone = false
   const server = await servePlants(t, { store })
-  server.once('connection', (connection: Socket) =>
-    connection.on('close', () => {
-      isGone = true
-    }),
-  )
+  server.once('connection', (connection: Socket) => connection.on('close', () => (isGone = true)))
   const client = await RawConnection.open(server)
 
   client.send(deleteBytes(1) + deleteBytes(2))
