@@ -1,37 +1,24 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { isStoreUrl } from '../../src/stores/open-store.ts'
-import { openDatabase } from '../support/database/postgres-server.ts'
+import { useProxiedDatabase } from '../support/database/proxied-database.ts'
 import { series, startWithMetrics } from '../support/program/metrics.ts'
 import { Program, startProgram } from '../support/program/program.ts'
 import { lockElsewhere } from '../support/database/sqlite-file.ts'
-import { openTcpProxy } from '../support/wire/tcp-proxy.ts'
 import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
 
 for (const url of ['memory:', 'sqlite:a', 'sqlite:/a/b.db', 'postgres://a', 'postgresql://ada:p@host:1/plants']) {
-  test(`${url} names a store`, () => {
-    assert.equal(isStoreUrl(url), true)
-  })
+  test(`${url} names a store`, () => assert.equal(isStoreUrl(url), true))
 }
 
-const NO_STORES = [
-  '',
-  'memory',
-  'memory:a',
-  'memory:memory:',
-  'sqlite:',
-  'sqlite://a',
-  'sqlite://a/sqlite:b',
-  'a:sqlite:b',
-]
-for (const url of [...NO_STORES, 'postgres:', 'postgres://', 'postgres:a', 'postgres:a/postgres://b', 'mysql://a']) {
-  test(`"${url}" names no store`, () => {
-    assert.equal(isStoreUrl(url), false)
-  })
+const NOT_MEMORY = ['', 'memory', 'memory:a', 'memory:memory:']
+const NOT_SQLITE = ['sqlite:', 'sqlite://a', 'sqlite://a/sqlite:b', 'a:sqlite:b']
+const NOT_POSTGRES = ['postgres:', 'postgres://', 'postgres:a', 'postgres:a/postgres://b', 'mysql://a']
+for (const url of [...NOT_MEMORY, ...NOT_SQLITE, ...NOT_POSTGRES]) {
+  test(`"${url}" names no store`, () => assert.equal(isStoreUrl(url), false))
 }
 
 async function refusal(
@@ -58,9 +45,7 @@ test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot b
 
 suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
   test('keeps plants from one run to the next', async (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-    t.after(() => rmSync(directory, { recursive: true }))
-    const url = `sqlite:${join(directory, 'plants.db')}`
+    const url = `sqlite:${join(temporaryDirectory(t), 'plants.db')}`
 
     const first = await startProgram(t, { PLANT_STORE_URL: url })
     assert.equal((await first.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
@@ -126,11 +111,7 @@ test("PLANT_STORE_URL=sqlite:… ends the start on a Node that lacks it, and say
 
 suite('PLANT_STORE_URL=postgres:…', () => {
   test('keeps plants in Postgres, and is not ready while it is away', async (t) => {
-    const database = await openDatabase()
-    const { host, port, user, password, database: name } = database.config
-    const proxy = await openTcpProxy({ host, port })
-    t.after(() => database.close())
-    const url = `postgres://${user}:${password}@127.0.0.1:${proxy.port}/${name}`
+    const { proxy, url } = await useProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url })
     assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
     assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
@@ -157,10 +138,8 @@ suite('PLANT_STORE_URL=postgres:…', () => {
   })
 
   test('ends the start where a file that the URL names is missing', async () => {
-    assert.match(
-      await refusal('postgres://ada:secret@127.0.0.1:1/plants?sslrootcert=/nowhere', 2),
-      /^ENOENT.*'\/nowhere'$/,
-    )
+    const reason = await refusal('postgres://ada:secret@127.0.0.1:1/plants?sslrootcert=/nowhere', 2)
+    assert.match(reason, /^ENOENT.*'\/nowhere'$/)
   })
 
   test('ends the start if the driver is not installed', async () => {
@@ -171,12 +150,8 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         if (name === 'pg') throw new Error('there is no pg')
         return resolve.call(this, name, ...rest)
       }`
-    assert.equal(
-      await refusal('postgres://ada@127.0.0.1/plants', 2, [
-        '--import',
-        `data:text/javascript,${encodeURIComponent(hideDriver)}`,
-      ]),
-      'Its driver is not installed: npm install pg',
-    )
+    const args = ['--import', `data:text/javascript,${encodeURIComponent(hideDriver)}`]
+    const reason = await refusal('postgres://ada@127.0.0.1/plants', 2, args)
+    assert.equal(reason, 'Its driver is not installed: npm install pg')
   })
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
+import { until } from '../../support/until.ts'
 import { connectionOptions, newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 test('does what found the file locked once it is free', { skip }, async (t) => {
@@ -18,7 +18,7 @@ test('does what found the file locked once it is free', { skip }, async (t) => {
     tries++
     other.exec('BEGIN IMMEDIATE')
   })
-  while (tries < 2) await setImmediate()
+  await until(() => tries >= 2)
   writer.exec('COMMIT')
   await free
   assert.ok(tries > 2)

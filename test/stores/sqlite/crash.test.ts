@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
 import { runCrashCycles } from '../../support/database/crash-cycles.ts'
+import { skip } from '../../support/database/sqlite-file.ts'
+import { temporaryDirectory } from '../../support/temporary-file.ts'
 import { withoutTrace } from '../../support/requirements.ts'
-
-const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
 
 test('loses nothing that it acknowledged when it is killed under load, 20 times', { skip }, async (t) => {
   const seed = Date.now() % 2 ** 32
@@ -23,8 +21,7 @@ test('loses nothing that it acknowledged when it is killed under load, 20 times'
 const skipTrace = skip || withoutTrace
 
 test('syncs the file before every acknowledgement', { skip: skipTrace }, (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
+  const directory = temporaryDirectory(t)
   const trace = join(directory, 'trace')
   const program = `
     import { writeSync } from 'node:fs'
@@ -37,23 +34,15 @@ test('syncs the file before every acknowledgement', { skip: skipTrace }, (t) => 
       writeSync(1, 'acknowledged')
     }`
   const strace = ['-f', '-o', trace, '-e', 'trace=fsync,fdatasync,write']
-  const node = [
-    process.execPath,
-    ...process.execArgv,
-    '--input-type=module',
-    '--eval',
-    program,
-    join(directory, 'plants.db'),
-  ]
+  const database = join(directory, 'plants.db')
+  const node = [process.execPath, ...process.execArgv, '--input-type=module', '--eval', program, database]
   const { status, stderr } = spawnSync('strace', [...strace, ...node], { encoding: 'utf8' })
   assert.equal(status, 0, stderr)
 
   const calls = readFileSync(trace, 'utf8').matchAll(/f(?:data)?sync\(|"acknowledged"/g)
   const syncs = Array.from(calls, ([call]) => (call === '"acknowledged"' ? ' ' : 's')).join('')
-  const syncsBefore = syncs
-    .split(' ')
-    .slice(0, -1)
-    .map((run) => run.length)
+  const runs = syncs.split(' ').slice(0, -1)
+  const syncsBefore = runs.map(({ length }) => length)
   t.diagnostic(`syncs before each acknowledgement: ${syncsBefore.join(' ')}`)
   assert.equal(syncsBefore.length, 10)
   assert.ok(syncsBefore.every((count, group) => count >= (group > 5 ? 2 : 1)))

@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test'
 import type { Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/wire/service.ts'
+import { openStore } from '../../support/database/opened-store.ts'
 import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 const FRAME_BYTES = 24 + 4096
@@ -55,8 +56,7 @@ function assertRefused(t: TestContext, path: string, reason: RegExp): void {
 
 test('opens a file with its own log', { skip }, async (t) => {
   const { path } = await leave(t, grow)
-  const store = sqliteStore(path)
-  t.after(() => store.close())
+  const { store } = openStore(t, {}, path)
   assert.equal((await keptIds(store)).length, 1000)
 })
 
@@ -98,8 +98,7 @@ test('reads no large file as a whole', { skip }, async (t) => {
   const { path } = await leave(t, grow)
   // What is behind the pages of a database is none of it, but quick_check would find it if it were.
   truncateSync(path, 65 * 2 ** 20)
-  const store = sqliteStore(path)
-  t.after(() => store.close())
+  const { store } = openStore(t, {}, path)
   assert.equal((await keptIds(store)).length, 1000)
 })
 
@@ -112,8 +111,7 @@ for (const [name, log] of [
     const path = newPath(t)
     await sqliteStore(path).close()
     writeFileSync(`${path}-wal`, log)
-    const store = sqliteStore(path)
-    t.after(() => store.close())
+    const { store } = openStore(t, {}, path)
     assert.deepEqual(await keptIds(store), [])
   })
 }
@@ -128,8 +126,7 @@ test('opens a file whose log ends in what is left of a commit that failed', { sk
   // The next commit, which was cut too, has begun to write over it.
   for (let frame = 0; frame < 200; frame++) log.copy(log, bytes + frame * FRAME_BYTES, 32, 32 + FRAME_BYTES)
   writeFileSync(`${path}-wal`, log)
-  const store = sqliteStore(path)
-  t.after(() => store.close())
+  const { store } = openStore(t, {}, path)
   assert.equal((await keptIds(store)).length, 300)
 })
 
@@ -137,8 +134,7 @@ test('opens a file with a log in which nothing was committed', { skip }, async (
   const { path, backup } = await leave(t, grow)
   copyFileSync(backup, path)
   truncateSync(`${path}-wal`, 32)
-  const store = sqliteStore(path)
-  t.after(() => store.close())
+  const { store } = openStore(t, {}, path)
   assert.equal((await keptIds(store)).length, 300)
 })
 

@@ -2,15 +2,14 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { openStore } from '../../support/database/opened-store.ts'
 import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 const LARGE = { id: 2n, name: 'x'.repeat(100_000) }
 const FULL = { name: 'StoreUnavailableError', message: /plants\.db: database or disk is full$/ }
 
 test('writes nothing as long as no write has failed', { skip }, async (t) => {
-  const path = newPath(t)
-  const store = sqliteStore(path)
-  t.after(() => store.close())
+  const { path, store } = openStore(t)
   const { size } = statSync(`${path}-wal`)
   for (let i = 0; i < 3; i++) await store.ping()
   assert.equal(statSync(`${path}-wal`).size, size)

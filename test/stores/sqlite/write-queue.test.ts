@@ -5,10 +5,10 @@ import type { TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { BATCHES, type Batch } from '../../../src/stores/batch-channel.ts'
 import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
-import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { WriteProbe } from '../../../src/stores/sqlite/write-probe.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
 import { keptIds, post, send, servePlants } from '../../support/wire/service.ts'
+import { openStore } from '../../support/database/opened-store.ts'
 import { connectionOptions, lockElsewhere, newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
@@ -27,9 +27,7 @@ function batchSizes(t: TestContext): number[] {
 }
 
 test('carries out no write later that was refused because the file stayed locked', { skip }, async (t) => {
-  const path = newPath(t)
-  const store = sqliteStore(path, { busyTimeoutMs: 400 })
-  t.after(() => store.close())
+  const { path, store } = openStore(t, { busyTimeoutMs: 400 })
   const letGo = await lockElsewhere(t, path)
   const server = await servePlants(t, { store, storeTimeoutMs: 1000 })
   const create = (id: number): ReturnType<typeof send> => {
@@ -48,9 +46,7 @@ test('carries out no write later that was refused because the file stayed locked
 })
 
 test('refuses a write when its own time is over, and leaves a later one its time', { skip }, async (t) => {
-  const path = newPath(t)
-  const store = sqliteStore(path, { busyTimeoutMs: 400 })
-  t.after(() => store.close())
+  const { path, store } = openStore(t, { busyTimeoutMs: 400 })
   const elsewhere = open(t, path)
   elsewhere.exec('BEGIN IMMEDIATE')
   const earlier = store.create('ada', plant(1n))
@@ -63,9 +59,7 @@ test('refuses a write when its own time is over, and leaves a later one its time
 })
 
 test('waits for a lock also between the writes of a group that failed', { skip }, async (t) => {
-  const path = newPath(t)
-  const store = sqliteStore(path)
-  t.after(() => store.close())
+  const { path, store } = openStore(t)
   const elsewhere = open(t, path)
   const settled: string[] = []
   const writes = [plant(1n), { id: 2n, name: {} as string }, plant(3n)].map(async (each) => {
@@ -103,8 +97,7 @@ test('waits before it tries a locked file again', { skip }, async (t) => {
 
 test('goes on with the next group in the next turn, and tells of each', { skip }, async (t) => {
   const sizes = batchSizes(t)
-  const store = sqliteStore(':memory:', { maxBatch: 2 })
-  t.after(() => store.close())
+  const { store } = openStore(t, { maxBatch: 2 }, ':memory:')
   for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', plant(id))
   for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate)
   assert.deepEqual(sizes, [2, 2, 1])
@@ -112,8 +105,7 @@ test('goes on with the next group in the next turn, and tells of each', { skip }
 
 test('commits writes together again after those of a group that failed', { skip }, async (t) => {
   const sizes = batchSizes(t)
-  const store = sqliteStore(':memory:')
-  t.after(() => store.close())
+  const { store } = openStore(t, {}, ':memory:')
   const failing = store.create('ada', { id: 1n, name: {} as string })
   const alone = store.create('ada', plant(2n))
   await assert.rejects(async () => failing, Error)
