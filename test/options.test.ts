@@ -2,111 +2,59 @@ import assert from 'node:assert/strict'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import { createPlantStore, memoryStore, type PlantStoreOptions } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
 
 const tokens = { secret: 'ada' }
 const store = memoryStore()
 
-const WRONG: readonly (readonly [name: string, options: unknown, message: string])[] = [
-  ['no options', undefined, 'options must be an object, not undefined'],
-  ['options that are no object', 'secret', "options must be an object, not 'secret'"],
-  ['an option that does not exist', { tokens, maxBodybytes: 1 }, 'unknown option "maxBodybytes"'],
-  ['neither tokens nor authenticate', {}, 'options must have tokens or authenticate: who may ask?'],
+const whole = 'must be a whole number from 1 to'
+const tokenRule = 'must be letters, digits and -._~+/, then any "="'
+const ownerRule = 'options.tokens: a token must have an owner: a non-empty string of well-formed Unicode without U+0000'
+const pathRule = 'options.basePath must be a path such as "/api/v1", without a slash at its end, not'
+
+const WRONG: readonly (readonly [options: unknown, message: string])[] = [
+  [undefined, 'options must be an object, not undefined'],
+  ['secret', "options must be an object, not 'secret'"],
+  [{ tokens, maxBodybytes: 1 }, 'unknown option "maxBodybytes"'],
+  [{}, 'options must have tokens or authenticate: who may ask?'],
+  [{ tokens, authenticate: () => 'ada' }, 'options must have either tokens or authenticate, not both'],
+  [{ authenticate: 'ada' }, "options.authenticate must be a function, not 'ada'"],
+  [{ tokens: 'secret' }, 'options.tokens must be an object or a Map, not of type string'],
+  [{ tokens: null }, 'options.tokens must be an object or a Map, not of type object'],
+  [{ tokens: { 'se cret': 'ada' } }, `options.tokens: the token of 'ada' ${tokenRule}`],
+  [{ tokens: { '': 'ada' } }, `options.tokens: the token of 'ada' ${tokenRule}`],
+  [{ tokens: { undefined: 'ada' } }, `options.tokens: the token of 'ada' must not be "undefined"`],
+  [{ tokens: { null: 'ada' } }, `options.tokens: the token of 'ada' must not be "null"`],
   [
-    'both tokens and authenticate',
-    { tokens, authenticate: () => 'ada' },
-    'options must have either tokens or authenticate, not both',
-  ],
-  [
-    'an authenticate that is no function',
-    { authenticate: 'ada' },
-    "options.authenticate must be a function, not 'ada'",
-  ],
-  [
-    'a token in place of a table',
-    { tokens: 'secret' },
-    'options.tokens must be an object or a Map, not of type string',
-  ],
-  ['tokens that are null', { tokens: null }, 'options.tokens must be an object or a Map, not of type object'],
-  [
-    'a token that no header could carry',
-    { tokens: { 'se cret': 'ada' } },
-    `options.tokens: the token of 'ada' must be letters, digits and -._~+/, then any "="`,
-  ],
-  ...['undefined', 'null'].map(
-    (token) =>
-      [
-        `the token "${token}"`,
-        { tokens: { [token]: 'ada' } },
-        `options.tokens: the token of 'ada' must not be "${token}"`,
-      ] as const,
-  ),
-  [
-    'an unknown access',
     { tokens: { secret: { owner: 'ada', access: 'admin' } } },
     `options.tokens: a token must have an access of "read" or "write", not 'admin'`,
   ],
-  [
-    'an empty token',
-    { tokens: { '': 'ada' } },
-    `options.tokens: the token of 'ada' must be letters, digits and -._~+/, then any "="`,
-  ],
-  ...['', 'a\0b', '\ud800', 7, null].map(
-    (owner) =>
-      [
-        `the owner ${JSON.stringify(owner)}`,
-        { tokens: { secret: owner } },
-        'options.tokens: a token must have an owner: a non-empty string of well-formed Unicode without U+0000',
-      ] as const,
+  ...['', 'a\0b', '\ud800', 7, null].map((owner) => [{ tokens: { secret: owner } }, ownerRule] as const),
+  [{ tokens, store: null }, 'options.store must be a store, not null'],
+  [{ tokens, store: { ...store, list: 1 } }, 'options.store.list must be a function, not 1'],
+  ...['/', 'api', '/api/', '//', '/a?b', '/a#b', '/a b', '/%zz'].map(
+    (basePath) => [{ tokens, basePath }, `${pathRule} '${basePath}'`] as const,
   ),
-  ['a store that is none', { tokens, store: null }, 'options.store must be a store, not null'],
-  ['a store without list', { tokens, store: { ...store, list: 1 } }, 'options.store.list must be a function, not 1'],
-  ...['/', 'api', '/api/', '//', '/a?b', '/a#b', '/a b', '/%zz', 7].map(
-    (basePath) =>
-      [
-        `the basePath ${basePath}`,
-        { tokens, basePath },
-        `options.basePath must be a path such as "/api/v1", without a slash at its end, not ${typeof basePath === 'string' ? `'${basePath}'` : basePath}`,
-      ] as const,
-  ),
-  [
-    'an object in place of a basePath, without quoting what it holds',
-    { tokens, basePath: tokens },
-    'options.basePath must be a path such as "/api/v1", without a slash at its end, not [Object]',
-  ],
-  [
-    'an array in place of a basePath',
-    { tokens, basePath: ['/api'] },
-    'options.basePath must be a path such as "/api/v1", without a slash at its end, not [Array]',
-  ],
-  ...(['maxBodyBytes', 'maxLimit', 'maxListsPerOwner'] as const).flatMap((name) =>
-    [0, -1, 1.5, NaN, '10'].map(
-      (value) =>
-        [
-          `the ${name} ${value}`,
-          { tokens, [name]: value },
-          `options.${name} must be a whole number from 1 to 9007199254740991, not ${typeof value === 'string' ? `'${value}'` : value}`,
-        ] as const,
+  [{ tokens, basePath: 7 }, `${pathRule} 7`],
+  // What an object holds is not quoted.
+  [{ tokens, basePath: tokens }, `${pathRule} [Object]`],
+  [{ tokens, basePath: ['/api'] }, `${pathRule} [Array]`],
+  ...['maxBodyBytes', 'maxLimit', 'maxListsPerOwner'].flatMap((name) => [
+    ...[0, -1, 1.5, NaN].map(
+      (value) => [{ tokens, [name]: value }, `options.${name} ${whole} 9007199254740991, not ${value}`] as const,
     ),
-  ),
-  [
-    'a time-out beyond what timers take',
-    { tokens, storeTimeoutMs: 2 ** 31 },
-    'options.storeTimeoutMs must be a whole number from 1 to 2147483647, not 2147483648',
-  ],
-  ...(['validate', 'onError', 'onResponse'] as const).map(
-    (name) =>
-      [
-        `an ${name} that is no function`,
-        { tokens, [name]: true },
-        `options.${name} must be a function, not true`,
-      ] as const,
+    [{ tokens, [name]: '10' }, `options.${name} ${whole} 9007199254740991, not '10'`] as const,
+  ]),
+  [{ tokens, storeTimeoutMs: 2 ** 31 }, `options.storeTimeoutMs ${whole} 2147483647, not 2147483648`],
+  ...['validate', 'onError', 'onResponse'].map(
+    (name) => [{ tokens, [name]: true }, `options.${name} must be a function, not true`] as const,
   ),
 ]
 
-for (const [name, options, message] of WRONG) {
-  test(`refuses ${name}`, () => {
+for (const [options, message] of WRONG) {
+  test(`refuses ${inspect(options)}: ${message}`, () => {
     assert.throws(() => createPlantStore(options as PlantStoreOptions), new TypeError(message))
   })
 }

@@ -17,6 +17,11 @@ async function runToEnd(
   return { status: await ended, stdout: stdout.all.join('\n'), stderr: stderr.all.join('\n') }
 }
 
+/** Sees that a program ends with a status, and prints one line. */
+async function assertEnds(status: number, stderr: string, ...run: Parameters<typeof runToEnd>): Promise<void> {
+  assert.deepEqual(await runToEnd(...run), { status, stdout: '', stderr: `plant-store: ${stderr}` })
+}
+
 function importing(code: string): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
 }
@@ -71,13 +76,8 @@ suite('the start', () => {
   })
 
   for (const args of [['--port=80'], ['--help', 'me']]) {
-    test(`ends with status 2 and one line at ${args.join(' ')}`, async () => {
-      assert.deepEqual(await runToEnd({}, args), {
-        status: 2,
-        stdout: '',
-        stderr: 'plant-store: The command takes no argument but --help, --version or --ready',
-      })
-    })
+    test(`ends with status 2 and one line at ${args.join(' ')}`, () =>
+      assertEnds(2, 'The command takes no argument but --help, --version or --ready', {}, args))
   }
 
   test('is possible on the oldest Node that has what it needs', async () => {
@@ -86,13 +86,8 @@ suite('the start', () => {
   })
 
   for (const version of ['20.18.3', '18.20.8', '9.11.2']) {
-    test(`ends with status 2 and one line on Node ${version}`, async () => {
-      assert.deepEqual(await runToEnd({}, [], pretending(version)), {
-        status: 2,
-        stdout: '',
-        stderr: `plant-store: Node 20.19 or later is needed, and this is Node ${version}`,
-      })
-    })
+    test(`ends with status 2 and one line on Node ${version}`, () =>
+      assertEnds(2, `Node 20.19 or later is needed, and this is Node ${version}`, {}, [], pretending(version)))
   }
 
   test('goes on at a SIGHUP while the program is still being loaded', async () => {
@@ -121,33 +116,20 @@ suite('the start', () => {
     assert.equal((await other.fetch('/livez')).status, 200)
   })
 
-  test('ends with status 2 and one line at a wrong setting', async () => {
-    assert.deepEqual(await runToEnd({ PORT: 'http' }), {
-      status: 2,
-      stdout: '',
-      stderr: 'plant-store: PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one',
-    })
-  })
+  const badPort = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
+  test('ends with status 2 and one line at a wrong setting', () => assertEnds(2, badPort, { PORT: 'http' }))
 
   test('ends with status 1 and one line at a port that another has', async (t) => {
     const other = createServer().listen(0, '127.0.0.1')
     t.after(() => other.close())
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
-    assert.deepEqual(await runToEnd({ PORT: String(port) }), {
-      status: 1,
-      stdout: '',
-      stderr: `plant-store: PORT takes a port that is free on HOST; ${port} is not (EADDRINUSE)`,
-    })
+    const problem = `PORT takes a port that is free on HOST; ${port} is not (EADDRINUSE)`
+    await assertEnds(1, problem, { PORT: String(port) })
   })
 
-  test('ends with status 2 and one line at an address of another machine', async () => {
-    assert.deepEqual(await runToEnd({ HOST: '192.0.2.1' }), {
-      status: 2,
-      stdout: '',
-      stderr: 'plant-store: HOST takes an address of this machine, and this is not one (EADDRNOTAVAIL)',
-    })
-  })
+  test('ends with status 2 and one line at an address of another machine', () =>
+    assertEnds(2, 'HOST takes an address of this machine, and this is not one (EADDRNOTAVAIL)', { HOST: '192.0.2.1' }))
 
   test('ends with status 1 and a stack if it is no setting that is wrong', async () => {
     const fault = `process.stdout.write = () => { throw new Error('a fault') }`
@@ -194,17 +176,13 @@ test('goes on if whoever reads its log has gone', async (t) => {
 })
 
 suite('--ready', () => {
-  function askReady(environment: Record<string, string>): Promise<object> {
-    return runToEnd(environment, ['--ready'])
-  }
-
   for (const host of ['127.0.0.1', '0.0.0.0', '::', 'localhost']) {
     test(`ends with status 0 if the service on ${host} is ready`, async (t) => {
       const { port } = await startProgram(t, { HOST: host })
       const address = { HOST: host, PORT: String(port) }
       // The tokens of a running service may be wrong by now.
       const environment = { ...address, PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' }
-      assert.deepEqual(await askReady(environment), { status: 0, stdout: '', stderr: '' })
+      assert.deepEqual(await runToEnd(environment, ['--ready']), { status: 0, stdout: '', stderr: '' })
     })
   }
 
@@ -212,11 +190,8 @@ suite('--ready', () => {
     const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '60000' })
     program.child.kill('SIGTERM')
     await program.logged('drain-delay')
-    assert.deepEqual(await askReady({ PORT: String(program.port) }), {
-      status: 1,
-      stdout: '',
-      stderr: 'plant-store: the service is not ready: {"error":50300,"message":"The service is shutting down."}',
-    })
+    const problem = 'the service is not ready: {"error":50300,"message":"The service is shutting down."}'
+    await assertEnds(1, problem, { PORT: String(program.port) }, ['--ready'])
   })
 
   test('ends with status 1 if nobody listens', async () => {
@@ -225,20 +200,13 @@ suite('--ready', () => {
     const { port } = server.address() as AddressInfo
     server.close()
     await once(server, 'close')
-    const stderr = `plant-store: connect ECONNREFUSED 127.0.0.1:${port}`
-    assert.deepEqual(await askReady({ PORT: String(port) }), { status: 1, stdout: '', stderr })
+    await assertEnds(1, `connect ECONNREFUSED 127.0.0.1:${port}`, { PORT: String(port) }, ['--ready'])
   })
 
   for (const [port, problem] of [
     ['0', 'takes for --ready the port on which the service listens, not 0'],
     ['http', 'takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'],
   ]) {
-    test(`ends with status 1 if PORT is ${port}`, async () => {
-      assert.deepEqual(await askReady({ PORT: port! }), {
-        status: 1,
-        stdout: '',
-        stderr: `plant-store: PORT ${problem}`,
-      })
-    })
+    test(`ends with status 1 if PORT is ${port}`, () => assertEnds(1, `PORT ${problem}`, { PORT: port! }, ['--ready']))
   }
 })

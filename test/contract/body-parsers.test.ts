@@ -44,10 +44,10 @@ const parseText = express.text({ type: 'application/json' }) as Parser
 const parseForm = express.urlencoded() as Parser
 
 /** A parser that reads the body and makes of it what it likes. */
-function parseTo(body: (bytes: Buffer) => unknown, rawBody?: (bytes: Buffer) => unknown): Parser {
+function parseTo(body: (bytes: Buffer) => unknown, rawBody: typeof body = () => undefined): Parser {
   return (request, _, next) => {
     void buffer(request).then((bytes) => {
-      Object.assign(request, { body: body(bytes), rawBody: rawBody?.(bytes) })
+      Object.assign(request, { body: body(bytes), rawBody: rawBody(bytes) })
       next()
     })
   }
@@ -65,16 +65,11 @@ function after(touch: (request: IncomingMessage) => unknown): Parser {
 const parseAndKeep = express.json({ verify: (request, _, rawBody) => Object.assign(request, { rawBody }) }) as Parser
 
 /** A host that keeps the text of a body itself. */
-const keepText: Parser = (request, _, next) => {
-  let rawBody = ''
-  request
-    .setEncoding('utf8')
-    .on('data', (text: string) => (rawBody += text))
-    .on('end', () => {
-      Object.assign(request, { rawBody, body: {} })
-      next()
-    })
+const keepText: Parser = (request, response, next) => {
+  parseTo(() => ({}), String)(request.setEncoding('utf8'), response, next)
 }
+
+const nothing = (): undefined => undefined
 
 const readToo = after((request) => request.on('data', () => undefined))
 
@@ -96,20 +91,12 @@ const ROWS: readonly (readonly [name: string, parser: Parser, body: string, expe
   ['an object and its bytes, with an id beyond 2^53', parseAndKeep, EXACT, CREATED],
   ['an object and its bytes, over the limit', parseAndKeep, PLANT + ' '.repeat(99), refused(41300, TOO_LARGE)],
   ['an object and its text, with an id beyond 2^53', keepText, EXACT, CREATED],
-  [
-    'bytes in rawBody alone',
-    parseTo(
-      () => undefined,
-      (rawBody) => rawBody,
-    ),
-    EXACT,
-    CREATED,
-  ],
+  ['bytes in rawBody alone', parseTo(nothing, (bytes) => bytes), EXACT, CREATED],
   ['a string, and an object in rawBody', parseTo(String, () => ({ id: 7, name: 'Fern' })), EXACT, CREATED],
   ['an array', parseJson, '[]', TOO_LATE],
   ['null', parseTo(() => null), PLANT, TOO_LATE],
-  ['nothing', parseTo(() => undefined), PLANT, TOO_LATE],
-  ['nothing of an empty body', parseTo(() => undefined), '', refused(40001, EMPTY)],
+  ['nothing', parseTo(nothing), PLANT, TOO_LATE],
+  ['nothing of an empty body', parseTo(nothing), '', refused(40001, EMPTY)],
   ['an object in place of an empty body', parseJson, '', refused(40001, EMPTY)],
   ['a body that is none of its own', parseForm, EXACT, CREATED],
   ['a body that it paused', after((request) => request.pause()), EXACT, CREATED],

@@ -143,9 +143,7 @@ suite('describes the error', () => {
     store: delegatingStore(memoryStore(), { list }),
     storeTimeoutMs: 20,
   })
-  const fail = (error: Error) => () => {
-    throw error
-  }
+  const fail = (error: Error) => () => Promise.reject(error)
   const rows: readonly [error: number, request: string, options?: Partial<PlantStoreOptions>][] = [
     [40000, `${list}nonsense\r\n\r\n`],
     [40800, list],
@@ -161,10 +159,8 @@ suite('describes the error', () => {
   ]
   for (const [error, request, options] of rows) {
     test(`${error} to ${request.split(' HTTP')[0]}`, async (t) => {
-      assert.equal(
-        await exchange(await serveAll(t, options, { headersTimeoutMs: 100, checkIntervalMs: 20 }), request),
-        error,
-      )
+      const server = await serveAll(t, options, { headersTimeoutMs: 100, checkIntervalMs: 20 })
+      assert.equal(await exchange(server, request), error)
     })
   }
 
@@ -239,14 +235,7 @@ test('makes a client that compiles and works', async (t) => {
   assert.deepEqual(errors, [])
 
   const server = await serveAll(t)
-  const { usePlants } = (await import(`${directory}/client.ts`)) as {
-    usePlants: (url: string) => Promise<unknown[]>
-  }
-  assert.deepEqual(await usePlants(`http://127.0.0.1:${portOf(server)}`), [
-    { name: 'Fern', tag: 'green' },
-    40900,
-    ['green'],
-    204,
-    'live',
-  ])
+  const { usePlants } = (await import(`${directory}/client.ts`)) as Record<string, (url: string) => Promise<unknown>>
+  const used = await usePlants!(`http://127.0.0.1:${portOf(server)}`)
+  assert.deepEqual(used, [{ name: 'Fern', tag: 'green' }, 40900, ['green'], 204, 'live'])
 })
