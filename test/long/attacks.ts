@@ -1,14 +1,12 @@
 // Sends what once filled the memory of the program, or held it up, from many connections. By hand, on Linux:
 //   npm run attacks                          each attack for 30 s
 //   npm run attacks -- --only connect --seconds 10
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { loadavg } from 'node:os'
 import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { dismiss, nextMessage, startAgain } from '../support/program/again.ts'
 import { measureWaits, watchMemory } from '../support/program/normal-client.ts'
 import { Program, TOKEN } from '../support/program/program.ts'
 import { residentOf } from '../support/program/resident.ts'
@@ -87,13 +85,6 @@ function send(socket: Socket, bytes: Buffer): void {
   while (socket.writable && socket.write(bytes));
 }
 
-async function startAttack(name: string, port: number): Promise<ChildProcess> {
-  const args = [...process.execArgv, fileURLToPath(import.meta.url), '--attack', name, '--port', String(port)]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  await once(child, 'message')
-  return child
-}
-
 async function measure(name: string): Promise<boolean> {
   const seconds = Number(options.seconds)
   const program = await Program.start({})
@@ -102,10 +93,10 @@ async function measure(name: string): Promise<boolean> {
   await setTimeout(1000)
   const [before, alone] = [residentOf(program.child), await measureWaits(program, '/livez', 2)]
   const memory = watchMemory(program)
-  const attacking = await startAttack(name, program.port)
+  const attacking = startAgain(import.meta.url, '--attack', name, '--port', String(program.port))
+  await nextMessage(attacking)
   const beside = await measureWaits(program, '/livez', seconds)
-  attacking.disconnect()
-  await once(attacking, 'exit')
+  await dismiss(attacking)
   const growth = Math.round((memory.stop() - before) / MIB)
   console.log(name.padEnd(26), { growthMiB: growth, alone, beside })
   await program.end()

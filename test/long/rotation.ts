@@ -18,9 +18,7 @@ const { values } = parseArgs({
 
 const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
 const secret = new TokenSecret(directory, 'ada:always\nada:token0')
-const program = new Program({ PORT: '0', PLANT_STORE_TOKENS_FILE: secret.path })
-const listening = await program.stdout.find((line) => line.startsWith('plant-store listening on '))
-program.url = listening!.split(' ').at(-1)!
+const program = await Program.start({ PLANT_STORE_TOKENS_FILE: secret.path })
 
 const [graceMs, betweenMs] = values.signal ? [200, 500] : [10_500, 11_000]
 const rotation = rotate(secret, Number(values.changes))

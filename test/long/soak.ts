@@ -2,12 +2,13 @@
 //   npm run soak                       ten minutes of mixed load, of which 5 % is aborted
 //   npm run soak -- --minutes=1        less of it
 //   npm run soak -- --slow=2000        a normal client beside so many slow ones
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { Agent, request, type RequestOptions } from 'node:http'
-import { fileURLToPath } from 'node:url'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { nextMessage, startAgain } from '../support/program/again.ts'
+import { measureWaits } from '../support/program/normal-client.ts'
 import { Program, TOKEN } from '../support/program/program.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 
@@ -126,23 +127,9 @@ async function soak(minutes: number): Promise<void> {
 async function settled(program: Program): Promise<Measure> {
   for (;;) {
     const now = await measure(program)
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await setTimeout(500)
     if ((await measure(program)).resources === now.resources) return now
   }
-}
-
-/** The 99th percentile of a normal client's answers, in milliseconds. */
-async function p99(port: number, seconds: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const times: number[] = []
-  for (const until = performance.now() + seconds * 1000; performance.now() < until;) {
-    const startedAt = performance.now()
-    await exchange({ agent, host: '127.0.0.1', port, path: '/plants?limit=10' })
-    times.push(performance.now() - startedAt)
-  }
-  agent.destroy()
-  times.sort((a, b) => a - b)
-  return Math.round(times[Math.floor(times.length * 0.99)]! * 100) / 100
 }
 
 async function resistSlow(count: number): Promise<void> {
@@ -150,16 +137,15 @@ async function resistSlow(count: number): Promise<void> {
   const post = { host: '127.0.0.1', port: program.port, method: 'POST', path: '/plants' }
   for (let id = 1; id <= 5000; id++) await exchange(post, `{"id":${id},"name":"${'x'.repeat(1000)}"}`)
   const { resources } = await settled(program)
-  await p99(program.port, 2)
-  console.log('p99 of a client alone, in ms:', await p99(program.port, 5))
+  await measureWaits(program, '/plants?limit=10', 2)
+  console.log('a client alone, in ms:', await measureWaits(program, '/plants?limit=10', 5))
 
   // In a process of their own, so that they do not hold up the client that is measured.
-  const slow = fork(fileURLToPath(import.meta.url), [`--port=${program.port}`, `--slow=${count}`])
-  await once(slow, 'message')
-  console.log(`p99 beside ${count} slow clients, in ms:`, await p99(program.port, 5))
-  const [latest] = (await once(slow, 'message')) as [Record<string, number>]
-  console.log('dropped at the latest after, in s:', latest)
-  while ((await measure(program)).resources > resources) await new Promise((resolve) => setTimeout(resolve, 100))
+  const slow = startAgain(import.meta.url, `--port=${program.port}`)
+  await nextMessage(slow)
+  console.log(`a client beside ${count} slow ones, in ms:`, await measureWaits(program, '/plants?limit=10', 5))
+  console.log('dropped at the latest after, in s:', await nextMessage(slow))
+  while ((await measure(program)).resources > resources) await setTimeout(100)
   slow.kill()
   program.child.kill('SIGTERM')
   console.log('exit status', await program.ended)
@@ -194,7 +180,7 @@ async function openSlowClients(port: number, count: number): Promise<void> {
       )
     }
     // Until those that never read are stalled, the service is busy with what they asked for.
-    await new Promise((resolve) => setTimeout(resolve, 3000))
+    await setTimeout(3000)
   }
   process.send!('open')
   await Promise.all(closed)

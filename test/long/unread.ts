@@ -4,7 +4,7 @@
 //   npm run unread -- --store=postgres://user@host/database  the same from an empty database
 //   npm run unread -- --lists=1000                           as many long lists of one owner at once, in place of 32
 //   npm run unread -- --pipelined                            200 clients without a token, 64 KiB of requests each
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -12,9 +12,9 @@ import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { fill } from '../support/database/fill.ts'
+import { dismiss, nextMessage, startAgain } from '../support/program/again.ts'
 import { measureWaits, watchMemory } from '../support/program/normal-client.ts'
 import { Program, TOKEN } from '../support/program/program.ts'
 import { residentOf } from '../support/program/resident.ts'
@@ -54,12 +54,9 @@ async function ask(request: string): Promise<void> {
 }
 
 async function startAsking(port: number, request: string): Promise<ChildProcess> {
-  const args = [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
-  const child = spawn(process.execPath, [...args, '--ask', request, '--port', String(port)], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  await once(child, 'message')
-  return child
+  const asking = startAgain(import.meta.url, '--ask', request, '--port', String(port))
+  await nextMessage(asking)
+  return asking
 }
 
 function inMiB(bytes: number): number {
@@ -79,8 +76,7 @@ async function readNoLists(): Promise<void> {
     const asking = await startAsking(program.port, `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`)
     await setTimeout(10_000)
     const during = residentOf(program.child)
-    asking.disconnect()
-    await once(asking, 'exit')
+    await dismiss(asking)
     await setTimeout(5000)
     const growth = { peak: watched.stop() - before, during: during - before, after: residentOf(program.child) - before }
     const figures = Object.fromEntries(Object.entries(growth).map(([when, bytes]) => [when, inMiB(bytes)]))
@@ -102,8 +98,7 @@ async function pipeline(): Promise<void> {
     const request = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
     const asking = await startAsking(program.port, request.repeat(Math.floor(65_536 / request.length)))
     const beside = await measureWaits(program, LIST, 5)
-    asking.disconnect()
-    await once(asking, 'exit')
+    await dismiss(asking)
     const growth = inMiB(watched.stop() - before)
     console.log(path.padEnd(14), { growthMiB: growth, alone, beside })
     await program.end()

@@ -2,14 +2,14 @@
 // the clients that saw why. By hand:
 //   npm run uploads                            60 tries of each client, beside three such processes
 //   npm run uploads -- --tries=20 --spin=0     fewer of them, on a machine that is idle
-import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadavg, setPriority } from 'node:os'
 import process from 'node:process'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { nextMessage, startAgain } from '../support/program/again.ts'
 import { Program } from '../support/program/program.ts'
 import { createService } from '../support/wire/service.ts'
 import { REFUSALS, UPLOADS } from '../support/wire/uploads.ts'
@@ -33,15 +33,6 @@ interface Seen {
   readonly error: number
   /** Errors of the answers, and of what went wrong without one, each with how often it came. */
   readonly counts: Readonly<Record<string, number>>
-}
-
-function start(role: string, ...args: readonly string[]): ChildProcess {
-  return fork(fileURLToPath(import.meta.url), [...process.argv.slice(2), '--role', role, ...args])
-}
-
-async function message<T>(child: ChildProcess): Promise<T> {
-  const [value] = (await once(child, 'message')) as [T]
-  return value
 }
 
 /** A server of Node alone. */
@@ -79,11 +70,11 @@ async function send(port: number): Promise<void> {
 async function run(): Promise<void> {
   const spinning = Array.from({ length: Number(options.spin) }, () => spawn(process.execPath, ['-e', 'for (;;);']))
   const program = await Program.start({ PLANT_STORE_TOKENS: 'ada:ada' })
-  const plain = start('serve')
-  const hosts = { 'the program': program.port, 'node:http': await message<number>(plain) }
+  const plain = startAgain(import.meta.url, '--role', 'serve')
+  const hosts = { 'the program': program.port, 'node:http': await nextMessage<number>(plain) }
   console.log(`Node ${process.version}, load average ${loadavg()[0]!.toFixed(1)}`)
   for (const [host, port] of Object.entries(hosts)) {
-    const clients = start('send', '--port', String(port))
+    const clients = startAgain(import.meta.url, '--role', 'send', '--port', String(port))
     clients.on('message', ({ client, error, counts }: Seen) => {
       console.log(`${host}, ${client}, ${error}:`, counts)
       if (counts[error] !== Number(options.tries)) process.exitCode = 1
