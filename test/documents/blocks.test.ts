@@ -32,6 +32,8 @@ const BLOCKS: Readonly<Record<string, string>> = {
   'docs/running.md, In a container, dockerfile': 'test/documents/dockerfile.test.ts',
   'docs/running.md, Behind a proxy, nginx': 'test/documents/deployment.test.ts',
   'docs/running.md, Behind a proxy, haproxy': 'test/documents/deployment.test.ts',
+  'docs/scale.md, *, sql': 'test/support/database/distributed-table.ts',
+  'docs/scale.md, A store for each server, ts': 'test/support/database/distributed-table.ts',
   'docs/sqlite.md, Backup, sh': 'test/documents/deployment.test.ts',
   'docs/sqlite.md, What is in the file, sql': 'test/documents/readme.test.ts',
   'docs/stores.md, A store of your own, ts': 'test/package/package.test.ts',
@@ -61,7 +63,6 @@ const COMMANDS: Readonly<Record<string, string>> = {
 const NOT_RUN: Readonly<Record<string, string>> = {
   'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
   'README.md, Run it as a program, sh': 'the tests run the link to which npx leads',
-  'docs/postgres.md, A table distributed by owner, sql': 'distributed.test.ts makes a table with more partitions',
   'docs/postgres.md, High availability, sql': 'the cluster of the tests makes its role in another way',
   'docs/stores.md, The conformance suite, text': 'a message, which test/conformance/store-conformance.test.ts expects',
   'npx plant-store': 'the tests run the link to which npx leads',

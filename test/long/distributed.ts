@@ -1,9 +1,13 @@
 // Makes a server of a distributed table fail again and again under load, as docs/scale.md makes the table. On Debian, by hand:
 //   apt-get install postgresql pgbouncer haproxy
-//   npm run distributed -- --failures 20 --kinds stop,freeze,kill
+//   npm run distributed -- --plants 20000 --failures 20 --kinds stop,freeze,kill
+// Before that it measures how many plants are created and deleted in a second, in as many ways as the document has.
 import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DistributedTable } from '../support/database/distributed-table.ts'
+import pg from 'pg'
+import type { Store } from '../../src/plants/store.ts'
+import { postgresStore, type PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
+import { DistributedTable, spread } from '../support/database/distributed-table.ts'
 import { Workload } from '../support/database/workload.ts'
 import { Program } from '../support/program/program.ts'
 import type { PostgresServer } from '../support/wire/debian-servers.ts'
@@ -28,6 +32,7 @@ const BEFORE_MS = 3000
 
 const { values } = parseArgs({
   options: {
+    plants: { type: 'string', default: '20000' },
     failures: { type: 'string', default: '20' },
     kinds: { type: 'string', default: 'stop,freeze,kill' },
     clients: { type: 'string', default: '32' },
@@ -54,6 +59,24 @@ function breakOff(error: unknown): void {
   void endAll().then(() => process.exit(1))
 }
 process.once('SIGINT', breakOff).on('unhandledRejection', breakOff)
+
+/** Has many clients create plants of 100 owners, and delete them, and says how many they did in a second. */
+async function measure(name: string, store: Store): Promise<void> {
+  const total = Number(values.plants)
+  async function each(operate: (owner: string, id: bigint) => unknown): Promise<number> {
+    const start = performance.now()
+    let next = 0
+    await Promise.all(
+      Array.from({ length: 256 }, async () => {
+        for (let id = next++; id < total; id = next++) await operate(`owner ${id % 100}`, BigInt(id))
+      }),
+    )
+    return Math.round((total * 1000) / (performance.now() - start))
+  }
+  const creates = await each((owner, id) => store.create(owner, { id, name: 'fern' }))
+  const deletes = await each((owner, id) => store.delete(owner, id))
+  console.log(`${name}: ${creates} creates and ${deletes} deletes a second`)
+}
 
 /** Settles with what is acknowledged in a second, after some of them. */
 async function rate(workload: Workload, ms: number): Promise<number> {
@@ -110,6 +133,17 @@ async function fail(
 try {
   const table = await DistributedTable.start(scope)
   for (const node of table.nodes) scope.after(() => node.signal('SIGCONT'))
+  const servers = [table.front, ...table.nodes]
+  const pools = servers.map(({ url }) => new pg.Pool({ connectionString: url }))
+  const [front, ...plain] = pools.map((pool, index) =>
+    postgresStore(pool, index === 0 ? { maxBatch: 1, maxInFlight: 10, timeoutMs: 60_000 } : {}),
+  ) as [PostgresStore, ...PostgresStore[]]
+  for (const store of plain) await store.migrate()
+  await measure('one server, a plain table, groups of 128', plain[0]!)
+  await measure('two servers, a store for each', spread(plain))
+  await measure('two servers behind a front, groups of 1', front)
+  for (const pool of pools) await pool.end()
+
   const owners = (await Promise.all(table.nodes.map((_, index) => table.ownersOn(index, 1)))).flat()
   const program = await Program.start({
     PLANT_STORE_URL: table.front.url,
@@ -129,6 +163,7 @@ try {
     own.push(report)
   }
   for (const [name, own] of reports) {
+    if (own.length === 0) continue
     const of = (key: keyof Report): number[] => own.map((report) => report[key]).sort((a, b) => a - b)
     const median = (key: keyof Report): number => of(key).at(own.length >> 1)!
     const sum = (key: keyof Report): number => of(key).reduce((total, value) => total + value, 0)

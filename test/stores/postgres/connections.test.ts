@@ -128,6 +128,15 @@ suite('cancels what is late', () => {
     assert.deepEqual(pool.released, [undefined])
   })
 
+  test('and does not know it of a server that may have told another one to commit', async (t) => {
+    const pool = await cancelled(t, (resolve) => resolve(Promise.reject(serverError('57014'))))
+    pool.settings = [...UTF8, 't']
+    const { isOutcomeUnknown, cause } = await failure(remove(open(pool, 1000)))
+    const message = 'The statement was cancelled. Another server may have committed it.'
+    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, message])
+    assert.deepEqual(pool.released, [undefined])
+  })
+
   test('and does not believe what was committed without the standby', async (t) => {
     const { pool } = await cancelled(t, (resolve) => resolve(changed))
     const store = open(pool)

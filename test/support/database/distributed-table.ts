@@ -1,10 +1,19 @@
-import { PostgresServer } from '../wire/debian-servers.ts'
+import type { Store } from '../../../src/plants/store.ts'
 import type { Scope } from '../child.ts'
-import { blocksOf, readDocument } from '../package/documents.ts'
+import { blocksOf, programsOf, readDocument, type Document } from '../package/documents.ts'
+import { PostgresServer } from '../wire/debian-servers.ts'
 
-/** The SQL that docs/scale.md shows under a heading. */
+const DOCUMENT: Document = readDocument('docs/scale.md')
+
+/** What the document shows in place of a front. */
+const [SPREAD] = programsOf(DOCUMENT)
+export const { spread } = (await import(`data:text/javascript,${encodeURIComponent(SPREAD!.code)}`)) as {
+  readonly spread: (stores: readonly Store[]) => Store
+}
+
+/** The SQL that the document shows under a heading. */
 export function sqlOf(heading: string): string[] {
-  return blocksOf(readDocument('docs/scale.md'), 'sql')
+  return blocksOf(DOCUMENT, 'sql')
     .filter((block) => block.heading === heading)
     .map(({ code }) => code)
 }

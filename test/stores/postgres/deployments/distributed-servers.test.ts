@@ -4,21 +4,16 @@ import { after, beforeEach, suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
-import { StoreUnavailableError, type Store } from '../../../../src/plants/store.ts'
+import { StoreUnavailableError } from '../../../../src/plants/store.ts'
 import { memoryStore } from '../../../../src/stores/memory/memory-store.ts'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
-import { DistributedTable, sqlOf, startNode, withHosts } from '../../../support/database/distributed-table.ts'
+import { DistributedTable, spread, sqlOf, startNode, withHosts } from '../../../support/database/distributed-table.ts'
 import { explain, plansOf } from '../../../support/database/plans.ts'
 import { race } from '../../../support/database/race.ts'
 import { Workload } from '../../../support/database/workload.ts'
-import { programsOf, readDocument } from '../../../support/package/documents.ts'
+import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'
 import { needsDebian } from '../../../support/wire/debian-servers.ts'
-
-const [SPREAD] = programsOf(readDocument('docs/scale.md'))
-const { spread } = (await import(`data:text/javascript,${encodeURIComponent(SPREAD!.code)}`)) as {
-  spread: (stores: readonly Store[]) => Store
-}
 
 /** Finds a row while the plants of a partition are copied; the document has it in its text. */
 const COPYING = /`(SELECT FROM pg_subscription_rel .*?)`/.exec(readDocument('docs/scale.md').text)![1]!
@@ -94,6 +89,32 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     assert.deepEqual([other.refused, other.unknown], [0, 0])
     await program.ready()
     t.diagnostic(`${lost.refused} answered 50300, ${lost.unknown} answered 50301`)
+  })
+
+  test('holds up no other owners while a server hangs, if each server has a store', async (t) => {
+    const stores = nodes.map(({ url }) => {
+      const own = openPool(url)
+      t.after(() => own.end())
+      return postgresStore(own, { timeoutMs: 60_000 })
+    })
+    for (const store of stores) await store.migrate()
+    const places = spread(
+      [true, false].map((isFirst) => ({ create: () => isFirst, list: () => [], delete: () => isFirst })),
+    )
+    const names = Array.from({ length: 20 }, (_, n) => `owner ${n}`)
+    const [held, free] = [true, false].map((isFirst) =>
+      names.filter((name) => places.create(name, { id: 1n, name: 'fern' }) === isFirst),
+    ) as [string[], string[]]
+    const store = spread(stores)
+    const create = (owner: string): Promise<boolean> =>
+      store.create(owner, { id: 1n, name: 'fern' }) as Promise<boolean>
+
+    nodes[0]!.signal('SIGSTOP')
+    t.after(() => nodes[0]!.signal('SIGCONT'))
+    const holding = held.map(create)
+    assert.deepEqual(new Set(await Promise.all(free.map(create))), new Set([true]))
+    nodes[0]!.signal('SIGCONT')
+    assert.deepEqual(new Set(await Promise.all(holding)), new Set([true]))
   })
 
   test('does not say that a write was refused if it was cancelled while the other server committed it', async () => {
