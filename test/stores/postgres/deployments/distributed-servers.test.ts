@@ -60,6 +60,7 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
       for (const plan of await plansOf(client, owner)) {
         const remote = [...plan.matchAll(/Remote SQL: (.*)/g)].map(([, sql]) => sql!)
         assert.equal(remote.length, 1, plan)
+        assert.doesNotMatch(plan, /Sort/)
         const inner = await explain(await nodes[index]!.connect(t), remote[0]!)
         assert.match(inner, /Index.* Scan/)
         assert.doesNotMatch(inner, /Seq Scan|Sort/)
