@@ -80,10 +80,10 @@ suite('input is handed on', { timeout: 10_000 }, () => {
       ends[ended]!()
     }
     await until(() => slices.length > 1)
-    while (requests.length < count || ends.length < count) {
+    await until(() => {
       ends.at(-1)!()
-      await setImmediate()
-    }
+      return ends.length === count
+    })
     assert.equal(slices.join(''), GET.repeat(count))
   })
 

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { text } from 'node:stream/consumers'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { blocksOf, readDocument } from '../support/package/documents.ts'
 import { skipExample, startExample } from '../support/package/examples.ts'
 import { sendTo } from '../support/wire/service.ts'
+import { until } from '../support/until.ts'
 import { newPath, open } from '../support/database/sqlite-file.ts'
 
 const EXAMPLE = blocksOf(readDocument('docs/running.md'), 'js').find(({ heading }) => heading.startsWith('Stop'))!.code
@@ -50,7 +50,7 @@ test('a server of a host ends without losing a request', { skip: skipExample(EXA
   await Promise.all(Array.from({ length: CLIENTS }, work))
 
   // The server no longer listens, and this request is still under way.
-  while (await isListening(port)) await nextTurn()
+  await until(async () => !(await isListening(port)))
   assert.deepEqual(await finish(slow, ++id), [200, false])
   assert.deepEqual(await exited, [0, null])
   const [row] = open(t, path).prepare('SELECT count(*) AS plants FROM plants').all() as [{ plants: number }]

@@ -3,7 +3,6 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { CONTRACT_CASES } from '../contract/cases.ts'
 import { checkCases, type Reply } from '../contract/check-cases.ts'
@@ -15,6 +14,7 @@ import { HOST_EXAMPLES, MANY, withOwners } from '../support/package/examples.ts'
 import { createProject } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
+import { until } from '../support/until.ts'
 import { del, get, post, sendTo } from '../support/wire/service.ts'
 
 const { text } = readDocument('docs/hosts.md')
@@ -50,10 +50,10 @@ async function startIn(t: TestContext, project: string, command: string, port: n
   }
   // The program logs what it does.
   const child = startChild(t, name!, args, { cwd: project, env: { ...own, ...env }, stdio: 'ignore' })
-  while (!(await isAnswered(port))) {
+  await until(() => {
     assert.equal(child.exitCode, null, `${command} ends`)
-    await setTimeout(50)
-  }
+    return isAnswered(port)
+  })
   return { port, child }
 }
 

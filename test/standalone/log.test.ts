@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { EVENTS, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/package/documents.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
+import { until } from '../support/until.ts'
 
 /** An owner that makes each line of the access log long, so that few fill what may wait. */
 const OWNER = 'a'.repeat(20_000)
@@ -128,7 +129,7 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
     const program = await startWithoutConnections(t)
     program.child.kill('SIGTERM')
     // When it no longer listens, the drain is over, as no connection is open.
-    while (!(await isFree(program.port))) await sleep(1)
+    await until(() => isFree(program.port))
     program.child.kill('SIGINT')
     // Then each end that had begun has given up its first wait, and said so. Nothing else tells of that.
     await sleep(600)

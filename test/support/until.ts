@@ -4,9 +4,9 @@ import { setTimeout } from 'node:timers/promises'
 const MAX_WAIT_MS = 60_000
 
 /** Waits until it is so, and leaves the processor to what is waited for. */
-export async function until(isSo: () => boolean): Promise<void> {
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + MAX_WAIT_MS
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (performance.now() > deadline) throw new Error(`not so within ${MAX_WAIT_MS} ms: ${String(isSo)}`)
     await setTimeout(1)
   }

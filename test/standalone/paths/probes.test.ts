@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
+import { until } from '../../support/until.ts'
 import { ask, assertAnswer, jsonAnswer, serveProgramPaths } from '../../support/program/program-paths.ts'
 
 const UNAVAILABLE = jsonAnswer(
@@ -77,7 +78,7 @@ suite('/readyz', () => {
       assert.equal((await ask(server, '/readyz')).status, status)
       const changedAt = performance.now()
       isHanging = !isHanging
-      while ((await ask(server, '/readyz')).status === status);
+      await until(async () => (await ask(server, '/readyz')).status !== status)
       // Half a second is for a busy machine.
       assert.ok(performance.now() - changedAt < 2500, `${performance.now() - changedAt} ms`)
       assert.equal((await ask(server, '/readyz')).status, next)

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { MAX_PAGE, memoryStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
+import { until } from '../until.ts'
 import { createService, listen } from '../wire/service.ts'
 import { createStandaloneServer } from '../program/standalone-server.ts'
 
@@ -82,7 +83,9 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
     onError: (error) => errors.push(error),
   }
 
-  const server = kind === 'plain' ? createServer(createService(options)) : createStandaloneServer(options)
+  // Time-outs as node:http has them: a busy machine may take long to send a header byte by byte.
+  const limits = { headersTimeoutMs: 60_000, requestTimeoutMs: 300_000 }
+  const server = kind === 'plain' ? createServer(createService(options)) : createStandaloneServer(options, limits)
   const sockets = new Map<number, Socket>()
   server.on('connection', (socket: Socket) => {
     const port = socket.remotePort!
@@ -106,7 +109,7 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
       return plants.map(({ id, name, tag: kind }) => JSON.stringify([String(id), name, kind]))
     },
     async accepted(port) {
-      while (!sockets.has(port)) await setImmediate()
+      await until(() => sockets.has(port))
       return sockets.get(port)!
     },
   }

@@ -1,4 +1,5 @@
 import type { TestContext } from 'node:test'
+import { until } from '../until.ts'
 import { startProgram, type Program } from './program.ts'
 
 /** The program with an admin port, and the URL of that port. */
@@ -17,8 +18,10 @@ export async function scrape(admin: string): Promise<string> {
 
 /** The series that match, without those of buckets; scraped until there are so many. */
 export async function series(admin: string, pattern: RegExp, atLeast: number): Promise<string[]> {
-  for (;;) {
-    const found = (await scrape(admin)).split('\n').filter((line) => !line.includes('_bucket') && pattern.test(line))
-    if (found.length >= atLeast) return found.sort()
-  }
+  let found: string[] = []
+  await until(async () => {
+    found = (await scrape(admin)).split('\n').filter((line) => !line.includes('_bucket') && pattern.test(line))
+    return found.length >= atLeast
+  })
+  return found.sort()
 }
