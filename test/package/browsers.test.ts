@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { launchChromium, needsChromium } from '../support/page/chromium.ts'
-import { connectTo } from '../support/wire/client.ts'
 import { blocksOf, readDocument } from '../support/package/documents.ts'
 import { startExample, withOwners } from '../support/package/examples.ts'
 import { bearer, portOf, sendTo, serve } from '../support/wire/service.ts'
@@ -19,7 +16,6 @@ const ALLOWED = {
   vary: 'Origin',
   'access-control-expose-headers': 'Allow,Link,Retry-After,WWW-Authenticate',
 }
-const CONTENT = { 'content-type': 'application/json' }
 
 /** Starts the example for pages of an origin. */
 async function start(t: TestContext, origin = ORIGIN): Promise<number> {
@@ -42,32 +38,6 @@ suite('a page of another origin', { timeout: 60_000 }, () => {
       }
       assert.deepEqual({ status, headers, body }, { status: 204, headers: fields, body: '' })
     }
-  })
-
-  test('may read why it is refused', async (t) => {
-    const port = await start(t)
-    const { status, headers, body } = await sendTo(port, { method: 'GET', path: '/api/plants', fields: FROM_PAGE })
-    const authenticate = { 'www-authenticate': 'Bearer realm="plant-store"', 'content-length': String(body.length) }
-    assert.deepEqual({ status, headers }, { status: 401, headers: { ...ALLOWED, ...CONTENT, ...authenticate } })
-  })
-
-  test('may read that its upload is too large while it sends it', async (t) => {
-    const client = connectTo('http', await start(t))
-    t.after(() => client.close())
-    const fields = [...FROM_PAGE, ...bearer('ada'), 'Content-Type', 'application/json', 'Transfer-Encoding', 'chunked']
-    const upload = client.open({ method: 'POST', path: '/api/plants', fields })
-    upload.on('error', () => undefined).write('a'.repeat(70_000))
-    const [{ statusCode, headers }] = (await once(upload, 'response')) as [IncomingMessage]
-    upload.end()
-    assert.deepEqual([statusCode, headers['access-control-allow-origin']], [413, ORIGIN])
-  })
-
-  test('may follow a list', async (t) => {
-    const port = await start(t)
-    const request = { method: 'GET', path: '/api/plants?limit=1', fields: [...FROM_PAGE, ...bearer('many')] }
-    const { status, headers, body } = await sendTo(port, request)
-    const link = { link: '<?limit=1&after=1>; rel="next"', 'content-length': String(body.length) }
-    assert.deepEqual({ status, headers }, { status: 200, headers: { ...ALLOWED, ...CONTENT, ...link } })
   })
 
   test('may do nothing if its origin is not named', async (t) => {
