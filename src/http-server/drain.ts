@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { isSilent, type Connections } from './connections.ts'
 
 /** The server stops listening once no connection has been open for this long. */
@@ -12,19 +14,27 @@ const STOP_LISTENING = 0.8
 /** The part of its time that a client then has to send what it has begun. */
 const LAST_REQUESTS = 0.1
 
+/** How many connections may wait to be accepted: what Node asks of the system. */
+const BACKLOG = 511
+
 /**
- * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. A moment
- * later it closes the connections that still wait for a request. Settles when all have ended.
+ * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. If others
+ * listen beside this server, clients may come without a pause: then it closes the socket as soon as the connections have
+ * closed that are open now. A moment later it closes those that still wait for a request. Settles when all have ended.
+ * @param isShared whether another process takes the connections that come later
  * @param refuse tells a client that its request is late
  */
 export async function closeServer(
   server: Server,
   connections: Connections,
   timeoutMs: number,
+  isShared: boolean,
   refuse: (socket: Socket) => void,
 ): Promise<void> {
   const closed = once(server, 'close')
-  await quiet(server, connections, STOP_LISTENING * timeoutMs)
+  const patienceMs = STOP_LISTENING * timeoutMs
+  await (isShared ? allClosed([...connections.keys()], patienceMs) : quiet(server, connections, patienceMs))
+  await acceptWaiting(server)
   // The close() of an HTTP server also stops looking for late requests, and some may still be arriving. In Bun it is no
   // server of `node:net`, and has that close() alone.
   const kind = [NetServer, Server].find((kind) => server instanceof kind)!
@@ -51,16 +61,16 @@ function closeSilent(server: Server, connections: Connections, refuse: (socket: 
 function quiet(server: Server, connections: Connections, patienceMs: number): Promise<void> {
   return new Promise((resolve) => {
     let moment: NodeJS.Timeout | undefined
-    const latest = setTimeout(() => setImmediate(settle), patienceMs)
+    const latest = setTimeout(settle, patienceMs)
 
     function look(): void {
       clearTimeout(moment)
       moment = undefined
-      if (connections.size === 0) moment = setTimeout(() => setImmediate(settleIfQuiet, moment), QUIET_MS)
+      if (connections.size === 0) moment = setTimeout(() => void settleIfQuiet(moment), QUIET_MS)
     }
-    // When the listening socket closes, the system resets what it has not handed over yet. The event loop accepts
-    // connections between its timers and its immediates.
-    function settleIfQuiet(since: NodeJS.Timeout | undefined): void {
+    // A connection may have come while the process was busy.
+    async function settleIfQuiet(since: NodeJS.Timeout | undefined): Promise<void> {
+      await setImmediate()
       if (since === moment) settle()
     }
     function onConnection(socket: Socket): void {
@@ -77,4 +87,28 @@ function quiet(server: Server, connections: Connections, patienceMs: number): Pr
     for (const socket of connections.keys()) socket.once('close', look)
     look()
   })
+}
+
+/** Settles once these connections have closed, or after `patienceMs`. */
+async function allClosed(sockets: readonly Duplex[], patienceMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)))
+  const closed = sockets.map((socket) => new Promise<void>((resolve) => socket.once('close', resolve)))
+  await Promise.race([Promise.all(closed), patience])
+  clearTimeout(timer)
+}
+
+/**
+ * Accepts the connections that wait: when the listening socket closes, the system resets them. Node accepts one in a
+ * turn of its event loop, before the immediates. Clients that come without a pause must not keep the socket open.
+ */
+async function acceptWaiting(server: Server): Promise<void> {
+  let accepted = 0
+  const count = (): unknown => accepted++
+  server.on('connection', count)
+  for (let turn = 0; turn < BACKLOG; turn++) {
+    await setImmediate()
+    if (accepted <= turn) break
+  }
+  server.off('connection', count)
 }

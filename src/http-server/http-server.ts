@@ -45,8 +45,9 @@ export interface HttpServer {
   /**
    * Ends every connection after its next response, and settles once the server and all connections are closed. If some
    * do not close within `drainTimeoutMs`, it does not settle: then call `server.closeAllConnections()`.
+   * @param isShared whether another process takes the connections that come later; default false
    */
-  drain(): Promise<void>
+  drain(isShared?: boolean): Promise<void>
   /** How many connections are open. */
   readonly connectionCount: () => number
   /** Whether it reads in slices, as a client has pipelined too much. */
@@ -162,12 +163,12 @@ export function createHttpServer(
     server,
     connectionCount: () => connections.size,
     isGuarded: guard.isAwake,
-    async drain() {
+    async drain(isShared = false) {
       isDraining = true
       for (const { latest } of connections.values()) {
         if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
-      await closeServer(server, connections, limits.drainTimeoutMs, (socket) =>
+      await closeServer(server, connections, limits.drainTimeoutMs, isShared, (socket) =>
         refuseOn(socket, HTTP_ERRORS.requestTimeout),
       )
     },

@@ -74,11 +74,10 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
     const drained = http.drain()
     // The timers come next, and find that the quiet has lasted for long enough.
     await setImmediate()
-    const connecting = http.connect()
-    // After the tick in which the connection is begun.
+    const connecting = Promise.all([http.connect(), http.connect(), http.connect()])
+    // After the tick in which the connections are begun.
     process.nextTick(block, 200)
-    const late = await connecting
-    assert.match(await late.send(LIST).closed, LAST_LIST)
+    for (const late of await connecting) assert.match(await late.send(LIST).closed, LAST_LIST)
     await drained
     assertQuick(startedAt)
   })
@@ -95,6 +94,48 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
     connection.send('"id":1,"name":"Fern"}'.padEnd(99))
     assert.match(await connection.closed, CREATED)
     await drained
+  })
+})
+
+suite('a drain of a server beside which others listen', { timeout: 10_000 }, () => {
+  test('goes on listening until the connections have closed that were open, whoever else comes', async (t) => {
+    const http = await serve(t)
+    const { connection } = await http.accept()
+    const drained = http.drain(true)
+    const { connection: late } = await http.accept()
+    connection.send(LIST)
+    await until(() => !http.server.listening)
+    assert.match(await connection.closed, LAST_LIST)
+    assert.match(await late.send(LIST).closed, LAST_LIST)
+    await drained
+  })
+
+  test('accepts all connections that wait before it stops listening', async (t) => {
+    const http = await serve(t)
+    const connecting = Promise.all([http.connect(), http.connect(), http.connect()])
+    const drained = new Promise<void>((resolve) => {
+      process.nextTick(() => {
+        block(200)
+        resolve(http.drain(true))
+      })
+    })
+    for (const late of await connecting) assert.match(await late.send(LIST).closed, LAST_LIST)
+    await drained
+  })
+
+  test('stops listening after 80 % of its time if a connection stays open', async (t) => {
+    const http = await serve(t, { drainTimeoutMs: 500 })
+    const { connection } = await http.accept()
+    connection.send(UNFINISHED)
+    const timers = countTimers()
+    const startedAt = performance.now()
+    const drained = http.drain(true)
+    await until(() => !http.server.listening)
+    assert.ok(performance.now() - startedAt > 390)
+    connection.send('"id":1,"name":"Fern"}'.padEnd(99))
+    assert.match(await connection.closed, CREATED)
+    await drained
+    assert.equal(countTimers(), timers)
   })
 })
 
