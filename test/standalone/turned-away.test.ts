@@ -23,7 +23,7 @@ test('connections beyond the maximum are counted in the log, at most once a seco
 })
 
 test('that there is no descriptor left for a connection is logged every second, and the program serves on', async (t) => {
-  const program = await startProgram(t, {}, 100)
+  const program = await startProgram(t, {}, { prelude: 'ulimit -n 100' })
   const connections: RawConnection[] = []
   while (connections.length < 100) connections.push(await program.connect())
   assert.deepEqual(await twoOf(program, 'descriptors-exhausted'), [{ code: 'EMFILE' }, { code: 'EMFILE' }])

@@ -3,13 +3,17 @@ import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:h
 import { setTimeout } from 'node:timers/promises'
 import { TOKEN } from './program.ts'
 
-/** How long a client takes to send a body, at most, in milliseconds. */
-const SLOWEST_MS = 300
-
 const HEADERS = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
 
 // A store that keeps plants has those of earlier runs.
 let lastId = BigInt(Date.now()) * 1_000_000n
+
+interface LoadOptions {
+  /** How long a client takes to send a body, at most, in milliseconds. */
+  readonly slowestMs?: number
+  /** Whether a client ends when it is refused a connection. Otherwise that is a failure. */
+  readonly endsIfRefused?: boolean
+}
 
 /**
  * Clients that create plants without a pause, each slow to send its body. Every other one opens a connection for each
@@ -22,10 +26,16 @@ export class DrainLoad {
   /** Settles once every client has ended: it was refused a connection, or told to stop. */
   readonly ended: Promise<unknown>
   #isStopped = false
+  readonly #port: number
+  readonly #slowestMs: number
+  readonly #endsIfRefused: boolean
   readonly #goals = new Map<number, () => void>()
 
-  constructor(port: number, clients: number) {
-    this.ended = Promise.all(Array.from({ length: clients }, (_, client) => this.#work(port, client % 2 === 0)))
+  constructor(port: number, clients: number, { slowestMs = 300, endsIfRefused = true }: LoadOptions = {}) {
+    this.#port = port
+    this.#slowestMs = slowestMs
+    this.#endsIfRefused = endsIfRefused
+    this.ended = Promise.all(Array.from({ length: clients }, (_, client) => this.#work(client % 2 === 0)))
   }
 
   /** Settles once so many requests more have been answered, or the clients have ended. */
@@ -39,36 +49,36 @@ export class DrainLoad {
     await this.ended
   }
 
-  async #work(port: number, keepAlive: boolean): Promise<void> {
+  async #work(keepAlive: boolean): Promise<void> {
     const agent = new Agent({ keepAlive, maxSockets: 1 })
     while (!this.#isStopped) {
       try {
-        const status = await create(agent, port)
+        const status = await this.#create(agent)
         if (status === 200) this.#goals.get(++this.answered)?.()
         else this.failures.push(`status ${status}`)
       } catch (error) {
         const { syscall, code } = error as NodeJS.ErrnoException
-        if (syscall === 'connect' && code === 'ECONNREFUSED') break
+        if (this.#endsIfRefused && syscall === 'connect' && code === 'ECONNREFUSED') break
         this.failures.push(String(error))
       }
     }
     agent.destroy()
   }
+
+  async #create(agent: Agent): Promise<number | undefined> {
+    const body = `{"id":${++lastId},"name":"Fern"}`
+    const headers = { ...HEADERS, 'Content-Length': body.length }
+    const sent = request({ agent, host: '127.0.0.1', port: this.#port, method: 'POST', path: '/plants', headers })
+    const responded = once(sent, 'response') as Promise<[IncomingMessage]>
+    await Promise.all([responded, sendSlowly(sent, body, this.#slowestMs)])
+    const [response] = await responded
+    await once(response.resume(), 'end')
+    return response.statusCode
+  }
 }
 
-async function create(agent: Agent, port: number): Promise<number | undefined> {
-  const body = `{"id":${++lastId},"name":"Fern"}`
-  const headers = { ...HEADERS, 'Content-Length': body.length }
-  const sent = request({ agent, host: '127.0.0.1', port, method: 'POST', path: '/plants', headers })
-  const responded = once(sent, 'response') as Promise<[IncomingMessage]>
-  await Promise.all([responded, sendSlowly(sent, body)])
-  const [response] = await responded
-  await once(response.resume(), 'end')
-  return response.statusCode
-}
-
-async function sendSlowly(sent: ClientRequest, body: string): Promise<void> {
+async function sendSlowly(sent: ClientRequest, body: string, slowestMs: number): Promise<void> {
   sent.write(body.slice(0, 1))
-  await setTimeout(Math.random() * SLOWEST_MS)
+  await setTimeout(Math.random() * slowestMs)
   sent.end(body.slice(1))
 }

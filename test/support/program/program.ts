@@ -9,6 +9,14 @@ import { RawConnection } from '../wire/raw-connection.ts'
 
 type Environment = Readonly<Record<string, string>>
 
+/** What a process has from the one that starts it. */
+export interface Surroundings {
+  /** What a shell does before it becomes the program. */
+  readonly prelude?: string
+  /** Sockets that it gets as descriptors, from 3 on. */
+  readonly sockets?: readonly object[]
+}
+
 /** The token of the owner ada, unless a test asks for others. */
 export const TOKEN = 'YWRh'
 
@@ -54,33 +62,33 @@ export class Program {
   readonly ended: Promise<number | NodeJS.Signals>
   url = ''
 
-  /**
-   * With an environment that holds nothing of the test's own.
-   * @param maxFiles how many files it may have open, if they are to be few
-   */
+  /** With an environment that holds nothing of the test's own. */
   constructor(
     environment: Environment,
     args: readonly string[] = [],
     nodeArgs: readonly string[] = [],
-    maxFiles?: number,
+    { prelude, sockets = [] }: Surroundings = {},
   ) {
     const { PATH, NODE_V8_COVERAGE, NODE_COMPILE_CACHE } = process.env
     const node = [process.execPath, ...process.execArgv, ...nodeArgs, 'src/server.ts', ...args]
-    const limited = ['sh', '-c', 'ulimit -n "$0" && exec "$@"', String(maxFiles), ...node]
-    const [command, ...rest] = maxFiles === undefined ? node : limited
+    const [command, ...rest] = prelude === undefined ? node : ['sh', '-c', `${prelude} && exec "$@"`, 'sh', ...node]
     this.child = spawn(command!, rest, {
       cwd: ROOT,
       env: { PATH, NODE_V8_COVERAGE, NODE_COMPILE_CACHE, ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+      stdio: ['ignore', 'pipe', 'pipe', ...(sockets as Readable[])],
+    }) as ChildProcessByStdio<null, Readable, Readable>
     this.stdout = new Lines(this.child.stdout)
     this.stderr = new Lines(this.child.stderr)
     this.ended = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
   }
 
   /** Starts the program as {@link startProgram} does; whoever calls this ends it. */
-  static async start(environment: Environment, nodeArgs: readonly string[] = []): Promise<Program> {
-    const program = new Program(withDefaults(environment), [], nodeArgs)
+  static async start(
+    environment: Environment,
+    nodeArgs: readonly string[] = [],
+    surroundings?: Surroundings,
+  ): Promise<Program> {
+    const program = new Program(withDefaults(environment), [], nodeArgs, surroundings)
     await program.serving()
     return program
   }
@@ -129,18 +137,23 @@ export class Program {
   }
 
   connect(): Promise<RawConnection> {
-    return RawConnection.open(this.port)
+    return RawConnection.open(this.url.startsWith('unix:') ? this.url.slice('unix:'.length) : this.port)
   }
 }
 
 function withDefaults(environment: Environment): Environment {
   const tokens = 'PLANT_STORE_TOKENS_FILE' in environment ? {} : { PLANT_STORE_TOKENS: `ada:${TOKEN}` }
-  return { PORT: '0', ...tokens, ...environment }
+  const port = environment['HOST']?.startsWith('/') ? {} : { PORT: '0' }
+  return { ...port, ...tokens, ...environment }
 }
 
 /** Starts the program on a free port, with the token of ada, and waits until it serves. It ends with the test. */
-export async function startProgram(t: TestContext, environment: Environment = {}, maxFiles?: number): Promise<Program> {
-  const program = new Program(withDefaults(environment), [], [], maxFiles)
+export async function startProgram(
+  t: TestContext,
+  environment: Environment = {},
+  surroundings?: Surroundings,
+): Promise<Program> {
+  const program = new Program(withDefaults(environment), [], [], surroundings)
   t.after(() => program.end())
   await program.serving()
   return program

@@ -13,10 +13,14 @@ export class RawConnection {
   /** Settles with all that was received; says at its end if the connection was reset. */
   readonly closed: Promise<string>
 
-  /** @param allowHalfOpen whether the client stays when the server has ended its side */
-  static async open(server: Server | number, allowHalfOpen = false): Promise<RawConnection> {
-    const port = typeof server === 'number' ? server : portOf(server)
-    const connection = new RawConnection(connect({ port, host: '127.0.0.1', allowHalfOpen, noDelay: true }))
+  /**
+   * @param server the server, its port, or the path of its Unix socket
+   * @param allowHalfOpen whether the client stays when the server has ended its side
+   */
+  static async open(server: Server | number | string, allowHalfOpen = false): Promise<RawConnection> {
+    const at = typeof server === 'object' ? portOf(server) : server
+    const address = typeof at === 'string' ? { path: at } : { port: at, host: '127.0.0.1', noDelay: true }
+    const connection = new RawConnection(connect({ ...address, allowHalfOpen }))
     await once(connection.socket, 'connect')
     return connection
   }
