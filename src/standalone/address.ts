@@ -1,3 +1,8 @@
+/** Whether a host is a Unix socket. */
+export function isPath(host: string): boolean {
+  return host.startsWith('/')
+}
+
 /** A host of this machine that stands for an address to listen on: nobody can connect to all addresses. */
 export function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'

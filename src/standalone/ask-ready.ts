@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { reachableHost } from './address.ts'
+import { isPath, reachableHost } from './address.ts'
 import type { Address } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
@@ -13,9 +13,10 @@ const TIMEOUT_MS = 5000
  * @throws Error that says why it is not
  */
 export async function askReady({ host, port }: Address, timeoutMs: number = TIMEOUT_MS): Promise<void> {
-  if (port === 0) throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')
+  const at = isPath(host) ? { socketPath: host } : { host: reachableHost(host), port }
+  if (at.port === 0) throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')
   const signal = AbortSignal.timeout(timeoutMs)
-  const asking = request({ host: reachableHost(host), port, path: '/readyz', agent: false, signal }).end()
+  const asking = request({ ...at, path: '/readyz', agent: false, signal }).end()
   try {
     const [response] = (await once(asking, 'response')) as [IncomingMessage]
     const body = await text(response)

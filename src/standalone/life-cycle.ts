@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
 import type { HttpServer } from '../http-server/http-server.ts'
+import { inheritedSockets } from './inherited-sockets.ts'
 import { adminPlace, listen, servicePlace } from './listening.ts'
 import { describeError, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
@@ -22,6 +23,7 @@ export async function start(settings: Settings): Promise<void> {
   process.on('uncaughtException', (error) => void end('crash', 1, { reason: describeError(error) }))
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
+  const inherited = inheritedSockets(process.env)
   const demoToken = randomBytes(24).toString('base64url')
   const tokens = settings.tokens ?? settings.tokensFile?.tokens
   const { authenticate, reread } = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
@@ -35,13 +37,18 @@ export async function start(settings: Settings): Promise<void> {
   const store = await open(storeUrl.current, settings)
   const stopping = new AbortController()
   const isDraining = (): boolean => stopping.signal.aborted
-  const { http, admin } = createProgram(settings, { store, scheme, authenticate, isDraining })
+  const { http, admin } = createProgram(inherited.admin === undefined ? settings : { ...settings, adminPort: 0 }, {
+    store,
+    scheme,
+    authenticate,
+    isDraining,
+  })
 
   // Clients must not get a connection to a program that then cannot start.
-  const adminUrl = admin && (await listen(admin.server, adminPlace(settings)))
-  const url = await listen(http.server, servicePlace(settings))
+  const adminUrl = admin && (await listen(admin.server, inherited.admin ?? adminPlace(settings)))
+  const url = await listen(http.server, inherited.service ?? servicePlace(settings))
   reportTurnedAway(http.server)
-  stopAtSignal(stopping, http, store, settings)
+  stopAtSignal(stopping, http, store, settings, settings.reusePort || inherited.service !== undefined)
   log('start', { url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (tokens === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
@@ -70,8 +77,12 @@ async function open(currentUrl: () => string, settings: Settings): Promise<Store
 function invitation(url: string, token: string, hasPage: boolean): string {
   const headers = `-H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json'`
   const plant = '{"id":1,"name":"Monstera deliciosa","tag":"tropical"}'
-  const curl = `The token of the owner demo is ${token}\n\n  curl '${url}/plants' ${headers} -d '${plant}'\n`
-  return hasPage ? `${curl}\nOr open the page, which takes the token along:\n\n  ${url}/#token=${token}\n` : curl
+  const isWeb = url.startsWith('http:')
+  const target = isWeb ? `'${url}/plants'` : `--unix-socket '${url.slice('unix:'.length)}' 'http://localhost/plants'`
+  const curl = `The token of the owner demo is ${token}\n\n  curl ${target} ${headers} -d '${plant}'\n`
+  return hasPage && isWeb
+    ? `${curl}\nOr open the page, which takes the token along:\n\n  ${url}/#token=${token}\n`
+    : curl
 }
 
 /**
@@ -79,9 +90,15 @@ function invitation(url: string, token: string, hasPage: boolean): string {
  * requests that are in flight or still arrive, closes the store, and ends the process with status 0. At a second
  * signal, or when the time for the drain is over, it cuts what is left and ends the process with status 1.
  * @param stopping is aborted at the first signal
+ * @param isShared whether another process takes the connections that come later
  */
-function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store, settings: Settings): void {
-  const { drainDelayMs, drainTimeoutMs } = settings
+function stopAtSignal(
+  stopping: AbortController,
+  http: HttpServer,
+  store: Store,
+  { drainDelayMs, drainTimeoutMs }: Settings,
+  isShared: boolean,
+): void {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
   function onSignal(signal: NodeJS.Signals): void {
@@ -97,7 +114,7 @@ function stopAtSignal(stopping: AbortController, http: HttpServer, store: Store,
   async function drain(signal: NodeJS.Signals): Promise<void> {
     log('drain', { signal, connections: http.connectionCount() })
     setTimeout(() => cut(`${drainTimeoutMs} ms were not enough`), drainTimeoutMs)
-    await http.drain()
+    await http.drain(isShared)
     await store.close?.()
     await end('stop', 0)
   }

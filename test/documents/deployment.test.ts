@@ -30,12 +30,14 @@ test('the link of the installed package is the process that gets SIGTERM', async
   assert.deepEqual(await exited, [0, null])
 })
 
-test('systemd finds nothing wrong with the unit', { skip: withoutCommand('systemd-analyze') }, (t) => {
-  const path = join(temporaryDirectory(t), 'plant-store.service')
-  const [unit] = blocksOf(RUNNING, 'ini')
+test('systemd finds nothing wrong with the units', { skip: withoutCommand('systemd-analyze') }, (t) => {
+  const folder = temporaryDirectory(t)
+  const [socket, service] = blocksOf(RUNNING, 'ini')
+  const paths = ['plant-store.socket', 'plant-store.service'].map((name) => join(folder, name))
+  writeFileSync(paths[0]!, socket!.code)
   // It looks whether the command is there.
-  writeFileSync(path, unit!.code.replace('/usr/bin/node', process.execPath))
-  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' })
+  writeFileSync(paths[1]!, service!.code.replace('/usr/bin/node', process.execPath))
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], { encoding: 'utf8' })
   assert.doesNotMatch(stderr, /plant-store/)
   assert.equal(status, 0)
 })

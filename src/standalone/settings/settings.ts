@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS, type Limits } from '../../http-server/limits.ts'
 import { MAX_INT32, MAX_TIMER_MS } from '../../option-checks.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
+import { isPath } from '../address.ts'
 import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'
 import { textFile } from './setting-file.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
@@ -9,6 +10,7 @@ import {
   flag,
   milliseconds,
   originList,
+  permissions,
   SettingError,
   text,
   wholeNumber,
@@ -38,13 +40,23 @@ export interface Settings extends Limits {
   readonly corsOrigins: Origins | undefined
   readonly adminPort: number | undefined
   readonly adminHost: string | undefined
+  readonly reusePort: boolean
+  /** The permissions of the file if the host is the path of a Unix socket. */
+  readonly socketMode: number
   readonly drainDelayMs: number
 }
 
 const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => example)
 
+/** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
+const MAX_PATH_BYTES = 103
+
 function isHostName(name: string): boolean {
-  return name !== ''
+  return name !== '' && !isPath(name)
+}
+
+function isHost(name: string): boolean {
+  return isHostName(name) || (isPath(name) && Buffer.byteLength(name) <= MAX_PATH_BYTES)
 }
 
 const STORE_URL = text(
@@ -58,7 +70,12 @@ const STORE_URL = text(
 export type Address = Pick<Settings, 'host' | 'port'>
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
-  host: text('HOST', '127.0.0.1', 'the host name or address to listen on', isHostName),
+  host: text(
+    'HOST',
+    '127.0.0.1',
+    `the host name or address to listen on, or the absolute path of a Unix socket, of ${MAX_PATH_BYTES} bytes at most`,
+    isHost,
+  ),
   port: wholeNumber('PORT', 3000, 0, 65_535, 'the port to listen on; 0 takes a free one'),
   tokens: tokenList('PLANT_STORE_TOKENS'),
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
@@ -97,9 +114,11 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   adminHost: text(
     'PLANT_STORE_ADMIN_HOST',
     undefined,
-    'the host name or address of that port; HOST if not set',
+    'the host name or address of that port; HOST if not set, or 127.0.0.1 if that is a path',
     isHostName,
   ),
+  reusePort: flag('PLANT_STORE_REUSE_PORT', false, 'whether several programs may listen on the port'),
+  socketMode: permissions('PLANT_STORE_SOCKET_MODE', 0o660, 'who may connect to the Unix socket'),
 
   headersTimeoutMs: milliseconds(
     'PLANT_STORE_HEADERS_TIMEOUT_MS',
@@ -182,7 +201,27 @@ export function readSettings(environment: Environment): Settings {
   const values = Object.entries(VARIABLES).map(([key, variable]: [string, Variable<unknown>]) => {
     return [key, readVariable(ours, variable)]
   })
-  return Object.fromEntries(values) as Settings
+  const settings = Object.fromEntries(values) as Settings
+  if (isPath(settings.host) && ours[VARIABLES.port.name] !== undefined) {
+    throw new SettingError(VARIABLES.port.name, 'must not be set if HOST is the path of a Unix socket')
+  }
+  if (settings.reusePort) checkSharing(settings)
+  return settings
+}
+
+/** @throws SettingError if programs cannot share a port with these settings, or not with this version of Node */
+export function checkSharing(
+  { host, port, storeUrl, storeUrlFile }: Settings,
+  version: string = process.versions.node,
+): void {
+  const [major, minor] = version.split('.').map(Number)
+  const isAble = major! * 1000 + minor! >= 22012
+  const { name } = VARIABLES.reusePort
+  if (!isAble) throw new SettingError(name, `needs Node 22.12 or later, and this is Node ${version}`)
+  if (isPath(host) || port === 0) throw new SettingError(name, 'needs a PORT other than 0')
+  if ((storeUrlFile ?? storeUrl) === 'memory:') {
+    throw new SettingError(name, 'needs another store than memory:, in which each program would have plants of its own')
+  }
 }
 
 /**

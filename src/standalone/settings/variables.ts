@@ -67,6 +67,16 @@ export function wholeNumber<P extends number | undefined>(
   return { name, preset, shown: preset?.toString(), takes, parse }
 }
 
+/** A variable that takes the permissions of a file. */
+export function permissions(name: string, preset: number, meaning: string): Variable<number> {
+  const takes = `permissions in octal such as 660: ${meaning}`
+  function parse(value: string): number {
+    if (!/^[0-7]{3}$/.test(value)) throw new SettingError(name, `takes ${takes}`)
+    return parseInt(value, 8)
+  }
+  return { name, preset, shown: preset.toString(8), takes, parse }
+}
+
 /** A variable that takes a time in milliseconds. */
 export function milliseconds(name: string, preset: number, meaning: string): Variable<number> {
   // Zero would switch a time-out off.

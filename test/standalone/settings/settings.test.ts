@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { helpText, readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
+import { checkSharing, helpText, readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
 import { STORE_SCHEMES } from '../../../src/stores/open-store.ts'
 import { settingError } from '../../support/program/setting-error.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
@@ -15,6 +15,8 @@ test('has a default for every setting', () => {
   assert.deepEqual(readSettings({}), {
     host: '127.0.0.1',
     port: 3000,
+    reusePort: false,
+    socketMode: 0o660,
     tokens: undefined,
     tokensFile: undefined,
     storeUrl: 'memory:',
@@ -47,6 +49,8 @@ test('has a default for every setting', () => {
 suite('reads', () => {
   const rows: readonly [Environment, Partial<Settings>][] = [
     [{ HOST: '::1' }, { host: '::1' }],
+    [{ HOST: `/${'a'.repeat(102)}` }, { host: `/${'a'.repeat(102)}` }],
+    [{ PLANT_STORE_SOCKET_MODE: '007' }, { socketMode: 7 }],
     [{ PORT: '0' }, { port: 0 }],
     [{ PORT: '65535' }, { port: 65_535 }],
     [{ PLANT_STORE_URL: 'sqlite:plants.db' }, { storeUrl: 'sqlite:plants.db' }],
@@ -92,6 +96,9 @@ const examples = new Set([...STORE_SCHEMES.values()].map(({ example }) => exampl
 const url = `PLANT_STORE_URL takes a URL like ${[...examples].join(' or ')}: where the plants are kept`
 
 suite('refuses, and says what the variable takes', () => {
+  const host =
+    'HOST takes the host name or address to listen on, or the absolute path of a Unix socket, of 103 bytes at most'
+  const mode = 'PLANT_STORE_SOCKET_MODE takes permissions in octal such as 660: who may connect to the Unix socket'
   const port = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
   const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each response'
   const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
@@ -102,7 +109,11 @@ suite('refuses, and says what the variable takes', () => {
     'PLANT_STORE_DRAIN_DELAY_MS takes a whole number from 0 to 2147483647: ' +
     'milliseconds in which a shutdown only makes /readyz answer 503, before it drains'
   const rows: readonly [name: string, value: string, message: string][] = [
-    ['HOST', '', 'HOST takes the host name or address to listen on'],
+    ['HOST', '', host],
+    ['HOST', `/${'a'.repeat(101)}ä`, host],
+    ['PLANT_STORE_SOCKET_MODE', '66', mode],
+    ['PLANT_STORE_SOCKET_MODE', '0660', mode],
+    ['PLANT_STORE_SOCKET_MODE', '668', mode],
     ['PORT', '', port],
     ['PORT', '65536', port],
     ['PORT', '-1', port],
@@ -197,6 +208,50 @@ suite('a variable that begins like a setting and is none', () => {
 
   test('is no concern of ours if it begins otherwise', () => {
     assert.deepEqual(readSettings({ PLANT_STOREY: '1', MY_PLANT_STORE_TOKEN: '1', PATH: '' }), readSettings({}))
+  })
+})
+
+test('PORT is refused if HOST is a path', () => {
+  const message = messageOf({ HOST: '/run/plants.sock', PORT: '3000' })
+  assert.equal(message, 'PORT must not be set if HOST is the path of a Unix socket')
+})
+
+test('PLANT_STORE_ADMIN_HOST takes no path', () => {
+  const message = messageOf({ PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '/run/plants.sock' })
+  assert.match(message, /^PLANT_STORE_ADMIN_HOST takes /)
+})
+
+suite('PLANT_STORE_REUSE_PORT is refused', () => {
+  const shared = { PLANT_STORE_URL: 'sqlite:plants.db' }
+  const rows: readonly [why: string, environment: Environment, version: string, problem: string][] = [
+    ['on a Node without it', shared, '22.11.0', 'needs Node 22.12 or later, and this is Node 22.11.0'],
+    ['with PORT=0', { ...shared, PORT: '0' }, '22.12.0', 'needs a PORT other than 0'],
+    ['with a Unix socket', { ...shared, HOST: '/run/plants.sock' }, '23.1.0', 'needs a PORT other than 0'],
+    [
+      'with memory:',
+      {},
+      '24.0.0',
+      'needs another store than memory:, in which each program would have plants of its own',
+    ],
+  ]
+  for (const [why, environment, version, problem] of rows) {
+    test(why, () => {
+      const message = `PLANT_STORE_REUSE_PORT ${problem}`
+      assert.throws(() => checkSharing(readSettings(environment), version), { name: 'SettingError', message })
+    })
+  }
+
+  test('with memory: in a file', (t) => {
+    const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, 'memory:') }
+    assert.throws(() => checkSharing(readSettings(environment), '24.0.0'), /memory:/)
+  })
+
+  test('unless all of that is otherwise', () => {
+    checkSharing(readSettings(shared), '22.12.0')
+  })
+
+  test('when it is read', () => {
+    assert.match(messageOf({ PLANT_STORE_REUSE_PORT: '1' }), /^PLANT_STORE_REUSE_PORT needs /)
   })
 })
 

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, Server } from 'node:http'
+import { join } from 'node:path'
+import { suite, test, type TestContext } from 'node:test'
+import { listenOnPath } from '../../src/standalone/unix-socket.ts'
+import { Program, startProgram, TOKEN } from '../support/program/program.ts'
+import { withoutCommand } from '../support/requirements.ts'
+import { temporaryDirectory } from '../support/temporary-file.ts'
+import { freePort } from '../support/wire/free-port.ts'
+import { startNginx } from '../support/wire/proxies.ts'
+import { close, get, sendTo } from '../support/wire/service.ts'
+
+const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
+const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}Connection: close\r\n\r\n`
+
+function newSocket(t: TestContext): string {
+  return join(temporaryDirectory(t), 'http.sock')
+}
+
+suite('the file of a Unix socket', () => {
+  test('has its permissions as soon as it is there', async (t) => {
+    const path = newSocket(t)
+    const umask = process.umask(0o027)
+    t.after(() => process.umask(umask))
+    let mode: number | undefined
+    class Watched extends Server {
+      override listen(...args: never[]): this {
+        super.listen(...args)
+        mode = statSync(path).mode & 0o777
+        return this
+      }
+    }
+    const server = new Watched()
+    t.after(() => close(server))
+    assert.equal(await listenOnPath(server, path, 0o606), `unix:${path}`)
+    assert.equal(mode, 0o606)
+    assert.equal(process.umask(0), 0o027)
+  })
+
+  for (const [how, signals, status] of [
+    ['is shut down', ['SIGTERM'], 0],
+    ['is cut', ['SIGTERM', 'SIGTERM'], 1],
+  ] as const) {
+    test(`is gone when the program ${how}`, async (t) => {
+      const path = newSocket(t)
+      const program = await startProgram(t, { HOST: path })
+      assert.equal(statSync(path).mode & 0o777, 0o660)
+      const connection = await program.connect()
+      if (signals.length > 1)
+        await connection
+          .send(
+            `POST /plants HTTP/1.1\r\n${FIELDS}Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`,
+          )
+          .receive(/ 100 /)
+      else connection.socket.end()
+      for (const [i, signal] of signals.entries()) {
+        if (i > 0) await program.logged('drain')
+        program.child.kill(signal)
+      }
+      assert.equal(await program.ended, status)
+      assert.equal(existsSync(path), false)
+    })
+  }
+
+  test('is replaced if a program that was killed has left it', async (t) => {
+    const path = newSocket(t)
+    const killed = await startProgram(t, { HOST: path })
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    assert.ok(existsSync(path))
+    const program = await startProgram(t, { HOST: path })
+    assert.match(await (await program.connect()).send(LIST).closed, /^HTTP\/1\.1 200 OK\r\n[^]*\[\]$/)
+  })
+})
+
+suite('a server does not start on a path', () => {
+  const problem = 'HOST takes the path of a Unix socket that can be made'
+
+  test('on which somebody listens', async (t) => {
+    const path = newSocket(t)
+    const first = createServer((_, response) => response.end())
+    t.after(() => close(first))
+    await listenOnPath(first, path, 0o600)
+    await assert.rejects(listenOnPath(createServer(), path, 0o600), {
+      name: 'SettingError',
+      message: `${problem}; somebody listens on this one, or it is another kind of file (EADDRINUSE)`,
+      exitStatus: 1,
+    })
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+  })
+
+  test('that is another kind of file, which stays as it is', async (t) => {
+    const path = newSocket(t)
+    writeFileSync(path, 'mine')
+    await assert.rejects(listenOnPath(createServer(), path, 0o600), /EADDRINUSE/)
+    assert.equal(readFileSync(path, 'utf8'), 'mine')
+  })
+
+  test('in a folder that is none', async (t) => {
+    const path = newSocket(t)
+    writeFileSync(path, 'mine')
+    const umask = process.umask(0o027)
+    t.after(() => process.umask(umask))
+    await assert.rejects(listenOnPath(createServer(), join(path, 'http.sock'), 0o600), {
+      name: 'SettingError',
+      message: `${problem}, and this one cannot (ENOTDIR)`,
+      exitStatus: 2,
+    })
+    assert.equal(process.umask(0), 0o027)
+  })
+})
+
+suite('a program on a Unix socket', () => {
+  test('prints a curl line that creates a plant', { skip: withoutCommand('curl') }, async (t) => {
+    const program = new Program({ HOST: newSocket(t) })
+    t.after(() => program.end())
+    await program.serving()
+    const line = await program.stdout.find((line) => line.startsWith('  curl '))
+    const created = execFileSync('sh', ['-c', `${line!} --silent`], { encoding: 'utf8' })
+    assert.equal(created, '{"name":"Monstera deliciosa","tag":"tropical"}')
+    assert.equal(
+      program.stdout.all.some((line) => line.includes('#token=')),
+      false,
+    )
+  })
+
+  test('says with --ready that it is', async (t) => {
+    const path = newSocket(t)
+    const asking = (): Promise<unknown> => new Program({ HOST: path }, ['--ready']).ended
+    assert.equal(await asking(), 1)
+    await startProgram(t, { HOST: path })
+    assert.equal(await asking(), 0)
+  })
+
+  test('has its admin port at 127.0.0.1', async (t) => {
+    const program = await startProgram(t, { HOST: newSocket(t), PLANT_STORE_ADMIN_PORT: '0' })
+    const { admin } = await program.logged('start')
+    assert.match(String(admin), /^http:\/\/127\.0\.0\.1:/)
+    assert.equal((await fetch(`${String(admin)}/readyz`)).status, 200)
+  })
+
+  test('serves behind nginx', { skip: withoutCommand('nginx') }, async (t) => {
+    const [path, port] = [newSocket(t), await freePort()]
+    await startProgram(t, { HOST: path })
+    await startNginx(t, port, `server { listen 127.0.0.1:${port}; location / { proxy_pass http://unix:${path}; } }`)
+    assert.equal((await sendTo(port, get(TOKEN))).body, '[]')
+  })
+
+  test('closes the connection of a client that reads nothing, and what it sent does not look whole', async (t) => {
+    const program = await startProgram(t, {
+      HOST: newSocket(t),
+      PLANT_STORE_STALL_TIMEOUT_MS: '200',
+      PLANT_STORE_ACCESS_LOG: '1',
+    })
+    const writer = await program.connect()
+    const plants = 100
+    for (let id = 1; id <= plants; id++) {
+      const body = `{"id":${id},"name":"${'x'.repeat(60_000)}"}`
+      writer.send(
+        `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      )
+    }
+    await writer.answers(plants)
+    const reader = await program.connect()
+    reader.socket.pause()
+    reader.send(LIST)
+    const { complete } = await program.logged('response', plants + 1)
+    assert.equal(complete, false)
+    reader.socket.resume()
+    assert.doesNotMatch(await reader.closed, /0\r\n\r\n$/)
+  })
+})
