@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { isSilent, type Connections } from './connections.ts'
 
 /** The server stops listening once no connection has been open for this long. */
@@ -19,8 +19,8 @@ const BACKLOG = 511
 
 /**
  * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. If others
- * listen beside this server, clients may come without a pause: then it closes the socket as soon as the connections have
- * closed that are open now. A moment later it closes those that still wait for a request. Settles when all have ended.
+ * listen beside this server, clients may come without a pause: then it closes the socket a moment after the connections
+ * have closed that are open now. A moment later it closes those that still wait for a request. Settles when all have ended.
  * @param isShared whether another process takes the connections that come later
  * @param refuse tells a client that its request is late
  */
@@ -89,12 +89,12 @@ function quiet(server: Server, connections: Connections, patienceMs: number): Pr
   })
 }
 
-/** Settles once these connections have closed, or after `patienceMs`. */
+/** Settles a moment after these connections have closed, in which their clients come again, or after `patienceMs`. */
 async function allClosed(sockets: readonly Duplex[], patienceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)))
   const closed = sockets.map((socket) => new Promise<void>((resolve) => socket.once('close', resolve)))
-  await Promise.race([Promise.all(closed), patience])
+  await Promise.race([Promise.all(closed).then(() => sleep(QUIET_MS, undefined, { ref: false })), patience])
   clearTimeout(timer)
 }
 

@@ -76,24 +76,11 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'useradd --system plant-store': 'changes the machine',
   'chown root:plant-store': 'changes the machine',
   'chmod 640': 'changes the machine',
-  'sysctl net.ipv4.tcp_migrate_req=1': 'changes the machine',
   'systemctl reload plant-store': 'needs systemd as the first process',
 }
 
 const PROGRAMS = ['npm', 'npx', 'pnpm', 'node', 'bun', 'deno', 'vitest', 'mocha', 'jest', 'ava', 'nginx', 'ulimit']
-const SYSTEM = [
-  'sysctl',
-  'useradd',
-  'chown',
-  'chmod',
-  'systemctl',
-  'sqlite3',
-  'psql',
-  'curl',
-  'docker',
-  'kubectl',
-  'certbot',
-]
+const SYSTEM = ['useradd', 'chown', 'chmod', 'systemctl', 'sqlite3', 'psql', 'curl', 'docker', 'kubectl', 'certbot']
 const COMMAND = new RegExp(`^(?:[A-Z_]+=\\S+ )?((?:${[...PROGRAMS, ...SYSTEM].join('|')}) .*)$`)
 
 /** The names of the rows that a block may have, the best first. */

@@ -1,54 +1,33 @@
 import assert from 'node:assert/strict'
-import { suite, test, type TestContext } from 'node:test'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
 import { newPath, skip } from '../support/database/sqlite-file.ts'
-import { DrainLoad } from '../support/program/drain-load.ts'
-import { asSystemd, openSocket } from '../support/program/held-socket.ts'
 import { Program, startProgram } from '../support/program/program.ts'
+import { withoutNetwork } from '../support/requirements.ts'
 import { freePort } from '../support/wire/free-port.ts'
 
-const CLIENTS = 8
-
-/** Replaces a program while clients create plants, and asserts that each of them is answered 200. */
-async function replaceUnderLoad(t: TestContext, port: number, replace: () => Promise<Program>): Promise<void> {
-  const load = new DrainLoad(port, CLIENTS, { endsIfRefused: false })
-  t.after(() => load.stop())
-  await load.progress(2 * CLIENTS)
-  const next = await replace()
-  await load.progress(2 * CLIENTS)
-  await load.stop()
-  next.child.kill('SIGTERM')
-  assert.equal(await next.ended, 0)
-  assert.deepEqual(load.failures, [])
+/** Replaces a program once while clients create plants. */
+function handOver(way: '--migrate' | '--systemd'): unknown {
+  const args = ['test/long/handovers.ts', way, '--cycles', '1', '--clients', '8']
+  const { status, stdout } = spawnSync(process.execPath, [...process.execArgv, ...args], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return [status, stdout.replace(/^.*(?=failures: )/s, '')]
 }
 
-async function end(program: Program): Promise<void> {
-  program.child.kill('SIGTERM')
-  assert.equal(await program.ended, 0)
-}
+const WITHOUT_LOSS = [0, 'failures: {} }\n']
 
-suite('no request is lost if a program is replaced', () => {
-  test('by one on the same port, beside which it then ends', { skip }, async (t) => {
-    const port = await freePort()
-    const environment = { PORT: String(port), PLANT_STORE_URL: `sqlite:${newPath(t)}`, PLANT_STORE_REUSE_PORT: '1' }
-    const old = await startProgram(t, environment)
-    await replaceUnderLoad(t, port, async () => {
-      const next = await startProgram(t, environment)
-      await end(old)
-      return next
-    })
-  })
+test(
+  'no request is lost if a program starts on the same port, and the old one ends',
+  { skip: skip || withoutNetwork },
+  () => {
+    assert.deepEqual(handOver('--migrate'), WITHOUT_LOSS)
+  },
+)
 
-  test('by one that gets the socket of systemd after it has ended', async (t) => {
-    const port = await freePort()
-    const socket = openSocket(port)
-    t.after(() => socket.close())
-    const surroundings = asSystemd({ plants: socket })
-    const old = await startProgram(t, {}, surroundings)
-    await replaceUnderLoad(t, port, async () => {
-      await end(old)
-      return startProgram(t, {}, surroundings)
-    })
-  })
+test('no request is lost or refused if a program ends, and another gets its socket from systemd', { skip }, () => {
+  assert.deepEqual(handOver('--systemd'), WITHOUT_LOSS)
 })
 
 test('programs on one port have admin ports of their own', { skip }, async (t) => {

@@ -32,7 +32,7 @@ suite('the sockets of systemd', () => {
 
   for (const [what, fds, names] of [
     ['there is none for the service', '1', 'admin'],
-    ['there are two for the service', '2', 'plants:plants'],
+    ['there are two for the service', '2', 'plants'],
     ['there are two for the admin port', '3', 'plants:admin:admin'],
     ['their number is none', 'x', ''],
   ]) {

@@ -24,3 +24,9 @@ export const withoutTrace: string | false =
   process.env['TEST_REQUIRE_ALL'] !== '1' &&
   spawnSync('strace', ['true']).status !== 0 &&
   'strace is not installed, or not permitted'
+
+/** Why a test is skipped that takes a network of its own; false if it is not. */
+export const withoutNetwork: string | false =
+  process.env['TEST_REQUIRE_ALL'] !== '1' &&
+  spawnSync('unshare', ['-rn', 'ip', 'link', 'set', 'lo', 'up']).status !== 0 &&
+  'a network of its own is not permitted, or unshare or ip is not installed'
