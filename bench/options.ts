@@ -25,7 +25,8 @@ Measures what a request costs: each contestant in a process of its own, side by 
 
   --case <names>        only these of ${caseNames.join(', ')},
                         or of those that take a database: ${storeCaseNames.join(', ')};
-                        "stores" is all of the latter
+                        "stores" is all of the latter;
+                        or "processes" alone: 1, 2 and 4 programs on one port
   --against <names>     also these of ${peerNames.join(', ')}; "peers" is all of them
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)

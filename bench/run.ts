@@ -3,6 +3,7 @@ import type { Contestant } from './contestants.ts'
 import { measureRound, type Measurement } from './measure.ts'
 import { HELP, type Options, parseOptions } from './options.ts'
 import { installPeers } from './peers.ts'
+import { measureProcesses } from './processes.ts'
 import { ratios, type Result, type Row, type Run, table } from './report.ts'
 import { runOn } from './other-node.ts'
 
@@ -83,4 +84,6 @@ async function main(): Promise<void> {
   if (options.json) console.log(JSON.stringify([{ ...settings, results }] satisfies Run[], undefined, 2))
 }
 
-await main()
+// This one compares no contestants, and takes no other option.
+if (process.argv.slice(2).join(' ') === '--case processes') await measureProcesses()
+else await main()
