@@ -99,7 +99,7 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
 
 suite('a drain of a server beside which others listen', { timeout: 10_000 }, () => {
   test('goes on listening until the connections have closed that were open, whoever else comes', async (t) => {
-    const http = await serve(t)
+    const http = await serve(t, { drainTimeoutMs: 60_000 })
     const { connection } = await http.accept()
     const drained = http.drain(true)
     const { connection: late } = await http.accept()
@@ -112,13 +112,10 @@ suite('a drain of a server beside which others listen', { timeout: 10_000 }, () 
 
   test('accepts all connections that wait before it stops listening', async (t) => {
     const http = await serve(t)
+    const drained = http.drain(true)
+    await setImmediate()
     const connecting = Promise.all([http.connect(), http.connect(), http.connect()])
-    const drained = new Promise<void>((resolve) => {
-      process.nextTick(() => {
-        block(200)
-        resolve(http.drain(true))
-      })
-    })
+    process.nextTick(block, 200)
     for (const late of await connecting) assert.match(await late.send(LIST).closed, LAST_LIST)
     await drained
   })
