@@ -98,37 +98,33 @@ interface Case {
   readonly calls: readonly Call[]
 }
 
+/** Sends requests on one connection, and waits for their answers. */
+async function pipeline(open: () => Promise<RawConnection>, ...requests: readonly string[]): Promise<void> {
+  const client = await open()
+  await client.send(requests.join('')).answers(requests.length)
+}
+
 const ALL: readonly Call[] = ['authenticate', 'onResponse']
 
 const CASES: readonly Case[] = [
   {
     name: 'that waits behind another on its connection',
-    async send(open) {
-      const client = await open()
-      client.send(post('ada') + head('GET', '/plants', 'bob') + head('DELETE', '/plants/1', 'eve') + post('dan'))
-      await client.answers(4)
-    },
+    send: (open) =>
+      pipeline(open, post('ada'), head('GET', '/plants', 'bob'), head('DELETE', '/plants/1', 'eve'), post('dan')),
     calls: [...ALL, ...ALL, ...ALL, ...ALL, 'validate', 'create', 'list', 'delete', 'validate', 'create'],
   },
   {
     name: 'that waits and fails',
     store: { list: () => Promise.reject(new Error('lost')) },
-    async send(open) {
-      const client = await open()
-      client.send(head('GET', '/plants', 'ada') + head('GET', '/plants', 'bob') + head('GET', '/plants', 'eve'))
-      await client.answers(3)
-    },
+    send: (open) =>
+      pipeline(open, head('GET', '/plants', 'ada'), head('GET', '/plants', 'bob'), head('GET', '/plants', 'eve')),
     calls: [...ALL, ...ALL, ...ALL, 'list', 'list', 'list', 'onError', 'onError', 'onError'],
   },
   {
     name: 'that waits and whose store does not answer in time',
     store: { list: () => new Promise(() => undefined) },
     options: { storeTimeoutMs: 20 },
-    async send(open) {
-      const client = await open()
-      client.send(head('GET', '/plants', 'ada') + head('GET', '/plants', 'bob'))
-      await client.answers(2)
-    },
+    send: (open) => pipeline(open, head('GET', '/plants', 'ada'), head('GET', '/plants', 'bob')),
     calls: [...ALL, ...ALL, 'list', 'list', 'onError', 'onError'],
   },
   {
@@ -195,11 +191,7 @@ const CASES: readonly Case[] = [
   {
     name: 'for a long list, behind others on its connection',
     store: LONG,
-    async send(open) {
-      const client = await open()
-      client.send(head('GET', '/plants', 'ada') + head('GET', '/plants', 'bob'))
-      await client.answers(2)
-    },
+    send: (open) => pipeline(open, head('GET', '/plants', 'ada'), head('GET', '/plants', 'bob')),
     calls: [...ALL, ...ALL, ...Array.from({ length: 2 * 4 }, () => 'list' as const)],
   },
 ]

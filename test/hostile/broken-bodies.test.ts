@@ -28,35 +28,32 @@ function serve(t: TestContext, store: Store): Promise<Server> {
   return serveStandalone(t, { authenticate: (token) => setImmediate(token), store })
 }
 
-suite(
-  'a request that needs no body is answered as usual if its body is malformed, and then closes the connection',
-  () => {
-    for (const [name, first, rest, statuses] of [
-      ['in the same packet', '', DELETE + BROKEN, [204]],
-      ['in the same packet, behind another request', '', `${LIST}0\r\n\r\n${DELETE}${BROKEN}`, [200, 204]],
-      ['after it was answered', DELETE, BROKEN, [204]],
-    ] as const) {
-      test(name, async (t) => {
-        const store = await filledStore(2)
-        const client = await RawConnection.open(await serve(t, store))
-        const answers = client.answers()
-        if (first !== '') await client.send(first).answers(1)
-        client.send(rest)
-        assert.deepEqual(await statusesOf(answers), statuses)
-        assert.deepEqual(await keptIds(store), [2n])
-      })
-    }
-
-    test('while a list is on its way, which comes whole', async (t) => {
-      const client = await RawConnection.open(await serve(t, await filledStore(3000)))
+suite('a request without need of a body is answered though its body is malformed, and closes the connection', () => {
+  for (const [name, first, rest, statuses] of [
+    ['in the same packet', '', DELETE + BROKEN, [204]],
+    ['in the same packet, behind another request', '', `${LIST}0\r\n\r\n${DELETE}${BROKEN}`, [200, 204]],
+    ['after it was answered', DELETE, BROKEN, [204]],
+  ] as const) {
+    test(name, async (t) => {
+      const store = await filledStore(2)
+      const client = await RawConnection.open(await serve(t, store))
       const answers = client.answers()
-      client.send(LIST)
-      client.socket.once('data', () => client.send(BROKEN))
-      const [answer] = await answers
-      assert.equal((JSON.parse(answer!.body) as unknown[]).length, 3000)
+      if (first !== '') await client.send(first).answers(1)
+      client.send(rest)
+      assert.deepEqual(await statusesOf(answers), statuses)
+      assert.deepEqual(await keptIds(store), [2n])
     })
-  },
-)
+  }
+
+  test('while a list is on its way, which comes whole', async (t) => {
+    const client = await RawConnection.open(await serve(t, await filledStore(3000)))
+    const answers = client.answers()
+    client.send(LIST)
+    client.socket.once('data', () => client.send(BROKEN))
+    const [answer] = await answers
+    assert.equal((JSON.parse(answer!.body) as unknown[]).length, 3000)
+  })
+})
 
 test('a POST whose body turns out to be malformed while its token is looked at is refused', async (t) => {
   const store = await filledStore(0)

@@ -26,6 +26,13 @@ async function announce(t: TestContext, sent: string): Promise<{ client: RawConn
   return { client, request }
 }
 
+/** Has the client go once all that it sent is here. */
+async function lose(client: RawConnection, request: IncomingMessage): Promise<void> {
+  await until(() => request.complete)
+  client.socket.destroy()
+  await until(() => request.closed)
+}
+
 const chunked = (body: string): string => {
   const chunk = body === '' ? '' : `${body.length.toString(16)}\r\n${body}\r\n`
   return `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`
@@ -47,9 +54,7 @@ suite('a body is read', { timeout: 10_000 }, () => {
 
   test('if its client went when all of it was here', async (t) => {
     const { client, request } = await announce(t, chunked('0123456789') + '0\r\n\r\n')
-    await until(() => request.complete)
-    client.socket.destroy()
-    await until(() => request.closed)
+    await lose(client, request)
     assert.deepEqual(await readBody(request, 0, LIMIT), Buffer.from('0123456789'))
   })
 })
@@ -70,9 +75,7 @@ suite('a body is refused', { timeout: 10_000 }, () => {
 
   test('if its client went when too much of it was here', async (t) => {
     const { client, request } = await announce(t, chunked('01234567890') + '0\r\n\r\n')
-    await until(() => request.complete)
-    client.socket.destroy()
-    await until(() => request.closed)
+    await lose(client, request)
     assert.throws(() => readBody(request, 0, LIMIT), TOO_LARGE)
   })
 })

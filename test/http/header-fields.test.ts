@@ -31,10 +31,8 @@ suite('picks the fields that matter', () => {
   })
 
   test('each Authorization field', () => {
-    assert.deepEqual(readHeaderFields(['Authorization', 'a', 'authorization', 'b']), {
-      ...NONE,
-      authorization: ['a', 'b'],
-    })
+    const raw = ['Authorization', 'a', 'authorization', 'b']
+    assert.deepEqual(readHeaderFields(raw), { ...NONE, authorization: ['a', 'b'] })
   })
 
   test('all Content-Encoding fields as one list', () => {
@@ -71,32 +69,26 @@ test('takes Transfer-Encoding: Chunked', () => {
   assert.deepEqual(readHeaderFields(['Transfer-Encoding', 'Chunked']), NONE)
 })
 
-const HOSTS: readonly (readonly [value: string, isHost: boolean])[] = [
-  ['', true],
-  ['localhost', true],
-  ['a.example:80', true],
-  ['127.0.0.1:', true],
-  ['[::1]:3000', true],
-  ['[v1.a:b]', true],
-  ['%C3%A4.example', true],
-  ["a_b~!$&'()*+,;=-", true],
-  [':80', true],
-  ['a b', false],
-  ['<script>', false],
-  ['a/b', false],
-  ['a:b', false],
-  ['a:80:80', false],
-  ['::1', false],
-  ['[::1', false],
-  ['[]', false],
-  ['%4', false],
-  ['%zz', false],
-  ['user@host', false],
-  ['a#b', false],
-  ['a?b', false],
-  ['\xe4', false],
-]
+const HOSTS = ['', 'localhost', 'a.example:80', '127.0.0.1:', '[::1]:3000', '[v1.a:b]', '%C3%A4.example', ':80']
+for (const value of [...HOSTS, "a_b~!$&'()*+,;=-"]) {
+  test(`"${value}" is a Host`, () => assert.ok(isHost(value)))
+}
 
-for (const [value, expected] of HOSTS) {
-  test(`"${value}" is ${expected ? 'a' : 'no'} Host`, () => assert.equal(isHost(value), expected))
+const NO_HOSTS = [
+  'a b',
+  '<script>',
+  'a/b',
+  'a:b',
+  'a:80:80',
+  '::1',
+  '[::1',
+  '[]',
+  '%4',
+  '%zz',
+  'user@host',
+  'a#b',
+  'a?b',
+]
+for (const value of [...NO_HOSTS, '\xe4']) {
+  test(`"${value}" is no Host`, () => assert.ok(!isHost(value)))
 }

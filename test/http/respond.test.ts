@@ -57,23 +57,19 @@ for (const protocol of ['http', 'h2c'] as const) {
     ] as const
     for (const [name, request, answer, headers, body] of rows) {
       test(`is sent, and how much of its body: ${name}`, async (t) => {
-        let sent: Sent | undefined
-        let isEnded: boolean | undefined
+        let sent: unknown
         const client = await serveIn(t, protocol, (request, response) => {
           void Promise.resolve(respond(request, response, answer)).then((said) => {
-            sent = said
-            isEnded = response.writableEnded
+            sent = { ...said, isEnded: response.writableEnded }
           })
         })
 
         const received = await client.send(request)
 
         await until(() => sent !== undefined)
-        assert.ok(isEnded)
         for (const name of ['date', 'connection', 'keep-alive']) Reflect.deleteProperty(received.headers, name)
-        const seen = { status: received.status, headers: received.headers, body: received.body }
-        assert.deepEqual(seen, { status: answer.status, headers, body })
-        assert.deepEqual(sent, { bytes: Buffer.byteLength(body), complete: true })
+        assert.deepEqual(received, { status: answer.status, headers, connection: undefined, body })
+        assert.deepEqual(sent, { bytes: Buffer.byteLength(body), complete: true, isEnded: true })
       })
     }
 
@@ -85,37 +81,26 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal((await client.send(GET)).headers['x-request-id'], '7')
     })
 
-    test('gives way to one that the host has begun', async (t) => {
-      let sent: unknown
-      const client = await serveIn(t, protocol, (request, response) => {
-        response.writeHead(202)
-        response.write('the ')
-        sent = respond(request, response, WHOLE)
-        response.end('host')
+    for (const what of ['begun', 'ended']) {
+      test(`gives way to one that the host has ${what}`, async (t) => {
+        let sent: unknown
+        const client = await serveIn(t, protocol, (request, response) => {
+          response.writeHead(202)
+          if (what === 'begun') response.write('the host')
+          else response.end('the host')
+          sent = respond(request, response, WHOLE)
+          response.end()
+        })
+        const { status, body } = await client.send(GET)
+        assert.deepEqual([status, body], [202, 'the host'])
+        assert.deepEqual(sent, { bytes: 0, complete: false })
       })
-
-      const { status, body } = await client.send(GET)
-
-      assert.deepEqual([status, body], [202, 'the host'])
-      assert.deepEqual(sent, { bytes: 0, complete: false })
-    })
-
-    test('gives way to one that the host has ended', async (t) => {
-      let sent: unknown
-      const client = await serveIn(t, protocol, (request, response) => {
-        response.end('the host')
-        sent = respond(request, response, WHOLE)
-      })
-      assert.equal((await client.send(GET)).body, 'the host')
-      assert.deepEqual(sent, { bytes: 0, complete: false })
-    })
+    }
 
     test('is not sent to a client that has gone', async (t) => {
       let sent: unknown
       const client = await serveIn(t, protocol, (request, response) => {
-        response.on('close', () => {
-          sent = respond(request, response, WHOLE)
-        })
+        response.on('close', () => void (sent = respond(request, response, WHOLE)))
         response.destroy()
       })
       await assert.rejects(client.send(GET))
@@ -209,14 +194,15 @@ suite('a response is handed over at once', () => {
   }
 })
 
+function refuse(request: IncomingMessage, response: ServerResponse): void {
+  void respond(request, response, { ...WHOLE, status: 400 })
+}
+
 suite('a refusal whose body is awaited', { timeout: 10_000 }, () => {
   for (const method of ['POST', 'HEAD']) {
     test(`to ${method} goes out at once, and ends when the body does`, async (t) => {
       let response: ServerResponse | undefined
-      const server = await serve(t, (request, accepted) => {
-        response = accepted
-        void respond(request, response, { ...WHOLE, status: 400 })
-      })
+      const server = await serve(t, (request, accepted) => refuse(request, (response = accepted)))
       const connection = await RawConnection.open(server)
       connection.send(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n`)
       await connection.receive(method === 'HEAD' ? /\r\n\r\n$/ : /\r\n\r\n[^]{10}$/)
@@ -228,10 +214,7 @@ suite('a refusal whose body is awaited', { timeout: 10_000 }, () => {
 
     test(`to ${method} in HTTP/2 is whole at once, and the stream closes when the body ends`, async (t) => {
       let response: ServerResponse | undefined
-      const client = await serveIn(t, 'h2c', (request, accepted) => {
-        response = accepted
-        void respond(request, response, { ...WHOLE, status: 400 })
-      })
+      const client = await serveIn(t, 'h2c', (request, accepted) => refuse(request, (response = accepted)))
       const stream = client.open({ ...GET, method, body: '12345' }) as unknown as ClientHttp2Stream
       stream.write('1234')
       const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
@@ -248,8 +231,7 @@ suite('a refusal whose body is awaited', { timeout: 10_000 }, () => {
       const end = response.end.bind(response) as (body: string) => unknown
       // Longer than a body is awaited that does not end.
       const endLater = (body: string): unknown => request.on('end', () => setTimeout(() => end(body), 2100))
-      Object.assign(response, { end: endLater })
-      void respond(request, response, { ...WHOLE, status: 400 })
+      refuse(request, Object.assign(response, { end: endLater }))
     })
     const { status, body } = await client.send({ ...GET, method: 'POST', body: 'ribbit' })
     assert.deepEqual([status, body], [400, TEXT])
@@ -281,8 +263,7 @@ suite('a stream that its client resets without an error is given up, with all th
 test('a refusal whose body is awaited goes out at once through what compresses it', async (t) => {
   let flushed = false
   const server = await serve(t, (request, response) => {
-    Object.assign(response, { flush: () => (flushed = true) })
-    void respond(request, response, { ...WHOLE, status: 400 })
+    refuse(request, Object.assign(response, { flush: () => (flushed = true) }))
   })
   const connection = await RawConnection.open(server)
   connection.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { inTurn, isHeldBack } from '../../src/http/turn.ts'
 import { serveIn } from '../support/wire/client.ts'
@@ -25,27 +26,21 @@ test('a connection is held back while a request waits for its turn', { timeout: 
   assert.deepEqual(seen, [false, true, false])
 })
 
-test('a request on a connection that is being closed is not carried out', { timeout: 10_000 }, async (t) => {
-  let isCarriedOut = false
-  const server = await serve(t, (request, response) => {
-    request.socket.end()
-    inTurn(request, response, () => (isCarriedOut = true))
+for (const [what, act] of [
+  ['is being closed', (socket: Socket) => socket.end()],
+  ['is lost', (socket: Socket) => socket.destroy()],
+] as const) {
+  test(`a request on a connection that ${what} is not carried out`, { timeout: 10_000 }, async (t) => {
+    let isCarriedOut = false
+    const server = await serve(t, (request, response) => {
+      act(request.socket)
+      inTurn(request, response, () => (isCarriedOut = true))
+    })
+    const client = await RawConnection.open(server)
+    await client.send(GET).closed
+    assert.ok(!isCarriedOut)
   })
-  const client = await RawConnection.open(server)
-  await client.send(GET).closed
-  assert.ok(!isCarriedOut)
-})
-
-test('a request on a connection that is lost is not carried out', { timeout: 10_000 }, async (t) => {
-  let isCarriedOut = false
-  const server = await serve(t, (request, response) => {
-    request.socket.destroy()
-    inTurn(request, response, () => (isCarriedOut = true))
-  })
-  const client = await RawConnection.open(server)
-  await client.send(GET).closed
-  assert.ok(!isCarriedOut)
-})
+}
 
 test('a request is not carried out if its client goes while it waits', { timeout: 10_000 }, async (t) => {
   let endFirst: (() => void) | undefined

@@ -56,20 +56,16 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await store.create('ann', fern), true)
   })
 
-  test(
-    'knows nothing of a write whose connection breaks, and leaves it not running',
-    { skip: needsServer },
-    async () => {
-      const store = postgresStore(openPool())
-      const failures = await failuresWhileLocked(store, async () => {
-        proxy.cut()
-        await noLockWaiters(direct)
-      })
-      assertUnavailable(failures, /Connection terminated unexpectedly|ECONNRESET/)
-      assert.deepEqual(outcomesUnknown(failures), [true, false, true])
-      assert.equal(await store.delete('ann', 2n), false)
-    },
-  )
+  test('knows nothing of a write whose connection breaks, and ends it', { skip: needsServer }, async () => {
+    const store = postgresStore(openPool())
+    const failures = await failuresWhileLocked(store, async () => {
+      proxy.cut()
+      await noLockWaiters(direct)
+    })
+    assertUnavailable(failures, /Connection terminated unexpectedly|ECONNRESET/)
+    assert.deepEqual(outcomesUnknown(failures), [true, false, true])
+    assert.equal(await store.delete('ann', 2n), false)
+  })
 
   test('knows nothing of a write whose session is ended', { skip: needsServer }, async () => {
     const store = postgresStore(openPool())
@@ -94,25 +90,21 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.deepEqual(pids.map(({ rows }) => rows[0]!.pid).toSorted(), before.toSorted())
   })
 
-  test(
-    'has no more statements in the server than connections, whatever comes of them',
-    { skip: needsServer },
-    async () => {
-      const pool = openPool({ max: 2 })
-      const store = postgresStore(pool, { timeoutMs: 200 })
-      const holder = await direct.connect()
-      await holder.query('BEGIN; LOCK TABLE plant_store_plants')
-      for (let round = 0; round < 5; round++) {
-        assertUnavailable(await failuresOf(store), /canceling statement|No answer/)
-        assert.ok((await lockWaiters(direct, 0)).length <= 2)
-      }
-      await noLockWaiters(direct)
-      await holder.query('ROLLBACK')
-      holder.release()
-      // A busy machine may need more time for it than the first store has.
-      assert.equal(await postgresStore(pool).create('ann', fern), true)
-    },
-  )
+  test('has no more statements in the server than connections', { skip: needsServer }, async () => {
+    const pool = openPool({ max: 2 })
+    const store = postgresStore(pool, { timeoutMs: 200 })
+    const holder = await direct.connect()
+    await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+    for (let round = 0; round < 5; round++) {
+      assertUnavailable(await failuresOf(store), /canceling statement|No answer/)
+      assert.ok((await lockWaiters(direct, 0)).length <= 2)
+    }
+    await noLockWaiters(direct)
+    await holder.query('ROLLBACK')
+    holder.release()
+    // A busy machine may need more time for it than the first store has.
+    assert.equal(await postgresStore(pool).create('ann', fern), true)
+  })
 
   test('does without cancelling if the pool lends no connections', { skip: needsServer }, async () => {
     const pool = openPool()
@@ -150,17 +142,13 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assertUnavailable(await failuresOf(postgresStore(pool)), /after calling end on the pool/)
   })
 
-  test(
-    'is unavailable while the server is read-only, and keeps no connection to it',
-    { skip: needsServer },
-    async () => {
-      const pool = openPool({ options: '-c default_transaction_read_only=on' })
-      const store = postgresStore(pool)
-      assertUnavailable(await failuresOf(store), /The server is read-only/)
-      await assert.rejects(store.ping(), StoreUnavailableError)
-      assert.equal(pool.totalCount, 0)
-    },
-  )
+  test('keeps no connection to a server that is read-only', { skip: needsServer }, async () => {
+    const pool = openPool({ options: '-c default_transaction_read_only=on' })
+    const store = postgresStore(pool)
+    assertUnavailable(await failuresOf(store), /The server is read-only/)
+    await assert.rejects(store.ping(), StoreUnavailableError)
+    assert.equal(pool.totalCount, 0)
+  })
 
   test('leaves a server that has become read-only', { skip: needsServer }, async () => {
     const pool = openPool({ max: 1 })
@@ -230,23 +218,19 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     })
   }
 
-  test(
-    'gives up a server that accepts and never answers, and the connections to it',
-    { skip: needsServer },
-    async () => {
-      const pool = openPool({ connectionTimeoutMillis: 1000 })
-      const store = postgresStore(pool, { timeoutMs: 1000 })
-      await Promise.all([store.ping(), store.ping(), store.ping()])
-      proxy.block()
-      const failures = Array.from({ length: 20 }, () => failuresOf(store))
-      assertUnavailable((await Promise.all(failures)).flat(), /timeout|No answer|No statement was free/)
-      proxy.unblock()
-      assert.equal(await store.create('bob', fern), true)
-      assert.equal(pool.waitingCount, 0)
-      // One, and those that asked whether the server is back.
-      assert.ok(pool.totalCount <= 5, `${pool.totalCount} connections`)
-    },
-  )
+  test('gives up a server that never answers, and its connections', { skip: needsServer }, async () => {
+    const pool = openPool({ connectionTimeoutMillis: 1000 })
+    const store = postgresStore(pool, { timeoutMs: 1000 })
+    await Promise.all([store.ping(), store.ping(), store.ping()])
+    proxy.block()
+    const failures = Array.from({ length: 20 }, () => failuresOf(store))
+    assertUnavailable((await Promise.all(failures)).flat(), /timeout|No answer|No statement was free/)
+    proxy.unblock()
+    assert.equal(await store.create('bob', fern), true)
+    assert.equal(pool.waitingCount, 0)
+    // One, and those that asked whether the server is back.
+    assert.ok(pool.totalCount <= 5, `${pool.totalCount} connections`)
+  })
 
   test('serves again after a silence of the server that the pool would sit out', { skip: needsServer }, async () => {
     const store = postgresStore(openPool({ connectionTimeoutMillis: 0 }), { timeoutMs: 1000, maxInFlight: 1 })
