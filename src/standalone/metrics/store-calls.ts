@@ -13,6 +13,8 @@ type Outcome = (typeof OUTCOMES)[number]
 const OPERATIONS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as Exclude<keyof Store, 'close'>[]
 type Operation = (typeof OPERATIONS)[number]
 
+type OperationSeries = Readonly<Record<Outcome, Series>>
+
 /** Counts and times of the calls of a store. */
 export interface StoreMetrics {
   readonly families: readonly Family[]
@@ -26,11 +28,7 @@ export function createStoreMetrics(): StoreMetrics {
     'How long the store took, by operation and outcome.',
     SECONDS,
   )
-  const series = new Map<string, Series>()
   let active = 0
-  for (const operation of OPERATIONS) {
-    for (const outcome of OUTCOMES) series.set(operation + outcome, durations.addSeries({ operation, outcome }))
-  }
   const batchSizes = new Histogram(
     'plant_store_store_batch_size',
     'How many operations shared a statement or a commit.',
@@ -39,17 +37,23 @@ export function createStoreMetrics(): StoreMetrics {
   const batches = batchSizes.addSeries({})
   subscribe(BATCHES, (batch) => batches.observe((batch as Batch).size))
 
-  function observe(operation: Operation, outcome: Outcome, startedAt: number): void {
-    series.get(operation + outcome)!.observe((performance.now() - startedAt) / 1000)
+  function addSeries(operation: Operation): OperationSeries {
+    return Object.fromEntries(
+      OUTCOMES.map((outcome) => [outcome, durations.addSeries({ operation, outcome })]),
+    ) as OperationSeries
   }
+  const series = Object.fromEntries(OPERATIONS.map((name) => [name, addSeries(name)])) as Record<
+    Operation,
+    OperationSeries
+  >
 
   /** Counts a call, which may return its result at once. */
-  function count<T>(operation: Operation, call: () => T): T {
+  function count<T>(ofOperation: OperationSeries, call: () => T): T {
     const startedAt = performance.now()
     active++
     function end(outcome: Outcome): void {
       active--
-      observe(operation, outcome, startedAt)
+      observe(ofOperation[outcome], startedAt)
     }
     let result: T
     try {
@@ -81,7 +85,7 @@ export function createStoreMetrics(): StoreMetrics {
       for (const operation of OPERATIONS) {
         const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined
         if (call === undefined) continue
-        Reflect.set(watched, operation, (...args: unknown[]) => count(operation, () => call(...args)))
+        Reflect.set(watched, operation, (...args: unknown[]) => count(series[operation], () => call(...args)))
       }
       const listShort = shortListsOf(store)
       if (listShort !== undefined) {
@@ -89,13 +93,17 @@ export function createStoreMetrics(): StoreMetrics {
           const startedAt = performance.now()
           const list = listShort(owner, query)
           // A list that does not fit a page is asked for once more, and counted then.
-          if (list !== undefined) observe('list', 'ok', startedAt)
+          if (list !== undefined) observe(series.list.ok, startedAt)
           return list
         })
       }
       return watched
     },
   }
+}
+
+function observe(series: Series, startedAt: number): void {
+  series.observe((performance.now() - startedAt) / 1000)
 }
 
 function outcomeOf(error: unknown): Outcome {
