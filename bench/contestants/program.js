@@ -11,7 +11,7 @@ export default async function listen({ token, options }) {
   const { http, admin } = createProgram(settings, {
     store: memoryStore(),
     scheme: 'memory',
-    authenticate: createTokenSource(settings.tokens),
+    authenticate: createTokenSource(settings.tokens).authenticate,
     isDraining: () => false,
   })
   for (const { server } of admin === undefined ? [http] : [http, admin]) {
