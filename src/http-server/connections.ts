@@ -9,6 +9,9 @@ export interface Connection {
   latest?: ServerResponse
   /** The response to the request that runs, or ran last. */
   current?: ServerResponse
+  /** How far it had been read when its latest chunk came, and how many chunks that read has brought. */
+  bytesRead?: number
+  chunks: number
   /** What it sent could not be read, and nothing more is. */
   isBroken?: true
 }
@@ -19,7 +22,7 @@ export type Connections = ReadonlyMap<Duplex, Connection>
 export function keepConnections(server: Server): Connections {
   const connections = new Map<Duplex, Connection>()
   server.on('connection', (socket) => {
-    connections.set(socket, { socket })
+    connections.set(socket, { socket, chunks: 0 })
     socket.once('close', () => connections.delete(socket))
   })
   return connections

@@ -1,25 +1,28 @@
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Connection, Connections } from './connections.ts'
 import { readInSlices } from './slices.ts'
 
-/** How many requests of a connection may wait before the guard wakes. */
-const MAX_WAITING = 100
+/** How many requests of a connection may wait, or how many chunks one read may bring, before the guard wakes. */
+const MAX_PIECES = 100
 
-/** How long the guard stays awake after the last sign of a client that pipelines too much. */
+/** How long the guard stays awake after the last sign of a client that sends too much in small pieces. */
 const AWAKE_MS = 60_000
 
-/** Keeps clients that pipeline from filling the memory, and from holding up the others. */
+/** Keeps clients that pipeline, or cut bodies into tiny chunks, from filling the memory, and from holding up the others. */
 export interface Guard {
   readonly isAwake: () => boolean
   /** Takes note of how many requests of a connection wait. */
   readonly watch: (waiting: number) => void
+  /** Counts the chunks of a body, of which one read may bring ten thousand. */
+  readonly watchChunks: (request: IncomingMessage) => void
   /** Takes in a new connection. */
   readonly admit: (socket: Socket) => void
 }
 
 /**
- * Makes a guard that sleeps until more than 100 requests of a connection wait. Then all connections, those that are open
- * and those that come, are read in slices. Hardly any client pipelines, and reading in slices takes Node's fast path from
+ * Makes a guard that sleeps until more than 100 requests of a connection wait, or one read brings more than 100 chunks. Then all connections, those that are open
+ * and those that come, are read in slices. Hardly any client does so, and reading in slices takes Node's fast path from
  * all of them. A connection that was read in slices once stays so, as what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
  */
@@ -42,14 +45,26 @@ export function createGuard(
     onChange(false)
   }
 
+  function watch(pieces: number): void {
+    if (pieces <= MAX_PIECES) return
+    if (timer !== undefined) return void timer.refresh()
+    timer = setTimeout(sleep, awakeMs).unref()
+    for (const connection of connections.values()) slice(connection)
+    onChange(true)
+  }
+
   return {
     isAwake: () => timer !== undefined,
-    watch(waiting) {
-      if (waiting <= MAX_WAITING) return
-      if (timer !== undefined) return void timer.refresh()
-      timer = setTimeout(sleep, awakeMs).unref()
-      for (const connection of connections.values()) slice(connection)
-      onChange(true)
+    watch,
+    watchChunks(request) {
+      const connection = connections.get(request.socket)!
+      function count(): void {
+        const { bytesRead } = connection.socket
+        if (connection.bytesRead !== bytesRead) Object.assign(connection, { bytesRead, chunks: 0 })
+        watch(++connection.chunks)
+      }
+      // A listener for `data` would begin to read the body.
+      request.once('resume', () => request.on('data', count))
     },
     admit(socket) {
       if (timer !== undefined) slice(connections.get(socket)!)

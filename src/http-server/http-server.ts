@@ -34,7 +34,7 @@ export interface Observer {
   readonly onRequest?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
   /** A request was refused on a bare connection. */
   readonly onRefusal?: (error: HttpError, request: RequestHead) => void
-  /** The guard against clients that pipeline wakes, or sleeps. */
+  /** The guard against input in too many pieces wakes, or sleeps. */
   readonly onGuard?: (isAwake: boolean) => void
 }
 
@@ -50,7 +50,7 @@ export interface HttpServer {
   drain(isShared?: boolean): Promise<void>
   /** How many connections are open. */
   readonly connectionCount: () => number
-  /** Whether it reads in slices, as a client has pipelined too much. */
+  /** Whether it reads in slices, as a client has sent too many pieces at once. */
   readonly isGuarded: () => boolean
 }
 
@@ -102,6 +102,7 @@ export function createHttpServer(
     const connection = connections.get(request.socket)!
     connection.latest = response
     addFields(response, commonFields(request))
+    if (request.headers['transfer-encoding'] !== undefined) guard.watchChunks(request)
     const waiting = inTurn(request, response, () => {
       connection.current = response
       onRequest?.(request, response)

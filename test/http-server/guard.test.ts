@@ -36,6 +36,25 @@ test('the guard sleeps while at most 100 requests of a connection wait, and wake
   assert.deepEqual([http.isGuarded(), http.said], [true, [true]])
 })
 
+test('the guard sleeps while one read brings at most 100 chunks of a body, and wakes if it brings more', async (t) => {
+  const http = await serve(t)
+  const { client, accepted } = await openBoth(http.server)
+  const fields = 'Host: a\r\nAuthorization: Bearer ada\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json'
+  async function sendAlone(bytes: string): Promise<void> {
+    const length = accepted.bytesRead + bytes.length
+    client.send(bytes)
+    await until(() => accepted.bytesRead === length)
+  }
+  for (const chunks of [100, 101]) {
+    await sendAlone(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n`)
+    for (let reads = 0; reads < 3; reads++) await sendAlone('1\r\n \r\n'.repeat(chunks))
+    assert.equal(http.isGuarded(), chunks > 100)
+    const answers = client.answers(1)
+    client.send('0\r\n\r\n')
+    assert.equal((await answers)[0]!.status, 400)
+  }
+})
+
 test('the guard sleeps again after its time, and wakes anew', async (t) => {
   const http = await serve(t, 20)
   await pipeline(await RawConnection.open(http.server), 300)

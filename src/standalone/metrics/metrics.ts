@@ -46,7 +46,7 @@ export function createMetrics(routes: Routes): Metrics {
         single(
           'gauge',
           'plant_store_http_guarded',
-          'Whether a client pipelines so much that all are read in slices.',
+          'Whether all connections are read in slices, as a client has sent too many pieces at once.',
           () => Number(http.isGuarded()),
         ),
       )
