@@ -7,8 +7,9 @@ const seconds = Number(process.env['TEST_FUZZ_SECONDS'] ?? 2)
 
 for (const kind of ['plain', 'standalone'] as const) {
   test(`packets change nothing of what a ${kind} server answers and keeps`, async (t) => {
-    const { sequences, answers } = await fuzz(kind, seconds / 2, 1)
+    const { sequences, answers, wakings } = await fuzz(kind, seconds / 2, 1)
     t.diagnostic(`${sequences} sequences`)
     for (const status of [200, 204, 400, 401, 404, 409]) assert.ok(answers.has(status), `no answer ${status}`)
+    assert.equal(wakings > 1, kind === 'standalone')
   })
 }

@@ -18,10 +18,11 @@ function announce(what: string): void {
 
 async function runFuzz(kind: 'plain' | 'standalone'): Promise<void> {
   announce(`a ${kind} server`)
-  const { sequences, answers, heapGrowth } = await fuzz(kind, seconds, seed)
+  const { sequences, answers, heapGrowth, wakings } = await fuzz(kind, seconds, seed)
   const counts = [...answers].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`)
   console.log(`${sequences} sequences, each sent twice; answers by status: ${counts.join(', ')}`)
   console.log(`The heap holds ${(heapGrowth / 2 ** 20).toFixed(1)} MiB more than before.`)
+  if (wakings > 0) console.log(`The guard woke ${wakings} times.`)
   console.log('No invariant was broken.')
 }
 

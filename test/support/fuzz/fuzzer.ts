@@ -5,6 +5,7 @@ import { serveFuzzed, type FuzzedServer, type FuzzedService } from './service.ts
 import { attempt, describeFinding, describeTrial, makeTrial, shrink, type Trial } from './trial.ts'
 import { heapUsed } from '../heap.ts'
 import { createRandom } from '../random.ts'
+import { RawConnection } from '../wire/raw-connection.ts'
 import { close, del, get, post, send } from '../wire/service.ts'
 
 /** What a run has done. */
@@ -15,6 +16,8 @@ export interface FuzzReport {
   readonly answers: ReadonlyMap<number, number>
   /** How much more of the heap is held after the run, in bytes. */
   readonly heapGrowth: number
+  /** How often the guard of the server has woken; it slept again in between. */
+  readonly wakings: number
 }
 
 /** How many sequences are on their way at once. */
@@ -62,7 +65,9 @@ export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): P
       Array.from({ length: CONCURRENCY }, async (_, i) => {
         while (goesOn() && !isBroken) {
           await tryOnce()
-          if (i === 0) await assertServes(service)
+          if (i !== 0) continue
+          await assertServes(service)
+          await pipeline(service)
         }
       }),
     )
@@ -82,7 +87,7 @@ export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): P
     const endsAt = performance.now() + seconds * 1000
     const heapGrowth = (await tryMany(() => performance.now() < endsAt)) - heapBefore
     assert.ok(heapGrowth < MAX_HEAP_GROWTH, `${heapGrowth} bytes more are held than before`)
-    return { sequences, answers, heapGrowth }
+    return { sequences, answers, heapGrowth, wakings: service.wakings() }
   } finally {
     process.off('uncaughtExceptionMonitor', showRunning)
     await close(service.server)
@@ -105,6 +110,13 @@ async function assertServes(service: FuzzedService): Promise<void> {
     [200, '[]'],
   ])
   assert.deepEqual(await service.leave(visit), [])
+}
+
+/** Sends so many requests at once that a guard wakes: some sequences then find it awake, and some asleep. */
+async function pipeline({ server }: FuzzedService): Promise<void> {
+  const client = await RawConnection.open(server)
+  await client.send('OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(200)).answers(200)
+  client.socket.destroy()
 }
 
 async function assertNoneOpen({ server }: FuzzedService): Promise<void> {

@@ -24,6 +24,8 @@ export interface FuzzedService {
   readonly server: Server
   /** What the host was told of. */
   readonly errors: unknown[]
+  /** How often its guard has woken. */
+  readonly wakings: () => number
   /** @param pace two visits of the same pace that ask for the same get it equally fast */
   enter(pace: number): Visit
   /** Forgets a visitor and its plants, and returns these as they are listed. */
@@ -34,6 +36,9 @@ export interface FuzzedService {
 
 /** Of five characters, the first a letter: no number that is answered looks like it. */
 const FIRST_TAG = parseInt('h0000', 36)
+
+/** How long the guard of the program stays awake here. */
+const GUARD_MS = 20
 
 /** Starts a service. Its store and its tokens answer some calls at once and some a few turns of the event loop later. */
 export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
@@ -84,8 +89,11 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
   }
 
   // Time-outs as node:http has them: a busy machine may take long to send a header byte by byte.
-  const limits = { headersTimeoutMs: 60_000, requestTimeoutMs: 300_000 }
-  const server = kind === 'plain' ? createServer(createService(options)) : createStandaloneServer(options, limits)
+  const limits = { headersTimeoutMs: 60_000, requestTimeoutMs: 300_000, guardMs: GUARD_MS }
+  let wakings = 0
+  const onGuard = (isAwake: boolean): unknown => isAwake && wakings++
+  const server =
+    kind === 'plain' ? createServer(createService(options)) : createStandaloneServer(options, limits, { onGuard })
   const sockets = new Map<number, Socket>()
   server.on('connection', (socket: Socket) => {
     const port = socket.remotePort!
@@ -97,6 +105,7 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
   return {
     server,
     errors,
+    wakings: () => wakings,
     enter(pace) {
       const visit = { tag: (entered++).toString(36), pace, writes: [], pending: 0 }
       visits.set(visit.tag, visit)

@@ -1,7 +1,7 @@
 import type { RequestListener, Server } from 'node:http'
 import type { TestContext } from 'node:test'
 import { memoryStore, type PlantStoreOptions } from '../../../src/index.ts'
-import { createHttpServer } from '../../../src/http-server/http-server.ts'
+import { createHttpServer, type Assumptions, type Observer } from '../../../src/http-server/http-server.ts'
 import { createProgramPaths, type ProgramOptions } from '../../../src/standalone/paths/program-paths.ts'
 import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
 import { readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
@@ -24,8 +24,12 @@ export function createListener(
 }
 
 /** Makes the server of the program in this process, around {@link createListener}. */
-export function createStandaloneServer(options?: Partial<PlantStoreOptions>, limits: Partial<Settings> = {}): Server {
-  return createHttpServer(createListener(options), { ...readSettings({}), ...limits }).server
+export function createStandaloneServer(
+  options?: Partial<PlantStoreOptions>,
+  limits: Partial<Settings & Assumptions> = {},
+  observer?: Observer,
+): Server {
+  return createHttpServer(createListener(options), { ...readSettings({}), ...limits }, undefined, observer).server
 }
 
 /** Starts what {@link createStandaloneServer} makes; it ends with the test. */
