@@ -39,6 +39,8 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
   socket.on('readable', () => isDue || readSlice()).on('resume', readLater)
+  // Node may have stopped reading before that, and would wait for what it has not asked for. An empty piece ends the wait.
+  socket.push('')
 }
 
 /** Whether a body comes faster than it is read. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
+import type { PlantStoreOptions } from '../../src/index.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { createService, close, listen } from '../support/wire/service.ts'
 import { DEFAULT_LIMITS } from '../../src/http-server/limits.ts'
@@ -14,10 +16,10 @@ interface Guarded extends HttpServer {
   readonly said: readonly boolean[]
 }
 
-async function serve(t: TestContext, guardMs?: number): Promise<Guarded> {
+async function serve(t: TestContext, guardMs?: number, options?: Partial<PlantStoreOptions>): Promise<Guarded> {
   const said: boolean[] = []
   const limits = { ...DEFAULT_LIMITS, ...(guardMs === undefined ? {} : { guardMs }) }
-  const http = createHttpServer(createService(), limits, undefined, { onGuard: (isAwake) => said.push(isAwake) })
+  const http = createHttpServer(createService(options), limits, undefined, { onGuard: (isAwake) => said.push(isAwake) })
   await listen(http.server)
   t.after(() => close(http.server))
   return { ...http, said }
@@ -92,6 +94,30 @@ suite('when the guard wakes, a connection is read in slices', () => {
     ])
     assert.ok(Math.max(...slices) <= 1800, String(slices))
   })
+
+  for (const [what, length, first, rest, statuses] of [
+    ['whose next request waits', 0, OPTIONS, OPTIONS, [400, 204, 204]],
+    ['whose body nobody reads yet', 90_000, ' '.repeat(80_000), ' '.repeat(10_000), [400]],
+  ] as const) {
+    test(`${what}, and read on`, { timeout: 10_000 }, async (t) => {
+      let letIn: (owner: string) => void = () => undefined
+      const authenticate = (): Promise<string> => new Promise((resolve) => (letIn = resolve))
+      const http = await serve(t, undefined, { authenticate, maxBodyBytes: length + 1 })
+      const { client, accepted } = await openBoth(http.server)
+      const arrived = once(http.server, 'request') as Promise<[IncomingMessage]>
+      const fields = `Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nContent-Length: ${length}`
+      const answers = client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${first}`).answers(statuses.length)
+      const [request] = await arrived
+      await until(() => accepted.isPaused() || request.readableLength >= request.readableHighWaterMark)
+      await pipeline(await RawConnection.open(http.server), 102)
+      letIn('ada')
+      client.send(rest)
+      assert.deepEqual(
+        (await answers).map(({ status }) => status),
+        statuses,
+      )
+    })
+  }
 
   test('that comes then', async (t) => {
     const http = await serve(t)
