@@ -80,7 +80,7 @@ export const ascending: IdOf = (n) => 100_000_000 + n
 /** Each of 2^29 once, in no order that helps a store: an odd factor permutes the residues. */
 const scattered: IdOf = (n) => 100_000_000 + (Math.imul(n, 0x9e3779b1) & 0x1fffffff)
 
-const onMemory = { contestants: [FLOOR, NATIVE, PLANT_STORE, ...PEERS] }
+const onMemory = { contestants: [FLOOR, NATIVE, PLANT_STORE, PROGRAM, PROGRAM_METRICS, ...PEERS] }
 
 /** `GET /plants` with a limit, on a memory store. */
 export function list(limit: number): Case {
@@ -139,11 +139,6 @@ function behindMiddleware(theCase: Case): Case {
   }
 }
 
-/** A case by what the program adds: its server, and its metrics. */
-function ofProgram(theCase: Case): Case {
-  return { ...theCase, name: `${theCase.name}-program`, contestants: [PLANT_STORE, PROGRAM, PROGRAM_METRICS] }
-}
-
 /** Everything that takes no database. */
 export const CASES: readonly Case[] = [
   list(10),
@@ -159,6 +154,4 @@ export const CASES: readonly Case[] = [
   unauthorized('unauthorized-no-token', `GET ${LIST_10} HTTP/1.1\r\nHost: bench\r\n\r\n`, errorBody('noToken')),
   unauthorized('unauthorized-create', create(ascending(0), NAME, WRONG_TOKEN), REFUSED),
   behindMiddleware(list(10)),
-  ofProgram(list(10)),
-  ofProgram(creating('create', ascending)),
 ]

@@ -1,23 +1,5 @@
-/**
- * Draws the CPU time of requests as a chart, of what `npm run bench -- --json` has printed. Writes SVG to the standard
- * output.
- *
- *     npm run bench:chart --silent -- results.json [--case <names>] [--contestant <names>] > cpu.svg
- */
-import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import type { Run } from './report.ts'
 import { median } from './statistics.ts'
-
-interface Bar {
-  readonly contestant: string
-  readonly cpu: number
-}
-
-interface Group {
-  readonly title: string
-  readonly bars: readonly Bar[]
-}
 
 const WIDTH = 760
 const LEFT = 110
@@ -26,6 +8,8 @@ const BAR = 14
 const GAP = 3
 const TITLE = 24
 const MARGIN = 12
+
+const OURS = ['plant-store', 'program']
 
 /** For light and dark pages. */
 const STYLE = `
@@ -40,30 +24,23 @@ const STYLE = `
     .ours { fill: #4caf7a }
   }`
 
-/** One group for each case of each run, without the cases that were skipped. */
-function toGroups(runs: readonly Run[], cases: Chosen, contestants: Chosen): Group[] {
-  return runs.flatMap(({ node, results }) => {
-    return results
-      .filter((result) => result.skipped === undefined && cases(result.case))
-      .map((result) => ({
-        title: `${result.case}, Node ${node.slice(1)}`,
-        bars: result.contestants
-          .filter(({ contestant }) => contestants(contestant))
-          .map(({ contestant, rounds }) => ({ contestant, cpu: median(rounds.map(({ cpu }) => cpu)) })),
-      }))
-  })
-}
-
-function draw(groups: readonly Group[]): string {
+/** Draws the CPU time of requests as a chart, in SVG: a group for each of the cases. */
+export function draw({ node, results }: Run, cases: readonly string[], contestants: readonly string[]): string {
+  const groups = results.filter((result) => cases.includes(result.case))
   const shapes: string[] = []
   let y = MARGIN
-  for (const { title, bars } of groups) {
+  for (const { case: name, contestants: rows } of groups) {
+    const bars = rows
+      .filter(({ contestant }) => contestants.includes(contestant))
+      .map(({ contestant, rounds }) => ({ contestant, cpu: median(rounds.map(({ cpu }) => cpu)) }))
     y += TITLE
-    shapes.push(`<text class="title" x="${MARGIN}" y="${y - 8}">${title}: CPU µs per request</text>`)
+    shapes.push(
+      `<text class="title" x="${MARGIN}" y="${y - 8}">${name}, Node ${node.slice(1)}: CPU µs per request</text>`,
+    )
     const longest = Math.max(...bars.map(({ cpu }) => cpu))
     for (const { contestant, cpu } of bars) {
       const width = ((WIDTH - LEFT - RIGHT) * cpu) / longest
-      const style = contestant === 'plant-store' ? 'bar ours' : 'bar'
+      const style = OURS.includes(contestant) ? 'bar ours' : 'bar'
       shapes.push(
         `<text class="name" x="${LEFT - 6}" y="${y + 11}">${contestant}</text>`,
         `<rect class="${style}" x="${LEFT}" y="${y}" width="${width.toFixed(1)}" height="${BAR}"/>`,
@@ -81,18 +58,3 @@ function draw(groups: readonly Group[]): string {
 ${shapes.join('\n')}
 </svg>`
 }
-
-type Chosen = (name: string) => boolean
-
-/** All are chosen if no names are given. */
-function chosen(names: string): Chosen {
-  const wanted = names.split(',').filter((name) => name !== '')
-  return (name) => wanted.length === 0 || wanted.includes(name)
-}
-
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { case: { type: 'string', default: '' }, contestant: { type: 'string', default: '' } },
-})
-const runs = positionals.flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as Run[])
-console.log(draw(toGroups(runs, chosen(values.case), chosen(values.contestant))))

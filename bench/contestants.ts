@@ -9,8 +9,8 @@ export interface Contestant {
   readonly writes?: true
   /** Answers every request the same, and so is given no plants. */
   readonly constant?: true
-  /** Takes part if `--against` names it, or all peers. */
-  readonly peer?: true
+  /** Takes part if `--against` names it. */
+  readonly optional?: true
 }
 
 export const FLOOR: Contestant = { name: 'floor', file: 'contestants/floor.js', constant: true }
@@ -20,8 +20,9 @@ export const PLANT_STORE: Contestant = { name: 'plant-store', file: 'contestants
 export const PROGRAM: Contestant = { name: 'program', file: 'contestants/program.js' }
 export const PROGRAM_METRICS: Contestant = {
   ...PROGRAM,
-  name: 'program, metrics',
+  name: 'program-metrics',
   options: { environment: { PLANT_STORE_ADMIN_PORT: '0' } },
+  optional: true,
 }
 
 /** A contestant with compression in front. */
@@ -29,16 +30,16 @@ export function behindCompression({ file, ...contestant }: Contestant): Contesta
   return { ...contestant, file: 'contestants/behind-compression.js', options: { file } }
 }
 
-export const FASTIFY: Contestant = { name: 'fastify', file: 'peers/fastify.js', peer: true }
+export const FASTIFY: Contestant = { name: 'fastify', file: 'peers/fastify.js', optional: true }
 
 export const PEERS: readonly Contestant[] = [
   FASTIFY,
-  { name: 'express', file: 'peers/express.js', peer: true },
-  { name: 'h3', file: 'peers/h3.js', peer: true },
-  { name: 'hono', file: 'peers/hono.js', peer: true },
-  { name: 'koa', file: 'peers/koa.js', peer: true },
-  { name: 'polka', file: 'peers/polka.js', peer: true },
-  { name: 'tinyhttp', file: 'peers/tinyhttp.js', peer: true },
+  { name: 'express', file: 'peers/express.js', optional: true },
+  { name: 'h3', file: 'peers/h3.js', optional: true },
+  { name: 'hono', file: 'peers/hono.js', optional: true },
+  { name: 'koa', file: 'peers/koa.js', optional: true },
+  { name: 'polka', file: 'peers/polka.js', optional: true },
+  { name: 'tinyhttp', file: 'peers/tinyhttp.js', optional: true },
 ]
 
 export const PLANT_STORE_MEMORY: Contestant = { ...PLANT_STORE, name: 'memory' }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type Case, CASES } from './cases.ts'
-import { PEERS } from './contestants.ts'
+import { PEERS, PROGRAM_METRICS } from './contestants.ts'
 import type { Settings } from './measure.ts'
 import { STORE_CASES } from './store-cases.ts'
 
@@ -9,7 +9,7 @@ export interface Options extends Settings {
   readonly json: boolean
   readonly rounds: number
   readonly cases: readonly Case[]
-  /** Names of the peers that take part. */
+  /** Names of the optional contestants that take part. */
   readonly against: ReadonlySet<string>
   /** The versions of Node to run on; none is the one that runs. */
   readonly nodes: readonly string[]
@@ -18,6 +18,7 @@ export interface Options extends Settings {
 const caseNames = CASES.map(({ name }) => name)
 const storeCaseNames = STORE_CASES.map(({ name }) => name)
 const peerNames = PEERS.map(({ name }) => name)
+const optionalNames = [PROGRAM_METRICS.name, ...peerNames]
 
 export const HELP = `Usage: npm run bench -- [options]
 
@@ -27,7 +28,7 @@ Measures what a request costs: each contestant in a process of its own, side by 
                         or of those that take a database: ${storeCaseNames.join(', ')};
                         "stores" is all of the latter;
                         or "processes" alone: 1, 2 and 4 programs on one port
-  --against <names>     also these of ${peerNames.join(', ')}; "peers" is all of them
+  --against <names>     also these of ${optionalNames.join(', ')}; "peers" is all but the first
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
   --duration <seconds>  time that each contestant is measured in a round (2)
@@ -59,12 +60,12 @@ export function parseOptions(args: readonly string[]): Options {
   })
   const cases = new Set(names('case', values.case, [...caseNames, 'stores', ...storeCaseNames]))
   if (cases.has('stores')) for (const name of storeCaseNames) cases.add(name)
-  const against = names('against', values.against, ['peers', ...peerNames])
+  const against = names('against', values.against, ['peers', ...optionalNames])
   return {
     help: values.help,
     json: values.json,
     cases: [...CASES, ...STORE_CASES].filter(({ name }) => cases.has(name)),
-    against: new Set(against.includes('peers') ? peerNames : against),
+    against: new Set([...against, ...(against.includes('peers') ? peerNames : [])]),
     connections: count('connections', values.connections),
     pipelining: count('pipelining', values.pipelining),
     duration: positive('duration', values.duration),

@@ -68,7 +68,7 @@ export function ratios(rows: readonly Row[]): Ratio[] {
   return pairs.flatMap(([row, base]) => (row === undefined || base === undefined ? [] : [ratio(row, base)]))
 }
 
-function ratio(row: Row, base: Row): Ratio {
+export function ratio(row: Row, base: Row): Ratio {
   const values = ratiosByRound(row, base, 'cpu')
   return { contestant: row.contestant, of: base.contestant, median: median(values), interval: medianInterval(values) }
 }
@@ -100,7 +100,7 @@ export function table({ name }: Case, rows: readonly Row[]): string {
   return [name, line(header), ...cells.map(line), ...sentence].join('\n')
 }
 
-function written(interval: Ratio['interval'] | undefined): string {
+export function written(interval: Ratio['interval'] | undefined): string {
   return interval === undefined ? '' : interval.map((end) => end.toFixed(2)).join('–')
 }
 

@@ -9,7 +9,7 @@ import { runOn } from './other-node.ts'
 
 function participants({ contestants, database }: Case, { against }: Options): readonly Contestant[] {
   if (database?.missing !== undefined) return []
-  return contestants.filter(({ peer, name }) => !peer || against.has(name))
+  return contestants.filter(({ optional, name }) => !optional || against.has(name))
 }
 
 /** Fewer rounds say nothing about how far they may be off. */
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
     return
   }
   const contestants = options.cases.flatMap((theCase) => participants(theCase, options))
-  if (contestants.some(({ file, peer }) => peer === true || file.startsWith('peers/'))) installPeers()
+  if (contestants.some(({ file }) => file.startsWith('peers/'))) installPeers()
 
   const { connections, pipelining, duration, rounds } = options
   const settings = { node: process.version, connections, pipelining, duration, rounds }
