@@ -37,8 +37,8 @@ export interface FuzzedService {
 /** Of five characters, the first a letter: no number that is answered looks like it. */
 const FIRST_TAG = parseInt('h0000', 36)
 
-/** How long the guard of the program stays awake here. */
-const GUARD_MS = 20
+/** The guard of the program wakes and sleeps often, and no request is late because the machine is busy. */
+const LIMITS = { guardMs: 20, headersTimeoutMs: 60_000, requestTimeoutMs: 60_000 }
 
 /** Starts a service. Its store and its tokens answer some calls at once and some a few turns of the event loop later. */
 export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
@@ -88,12 +88,10 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
     onError: (error) => errors.push(error),
   }
 
-  // Time-outs as node:http has them: a busy machine may take long to send a header byte by byte.
-  const limits = { headersTimeoutMs: 60_000, requestTimeoutMs: 300_000, guardMs: GUARD_MS }
   let wakings = 0
   const onGuard = (isAwake: boolean): unknown => isAwake && wakings++
   const server =
-    kind === 'plain' ? createServer(createService(options)) : createStandaloneServer(options, limits, { onGuard })
+    kind === 'plain' ? createServer(createService(options)) : createStandaloneServer(options, LIMITS, { onGuard })
   const sockets = new Map<number, Socket>()
   server.on('connection', (socket: Socket) => {
     const port = socket.remotePort!
