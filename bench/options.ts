@@ -18,7 +18,7 @@ export interface Options extends Settings {
 const caseNames = CASES.map(({ name }) => name)
 const storeCaseNames = STORE_CASES.map(({ name }) => name)
 const peerNames = PEERS.map(({ name }) => name)
-const optionalNames = [PROGRAM_METRICS.name, ...peerNames]
+const optionalNames = [...peerNames, PROGRAM_METRICS.name]
 
 export const HELP = `Usage: npm run bench -- [options]
 
@@ -28,7 +28,7 @@ Measures what a request costs: each contestant in a process of its own, side by 
                         or of those that take a database: ${storeCaseNames.join(', ')};
                         "stores" is all of the latter;
                         or "processes" alone: 1, 2 and 4 programs on one port
-  --against <names>     also these of ${optionalNames.join(', ')}; "peers" is all but the first
+  --against <names>     also these of ${optionalNames.join(', ')}; "peers" is all but the last
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
   --duration <seconds>  time that each contestant is measured in a round (2)
@@ -65,7 +65,7 @@ export function parseOptions(args: readonly string[]): Options {
     help: values.help,
     json: values.json,
     cases: [...CASES, ...STORE_CASES].filter(({ name }) => cases.has(name)),
-    against: new Set([...against, ...(against.includes('peers') ? peerNames : [])]),
+    against: new Set(against.flatMap((name) => (name === 'peers' ? peerNames : name))),
     connections: count('connections', values.connections),
     pipelining: count('pipelining', values.pipelining),
     duration: positive('duration', values.duration),
