@@ -3,7 +3,6 @@
 //   npm run unread -- --store=sqlite                         the same from a file
 //   npm run unread -- --store=postgres://user@host/database  the same from an empty database
 //   npm run unread -- --lists=1000                           as many long lists of one owner at once, in place of 32
-//   npm run unread -- --pipelined                            200 clients without a token, 64 KiB of requests each
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,30 +14,25 @@ import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { fill } from '../support/database/fill.ts'
 import { dismiss, nextMessage, startAgain } from '../support/program/again.ts'
-import { measureWaits, watchMemory } from '../support/program/normal-client.ts'
+import { watchMemory } from '../support/program/normal-client.ts'
 import { Program, TOKEN } from '../support/program/program.ts'
 import { residentOf } from '../support/program/resident.ts'
 
 const { values: options } = parseArgs({
   options: {
     store: { type: 'string', default: 'memory:' },
-    clients: { type: 'string' },
+    clients: { type: 'string', default: '100' },
     plants: { type: 'string', default: '1000' },
     lists: { type: 'string', default: '32' },
-    pipelined: { type: 'boolean', default: false },
     /** What the clients ask for, in their own process, and where. */
     ask: { type: 'string' },
     port: { type: 'string' },
   },
 })
 
-const CLIENTS = Number(options.clients ?? (options.pipelined ? 200 : 100))
+const CLIENTS = Number(options.clients)
 const MIB = 2 ** 20
 const AUTHORIZED = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\n`
-/** What a client asks for that means well. */
-const LIST = '/plants?limit=10'
-/** For every kind of path, and a request that the program refuses. */
-const PATHS = ['/', '/plants', '/plants/1', '/nothing', '/livez', '/readyz', '/openapi.json', '/%zz']
 
 /** Opens the clients, which send their requests and read nothing, until the process that wants them has gone. */
 async function ask(request: string): Promise<void> {
@@ -86,28 +80,9 @@ async function readNoLists(): Promise<void> {
   rmSync(folder, { recursive: true })
 }
 
-async function pipeline(): Promise<void> {
-  for (const path of PATHS) {
-    const program = await Program.start({})
-    await fill(program.port, TOKEN, 100, (n) => ({ name: `Fern ${n}` }))
-    // On any busy server V8 comes to keep more memory for young objects, which is nothing that these clients cost.
-    await Promise.all(Array.from({ length: CLIENTS }, () => measureWaits(program, LIST, 5)))
-    await setTimeout(2000)
-    const [before, alone] = [residentOf(program.child), await measureWaits(program, LIST, 5)]
-    const watched = watchMemory(program)
-    const request = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
-    const asking = await startAsking(program.port, request.repeat(Math.floor(65_536 / request.length)))
-    const beside = await measureWaits(program, LIST, 5)
-    await dismiss(asking)
-    const growth = inMiB(watched.stop() - before)
-    console.log(path.padEnd(14), { growthMiB: growth, alone, beside })
-    await program.end()
-  }
-}
-
 if (options.ask !== undefined) {
   await ask(options.ask)
 } else {
   console.log(`Node ${process.version}, ${CLIENTS} clients, load average ${loadavg()[0]!.toFixed(1)}`)
-  await (options.pipelined ? pipeline() : readNoLists())
+  await readNoLists()
 }
