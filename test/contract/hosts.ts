@@ -54,6 +54,14 @@ function before(listener: (...args: Parameters<RequestListener>) => unknown, pla
   return (request, response) => plantStore(request, response, () => void listener(request, response))
 }
 
+const BY_EXPRESS = { 'x-powered-by': 'Express' }
+
+function createExpress(prefix: string, plantStore: PlantStore): express.Express {
+  const app = express()
+  app.use(prefix, plantStore)
+  return app.use((_, response) => void response.end(HOST_BODY))
+}
+
 /** Fastify refuses a path with a malformed escape before any hook, and asks `frameworkErrors` how. */
 function createFastify(plantStore: PlantStore): FastifyInstance {
   const app = fastify({
@@ -87,10 +95,7 @@ export const HOSTS: readonly Host[] = [
     (plantStore) => start(createServer({ optimizeEmptyRequests: true }, plantStore)),
     CORE,
   ),
-  host('node:https', (plantStore) => start(createHttpsServer(TLS, plantStore)), {
-    ...CORE,
-    protocol: 'https',
-  }),
+  host('node:https', (plantStore) => start(createHttpsServer(TLS, plantStore)), { ...CORE, protocol: 'https' }),
   host('node:http2', (plantStore) => start(createHttp2Server(plantStore)), { ...CORE, protocol: 'h2c' }),
   host('node:http2 over TLS', (plantStore) => start(createSecureServer(TLS, plantStore)), {
     ...CORE,
@@ -106,27 +111,12 @@ export const HOSTS: readonly Host[] = [
     return start(createServer(before((_, response) => response.end(HOST_BODY), plantStore)))
   }),
 
-  host(
-    'Express',
-    (plantStore) => {
-      const app = express()
-      app.use(plantStore)
-      app.use((_, response) => void response.end(HOST_BODY))
-      return start(createServer(app))
-    },
-    { adds: { 'x-powered-by': 'Express' } },
-  ),
+  host('Express', (plantStore) => start(createServer(createExpress('/', plantStore))), { adds: BY_EXPRESS }),
 
-  host(
-    'Express, under a prefix',
-    (plantStore) => {
-      const app = express()
-      app.use('/api/v1', plantStore)
-      app.use((_, response) => void response.end(HOST_BODY))
-      return start(createServer(app))
-    },
-    { prefix: '/api/v1', adds: { 'x-powered-by': 'Express' } },
-  ),
+  host('Express, under a prefix', (plantStore) => start(createServer(createExpress('/api/v1', plantStore))), {
+    prefix: '/api/v1',
+    adds: BY_EXPRESS,
+  }),
 
   host('Connect', (plantStore) => {
     const app = connect()

@@ -9,7 +9,7 @@ interface Middleware {
   readonly name: string
   readonly handlers: readonly Handler[]
   /** The names of the header fields that it adds to each response with a body, and may add to others. */
-  readonly adds: RegExp | undefined
+  readonly adds?: RegExp
 }
 
 /** Middleware in the order in which a host uses it. */
@@ -36,11 +36,7 @@ function compression(name: string, threshold: number): Middleware {
 }
 
 /** The same by others. Sends the head only with the first byte of the body. */
-const POLKA_COMPRESSION: Middleware = {
-  name: '@polka/compression',
-  handlers: [load('@polka/compression')],
-  adds: undefined,
-}
+const POLKA_COMPRESSION: Middleware = { name: '@polka/compression', handlers: [load('@polka/compression')] }
 
 /** Saves each session before the response ends. */
 function expressSession(name: string): Middleware {
@@ -59,7 +55,7 @@ function cookieSession(name: string): Middleware {
 
 function morgan(name: string): Middleware {
   const log = require(name) as (format: string, options: object) => Handler
-  return { name, handlers: [log('combined', { stream: { write: () => true } })], adds: undefined }
+  return { name, handlers: [log('combined', { stream: { write: () => true } })] }
 }
 
 function responseTime(name: string): Middleware {
@@ -116,7 +112,6 @@ const TAP: Middleware = {
       next()
     },
   ],
-  adds: undefined,
 }
 
 /** The same of `writeHead`: it looks at the response, and not at what else it is given. */
@@ -135,10 +130,13 @@ const LATE_FIELD: Middleware = {
   adds: /^x-fields$/,
 }
 
-const COMPRESSIONS = ['compression', 'compression-1.7'].flatMap((name) => [
-  compression(name, 1024),
-  compression(name, 0),
-])
+function alone(middleware: Middleware): Chain {
+  return chain(middleware.name, middleware)
+}
+
+const COMPRESSIONS = ['compression', 'compression-1.7'].flatMap((name) =>
+  [1024, 0].map((from) => compression(name, from)),
+)
 const SESSIONS = ['express-session', 'express-session-1.18.0'].map(expressSession)
 const COOKIE_SESSIONS = ['cookie-session', 'cookie-session-2.0'].map(cookieSession)
 const LOGS = ['morgan', 'morgan-1.10.0'].map(morgan)
@@ -146,19 +144,8 @@ const TIMES = ['response-time', 'response-time-2.3.2'].map(responseTime)
 
 /** Each middleware alone, and all of them as a host may have them. */
 export const CHAINS: readonly Chain[] = [
-  ...[
-    ...COMPRESSIONS,
-    ...SESSIONS,
-    ...COOKIE_SESSIONS,
-    ...LOGS,
-    ...TIMES,
-    HELMET,
-    CORS,
-    ON_HEADERS_1,
-    POLKA_COMPRESSION,
-    TAP,
-    LATE_FIELD,
-  ].map((middleware) => chain(middleware.name, middleware)),
+  ...[...COMPRESSIONS, ...SESSIONS, ...COOKIE_SESSIONS, ...LOGS, ...TIMES].map(alone),
+  ...[HELMET, CORS, ON_HEADERS_1, POLKA_COMPRESSION, TAP, LATE_FIELD].map(alone),
   // A request has one session: it is kept by the one or by the other.
   chain('all, as of today', LOGS[0]!, TIMES[0]!, HELMET, CORS, COMPRESSIONS[0]!, SESSIONS[0]!),
   chain('all, the session in a cookie', COMPRESSIONS[1]!, LOGS[0]!, TIMES[0]!, HELMET, CORS, COOKIE_SESSIONS[0]!),

@@ -11,23 +11,33 @@ function errorsWith(errcode: number, code: string): Error[] {
 }
 
 suite('is worth trying again after', () => {
-  for (const [errcode, code] of [
-    [5, 'SQLITE_BUSY'],
-    [517, 'SQLITE_BUSY_SNAPSHOT'],
-    [6, 'SQLITE_LOCKED'],
-    [262, 'SQLITE_LOCKED_SHAREDCACHE'],
-    [7, 'SQLITE_NOMEM'],
-    [10, 'SQLITE_IOERR'],
-    [778, 'SQLITE_IOERR_WRITE'],
-    [13, 'SQLITE_FULL'],
-    [14, 'SQLITE_CANTOPEN'],
+  for (const [errcode, code, isCommitUnknown] of [
+    [5, 'SQLITE_BUSY', false],
+    [517, 'SQLITE_BUSY_SNAPSHOT', false],
+    [6, 'SQLITE_LOCKED', true],
+    [262, 'SQLITE_LOCKED_SHAREDCACHE', true],
+    [7, 'SQLITE_NOMEM', true],
+    [10, 'SQLITE_IOERR', true],
+    [778, 'SQLITE_IOERR_WRITE', true],
+    [1034, 'SQLITE_IOERR_FSYNC', true],
+    [13, 'SQLITE_FULL', true],
+    [14, 'SQLITE_CANTOPEN', true],
   ] as const) {
-    test(code, () => {
+    test(`${code}, ${isCommitUnknown ? 'which leaves unknown' : 'and knows'} what became of a commit`, () => {
       for (const error of errorsWith(errcode, code)) {
         const explained = explain(error, 'plants.db')
         assert.ok(explained instanceof StoreUnavailableError)
         assert.deepEqual([explained.message, explained.cause], [MESSAGE, error])
         assert.equal(isBusy(error), code.startsWith('SQLITE_BUSY'))
+
+        const commit = explainCommit(error, 'plants.db')
+        if (!isCommitUnknown) {
+          assert.equal(commit, error)
+          continue
+        }
+        const { message, cause, isOutcomeUnknown } = commit as StoreUnavailableError
+        assert.deepEqual([isOutcomeUnknown, message, cause], [true, MESSAGE, error])
+        assert.equal(explain(commit, 'plants.db'), commit)
       }
     })
   }
@@ -38,29 +48,6 @@ test('is not worth trying again after any other error', () => {
   for (const error of [...corrupt, ...errorsWith(26, 'SQLITE_NOTADB'), new Error('no')]) {
     const { name, message, cause } = explain(error, 'plants.db')
     assert.deepEqual([name, message, cause, isBusy(error)], ['Error', MESSAGE, error, false])
-  }
-})
-
-suite('leaves unknown whether a commit took place after', () => {
-  for (const [errcode, code] of [
-    [7, 'SQLITE_NOMEM'],
-    [1034, 'SQLITE_IOERR_FSYNC'],
-    [778, 'SQLITE_IOERR_WRITE'],
-    [13, 'SQLITE_FULL'],
-    [14, 'SQLITE_CANTOPEN'],
-  ] as const) {
-    test(code, () => {
-      for (const error of errorsWith(errcode, code)) {
-        const explained = explainCommit(error, 'plants.db') as StoreUnavailableError
-        assert.deepEqual([explained.isOutcomeUnknown, explained.message, explained.cause], [true, MESSAGE, error])
-        assert.equal(explain(explained, 'plants.db'), explained)
-      }
-    })
-  }
-})
-
-test('knows what became of a commit that met a lock or a corrupt page', () => {
-  for (const error of [...errorsWith(5, 'SQLITE_BUSY'), ...errorsWith(11, 'SQLITE_CORRUPT')]) {
     assert.equal(explainCommit(error, 'plants.db'), error)
   }
 })
