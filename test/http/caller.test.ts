@@ -13,10 +13,9 @@ suite('a function of the host', () => {
     assert.deepEqual(callerOf({ owner: 'ada', access: 'read' }), { owner: 'ada', access: 'read' })
   })
 
-  test('refuses a token by null or undefined', () => {
-    assert.equal(callerOf(null), undefined)
-    assert.equal(callerOf(undefined), undefined)
-  })
+  for (const holder of [null, undefined]) {
+    test(`refuses a token by ${holder}`, () => assert.equal(callerOf(holder), undefined))
+  }
 
   for (const [holder, must] of [
     ['', 'an owner: a non-empty string of well-formed Unicode without U+0000'],

@@ -12,9 +12,7 @@ test('leaves ASCII as it is', () => {
   assert.equal(encodeUtf8('{"name":"Fern"}'), '{"name":"Fern"}')
 })
 
-test('reads what was written', () => {
-  assert.equal(decodeUtf8(encodeUtf8(EVERY_LENGTH)), EVERY_LENGTH)
-})
+test('reads what was written', () => assert.equal(decodeUtf8(encodeUtf8(EVERY_LENGTH)), EVERY_LENGTH))
 
 for (const [value, expected] of [
   ['', true],

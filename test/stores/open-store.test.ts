@@ -97,11 +97,6 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     const message = await refusal(`sqlite:${temporaryFile(t, 'x'.repeat(1000))}`, 2)
     assert.match(message, /^SQLite database .*: file is not a database$/)
   })
-
-  test('ends the start with status 2 if the file cannot be opened', async () => {
-    const message = await refusal('sqlite:/nowhere/plants.db', 2)
-    assert.match(message, /^SQLite database \/nowhere\/plants\.db: /)
-  })
 })
 
 test("PLANT_STORE_URL=sqlite:… ends the start on a Node that lacks it, and says which one doesn't", async () => {
@@ -135,11 +130,6 @@ suite('PLANT_STORE_URL=postgres:…', () => {
       await refusal('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants', 2),
       'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25',
     )
-  })
-
-  test('ends the start where a file that the URL names is missing', async () => {
-    const reason = await refusal('postgres://ada:secret@127.0.0.1:1/plants?sslrootcert=/nowhere', 2)
-    assert.match(reason, /^ENOENT.*'\/nowhere'$/)
   })
 
   test('ends the start if the driver is not installed', async () => {

@@ -75,17 +75,6 @@ test('tells the diagnostics channel of each group', async (t) => {
   assert.deepEqual(sizes, [1, 2])
 })
 
-test('rejects the operation that failed, and no other', async () => {
-  const batcher = new Batcher<number, number>((operations) =>
-    operations.map((n) => (n === 2 ? { status: 'rejected', reason: new Error('no 2') } : fulfilled(n * 10))),
-  )
-  assert.deepEqual(await Promise.allSettled([1, 2, 3].map((n) => batcher.add(n))), [
-    fulfilled(10),
-    { status: 'rejected', reason: new Error('no 2') },
-    fulfilled(30),
-  ])
-})
-
 test('rejects the whole group if the run throws or rejects, and carries out the next', async () => {
   const batcher = new Batcher<number, number>((operations) => {
     if (operations.includes(2)) throw new Error('thrown')

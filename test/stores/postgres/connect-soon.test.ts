@@ -23,13 +23,14 @@ class SlowPool {
   }
 }
 
-function mockTimers(t: TestContext): void {
+/** A pool, in a time that goes on when the test says so. */
+function slowPool(t: TestContext): SlowPool {
   t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+  return new SlowPool()
 }
 
 test('asks a pool once that connects at once', async (t) => {
-  mockTimers(t)
-  const pool = new SlowPool()
+  const pool = slowPool(t)
   const connection = pool.connection('first')
   const connecting = connectSoon(pool, 10_000)
   pool.asked[0]!.lend(connection)
@@ -39,8 +40,7 @@ test('asks a pool once that connects at once', async (t) => {
 })
 
 test('asks again and again, and gives back what comes after the first', async (t) => {
-  mockTimers(t)
-  const pool = new SlowPool()
+  const pool = slowPool(t)
   const connecting = connectSoon(pool, 10_000)
   t.mock.timers.tick(2 * INTERVAL_MS)
   assert.equal(pool.asked.length, 3)
@@ -54,8 +54,7 @@ test('asks again and again, and gives back what comes after the first', async (t
 })
 
 test('fails only if nothing else is under way', async (t) => {
-  mockTimers(t)
-  const pool = new SlowPool()
+  const pool = slowPool(t)
   const connecting = connectSoon(pool, 10_000)
   t.mock.timers.tick(INTERVAL_MS)
   pool.asked[0]!.fail(new Error('first'))
@@ -65,8 +64,7 @@ test('fails only if nothing else is under way', async (t) => {
 })
 
 test('fails with what the pool throws', async (t) => {
-  mockTimers(t)
-  const pool = new SlowPool()
+  const pool = slowPool(t)
   pool.connect = () => {
     throw new Error('no certificate')
   }
@@ -74,8 +72,7 @@ test('fails with what the pool throws', async (t) => {
 })
 
 test('asks no more when its time is over, and takes what comes then', async (t) => {
-  mockTimers(t)
-  const pool = new SlowPool()
+  const pool = slowPool(t)
   const connecting = connectSoon(pool, 2 * INTERVAL_MS + 1)
   t.mock.timers.tick(10 * INTERVAL_MS)
   assert.equal(pool.asked.length, 3)

@@ -17,12 +17,18 @@ function heldReads(): { begun: () => number; read: () => Promise<number>; end: (
   }
 }
 
-test('begins a read at once if none of its key is under way', () => {
-  const { begun, read } = heldReads()
+test('begins a read at once if none of its key is under way, also after another', async () => {
+  const { begun, read, end } = heldReads()
   const reads = new SharedReads<number>()
-  void reads.read('a', read)
-  void reads.read('b', read)
-  assert.equal(begun(), 2)
+  void reads.read('other', read)
+  for (const count of [2, 3, 4]) {
+    const result = reads.read('a', read)
+    assert.equal(begun(), count)
+    if (count === 2) end()
+    end()
+    await result
+    await new Promise(setImmediate)
+  }
 })
 
 test('shares one read, begun after the one under way has ended, among all who wait', async () => {
@@ -54,16 +60,4 @@ test('reads anew if a read has failed', async () => {
   await new Promise(setImmediate)
   end()
   assert.equal(await second, 1)
-})
-
-test('begins at once again after a pause', async () => {
-  const { begun, read, end } = heldReads()
-  const reads = new SharedReads<number>()
-  for (const count of [1, 2, 3]) {
-    const result = reads.read('a', read)
-    assert.equal(begun(), count)
-    end()
-    await result
-    await new Promise(setImmediate)
-  }
 })
