@@ -103,7 +103,7 @@ function never(): Promise<never> {
   return new Promise(() => undefined)
 }
 
-suite('cancels what is late', () => {
+suite('cancels what is late', { concurrency: true }, () => {
   /** A statement that ends so when its cancellation has come, and how many have. */
   async function cancelled(
     t: TestContext,
@@ -159,7 +159,8 @@ suite('cancels what is late', () => {
     let end: () => void = () => undefined
     pool.port = await listen(t, (socket, { length }) => {
       if (length === 16) requests++
-      else socket.end('N', end)
+      else end()
+      socket.end('N')
     })
     pool.answer = () => new Promise((resolve) => (end = () => resolve(changed)))
     await failure(remove(open(pool)))
@@ -176,7 +177,7 @@ suite('cancels what is late', () => {
       get: () => void setTimeout(end, 20),
     })
     pool.lend = () => Promise.resolve(connection)
-    const { cause } = await failure(remove(open(pool, 2000)))
+    const { cause } = await failure(remove(open(pool, 1000)))
     assert.equal((cause as Error).message, 'SQLSTATE 57014')
     assert.deepEqual(pool.released, [undefined])
   })
@@ -289,7 +290,7 @@ suite('gives a connection back after', () => {
   }
 })
 
-suite('uses no connection', () => {
+suite('uses no connection', { concurrency: true }, () => {
   test('that leads to a server without writes', async () => {
     const pool = new ScriptedPool()
     pool.settings = ['on', 'UTF8', 'UTF8']
@@ -351,7 +352,7 @@ suite('uses no connection', () => {
   })
 })
 
-suite('checks a connection again that was idle while', () => {
+suite('checks a connection again that was idle while', { concurrency: true }, () => {
   const others = {
     /** Another connection breaks. */
     async broke(pool: ScriptedPool, store: PostgresStore) {
@@ -464,7 +465,7 @@ test('lets an error of the code through as it is', async () => {
   await assert.rejects(remove(open(pool)), (error) => error === bug)
 })
 
-suite('while a server says nothing', () => {
+suite('while a server says nothing', { concurrency: true }, () => {
   test('asks the pool for no connection after one did not come', async (t) => {
     const pool = new ScriptedPool()
     pool.port = await listen(t, () => undefined)
@@ -493,7 +494,7 @@ suite('while a server says nothing', () => {
   })
 })
 
-suite('while a server fails over', () => {
+suite('while a server fails over', { concurrency: true }, () => {
   test('asks the pool once again as soon as a connection was fit for use', async () => {
     const pool = new ScriptedPool()
     const store = open(pool, 600)
