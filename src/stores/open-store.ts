@@ -1,4 +1,3 @@
-import { isBuiltin } from 'node:module'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { memoryStore } from './memory/memory-store.ts'
@@ -6,17 +5,17 @@ import { openPostgres, type PostgresSettings } from './postgres/open-postgres.ts
 import { isSameDatabase } from './postgres/postgres-url.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
 
-/** The stores that a URL of one scheme can name. */
+/** A scheme of URLs that name a store. */
 export interface StoreScheme {
-  /** Such a URL, for people. */
+  /** A URL of this scheme, for people. */
   readonly example: string
-  /** Every such URL. */
+  /** Matches the URLs of this scheme. */
   readonly form: RegExp
   /** @throws if the store cannot be opened */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
 }
 
-/** What a program has set for its store. */
+/** The settings of a program for its store. */
 export type StoreSettings = PostgresSettings
 
 const POSTGRES: StoreScheme = {
@@ -25,12 +24,12 @@ const POSTGRES: StoreScheme = {
   open: openPostgres,
 }
 
-/** The stores that a URL can name, by the scheme of the URL. */
+/** What a URL can name, by its scheme. */
 export const STORE_SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, StoreScheme>([
   ['memory', { example: 'memory:', form: /^memory:$/, open: memoryStore }],
   [
     'sqlite',
-    // With slashes after the scheme, as some drivers have it, the path would be an absolute one or none.
+    // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
     { example: 'sqlite:plants.db', form: /^sqlite:(?!\/\/)./, open: openSqlite },
   ],
   ['postgres', POSTGRES],
@@ -38,10 +37,8 @@ export const STORE_SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, S
 ])
 
 function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Store {
-  // The store would advise to pass a handle, which nobody can pass to the program.
-  if (!isBuiltin('node:sqlite')) throw new Error('SQLite needs Node 22.13 or later.')
   return sqliteStore(url.slice('sqlite:'.length), {
-    // So a client is told that nothing was carried out, before its call is over.
+    // So that the client learns that nothing was carried out before its call times out.
     busyTimeoutMs: Math.ceil(0.4 * storeTimeoutMs),
     migrate,
     onWarning: (message) => onEvent('warning', message),
@@ -68,7 +65,7 @@ export function isSameStore(one: string, other: string): boolean {
 
 /**
  * Opens the store that a URL names.
- * @param url must be one, as {@link isStoreUrl} says
+ * @param url one that {@link isStoreUrl} accepts
  * @throws StoreUnavailableError if waiting may help
  * @throws Error if it does not
  */

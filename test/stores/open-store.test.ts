@@ -101,7 +101,10 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
 
 test("PLANT_STORE_URL=sqlite:… ends the start on a Node that lacks it, and says which one doesn't", async () => {
   const nodeArgs = isBuiltin('node:sqlite') ? ['--no-experimental-sqlite'] : []
-  assert.equal(await refusal('sqlite:plants.db', 2, nodeArgs), 'SQLite needs Node 22.13 or later.')
+  assert.equal(
+    await refusal('sqlite:plants.db', 2, nodeArgs),
+    'SQLite needs Node 22.13 or later, or an open database of better-sqlite3',
+  )
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { explain, explainCommit, explainOpening, isBusy } from './errors.ts'
-import { ask, isUri, pathOf, type SqliteHandle, type SqliteStatement, type SqliteValue } from './handle.ts'
+import { ask, pathOf, type SqliteHandle, type SqliteStatement, type SqliteValue } from './handle.ts'
 import { checkLog } from './left-log.ts'
 import { openFile, type OpenOptions } from './open-file.ts'
 import { OpenedFile } from './opened-file.ts'
 
-/** Says in the header of a file what it is for: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
-const APPLICATION_ID = 0x504c4e54n
-const SCHEMA_VERSION = 1n
+/** Marks a file of plants in its header: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
+const APPLICATION_ID = 0x504c4e54
+const SCHEMA_VERSION = 1
 
 const SCHEMA = `
   CREATE TABLE plants (
@@ -21,27 +21,27 @@ const SCHEMA = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION}`
 
-/** How long to wait until a locked file is tried again. */
+/** How long to wait before trying a locked file again. */
 export const RETRY_MS = 5
 
 /**
- * What makes a commit survive a power cut. Some builds of SQLite reopen a WAL file with NORMAL, which loses commits. On
+ * Makes a commit survive a power cut. Some builds of SQLite reopen a WAL file with NORMAL, which loses commits. On
  * macOS only fullfsync makes the drive write; elsewhere it does nothing.
  */
 const DURABLE = 'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON'
 
-/** How much room the log keeps on the disk when it starts anew: to get that again would take time. */
+/** How much room the log keeps on the disk when it starts anew, as getting it again takes time. */
 const KEPT_LOG_BYTES = 16 * 2 ** 20
 
 /** How a {@link SqliteConnection} opens and uses its file. */
 export interface ConnectionOptions extends OpenOptions {
-  /** Told what an operator should know. */
+  /** Gets a line that an operator should read. */
   readonly onWarning: (message: string) => void
 }
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
-  /** What made the last transaction fail that did, other than a lock. To be taken away once writes succeed again. */
+  /** Why a transaction has failed, unless it was for a lock. The probe removes it once writes succeed again. */
   failure: unknown
   readonly #handle: SqliteHandle
   readonly #ownsHandle: boolean
@@ -51,6 +51,7 @@ export class SqliteConnection {
   readonly #begin: SqliteStatement
   readonly #commit: SqliteStatement
   readonly #rollback: SqliteStatement
+
   /** @throws if the file cannot be opened, or holds anything but plants in this version's schema */
   constructor(source: string | SqliteHandle, options: ConnectionOptions) {
     this.#options = options
@@ -65,8 +66,12 @@ export class SqliteConnection {
       this.#begin = this.prepare('BEGIN IMMEDIATE')
       this.#commit = this.prepare('COMMIT')
       this.#rollback = this.prepare('ROLLBACK')
-      this.#setUp()
-      this.#opened = this.#watchFile(typeof source === 'string' && !isUri(source) ? resolve(source) : path)
+      this.transaction(() => this.#checkSchema())
+      this.#handle.exec(`
+        PRAGMA journal_mode = WAL;
+        PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
+        PRAGMA busy_timeout = 0`)
+      this.#opened = this.#watchFile(typeof source === 'string' && !source.startsWith('file:') ? resolve(source) : path)
     } catch (error) {
       this.close()
       throw explainOpening(error, this.#file)
@@ -82,20 +87,20 @@ export class SqliteConnection {
   }
 
   /**
-   * Prepares a query that reads its rows as the caller takes them. They are arrays of their columns if the driver can
-   * make them, which is faster. A caller that does not take all rows must end the iteration, as the end of a `for` loop
-   * does: an open read keeps SQLite from emptying its log.
+   * Prepares a query that reads rows as the caller takes them: as arrays, if the driver can make these, which is
+   * faster. A caller must end the iteration, as a `for` loop does: an open read keeps SQLite from emptying its log.
    */
   prepareQuery(sql: string): (...values: SqliteValue[]) => Iterable<unknown> {
     const statement = this.prepare(sql)
     statement.setReturnArrays?.(true)
     statement.raw?.(true)
-    return (...values) => statement.iterate?.(...values) ?? statement.all(...values)
+    return (...values) => statement.iterate(...values)
   }
 
   /**
-   * Does the work in a transaction that has the write lock from the start, so that only BEGIN can find it taken.
-   * @throws StoreUnavailableError if the file is not the one that was opened, or it is unknown whether this was committed
+   * Does the work in a transaction that takes the write lock at once, so that only BEGIN can find it taken.
+   * @throws StoreUnavailableError if the file is not the one that was opened, or it is unknown whether this was
+   *   committed
    */
   transaction<Result>(work: () => Result): Result {
     this.#opened?.check()
@@ -119,20 +124,20 @@ export class SqliteConnection {
       try {
         this.#rollback.run()
       } catch {
-        // SQLite has rolled back by itself, as it does if a commit fails.
+        // SQLite has rolled back itself, as it does if a commit fails.
       }
       throw isDone ? explainCommit(error, this.#file) : error
     }
   }
 
   /**
-   * Does the work once no other process has the file locked. SQLite's own busy handler would stop the event loop while
-   * it waits; with a timer everything else goes on.
-   * @param waitMs how long to wait, if not as long as operations do
+   * Does the work once no other process has the file locked. It waits with a timer: SQLite's own busy handler would
+   * stop the event loop.
+   * @param waitMs how long to wait
    * @throws StoreUnavailableError if the file stays locked, is not the one that was opened, or trying again may help
    */
-  async whenFree<Result>(work: () => Result, waitMs?: number): Promise<Result> {
-    const deadline = performance.now() + (waitMs ?? this.#options.busyTimeoutMs)
+  async whenFree<Result>(work: () => Result, waitMs: number = this.#options.busyTimeoutMs): Promise<Result> {
+    const deadline = performance.now() + waitMs
     for (;;) {
       try {
         this.#opened?.checkForRead()
@@ -149,30 +154,22 @@ export class SqliteConnection {
     return this.#opened?.logBytes ?? 0
   }
 
-  /** What to tell the caller of the store. */
+  /** The error that the caller of the store gets. */
   explain(error: unknown): Error {
     return explain(error, this.#file)
   }
 
   /** Closes the database if it was opened here. */
   close(): void {
-    // SQLite removes the log.
+    // Its log will be gone.
     this.#opened = undefined
     if (this.#ownsHandle) this.#handle.close()
   }
 
-  #setUp(): void {
-    this.transaction(() => this.#checkSchema())
-    this.#handle.exec(`
-      PRAGMA journal_mode = WAL;
-      PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
-      PRAGMA busy_timeout = 0`)
-  }
-
-  /** A database in memory has no log, and nothing that could be moved. */
+  /** A database in memory has no log, and no file that could be moved. */
   #watchFile(name: string): OpenedFile | undefined {
     if (ask(this.#handle, 'journal_mode') !== 'wal') return undefined
-    // To ask for it opens the log. A file becomes shorter by VACUUM, which changes the version, or by itself, if it was made so.
+    // VACUUM makes the file shorter, and changes the version. With auto_vacuum the file may become shorter at any time.
     const version = (): unknown => {
       const found = ask(this.#handle, 'schema_version')
       return Number(ask(this.#handle, 'auto_vacuum')) === 0 ? found : {}
@@ -181,18 +178,16 @@ export class SqliteConnection {
   }
 
   #checkSchema(): void {
-    const [found] = this.prepare(
-      `
-      SELECT application_id AS application, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS entries
-      FROM pragma_application_id, pragma_user_version`,
-    ).all() as [Record<'application' | 'version' | 'entries', bigint>]
-    if (found.application === 0n && found.version === 0n && found.entries === 0n) {
+    const application = Number(ask(this.#handle, 'application_id'))
+    const version = Number(ask(this.#handle, 'user_version'))
+    const isEmpty = this.prepare('SELECT 1 FROM sqlite_schema').all().length === 0
+    if (application === 0 && version === 0 && isEmpty) {
       if (!this.#options.migrate) throw new Error('it holds no plants, and is not to be made a file of plants')
       this.#handle.exec(SCHEMA)
-    } else if (found.application !== APPLICATION_ID) {
+    } else if (application !== APPLICATION_ID) {
       throw new Error('it holds something other than plants; nothing was changed')
-    } else if (found.version !== SCHEMA_VERSION) {
-      throw new Error(`its schema has version ${found.version}, and this plant-store knows version ${SCHEMA_VERSION}`)
+    } else if (version !== SCHEMA_VERSION) {
+      throw new Error(`its schema has version ${version}, and this plant-store knows version ${SCHEMA_VERSION}`)
     }
     // Writes nothing, but fails if the file cannot be written.
     this.#handle.exec('DELETE FROM plants WHERE false')

@@ -22,7 +22,7 @@ function transientCode(error: unknown): string | undefined {
   return [...TRANSIENT.values()].find((name) => code?.startsWith(name))
 }
 
-/** What to tell the caller of the store: the error with the name of the file, as worth trying again if it is. */
+/** The error that the caller of the store gets: it names the file, and says whether trying again may help. */
 export function explain(error: unknown, file: string): Error {
   if (error instanceof StoreUnavailableError) return error
   const message = messageOf(error, file)
@@ -32,16 +32,15 @@ export function explain(error: unknown, file: string): Error {
 }
 
 /**
- * The same for an error of COMMIT: unless the file was locked, the log may hold the whole transaction. It could not be synced,
- * for example; or the disk is full, but the log had room, and where its last page was to go is an equal one of before.
- * This process goes on without the transaction, and may write over it; but a restart finds it.
+ * The same for an error of COMMIT. Unless the file was locked, the log may hold the whole transaction, although it
+ * could not be synced, or the disk is full. This process goes on without the transaction, but a restart may find it.
  */
 export function explainCommit(error: unknown, file: string): unknown {
   if (isBusy(error) || transientCode(error) === undefined) return error
   return new StoreUnavailableError(messageOf(error, file), { cause: error, isOutcomeUnknown: true })
 }
 
-/** The same for an error of the start: no file appears where none can be made. */
+/** The same for an error of the start: a file that cannot be made will not appear. */
 export function explainOpening(error: unknown, file: string): Error {
   return transientCode(error) === 'SQLITE_CANTOPEN'
     ? new Error(messageOf(error, file), { cause: error })

@@ -1,4 +1,6 @@
-/** What the store calls of an open database: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3. */
+/**
+ * An open database, as far as the store uses it: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3.
+ */
 export interface SqliteHandle {
   /** Runs SQL that gives no rows; may be several statements. Throws if one fails. */
   exec(sql: string): unknown
@@ -9,8 +11,8 @@ export interface SqliteHandle {
 }
 
 /**
- * What the store calls of a prepared statement. It binds a {@link SqliteValue} for each parameter; `any` is what the types
- * of better-sqlite3 fit, as they may say for each statement what it takes.
+ * A prepared statement, as far as the store uses it. It binds a {@link SqliteValue} for each parameter; the types of
+ * better-sqlite3 fit only `any`.
  */
 /* eslint-disable @typescript-eslint/no-explicit-any */
 export interface SqliteStatement {
@@ -21,8 +23,8 @@ export interface SqliteStatement {
   }
   /** Runs a query, and gives all its rows. */
   all(...values: any[]): unknown[]
-  /** Gives rows one by one. Without it, the store reads all rows that a page may have before it cuts the page. */
-  iterate?(...values: any[]): Iterable<unknown>
+  /** Runs a query, and gives its rows one by one. */
+  iterate(...values: any[]): Iterable<unknown>
   /** Asks `node:sqlite` for integers as bigint. */
   setReadBigInts?(enabled: boolean): unknown
   /** Asks better-sqlite3 for integers as bigint. */
@@ -36,11 +38,6 @@ export interface SqliteStatement {
 
 /** A value that is bound to a statement; never `undefined`, which binds differently from version to version. */
 export type SqliteValue = string | number | bigint | null
-
-/** Whether SQLite takes a path for a URI. */
-export function isUri(path: string): boolean {
-  return path.startsWith('file:')
-}
 
 /** The absolute path of a file; empty if the database has none. */
 export function pathOf(handle: SqliteHandle): string {

@@ -1,4 +1,3 @@
-import { isBuiltin } from 'node:module'
 import process from 'node:process'
 import { explainOpening } from './errors.ts'
 import { pathOf, type SqliteHandle } from './handle.ts'
@@ -14,22 +13,19 @@ export interface OpenOptions {
 
 /** @throws Error if the file cannot be opened, or the log beside it belongs to another one */
 export function openFile(path: string, options: OpenOptions): SqliteHandle {
-  if (!isBuiltin('node:sqlite')) {
-    const advice = 'use Node.js 22.13 or later, or pass a database of better-sqlite3'
-    throw new Error(`SQLite database ${path}: this Node.js has no node:sqlite; ${advice}`)
-  }
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
+  if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')
   try {
-    lookInto(path, () => new DatabaseSync(path, { readOnly: true }), options)
-    return new DatabaseSync(path)
+    lookInto(path, () => new sqlite.DatabaseSync(path, { readOnly: true }), options)
+    return new sqlite.DatabaseSync(path)
   } catch (error) {
     throw explainOpening(error, path)
   }
 }
 
 /**
- * Looks into a file that is there, and checks its log. It is opened only to be read: if a connection that may write is
- * closed, it brings the log into the file, whether it fits or not.
+ * Checks the log of a file. The file is opened only for reading: when a connection that may write is closed, SQLite
+ * brings the log into the file, whether it fits or not.
  */
 function lookInto(path: string, open: () => SqliteHandle, { busyTimeoutMs, migrate }: OpenOptions): void {
   let handle
@@ -37,7 +33,7 @@ function lookInto(path: string, open: () => SqliteHandle, { busyTimeoutMs, migra
     handle = open()
   } catch {
     if (!migrate) throw new Error('there is no such file, and none is to be made')
-    // SQLite would remove it.
+    // SQLite would remove a log that has no file.
     checkLog(path)
     return
   }

@@ -1,19 +1,19 @@
 import { statSync, type BigIntStats } from 'node:fs'
 import { StoreUnavailableError } from '../../plants/store.ts'
 
-/** A log that is larger is worth a warning, and so is one of twice the size that the last warning was of. */
+/** A log of this size is worth a warning, and so is each doubling. */
 const LARGE_LOG_BYTES = 64 * 2 ** 20
 
-/** How long reads go without a look at the file. */
+/** How long reads rely on the last look at the file. */
 const READ_LOOK_MS = 100
 
 const MOVED = 'another file, or none, has its name or that of its log (-wal), so nothing is read or written'
 const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
 
 /**
- * The file that was opened, with its log. SQLite goes on with a file that was moved, removed or replaced: what it
- * acknowledges then goes nowhere. (The file itself must not be opened to look into it: closing it again would drop the
- * locks that SQLite has on it.)
+ * The file that was opened, with its log. If it is moved, removed or replaced, SQLite goes on with it, and what it
+ * acknowledges is lost. (To open the file and look into it would not do: closing it drops the locks that SQLite has on
+ * it.)
  */
 export class OpenedFile {
   readonly #name: string
@@ -26,20 +26,21 @@ export class OpenedFile {
   #version: unknown
   #problem: string | undefined
   #warnAt = LARGE_LOG_BYTES
-  /** The size of the log when it was looked at last: before a commit or a ping. */
+  /** The size of the log at the last look: before a commit or a ping. */
   logBytes = 0
   #nextReadLookAt = 0
 
   /**
-   * @param name by which the operator knows the file
-   * @param path by which SQLite does: the log is there
-   * @param schemaVersion asks SQLite for what changes if the file may have become shorter
+   * @param name the path that the operator knows
+   * @param path the path that SQLite knows: its log is there
+   * @param schemaVersion asks SQLite for a value that has changed if SQLite may have made the file shorter
    */
   constructor(name: string, path: string, schemaVersion: () => unknown, warn: (message: string) => void) {
     this.#name = name
     this.#logName = `${path}-wal`
     this.#schemaVersion = schemaVersion
     this.#warn = warn
+    // To ask SQLite for it makes the log, if there is none.
     this.#version = schemaVersion()
     this.#file = find(this.#name)
     this.#log = find(this.#logName)
@@ -56,7 +57,7 @@ export class OpenedFile {
     if (problem !== undefined) throw new StoreUnavailableError(`SQLite database ${this.#name}: ${problem}`)
   }
 
-  /** The same for a read. It loses nothing, and costs little more than the look at the file: so this looks ten times a second. */
+  /** The same for a read, which costs little more than a look at the file: so this looks ten times a second. */
   checkForRead(): void {
     const now = performance.now()
     if (this.#problem === undefined && now < this.#nextReadLookAt) return

@@ -19,13 +19,13 @@ export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
   /**
-   * How long an operation waits while another process has the file locked, in milliseconds, 0 or more. Then it is
-   * refused, and not carried out later. Keep it below `storeTimeoutMs` of the service.
+   * How long a call waits while another process has the file locked, in milliseconds, 0 or more. Then it fails, and is
+   * not carried out later. Keep it below `storeTimeoutMs` of the service.
    * @default 4_000
    */
   readonly busyTimeoutMs?: number | undefined
   /**
-   * The most operations that share a commit, and hold up the event loop together, at least 1.
+   * The most creates and deletes that share a commit, and hold up the event loop together, at least 1.
    * @default 1_000
    */
   readonly maxBatch?: number | undefined
@@ -34,24 +34,24 @@ export interface SqliteStoreOptions {
    * @default true
    */
   readonly migrate?: boolean | undefined
-  /** Told what an operator should know; one line, without anything of the plants. By default nobody is told. */
+  /** Gets a line that an operator should read, without anything of the plants. By default nobody gets it. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** How long a ping waits for a lock: who asks whether the store can serve is to be told within 2 seconds of a change. */
+/** How long a ping waits for a lock: whether the store can serve must be known within 2 seconds of a change. */
 const PING_WAIT_MS = 1000
 
-/** Has SQLite make the JSON text of the response, which takes less time than encoding it here. */
+/** SQLite makes the JSON text of the response, which takes less time than encoding it here. */
 const SELECT = `
   SELECT id, iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag))
   FROM plants WHERE owner = ?`
 
 /**
- * Keeps plants in an SQLite file, through kill -9 and power loss: an operation settles once it is committed with
- * `synchronous=FULL`. Operations that arrive in the same turn of the event loop share a commit.
+ * Keeps plants in an SQLite file, through kill -9 and power loss: a create or delete settles once it is committed with
+ * `synchronous=FULL`. Those that arrive in the same turn of the event loop share a commit.
  *
- * Processes of one machine may share a file. While the store uses an open database that it was given, nothing else may
- * use that connection: the store sets its pragmas and runs transactions on it. `close` closes what a path opened.
+ * Processes of one machine may share a file. An open database that the store was given is its own while it is in use:
+ * the store sets pragmas and runs transactions on it. `close` closes a file that the store opened itself.
  * @param source a path, which takes Node 22.13 or later; or an open database of `node:sqlite` or better-sqlite3
  * @throws TypeError if the source or an option is wrong
  * @throws StoreUnavailableError if the file is locked, or trying again may help for another reason

@@ -2,12 +2,12 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement } from './handle.ts'
 
-/** How often to try whether writes succeed again. */
+/** How long to wait before trying again whether writes succeed. */
 const TRY_INTERVAL_MS = 1000
 
 /**
- * A plant that needs two pages of its own, so that the file must have room for it. No owner is called so, and nobody
- * sees the plant: it goes in the transaction in which it came. That writes all the same.
+ * A plant that needs two pages of its own, so that the file must have room for it. No token stands for its owner, and
+ * it is deleted in the same transaction.
  */
 const INSERT = "INSERT INTO plants VALUES ('', 0, hex(zeroblob(4096)), NULL)"
 const REMOVE = "DELETE FROM plants WHERE owner = ''"
@@ -28,7 +28,7 @@ export class WriteProbe {
   }
 
   /**
-   * Takes the write lock and gives it up. That says nothing of a full disk: so if a write has failed, this writes.
+   * Takes the write lock and gives it up. That cannot show a full disk, so after a write has failed, one is tried.
    * @throws if no plant can be created now
    */
   check(): void {
@@ -37,8 +37,8 @@ export class WriteProbe {
   }
 
   /**
-   * To be called before a write. If a commit has failed, the next one may too, and would leave unknown what became of its
-   * plants. So commits without plants go first, until one succeeds.
+   * To be called before a write. After a commit has failed, the next one would leave unknown what became of its plants
+   * if it failed too. So commits without plants are tried first, until one succeeds.
    * @throws StoreUnavailableError if nothing is to be written now
    */
   checkCommits(): void {
@@ -57,7 +57,7 @@ export class WriteProbe {
       this.#connection.failure = undefined
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
-      // Whatever is unknown of that write, nothing was carried out for whoever asks now.
+      // The outcome of the tried write may be unknown, but nothing was carried out for the caller.
       throw new StoreUnavailableError(error.message, { cause: error.cause })
     }
   }
