@@ -1,14 +1,14 @@
 import { countTextBytes, EncodedPlant } from '../plants/plant.ts'
 import type { PageRequest } from '../plants/store.ts'
 
-/** Collects the plants of a page, until `limit` are there or their names and tags come to `maxBytes`. */
+/** Collects the plants of a page, up to `limit`, or until their names and tags come to `maxBytes`. */
 export class PageBuilder {
   readonly plants: EncodedPlant[] = []
   readonly #limit: number
   readonly #maxBytes: number
-  /** The bytes of the names and tags of the plants that were counted, and of the JSON text of the others. */
+  /** The bytes of the names and tags of the counted plants, and of the JSON texts of the others. */
   #bytes = 0
-  /** How many plants were counted, from the first on. */
+  /** How many plants were counted: the first ones. */
   #counted = 0
 
   constructor({ limit, maxBytes }: PageRequest) {
@@ -22,7 +22,7 @@ export class PageBuilder {
     return this.plants.push(new EncodedPlant(id, json)) < this.#limit && !this.isHeavy
   }
 
-  /** Whether names and tags have come to `maxBytes`. They are counted only once their JSON texts have: rarely. */
+  /** Whether names and tags have come to `maxBytes`. They are counted only if the JSON texts have, which is rare. */
   get isHeavy(): boolean {
     if (this.#bytes >= this.#maxBytes) this.#count()
     return this.#bytes >= this.#maxBytes

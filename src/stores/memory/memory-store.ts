@@ -3,13 +3,13 @@ import { addShortLists } from '../../plants/short-list.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
 
-/** Those of an owner without plants. */
+/** The plants of an owner that has none. */
 const NO_PLANTS = new SortedPlants()
 
 /**
  * Keeps plants in memory, while the process lives. Every method returns its result at once, without a promise.
  *
- * To create or delete a plant, or to find where a page starts, takes O(log n), in whatever order ids come and go. A
+ * Creating or deleting a plant, and finding where a page starts, takes O(log n), in whatever order ids come and go. A
  * plant takes little more memory than its JSON text.
  *
  * @example

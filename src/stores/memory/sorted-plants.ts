@@ -1,29 +1,28 @@
 import { MIN_INT64 } from '../../plants/int64.ts'
 import type { ListQuery, ShortList } from '../../plants/listing.ts'
 import type { EncodedPlant } from '../../plants/plant.ts'
-import type { PageRequest } from '../../plants/store.ts'
+import { MAX_PAGE, MAX_PAGE_BYTES, type PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
-import { ShortListBuilder } from './short-list-builder.ts'
 
 /**
- * A block that comes to this many plants is split. In smaller blocks a search misses the processor's caches more often,
- * and in larger ones an insertion moves more.
+ * A block of this many plants is split. Smaller blocks would miss the processor's caches more often, and in larger ones
+ * an insertion moves more.
  */
 const CAPACITY = 256
 
-/** A block with fewer plants is joined with its neighbour, so that deleting frees memory. */
+/** A block of fewer plants is joined with its neighbour, so that deleting frees memory. */
 const SPARSE = CAPACITY / 8
 
-/** How many entries an array has room for at first: few, so that an owner of a few plants costs little. */
+/** The room of a new block: little, so that an owner of a few plants costs little. */
 const FIRST_ROOM = 8
 
-/** The plants of one owner, ascending by id: their JSON texts, in blocks. */
+/** The JSON texts of the plants of one owner, ascending by id, in blocks. */
 export class SortedPlants {
-  /** Each under the lowest id that it takes; the first takes the lowest of all too. */
+  /** Each block under the lowest id that it takes; the first one takes any lower id too. */
   readonly #blocks = new Entries<Entries<string>>()
 
   constructor() {
-    // With the lowest id itself among them, V8 compares ids at half the speed.
+    // MIN_INT64 itself would make V8 compare ids at half the speed.
     this.#blocks.insert(0, MIN_INT64 + 1n, new Entries())
   }
 
@@ -55,36 +54,53 @@ export class SortedPlants {
 
   list(request: PageRequest): EncodedPlant[] {
     const page = new PageBuilder(request)
-    this.#collect(request.after, (ids, texts, from) => {
-      for (let at = from; at < texts.length; at++) if (!page.add(ids[at]!, texts[at]!)) return false
-      return true
-    })
+    let [number, at] = this.#find(request.after)
+    for (; number < this.#blocks.size; number++, at = 0) {
+      const { ids, entries } = this.#blocks.at(number)
+      for (; at < entries.length; at++) if (!page.add(ids[at]!, entries[at]!)) return page.plants
+    }
     return page.plants
   }
 
-  /** @returns undefined if the list does not fit a page */
+  /**
+   * Joins the texts of plants in a loop of its own: a call for each plant takes as long as joining it.
+   * @returns undefined if the list does not fit a page
+   */
   listShort({ limit, after }: ListQuery): ShortList | undefined {
-    const list = new ShortListBuilder(limit)
-    this.#collect(after, (ids, texts, from) => list.add(ids, texts, from))
-    return list.result
+    const most = Math.min(limit, MAX_PAGE)
+    let text = '['
+    let count = 0
+    let last = after
+    let isCut = false
+    let [number, at] = this.#find(after)
+    for (; !isCut && number < this.#blocks.size; number++, at = 0) {
+      const { ids, entries } = this.#blocks.at(number)
+      const from = at
+      const stop = Math.min(entries.length, from + most - count)
+      for (; at < stop && text.length <= MAX_PAGE_BYTES; at++) {
+        if (text.length > 1) text += ','
+        text += entries[at]!
+      }
+      count += at - from
+      if (at > 0) last = ids[at - 1]
+      isCut = at < entries.length
+    }
+    if (text.length > MAX_PAGE_BYTES || (isCut && count < limit)) return undefined
+    return { body: `${text}]`, cursor: isCut ? last : undefined }
   }
 
   #blockOf(id: bigint): number {
     return Math.max(0, this.#blocks.rank(id) - 1)
   }
 
-  /** Gives the plants with an id greater than `after` to a taker, block by block, until it takes no more. */
-  #collect(after: bigint | undefined, take: Taker): void {
-    let number = after === undefined ? 0 : this.#blockOf(after)
-    let from = after === undefined ? 0 : this.#blocks.at(number).rank(after)
-    for (; number < this.#blocks.size; number++) {
-      const { ids, entries } = this.#blocks.at(number)
-      if (!take(ids, entries, from)) return
-      from = 0
-    }
+  /** Where the plants with an id greater than `after` begin: the number of the block, and the index in it. */
+  #find(after: bigint | undefined): [number: number, at: number] {
+    if (after === undefined) return [0, 0]
+    const number = this.#blockOf(after)
+    return [number, this.#blocks.at(number).rank(after)]
   }
 
-  /** Ids mostly ascend, so the last block is split near its end: split in halves, most blocks would stay half empty. */
+  /** Ids mostly ascend, so the last block is split near its end. Otherwise most blocks would stay half empty. */
   #split(number: number): void {
     const block = this.#blocks.at(number)
     const right = block.cut(number === this.#blocks.size - 1 ? block.size - SPARSE : block.size >>> 1)
@@ -100,13 +116,7 @@ export class SortedPlants {
   }
 }
 
-/** Takes plants, their ids and texts, from an index on. Says whether it takes those of the next block too. */
-type Taker = (ids: BigInt64Array, texts: readonly string[], from: number) => boolean
-
-/**
- * Entries in ascending order of their ids. In a typed array the ids stay exact, and are no objects that the garbage
- * collector has to follow.
- */
+/** Entries, ascending by id. In a typed array, ids are exact, and nothing that the garbage collector follows. */
 class Entries<Entry> {
   ids: BigInt64Array
   entries: Entry[]
