@@ -1,9 +1,9 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** The diagnostics channel that is told of each batch, as a {@link Batch}. */
+/** The diagnostics channel that gets each {@link Batch}. */
 export const BATCHES = 'plant-store.batch'
 
-/** Operations that shared a statement or a commit. */
+/** Creates and deletes that shared a statement or a commit. */
 export interface Batch {
   /** How many they are. */
   readonly size: number
@@ -11,7 +11,7 @@ export interface Batch {
 
 const batches = channel(BATCHES)
 
-/** Tells of a batch; that costs nothing if nobody listens. */
+/** Publishes a batch, if anybody listens. */
 export function reportBatch(size: number): void {
   if (batches.hasSubscribers) batches.publish({ size } satisfies Batch)
 }

@@ -1,9 +1,9 @@
 import type { Store } from '../plants/store.ts'
 
-/** A figure of a store that a program shows among its metrics. */
+/** A figure of a store, among the metrics of a program. */
 export interface Gauge {
   readonly name: string
-  /** What it says, in a sentence. */
+  /** Describes the value, in a sentence. */
   readonly help: string
   /** Its value now. */
   readonly read: () => number

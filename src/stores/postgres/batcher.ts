@@ -1,80 +1,83 @@
-import type { MaybePromise } from '../../maybe-promise.ts'
+import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
+import { isRejectedValue } from './failure.ts'
 
 /** How a {@link Batcher} forms its groups. */
 export interface BatcherOptions {
-  /** The most groups that may be under way at once; default 1. Operations that arrive meanwhile wait. */
-  readonly maxRuns?: number
-  /** The most operations of a group; default unlimited. The others wait for the next group. */
-  readonly maxOperations?: number
+  /** The most groups in flight. */
+  readonly maxInFlight: number
+  /** The most writes of a group. */
+  readonly maxBatch: number
+  /** How long a write may wait to be sent, in milliseconds. */
+  readonly timeoutMs: number
 }
 
-/**
- * Runs a group of operations.
- * @returns the outcome of each, in their order; one that failed does not fail the others
- * @throws if the whole group failed
- */
-export type Run<Operation, Result> = (
-  operations: readonly Operation[],
-) => MaybePromise<readonly PromiseSettledResult<Result>[]>
-
-interface Entry<Operation, Result> {
-  readonly operation: Operation
+interface Entry<Write, Result> {
+  readonly write: Write
+  readonly expiresAt: number
   readonly resolve: (result: Result) => void
   readonly reject: (reason: unknown) => void
 }
 
 /**
- * Runs operations in groups, in the order in which they came. The first one goes alone; those that arrive while it runs
- * go together.
+ * Sends writes in groups, in the order in which they came. The first one goes alone; those that arrive while it is in
+ * flight go together. If the server rejects a value, the group is halved until only the write with that value fails.
  */
-export class Batcher<Operation, Result> {
-  readonly #run: Run<Operation, Result>
-  readonly #maxRuns: number
-  readonly #maxOperations: number
-  readonly #waiting: Entry<Operation, Result>[] = []
-  #runs = 0
+export class Batcher<Write, Result> {
+  readonly #send: (group: readonly Write[]) => Promise<readonly Result[]>
+  readonly #options: BatcherOptions
+  readonly #waiting: Entry<Write, Result>[] = []
+  #inFlight = 0
 
-  constructor(run: Run<Operation, Result>, options: BatcherOptions = {}) {
-    this.#run = run
-    this.#maxRuns = options.maxRuns ?? 1
-    this.#maxOperations = options.maxOperations ?? Infinity
+  /** @param send sends a group, and returns the result of each write in their order */
+  constructor(send: (group: readonly Write[]) => Promise<readonly Result[]>, options: BatcherOptions) {
+    this.#send = send
+    this.#options = options
   }
 
-  /** Settles with the result of the operation, once its group has run. */
-  add(operation: Operation): Promise<Result> {
+  /** @throws StoreUnavailableError if the write has waited for too long; it is not sent then */
+  add(write: Write): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ operation, resolve, reject })
+      this.#waiting.push({ write, expiresAt: performance.now() + this.#options.timeoutMs, resolve, reject })
       this.#wake()
     })
   }
 
-  /** Starts as many groups as may be under way. */
+  /** Starts as many groups as may be in flight. */
   #wake(settled = 0): void {
-    for (; this.#waiting.length > 0 && this.#runs < this.#maxRuns; settled = 0) void this.#start(settled)
+    for (; this.#waiting.length > 0 && this.#inFlight < this.#options.maxInFlight; settled = 0) {
+      void this.#start(settled)
+    }
   }
 
   /** @param settled the size of the group that has just ended, if its end is why this one starts; else 0 */
   async #start(settled: number): Promise<void> {
-    // Callers whose operations have just settled will soon send as many again. Take half of those and of what waits
-    // now, so that the next group fills while this one runs. If large and small groups took turns, callers and store
-    // would wait for each other.
+    // Callers that were just answered will soon send as many writes again. Take half of those and of what waits now, so
+    // that the next group fills while this one is in flight: large and small groups in turn would take longer.
     const { length } = this.#waiting
     const share = settled === 0 ? length : Math.ceil((settled + length) / 2)
-    const group = this.#waiting.splice(0, Math.min(share, this.#maxOperations))
-    this.#runs++
+    const group = this.#waiting.splice(0, Math.min(share, this.#options.maxBatch))
+    this.#inFlight++
     reportBatch(group.length)
-    try {
-      const outcomes = await this.#run(group.map(({ operation }) => operation))
-      for (const [index, { resolve, reject }] of group.entries()) {
-        const outcome = outcomes[index]
-        if (outcome?.status === 'fulfilled') resolve(outcome.value)
-        else reject(outcome ? outcome.reason : new Error('The outcome of this operation is missing.'))
-      }
-    } catch (error) {
-      for (const { reject } of group) reject(error)
-    }
-    this.#runs--
+    await this.#settle(group)
+    this.#inFlight--
     this.#wake(group.length)
+  }
+
+  async #settle(group: readonly Entry<Write, Result>[]): Promise<void> {
+    try {
+      // Otherwise a silent server would work for long for clients that have gone.
+      if (performance.now() > group.at(-1)!.expiresAt) throw new StoreUnavailableError('No statement was free in time.')
+      const results = await this.#send(group.map(({ write }) => write))
+      for (const [index, { resolve }] of group.entries()) resolve(results[index]!)
+    } catch (error) {
+      if (group.length > 1 && isRejectedValue(error)) {
+        const half = Math.ceil(group.length / 2)
+        await this.#settle(group.slice(0, half))
+        await this.#settle(group.slice(half))
+      } else {
+        for (const { reject } of group) reject(error)
+      }
+    }
   }
 }

@@ -3,14 +3,14 @@ import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { NoAnswerError } from './failure.ts'
 import type { Connection } from './pool.ts'
 
-/** What stands in place of a protocol version (postgresql.org/docs/current/protocol-message-formats.html). */
+/** What stands in the place of the protocol version (postgresql.org/docs/current/protocol-message-formats.html). */
 const CANCEL_REQUEST = 80_877_102
 const SSL_REQUEST = 80_877_103
 
 /**
- * Has the server cancel what a connection is doing, by a second connection, as `psql` does at Ctrl-C. Settles once the
- * server has done so; it does not say whether there was anything to cancel.
- * @throws if the server could not be told within so many milliseconds
+ * Cancels the statement of a connection over a second connection, as `psql` does at Ctrl-C. Settles once the server has
+ * sent the signal; it does not say whether there was a statement.
+ * @throws Error if the server could not be told within so many milliseconds
  */
 export function cancelStatement(connection: Connection, ms: number): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -34,7 +34,7 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
       if (ssl === undefined || ssl === false) return send(socket)
       socket.write(message(SSL_REQUEST))
       socket.once('data', (answer) => {
-        // The key is a secret, so it never goes without TLS where the connection has it.
+        // The key is a secret: if the connection has TLS, it never goes without.
         if (answer.toString() === 'S') {
           const secure = connectTls(tlsOptions(socket, ssl, host))
           secure.on('error', reject).once('secureConnect', () => send(secure))
@@ -47,12 +47,12 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
 }
 
 /**
- * Whether a server says anything to a second connection that is made as this one was, be it a refusal. The question is
- * whether it takes TLS, since that opens no session. Its name may lead to another server by now.
+ * Whether a server says anything, be it a refusal, to a second connection that is made as this one was. It is asked
+ * whether it takes TLS, which opens no session. The name may lead to another server by now.
  */
 export function isAnswering(connection: Connection | undefined, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
-    // It is not known where to ask.
+    // Nobody knows where to ask.
     if (connection?.host === undefined) return resolve(true)
     const socket = connect(addressOf(connection), () => socket.write(message(SSL_REQUEST)))
     const timer = setTimeout(() => end(false), ms)
@@ -65,16 +65,16 @@ export function isAnswering(connection: Connection | undefined, ms: number): Pro
   })
 }
 
-/** @param ip which of the servers that the host's name stands for, if it must be a certain one */
+/** @param ip one of the servers that the host's name stands for, if it must be that one */
 function addressOf({ host = 'localhost', port = 5432 }: Connection, ip = host): NetConnectOpts {
   return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: ip, port }
 }
 
-/** As `pg` sets them for the connection itself. */
+/** The options that `pg` sets for the connection itself. */
 function tlsOptions(socket: Socket, ssl: true | ConnectionOptions, host = ''): ConnectionOptions {
   const options: ConnectionOptions = { socket, host }
   if (ssl !== true) {
-    // The driver hides the key from whoever enumerates the options.
+    // The driver makes the key not enumerable.
     const { key } = ssl
     Object.assign(options, ssl, { key })
   }

@@ -1,15 +1,15 @@
-import type { Connection, LendingPool } from './pool.ts'
+import type { Connection, ConnectionPool } from './pool.ts'
 
-/** How long a pool has to connect until it is asked again, in milliseconds. */
+/** How long to wait before asking the pool again, in milliseconds. */
 const INTERVAL_MS = 500
 
 /**
- * Asks a pool for a connection, and again and again until there is one. While a server fails over, a connection that is
- * being made may lead nowhere until its time is over, when the next one would be there at once.
- * @param ms for how long to ask
- * @throws what the pool throws, if it does so for each time that it was asked
+ * Asks a pool for a connection, again and again until there is one: while a server fails over, one connection may hang
+ * until its time is over, although the next one would be there at once.
+ * @param ms how long to ask again
+ * @throws Error of the pool, if no request is left
  */
-export function connectSoon(pool: LendingPool, ms: number): Promise<Connection> {
+export function connectSoon(pool: ConnectionPool, ms: number): Promise<Connection> {
   return new Promise((resolve) => {
     let pending = 0
     let isOver = false

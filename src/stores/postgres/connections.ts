@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises'
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { cancelStatement, isAnswering } from './cancel.ts'
 import { checkConnection } from './check.ts'
+import { connectSoon } from './connect-soon.ts'
 import {
   breaksConnection,
   isCancelled,
@@ -12,87 +12,78 @@ import {
   NoAnswerError,
   UnconfirmedError,
 } from './failure.ts'
-import type { Connection, LendingPool, Query, QueryResult } from './pool.ts'
-import { connectSoon } from './connect-soon.ts'
+import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 import { Silence } from './silence.ts'
-
-/** How often a server is told to cancel a statement: a second time if it said nothing, and says something again. */
-const MAX_TRIES = 2
 
 /** A query on its way. */
 class Call {
   readonly startedAt = performance.now()
   connection: Connection | undefined
-  /** Settles when the server has the statement behind it. Not there before it is sent. */
+  /** Settles when the server is done with the statement; undefined before it is sent. */
   answer: Promise<QueryResult> | undefined
-  #timeout: Error | undefined
-
-  /** Notes why nobody waits for it any more. */
-  giveUp(timeout: Error): Error {
-    this.#timeout = timeout
-    return timeout
-  }
+  /** Why nobody waits for it any more. */
+  timeout: Error | undefined
 
   isLate(): boolean {
-    return this.#timeout !== undefined
+    return this.timeout !== undefined
   }
 
   throwIfLate(): void {
-    if (this.#timeout !== undefined) throw this.#timeout
+    if (this.timeout !== undefined) throw this.timeout
   }
 }
 
 /**
  * Sends queries over connections that a pool lends.
  *
- * A connection stays lent until the server has its statement behind it, so the server never has more of them than the
+ * A connection stays lent until the server is done with its statement, so the server never has more statements than the
  * pool has connections. A statement that takes too long is cancelled.
  *
- * A connection is used only if it leads to a server that takes writes. That is asked when the connection is new, and again
- * after another one has broken: the others may lead elsewhere by then, or nowhere. While the server says nothing at all,
- * nothing is sent to it: each connection that is given up would leave a session behind.
+ * A new connection is used only if its server takes writes. If one breaks, all that are older are closed instead of
+ * used: they may lead to a server that has gone, or takes no writes any more. While a server says nothing at all,
+ * nothing is sent to it, as each connection that is given up would leave a session behind.
  */
 export class Connections {
-  readonly #pool: LendingPool
+  readonly #pool: ConnectionPool
   readonly #timeoutMs: number
-  /** How long the server may take for what is no work. */
+  /** How long to wait for a check, a cancellation or a sign of life. */
   readonly #patienceMs: number
-  /** The era in which a connection was checked last. A connection that is not in here is new. */
+  /** The era in which each connection was checked; a new one is not in here. */
   readonly #checked = new WeakMap<Connection, number>()
-  /** Ends whenever a connection breaks. */
+  /** Ends when a connection breaks. */
   #era = 0
-  /** The last era in which a connection was fit for use. */
+  /** The last era in which a connection was checked. */
   #provenEra = 0
-  /** Connections that were checked last in this era, or earlier, lead to a server that has gone. */
-  #lostEra = -1
-  /** The one that was checked last: what its name leads to is asked whether the server is back. */
+  /** The connection that was checked last: it tells where to ask whether the server is back. */
   #latest: Connection | undefined
   /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
   #hasForeignTables = false
   readonly #silence = new Silence(() => isAnswering(this.#latest, this.#patienceMs))
 
-  constructor(pool: LendingPool, timeoutMs: number) {
+  constructor(pool: ConnectionPool, timeoutMs: number) {
     this.#pool = pool
     this.#timeoutMs = timeoutMs
     this.#patienceMs = timeoutMs / 4
-    // The server may end a session with the same packet that opens it, before `connect()` has settled.
-    if (!heard.has(pool)) pool.on?.('connect', listen)
+    if (heard.has(pool)) return
     heard.add(pool)
+    pool.on?.('error', () => undefined)
+    // The packet that opens a session may end it, too, before `connect()` has settled.
+    pool.on?.('connect', listen)
   }
 
   /**
    * Sends a query.
-   * @throws StoreUnavailableError if it was not sent; else what came of it
+   * @throws StoreUnavailableError if it was not sent, else the error of its statement
    */
   async send(query: Query): Promise<QueryResult> {
     const call = new Call()
     try {
-      return await withDeadline(this.#call(query, call), this.#timeoutMs, () =>
-        call.giveUp(new NoAnswerError(this.#timeoutMs)),
-      )
+      return await withDeadline(this.#run(query, call), this.#timeoutMs, () => {
+        return (call.timeout = new NoAnswerError(this.#timeoutMs))
+      })
     } catch (error) {
       const { connection, answer } = call
-      if (connection === undefined || answer === undefined) throw this.#refuse(error, call.startedAt)
+      if (connection === undefined || answer === undefined) throw this.#explainUnsent(error, call.startedAt)
       const reason = call.isLate()
         ? await this.#cancel(connection, answer, error as Error)
         : this.#takeBack(connection, error as Error)
@@ -100,23 +91,23 @@ export class Connections {
     }
   }
 
-  /** Waits no longer for a server that says nothing: what is lent comes back. */
+  /** Stops waiting for a silent server, so that the pool gets back what it lent. */
   close(): void {
     this.#silence.stop()
   }
 
-  async #call(query: Query, call: Call): Promise<QueryResult> {
+  async #run(query: Query, call: Call): Promise<QueryResult> {
     if (this.#silence.over !== undefined) await this.#silence.over
     call.throwIfLate()
     let connection = await this.#connect()
-    if (this.#checked.get(connection) !== this.#era) connection = await this.#fit(connection)
+    if (this.#checked.get(connection) !== this.#era) connection = await this.#renew(connection)
     if (call.isLate()) connection.release()
     call.throwIfLate()
     call.connection = connection
     unconfirmed.delete(connection)
     call.answer = connection.query(query)
     const result = await call.answer
-    if (unconfirmed.has(connection)) throw new UnconfirmedError(UNCONFIRMED)
+    if (unconfirmed.has(connection)) throw new UnconfirmedError()
     if (!call.isLate()) connection.release()
     return result
   }
@@ -125,60 +116,52 @@ export class Connections {
     return this.#provenEra === this.#era ? this.#pool.connect() : connectSoon(this.#pool, this.#timeoutMs)
   }
 
-  /** Checks a connection, and then others until one is fit for use. */
-  async #fit(unchecked: Connection): Promise<Connection> {
-    for (let connection = unchecked; ; connection = await this.#connect()) {
-      const startedAt = performance.now()
-      const era = this.#era
-      const lastEra = this.#checked.get(connection)
-      listen(connection)
-      try {
-        if (lastEra !== undefined && lastEra <= this.#lostEra) throw new Error('The server has gone.')
-        const check = checkConnection(connection)
-        this.#hasForeignTables = await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
-        this.#checked.set(connection, era)
-        this.#provenEra = era
-        this.#latest = connection
-        return connection
-      } catch (error) {
-        connection.release(error as Error)
-        // An old connection says nothing about what a new one would meet.
-        if (lastEra === undefined) throw error
-        if (isTimeout(error)) {
-          await this.#missAnswer(startedAt)
-          // A new connection is answered. The others that are as old as this one are not.
-          this.#lostEra = Math.max(this.#lostEra, lastEra)
-        }
-      }
+  /** Closes connections of earlier eras until there is one of this era, or a new one that is fit for use. */
+  async #renew(connection: Connection): Promise<Connection> {
+    for (let era; (era = this.#checked.get(connection)) !== undefined; connection = await this.#connect()) {
+      if (era === this.#era) return connection
+      connection.release(new Error('Another connection has broken.'))
     }
+    const era = this.#era
+    listen(connection)
+    try {
+      const check = checkConnection(connection)
+      this.#hasForeignTables = await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
+    } catch (error) {
+      connection.release(error as Error)
+      throw error
+    }
+    this.#checked.set(connection, era)
+    this.#provenEra = era
+    return (this.#latest = connection)
   }
 
   /** Says why a query was not sent. */
-  #refuse(error: unknown, startedAt: number): unknown {
+  #explainUnsent(error: unknown, startedAt: number): unknown {
     if (isFault(error)) return error
     if (isTimeout(error)) void this.#missAnswer(startedAt)
     return new StoreUnavailableError('The database cannot be used now.', { cause: error })
   }
 
-  /** Has the server cancel a statement that has had its time. Returns what came of it, if that is known soon. */
+  /** Cancels a late statement; returns its outcome if known soon. */
   async #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
     const outcome = answer.then(
-      () => new UnconfirmedError(UNCONFIRMED),
+      () => new UnconfirmedError(),
       (error: unknown) => error as Error,
     )
-    return inTime(this.#end(connection, outcome, timeout), this.#patienceMs, timeout)
+    return withFallback(this.#end(connection, outcome, timeout), this.#patienceMs, timeout)
   }
 
   /**
-   * Keeps a connection until its statement is over in the server: until then another one in its place would be one too
-   * many there. Returns what came of the statement.
+   * Keeps a connection until the server is done with its statement: until then another one in its place would be one
+   * too many there. Returns the outcome of the statement.
    */
   async #end(connection: Connection, outcome: Promise<Error>, timeout: Error): Promise<Error> {
-    const isOver = (): Promise<boolean> => Promise.race([outcome.then(() => true), setImmediate(false)])
-    let tries = 1
-    while (!(await this.#tellToCancel(connection)) && !(await isOver()) && tries < MAX_TRIES) tries++
-    const error = await inTime(outcome, this.#patienceMs, timeout)
-    if (tries === 1 && error !== timeout) return this.#takeBack(connection, error)
+    const wasTold = await this.#tellToCancel(connection)
+    // It was silent, and says something again.
+    if (!wasTold) await this.#tellToCancel(connection)
+    const error = await withFallback(outcome, this.#patienceMs, timeout)
+    if (wasTold && error !== timeout) return this.#takeBack(connection, error)
     // A cancellation that is still on its way would hit the connection's next statement.
     this.#era++
     connection.release(error)
@@ -190,17 +173,17 @@ export class Connections {
     const startedAt = performance.now()
     try {
       await cancelStatement(connection, this.#patienceMs)
-      return true
     } catch (error) {
       if (!isTimeout(error)) return true
       await this.#missAnswer(startedAt)
       return false
     }
+    return true
   }
 
   /** Gives a connection back whose statement has failed. Returns why. */
   #takeBack(connection: Connection, error: Error): Error {
-    if (error instanceof UnconfirmedError || (isFromServer(error) && !breaksConnection(error))) {
+    if (!breaksConnection(error)) {
       connection.release()
       return error
     }
@@ -212,7 +195,7 @@ export class Connections {
     return error
   }
 
-  /** Notes that what was asked then was not answered. Settles when the server says something again. */
+  /** Notes that a question of that time was not answered. Settles when the server says something again. */
   async #missAnswer(askedAt: number): Promise<void> {
     this.#era++
     this.#silence.begin(askedAt)
@@ -220,27 +203,29 @@ export class Connections {
   }
 }
 
-/** What comes of a promise, or what stands in for it if nothing comes in time. */
-function inTime<T>(promise: Promise<T>, ms: number, late: T): Promise<T> {
-  return Promise.resolve(withDeadline(promise, ms, () => new NoAnswerError(ms))).catch(() => late)
+/** The value of a promise, or the fallback if it takes longer. */
+async function withFallback<T>(promise: Promise<T>, ms: number, fallback: T): Promise<T> {
+  try {
+    return await withDeadline(promise, ms, () => new NoAnswerError(ms))
+  } catch {
+    return fallback
+  }
 }
 
 const CANCELLED = 'The statement was cancelled. Another server may have committed it.'
-const UNCONFIRMED = 'The statement was committed, but its standby has not confirmed it.'
 
 /** The function of PostgreSQL that waits for the standby. It speaks only if it is told to wait no longer. */
 const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN'
 
-/** Connections whose last statement was committed without the standby, as somebody had the server wait no longer. */
+/**
+ * Connections whose last statement was committed without the standby, as somebody told the server to wait no longer.
+ */
 const unconfirmed = new WeakSet<Connection>()
 
 /** Pools and connections that have listeners. Several stores may share a pool. */
-const heard = new WeakSet<LendingPool | Connection>()
+const heard = new WeakSet<ConnectionPool | Connection>()
 
-/**
- * Listens to a connection, as one that breaks while it is lent would end the process if nobody did. The pool may have no
- * `on`, and may have made the connection before the store.
- */
+/** Otherwise a connection that breaks while it is lent would end the process. The pool may be older than the store. */
 function listen(connection: Connection): void {
   if (heard.has(connection)) return
   heard.add(connection)

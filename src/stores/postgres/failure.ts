@@ -1,33 +1,21 @@
-/** The server takes no writes: it is a standby, or is set so. */
-const READ_ONLY = '25006'
-
-/** The server is starting or stopping, and opens no sessions. */
-const CANNOT_CONNECT_NOW = '57P03'
-
-/** Classes of SQLSTATE after which trying again may help (postgresql.org/docs/current/errcodes-appendix.html). */
-const TRANSIENT_CLASSES: ReadonlySet<string> = new Set([
-  '08', // the connection failed
-  '40', // the transaction was rolled back, or what became of it is not known
-  '53', // out of disk, memory or connections
-  '57', // cancelled, timed out, or the server is going down or coming up
-])
-
-/** Conditions of other classes after which trying again may help. */
-const TRANSIENT_STATES: ReadonlySet<string> = new Set([
-  READ_ONLY,
-  '25P04', // transaction_timeout
-  '55P03', // lock_timeout
-])
+// The patterns match SQLSTATEs, or their classes (postgresql.org/docs/current/errcodes-appendix.html).
 
 /**
- * What a server or a pooler says when it ends the session. The statement may have been committed by then: a pooler uses
- * class 08 for whatever goes wrong behind it. Only 08001 says that a server behind this one cannot be reached, as
- * `postgres_fdw` does: the session goes on.
+/**
+ * Trying again may help: the connection failed (08), the transaction was rolled back (40), something ran out (53), the
+ * server cancelled the statement, stops or starts (57), is read-only (25006), or a time-out of its own passed.
  */
-const SESSION_ENDED = /^(?:08(?!001)|57P|25P04|40003)/
+const TRANSIENT = /^(?:08|40|53|57|25006|25P04|55P03)/
 
-/** Classes of SQLSTATE that speak of the values sent: a value out of bounds, a constraint, a size limit. */
-const VALUE_CLASSES: ReadonlySet<string> = new Set(['22', '23', '54'])
+/**
+ * The statement may have been committed: the session ended, or the server cannot tell (40003). A pooler uses class 08
+ * for whatever goes wrong behind it. A server that starts (57P03) has not taken the statement, nor has one that cannot
+ * be reached from this one (08001, of `postgres_fdw`).
+ */
+const OUTCOME_UNKNOWN = /^(?:08(?!001)|57P(?!03)|25P04|40003)/
+
+/** The connection is of no use any more: its session has ended, or its server is read-only. */
+const UNUSABLE = /^(?:08(?!001)|57P|25P04|40003|25006)/
 
 /** A statement had no answer within its time. */
 export class NoAnswerError extends Error {
@@ -41,16 +29,20 @@ export class NoAnswerError extends Error {
 }
 
 /**
- * A statement was only answered when it was cancelled. What it did is committed, but the server was still waiting for
- * its standby, and a fail-over may lose it. Or the server had told another one to commit it, and nobody knows.
+ * A statement may be lost, or kept in part: the server had committed it and still waited for its standby, or had told
+ * another server to commit it, when it was cancelled.
  */
 export class UnconfirmedError extends Error {
   static {
     this.prototype.name = 'UnconfirmedError'
   }
+
+  constructor(message = 'The statement was committed, but its standby has not confirmed it.') {
+    super(message)
+  }
 }
 
-/** A database cannot keep every plant, and waiting does not mend it. */
+/** A database cannot keep every plant, and waiting does not help. */
 export class UnsuitableDatabaseError extends Error {
   static {
     this.prototype.name = 'UnsuitableDatabaseError'
@@ -59,25 +51,19 @@ export class UnsuitableDatabaseError extends Error {
 
 /** Whether trying again may help after this error. */
 export function isTransient(error: unknown): boolean {
-  const state = sqlState(error)
-  if (state !== undefined) return TRANSIENT_CLASSES.has(state.slice(0, 2)) || TRANSIENT_STATES.has(state)
-  return error instanceof Error && !isFault(error)
+  return isFromServer(error) ? hasState(error, TRANSIENT) : error instanceof Error && !isFault(error)
 }
 
 /**
- * Whether this is an error of the code, or of how it was set up. An error that arises on the way to a server mostly has
- * no code that tells it from others, only a message ("Connection terminated unexpectedly"), so what cannot come from
- * there is told apart.
+ * Whether the code or its set-up is wrong. Most errors of a connection have only a message, so these are told apart.
  */
 export function isFault(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof UnsuitableDatabaseError
 }
 
-/** Whether nothing was heard of the server for too long. A pool says so in words only. */
+/** Whether the server said nothing for too long. A pool says so in words only. */
 export function isTimeout(error: unknown): boolean {
-  return (
-    error instanceof NoAnswerError || (isTransient(error) && !isFromServer(error) && /time-?out/i.test(String(error)))
-  )
+  return error instanceof NoAnswerError || (!isFromServer(error) && /time-?out/i.test(String(error)))
 }
 
 /** Whether the server sent this error: then it does nothing more about the statement. */
@@ -85,45 +71,41 @@ export function isFromServer(error: unknown): boolean {
   return sqlState(error) !== undefined
 }
 
-/** Whether the statement may have been carried out, although this is what came of it. */
+/** Whether the statement may have been carried out in spite of this error. */
 export function isOutcomeUnknown(error: unknown): boolean {
-  const state = sqlState(error)
-  if (state !== undefined) return SESSION_ENDED.test(state) && state !== CANNOT_CONNECT_NOW
-  // Nothing was sent if there was no connection.
-  const { syscall } = error as NodeJS.ErrnoException
-  return syscall !== 'connect' && syscall !== 'getaddrinfo'
+  return !isFromServer(error) || hasState(error, OUTCOME_UNKNOWN)
 }
 
-/** Whether a connection is of no use after this error of its server. */
+/** Whether a connection is of no use after this error of its statement. */
 export function breaksConnection(error: unknown): boolean {
-  const state = sqlState(error)!
-  return state === READ_ONLY || SESSION_ENDED.test(state)
+  return isFromServer(error) ? hasState(error, UNUSABLE) : !(error instanceof UnconfirmedError)
 }
 
 /**
- * Whether the connection's session is not the one that prepared the statement. A pooler lends sessions to connections
- * for one transaction each. Nothing was carried out.
+ * Whether another session prepared the statement, as a pooler lends sessions to connections for one transaction each.
+ * Nothing was carried out.
  */
 export function isNotPrepared(error: unknown): boolean {
-  const state = sqlState(error)
-  return state === '42P05' || state === '26000'
+  return hasState(error, /^(?:42P05|26000)/)
 }
 
 /** Whether the statement was rolled back in favour of another one, and may be sent again as it is. */
 export function isConflict(error: unknown): boolean {
-  const state = sqlState(error)
-  return state === '40001' || state === '40P01'
+  return hasState(error, /^(?:40001|40P01)/)
 }
 
 /** Whether the statement was cancelled, and rolled back in the server that says so. */
 export function isCancelled(error: unknown): boolean {
-  return sqlState(error) === '57014'
+  return hasState(error, /^57014/)
 }
 
-/** Whether the server refused a value: other values of the same statement may be sound. */
-export function isRefusedValue(error: unknown): boolean {
-  const state = sqlState(error)
-  return state !== undefined && VALUE_CLASSES.has(state.slice(0, 2))
+/** Whether the server rejected a value, by type, constraint or size. Other values of the same statement may be sound. */
+export function isRejectedValue(error: unknown): boolean {
+  return hasState(error, /^(?:22|23|54)/)
+}
+
+function hasState(error: unknown, pattern: RegExp): boolean {
+  return pattern.test(sqlState(error) ?? '')
 }
 
 /** The SQLSTATE of an error that the server sent. None begins with E; codes of Node do, and EPIPE is as long. */

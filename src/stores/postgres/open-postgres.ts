@@ -7,22 +7,13 @@ import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
 
-/** How long a connection may take to be made, in milliseconds. It holds a place in the pool meanwhile. */
-const CONNECT_TIMEOUT_MS = 2000
+/** The SQLSTATE of a missing table. */
+const UNDEFINED_TABLE = '42P01'
 
-/** How long an idle connection goes without a probe whether its server is still there, in milliseconds. */
-const KEEP_ALIVE_DELAY_MS = 10_000
-
-/** How old a connection gets, in seconds. */
-const MAX_LIFETIME = 300
-
-/** The table is not there (`undefined_table`). */
-const NO_TABLE = '42P01'
-
-/** The wait between two tries to start, in milliseconds: at first, and at most. */
+/** How long to wait between two tries to start, in milliseconds: at first, and at most. */
 const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
 
-/** What a program has set for its store in Postgres. */
+/** The settings of a program for its store in Postgres. */
 export interface PostgresSettings {
   /** The most connections. */
   readonly postgresPoolSize: number
@@ -32,9 +23,9 @@ export interface PostgresSettings {
   readonly migrate: boolean
   /** How long a call of the store may take, in milliseconds. */
   readonly storeTimeoutMs: number
-  /** The URL whose password new connections have; by default the one that was opened. */
+  /** Gives the URL whose password new connections use; by default the one that was opened. */
   readonly currentUrl?: () => string
-  /** Told what happens to the connections. */
+  /** Gets the events of the connections. */
   readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
 }
 
@@ -57,47 +48,50 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
     },
     max: postgresPoolSize,
     fallback_application_name: 'plant-store',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    // A connection that is being made holds a place in the pool.
+    connectionTimeoutMillis: 2000,
     keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    // Not those of all processes at once.
-    maxLifetimeSeconds: MAX_LIFETIME * (0.8 + 0.2 * Math.random()),
+    keepAliveInitialDelayMillis: 10_000,
+    // Spread out, so that processes do not reconnect together.
+    maxLifetimeSeconds: 300 * (0.8 + 0.2 * Math.random()),
   })
   pool.on('error', (error) => onEvent('disconnected', error))
   const store = postgresStore(pool, {
     maxBatch: postgresBatch,
-    // A statement for one plant goes to one server of a distributed table, and must not wait for those on others.
+    // A statement for one plant goes to one server of a distributed table, and must not wait for those to others.
     maxInFlight: postgresBatch === 1 ? postgresPoolSize : 1,
-    // What is left of the time is for what waits for a statement, and for cancelling one.
+    // The rest of the time is for waiting for a statement, and for cancelling one.
     timeoutMs: Math.ceil(0.4 * storeTimeoutMs),
     onWarning: (message) => onEvent('warning', message),
   })
 
-  async function begin(): Promise<void> {
-    if (migrate) await store.migrate()
-    await store.ping()
-  }
-
-  const closing = new AbortController()
-  let problem: unknown
-
-  async function retry(): Promise<void> {
-    for (let wait = FIRST_WAIT_MS; problem !== undefined; wait = Math.min(2 * wait, MAX_WAIT_MS)) {
-      onEvent('unreachable', problem)
-      await sleep(wait, undefined, { signal: closing.signal })
-      problem = await failureOf(begin())
+  /** Returns why the store cannot serve yet; undefined if it can. */
+  async function begin(): Promise<unknown> {
+    try {
+      if (migrate) await store.migrate()
+      await store.ping()
+      return undefined
+    } catch (error) {
+      return error
     }
   }
 
-  problem = await failureOf(begin())
+  let problem = await begin()
   // The connection that has shown it is closed already.
   if (problem instanceof UnsuitableDatabaseError) throw problem
-  if (!migrate && (problem as NodeJS.ErrnoException | undefined)?.code === NO_TABLE) {
+  if (!migrate && (problem as NodeJS.ErrnoException | undefined)?.code === UNDEFINED_TABLE) {
     await pool.end()
     throw new Error('it has no table plant_store_plants, and none is to be made')
   }
-  // Rejects only when the store is closed.
-  retry().catch(() => undefined)
+  void retry()
+
+  async function retry(): Promise<void> {
+    for (let wait = FIRST_WAIT_MS; problem !== undefined && !pool.ending; wait = Math.min(2 * wait, MAX_WAIT_MS)) {
+      onEvent('unreachable', problem)
+      await sleep(wait, undefined, { ref: false })
+      problem = await begin()
+    }
+  }
 
   function begun(): typeof store {
     if (problem === undefined) return store
@@ -109,7 +103,6 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
     delete: (owner, id) => begun().delete(owner, id),
     ping: () => begun().ping(),
     async close() {
-      closing.abort()
       store.close()
       if (!pool.ending) await pool.end()
     },
@@ -134,16 +127,7 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
   return opened
 }
 
-async function failureOf(promise: Promise<void>): Promise<unknown> {
-  try {
-    await promise
-    return undefined
-  } catch (error) {
-    return error
-  }
-}
-
-/** Only whoever keeps plants in Postgres needs its driver, so it is not installed with this package. */
+/** The driver is not installed with this package, as other stores do without it. */
 function loadDriver(): typeof import('pg') {
   try {
     return createRequire(import.meta.url)('pg') as typeof import('pg')

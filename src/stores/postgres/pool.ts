@@ -1,27 +1,19 @@
 import type { ConnectionOptions } from 'node:tls'
 
-/** What the store calls of a pool of connections: a `Pool` of `pg`, or what behaves like one. */
-export interface Queryable {
-  /** Runs a statement on any connection of the pool, in a transaction of its own. */
-  query(query: Query): Promise<QueryResult>
+/** A pool of connections, as far as the store uses it: a `Pool` of `pg`, or one that behaves like it. */
+export interface ConnectionPool {
+  /** Lends a connection. */
+  connect(): Promise<Connection>
   /**
-   * Lends a connection. A pool without it works, but then a statement that timed out goes on in the server, and the
-   * store cannot see whether a connection leads to a server that takes writes.
-   */
-  connect?(): Promise<Connection>
-  /**
-   * Where the pool tells of a connection that broke while it was idle (`error`, with the error), and of a new connection
-   * before it lends it (`connect`, with the connection).
+   * Where the pool tells of a connection that broke while it was idle (`error`, with the error), and of a new
+   * connection before it lends it (`connect`, with the connection).
    */
   on?(event: 'error' | 'connect', listener: ((error: Error) => void) | ((connection: Connection) => void)): unknown
-  /** How many listen to that. If nobody does, the store does, as the error would end the process. */
-  listenerCount?(event: 'error'): number
 }
 
-/** A pool that lends connections. */
-export type LendingPool = Queryable & Required<Pick<Queryable, 'connect'>>
-
-/** What the store calls of a connection that the pool lends: a `PoolClient` of `pg`, or what behaves like one. */
+/**
+ * A connection that the pool lends, as far as the store uses it: a `PoolClient` of `pg`, or one that behaves like it.
+ */
 export interface Connection {
   /** Runs a statement on this connection. */
   query(query: Query): Promise<QueryResult>
@@ -29,7 +21,9 @@ export interface Connection {
   release(error?: Error): void
   /** Where the connection tells that it broke. */
   on(event: 'error', listener: (error: Error) => void): unknown
-  /** Where the connection passes on what the server says beside its answers, and which function of the server says it. */
+  /**
+   * Where the connection passes on what the server says beside its answers, and which function of the server says it.
+   */
   on(event: 'notice', listener: (notice: { readonly routine?: string | undefined }) => void): unknown
 
   /**
@@ -37,7 +31,7 @@ export interface Connection {
    * it works, but then its statements cannot be cancelled.
    */
   readonly processID?: number | null
-  /** What allows to cancel its statements; the protocol calls both BackendKeyData. */
+  /** The secret that the server wants in order to cancel; the protocol calls both BackendKeyData. */
   readonly secretKey?: number | null
   /** A name, an address, or the folder of a Unix socket. */
   readonly host?: string
@@ -52,7 +46,7 @@ export interface Connection {
   }
 }
 
-/** What a pool, or a connection of it, is asked. */
+/** What a connection is asked. */
 export interface Query {
   /** Under which a connection keeps the statement prepared. Without it the connection does not keep it. */
   name?: string
@@ -67,11 +61,9 @@ export interface Query {
     /** Gives the function that reads a value, for every type the same. */
     getTypeParser(): (text: string) => string
   }
-  /** After how many milliseconds without an answer the pool gives the connection up; set if the pool lends none. */
-  query_timeout?: number
 }
 
-/** What a pool answers. */
+/** What a connection answers. */
 export interface QueryResult {
   /** Row by row, the columns as text; NULL is `null`. */
   readonly rows: readonly (readonly unknown[])[]

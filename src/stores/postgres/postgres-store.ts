@@ -5,24 +5,24 @@
 
 import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
-import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
-import { Batcher, type Run } from './batcher.ts'
-import { SharedReads } from './shared-reads.ts'
-import { isRefusedValue } from './failure.ts'
+import type { Page, PageRequest, Store } from '../../plants/store.ts'
+import { Batcher } from './batcher.ts'
+import { Connections } from './connections.ts'
 import { createPageReader, type Send } from './list.ts'
-import type { Queryable } from './pool.ts'
+import type { ConnectionPool } from './pool.ts'
 import { Sender } from './sender.ts'
-import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema } from './statements.ts'
-import type { Statement } from './statements.ts'
+import { SharedReads } from './shared-reads.ts'
+import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema, type Statement } from './statements.ts'
 
 export { schema }
 
-export type { Connection, Query, Queryable, QueryResult } from './pool.ts'
+export type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 
 /** Options of {@link postgresStore}. */
 export interface PostgresStoreOptions {
   /**
-   * Whether connections keep statements prepared. If a pooler turns out not to keep them, the store stops preparing them.
+   * Whether connections keep statements prepared. If a pooler turns out not to keep them, the store stops preparing
+   * them.
    * @default true
    */
   readonly preparedStatements?: boolean | undefined
@@ -32,19 +32,19 @@ export interface PostgresStoreOptions {
    */
   readonly maxBatch?: number | undefined
   /**
-   * Statements that create plants, and statements that delete plants, which may be under way at once, at least 1. More make
-   * smaller groups, which cost more a plant, and wait less for a server that is far or slow to commit.
+   * The most create statements, and delete statements, in flight, at least 1. More of them make smaller groups, which
+   * cost more for each plant, but wait less for a server that is far away or slow to commit.
    * @default 1
    */
   readonly maxInFlight?: number | undefined
   /**
-   * How long a statement may take, the wait for a connection included, in milliseconds, at least 1. A create or
-   * delete may wait as long before it is sent, and cancelling a statement takes at most a quarter of it, so this should
-   * be at most 0.4 times the `storeTimeoutMs` of the service.
+   * How long a statement may take, the wait for a connection included, in milliseconds, at least 1. Set at most 0.4
+   * times the `storeTimeoutMs` of the service: a create or delete may wait as long before it is sent, and cancelling it
+   * takes up to a quarter of that.
    * @default 4_000
    */
   readonly timeoutMs?: number | undefined
-  /** Gets what an operator should know, in one line, without anything of the plants. */
+  /** Gets a line that an operator should read, without anything of the plants. By default nobody gets it. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
@@ -60,31 +60,19 @@ export interface PostgresStore extends Store {
    * @throws Error of the server if the table cannot be made, for example without the right to
    */
   migrate(): Promise<void>
-  /** Gives back to the pool what it lent, so that it can end also while the server says nothing. */
+  /** Gives back what the pool lent, so that it can end even if the server says nothing. */
   close(): void
 }
 
-/** A create or delete that waits for its statement. */
-interface Operation {
-  readonly owner: string
-  readonly id: bigint
-  /** From when on it is not sent any more, by `performance.now()`. */
-  readonly expiry: number
-}
-
-interface Create extends Operation {
-  readonly plant: NewPlant
-}
-
-/** The values that a statement takes for one plant. */
+/** The values that a statement takes for one plant, its owner and id first. */
 type Values = (string | null)[]
 
 /**
- * Keeps plants in Postgres, shared by any number of service processes. Plants that are created, or deleted, while
- * statements are under way go together in the next one, and requests for the same page share a statement.
+ * Keeps plants in Postgres, shared by any number of service processes. Creates that arrive while a statement is in
+ * flight go together in the next one, and so do deletes. Requests for the same page share a statement.
  *
- * The pool is the host's, who ends it. Its errors of idle connections are ignored if nobody listens to them, as
- * the pool replaces such a connection; without a listener they would end the process.
+ * The host ends the pool. The store listens to the pool's errors of idle connections, which would else end the process;
+ * the pool replaces such a connection.
  * @param pool of a database whose encoding is UTF8; should have a `connectionTimeoutMillis`, so that it gives up a
  *   server that never answers
  * @throws TypeError if the pool or an option is wrong
@@ -102,53 +90,42 @@ type Values = (string | null)[]
  *
  * createServer(plants).listen(3000)
  */
-export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {}): PostgresStore {
-  const { maxBatch, maxInFlight, timeoutMs, ...others } = resolveOptions(options)
+export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
+  const resolved = resolveOptions(options)
   checkPool(pool)
-  if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined)
-  const sender = new Sender(pool, { timeoutMs, ...others })
+  const connections = new Connections(pool, resolved.timeoutMs)
+  const sender = new Sender((query) => connections.send(query), resolved)
   const send: Send = (statement, values) => sender.send(statement, values)
 
-  /** Collects operations while statements are under way, and has one statement carry out each group. */
-  function batch<T extends Operation>(
-    one: Statement,
-    many: Statement,
-    valuesOf: (operation: T) => Values,
-  ): Batcher<T, boolean> {
-    async function carryOut(group: readonly T[]): Promise<readonly boolean[]> {
-      if (group.length === 1) return [(await send(one, valuesOf(group[0]!))).rowCount === 1]
-      const { rows, rowCount } = await send(many, transpose(group.map(valuesOf)))
+  /** Collects writes while statements are in flight, and sends each group in one statement. */
+  function batch(one: Statement, many: Statement): Batcher<Values, boolean> {
+    return new Batcher(async (group) => {
+      if (group.length === 1) return [(await send(one, group[0]!)).rowCount === 1]
+      const { rows, rowCount } = await send(many, transpose(group))
       if (rowCount === group.length) return group.map(() => true)
       const changed = new Set(rows.map((row) => row.join(' ')))
-      // The first operation on a plant is the one that did it; the others came too late.
-      return group.map(({ owner, id }) => changed.delete(`${owner} ${id}`))
-    }
-    return new Batcher(dividing(carryOut), { maxRuns: maxInFlight, maxOperations: maxBatch })
+      // The first write of a plant is the one that changed it; the others came too late.
+      return group.map(([owner, id]) => changed.delete(`${owner} ${id}`))
+    }, resolved)
   }
 
-  const creates = batch<Create>(CREATE_ONE, CREATE_MANY, ({ owner, id, plant }) => [
-    owner,
-    String(id),
-    plant.name,
-    plant.tag ?? null,
-  ])
-  const deletes = batch(DELETE_ONE, DELETE_MANY, ({ owner, id }) => [owner, String(id)])
+  const creates = batch(CREATE_ONE, CREATE_MANY)
+  const deletes = batch(DELETE_ONE, DELETE_MANY)
   const readPage = createPageReader(send)
   const lists = new SharedReads<Page>()
 
   return {
-    create(owner, plant) {
-      return creates.add({ owner, id: plant.id, plant, expiry: performance.now() + timeoutMs })
+    create(owner, { id, name, tag }) {
+      return creates.add([owner, String(id), name, tag ?? null])
     },
 
     list(owner, request) {
-      return lists.read(`${request.limit} ${request.maxBytes} ${request.after} ${owner}`, () =>
-        readPage(owner, request),
-      )
+      const key = `${request.limit} ${request.maxBytes} ${request.after} ${owner}`
+      return lists.read(key, () => readPage(owner, request))
     },
 
     delete(owner, id) {
-      return deletes.add({ owner, id, expiry: performance.now() + timeoutMs })
+      return deletes.add([owner, String(id)])
     },
 
     ping() {
@@ -156,16 +133,16 @@ export function postgresStore(pool: Queryable, options: PostgresStoreOptions = {
     },
 
     async migrate() {
-      // Only who may create tables may ask for one that is there already.
+      // A role that may not create tables may not ask for one that is there already, either.
       const { rows } = await send(FIND_TABLE, [])
       if (rows[0]![0] !== null) return
-      // `IF NOT EXISTS` does not see what another process makes at the same time. The second time it does, and another
+      // `IF NOT EXISTS` does not see a table that another process is making. The second time it does, and any other
       // error comes again.
       await send({ text: schema }, []).catch(() => send({ text: schema }, []))
     },
 
     close() {
-      sender.close()
+      connections.close()
     },
   }
 }
@@ -197,35 +174,13 @@ function resolveOptions(options: PostgresStoreOptions): Resolved {
   }
 }
 
-/** What was given as a pool may be a URL with a password, so only its type is said. */
-function checkPool(pool: Partial<Queryable> | null | undefined): void {
-  if (typeof pool?.query === 'function') return
+/** Quotes nothing: what was given may be a URL with a password. */
+function checkPool(pool: Partial<ConnectionPool> | null | undefined): void {
+  if (typeof pool?.connect === 'function') return
   throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
 }
 
 /** The values of a group, column by column. */
 function transpose(rows: readonly Values[]): Values[] {
-  return rows[0]!.map((_, column) => rows.map((row) => row[column] ?? null))
-}
-
-/**
- * Carries out groups of operations. If the server refuses a value, the group is halved until nothing but the
- * operation with that value fails.
- */
-function dividing<T extends Operation>(
-  carryOut: (group: readonly T[]) => Promise<readonly boolean[]>,
-): Run<T, boolean> {
-  return async function run(group): Promise<PromiseSettledResult<boolean>[]> {
-    try {
-      // A server that says nothing would be caught up with for long otherwise, on behalf of clients that have gone.
-      if (performance.now() > group.at(-1)!.expiry) throw new StoreUnavailableError('No statement was free in time.')
-      return (await carryOut(group)).map((value) => ({ status: 'fulfilled', value }))
-    } catch (reason) {
-      if (group.length > 1 && isRefusedValue(reason)) {
-        const half = Math.ceil(group.length / 2)
-        return [...(await run(group.slice(0, half))), ...(await run(group.slice(half)))]
-      }
-      return group.map(() => ({ status: 'rejected', reason }))
-    }
-  }
+  return rows[0]!.map((_, column) => rows.map((row) => row[column]!))
 }

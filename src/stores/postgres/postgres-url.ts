@@ -1,4 +1,4 @@
-/** The parameters of a URL that are taken, named as libpq names them, and their values if only some are. */
+/** The parameters that a URL may have, as in libpq, and the values that they may have, if not any. */
 const PARAMETERS: Readonly<Record<string, readonly string[] | undefined>> = {
   application_name: undefined,
   host: undefined,
@@ -6,11 +6,11 @@ const PARAMETERS: Readonly<Record<string, readonly string[] | undefined>> = {
   port: undefined,
   sslcert: undefined,
   sslkey: undefined,
-  // The driver cannot go on without TLS if the server has none, as `prefer` and `allow` ask for.
+  // `prefer` and `allow` go on without TLS if the server has none, which the driver cannot.
   sslmode: ['disable', 'require', 'verify-ca', 'verify-full'],
   sslnegotiation: ['postgres', 'direct'],
   sslrootcert: undefined,
-  // No other server is used.
+  // These change nothing: no other server is used.
   target_session_attrs: ['read-write', 'primary'],
 }
 
@@ -18,14 +18,14 @@ const FORM =
   'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
 
 /**
- * Reads the URL of a database, and writes it for the driver. What an error says holds no piece of the password, even if
- * its characters part the URL in other places than they should.
+ * Reads the URL of a database, and writes it for the driver. No error shows a piece of the password, even if its
+ * characters split the URL in the wrong place.
  * @throws Error if it is malformed, or has a parameter that is not known
  */
 export function readPostgresUrl(text: string): string {
-  // A fragment means nothing here, and what is behind an @ in other parts is what the host was to be.
+  // A fragment means nothing here, and an @ in another part would stand before the real host.
   const [, authority] = /^[a-z]+:\/\/([^/?#]*)[^@#]*$/.exec(text) ?? []
-  if (authority === undefined || !canDecode(text)) throw new Error(FORM)
+  if (authority === undefined) throw new Error(FORM)
   if (authority.slice(authority.lastIndexOf('@') + 1).includes(',')) {
     throw new Error('takes one host; a proxy such as HAProxy, or a DNS name, stands for several')
   }
@@ -38,7 +38,7 @@ export function readPostgresUrl(text: string): string {
 }
 
 /**
- * Whether two URLs differ in the password at most.
+ * Whether two URLs differ in nothing but the password.
  * @throws Error if one of them is malformed
  */
 export function isSameDatabase(one: string, other: string): boolean {
@@ -60,18 +60,10 @@ function check(name: string, value: string): void {
 
 function parse(text: string): URL {
   try {
-    // Without a host, as one may name it in the parameters, no URL has a user.
+    decodeURIComponent(text)
+    // Some URLs name the host in a parameter; `new URL` takes no user without a host.
     return new URL(text.replace('@/', '@localhost/'))
   } catch {
     throw new Error(FORM)
-  }
-}
-
-function canDecode(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
   }
 }

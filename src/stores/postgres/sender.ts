@@ -1,26 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { Connections } from './connections.ts'
-import { isConflict, isNotPrepared, isOutcomeUnknown, isTransient, NoAnswerError } from './failure.ts'
-import { AS_TEXT, type LendingPool, type Query, type Queryable, type QueryResult } from './pool.ts'
+import { isConflict, isNotPrepared, isOutcomeUnknown, isTransient } from './failure.ts'
+import { AS_TEXT, type Query, type QueryResult } from './pool.ts'
 import { PING, tryWrite, type Statement } from './statements.ts'
 
-/** How often a statement is sent that another one was preferred to. */
+/** How often to send a statement that loses a conflict. */
 const MAX_ATTEMPTS = 5
 
-/** How long the outcome of a write that a ping has tried holds, in milliseconds; less than those wait who ask each second. */
+/** How long the outcome of a tried write holds, in milliseconds: less than the second after which probes ask again. */
 const TRY_INTERVAL_MS = 900
 
 export interface SenderOptions {
   readonly preparedStatements: boolean
-  readonly timeoutMs: number
   readonly onWarning: (message: string) => void
 }
 
-/** Sends statements, and says in the terms of a store what came of them. */
+/** Sends statements, and turns their errors into those of a store. */
 export class Sender {
-  readonly #connections: Connections | undefined
   readonly #sendQuery: (query: Query) => Promise<QueryResult>
   readonly #onWarning: (message: string) => void
   #prepares: boolean
@@ -29,23 +25,10 @@ export class Sender {
   #triedAt = -Infinity
   #latestTry: Promise<void> | undefined
 
-  constructor(pool: Queryable, { preparedStatements, timeoutMs, onWarning }: SenderOptions) {
+  constructor(sendQuery: (query: Query) => Promise<QueryResult>, { preparedStatements, onWarning }: SenderOptions) {
+    this.#sendQuery = sendQuery
     this.#prepares = preparedStatements
     this.#onWarning = onWarning
-    if (isLending(pool)) {
-      const connections = new Connections(pool, timeoutMs)
-      this.#connections = connections
-      this.#sendQuery = (query) => connections.send(query)
-    } else {
-      this.#sendQuery = async (query) =>
-        // Its own time may be longer, or none.
-        withDeadline(pool.query({ ...query, query_timeout: timeoutMs }), timeoutMs, () => new NoAnswerError(timeoutMs))
-    }
-  }
-
-  /** Has the pool get back what it lent, also if the server says nothing. */
-  close(): void {
-    this.#connections?.close()
   }
 
   /**
@@ -78,8 +61,8 @@ export class Sender {
   }
 
   /**
-   * Asks whether a plant can be created now. Mostly by statements that write nothing. They need no room on the disk and wait
-   * for no standby, so after a write has failed, one is tried.
+   * Asks whether a plant can be created now. The usual statements write nothing, so they cannot see a full disk or a
+   * missing standby: after a write has failed, one is tried.
    * @throws StoreUnavailableError if not
    */
   async ping(): Promise<void> {
@@ -101,39 +84,30 @@ export class Sender {
       await this.send(tryWrite(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)), [])
     } catch (error) {
       if (error instanceof StoreUnavailableError) throw error
-      // A constraint of the host, or a trigger, refuses such a plant. That says nothing of others.
+      // A constraint or trigger of the host refuses this plant, which says nothing of others.
       await this.#tryNothing()
     }
     this.#isInTrouble = false
   }
 
   #stopPreparing({ message }: Error): void {
-    if (this.#prepares) {
-      this.#onWarning(`A pooler does not keep prepared statements (${message}), so they are not used any more.`)
-    }
+    if (!this.#prepares) return
     this.#prepares = false
+    this.#onWarning(`A pooler does not keep prepared statements (${message}), so they are not used any more.`)
   }
 
   #explain(error: unknown, isWrite: boolean): unknown {
     if (error instanceof StoreUnavailableError || !isTransient(error)) return error
-    const isUnknown = isWrite && isOutcomeUnknown(error)
-    const options = { cause: error, isOutcomeUnknown: isUnknown }
     this.#isInTrouble ||= isWrite
+    const options = { cause: error, isOutcomeUnknown: isWrite && isOutcomeUnknown(error) }
     return new StoreUnavailableError('The database cannot be used now.', options)
   }
 }
 
-/**
- * Takes the rows out of what the driver gave. It keeps that, and the values that it was sent, until the next full
- * collection of garbage, as it keeps functions among the old objects that hold them.
- */
+/** Takes the rows out of the driver's result: it keeps that, and the values that it was sent, for long. */
 function takeOut(result: QueryResult): QueryResult {
   const { rows, rowCount } = result
   // The result of another driver may be frozen.
   Reflect.set(result, 'rows', [])
   return { rows, rowCount }
-}
-
-function isLending(pool: Queryable): pool is LendingPool {
-  return typeof pool.connect === 'function'
 }

@@ -5,8 +5,8 @@ interface Read<Result> {
 }
 
 /**
- * Lets callers that want the same share a read. A caller that comes while a read is under way waits for the next one:
- * the read under way may have begun before a write that the caller knows of.
+ * Shares a read among callers that want the same. A caller that comes while a read is under way waits for the next one:
+ * the current one may have begun before a write that the caller knows of.
  */
 export class SharedReads<Result> {
   readonly #underWay = new Map<string, Read<Result>>()

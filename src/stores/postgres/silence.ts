@@ -1,28 +1,28 @@
 /** How often a silent server is asked whether it is back, in milliseconds. */
 const INTERVAL_MS = 500
 
-/** Waits for a server that says nothing, as behind a broken network. */
+/** Waits until a silent server, as behind a broken network, says something again. */
 export class Silence {
   readonly #ask: () => Promise<boolean>
   #lastOver = 0
   #stopAsking: (() => void) | undefined
-  /** Settles when the server says something again; undefined while it does. */
+  /** Settles when the server says something again; undefined if it is not silent. */
   over: Promise<void> | undefined
 
-  /** @param ask whether the server says anything; asked again before that is known */
+  /** @param ask asks whether the server says anything; called again before that is known */
   constructor(ask: () => Promise<boolean>) {
     this.#ask = ask
   }
 
   /**
    * Begins, unless the server has said something since.
-   * @param askedAt when it was asked what it did not answer
+   * @param askedAt when the unanswered question was sent
    */
   begin(askedAt: number): void {
     if (askedAt > this.#lastOver) this.over ??= this.#listen()
   }
 
-  /** Ends for good: nobody waits any more. */
+  /** Ends the silence for good. */
   stop(): void {
     this.#stopAsking?.()
     this.#lastOver = Infinity
@@ -36,11 +36,8 @@ export class Silence {
         this.over = undefined
         resolve()
       }
-      const ask = (): void => {
-        void this.#ask().then((isAnswered) => isAnswered && end())
-      }
-      const timer = setInterval(ask, INTERVAL_MS)
-      timer.unref()
+      const ask = (): void => void this.#ask().then((isAnswered) => isAnswered && end())
+      const timer = setInterval(ask, INTERVAL_MS).unref()
       this.#stopAsking = end
       ask()
     })

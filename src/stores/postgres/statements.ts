@@ -1,15 +1,15 @@
-/** What a pool is asked. */
+/** What a connection is asked. */
 export interface Statement {
-  /** Under which its connections keep it prepared, if they do. */
+  /** The name under which connections keep it prepared, if they do. */
   readonly name?: string
   readonly text: string
   /** Whether it changes plants. */
   readonly isWrite?: true
-  /** Whether it needs room for more of them. */
+  /** Whether it needs room for more plants. */
   readonly isCreate?: true
 }
 
-/** The table that the store needs, for a host that makes its tables itself. */
+/** Makes the table of the store, for a host that makes its tables itself. */
 export const schema = `CREATE TABLE IF NOT EXISTS plant_store_plants (
   owner text NOT NULL,
   id bigint NOT NULL,
@@ -18,12 +18,12 @@ export const schema = `CREATE TABLE IF NOT EXISTS plant_store_plants (
   PRIMARY KEY (owner, id)
 )`
 
-/** Whether the table is there, for who may use it but not make it; NULL if not. */
+/** Gives the table if it is there, else NULL. A role that may not create tables may ask this. */
 export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_plants')` }
 
 /**
- * They change nothing, and fail if a create or a delete would: on a standby, without the right to, or behind a lock. Not
- * every engine takes both in one statement.
+ * Change nothing, and fail if a create or delete would: on a standby, behind a lock, or without the right to.
+ * CockroachDB does not take both in one statement.
  */
 export const PING: readonly Statement[] = [
   { text: 'DELETE FROM plant_store_plants WHERE false' },
@@ -31,10 +31,9 @@ export const PING: readonly Statement[] = [
 ]
 
 /**
- * Writes a plant of an owner that nobody is, and removes it. Without a name and values, the driver sends both statements as
- * one text, which the server takes as one transaction. So no other session sees the plant, a pool that lends no connections
- * can do it too, and an error leaves no transaction open.
- * @param id should be another one each time: tries with the same one would wait for each other
+ * Creates a plant of an owner that no token stands for, and deletes it. The driver sends both statements as one text,
+ * which the server runs in one transaction: no other session sees the plant, and an error leaves no transaction open.
+ * @param id another one each time: tries with the same id would wait for each other
  */
 export function tryWrite(id: number): Statement {
   // Not much fits beside such a plant on a page of the table, so it says whether the server gets another page.
@@ -45,7 +44,7 @@ export function tryWrite(id: number): Statement {
   }
 }
 
-// One plant has a statement of its own: without unnest(), the sort and the returned row it takes less time.
+// For one plant: without unnest(), the sort and the returned row it takes less time.
 export const CREATE_ONE: Statement = {
   isWrite: true,
   isCreate: true,
@@ -53,8 +52,8 @@ export const CREATE_ONE: Statement = {
   text: `INSERT INTO plant_store_plants (owner, id, name, tag) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 }
 
-// In the order of the key, so that statements of several processes wait for each other but never in a
-// circle; then in the order of arrival, so that the first create of an id is the one that stays.
+// In the order of the key, so that statements of several processes wait for each other but never in a circle; then in
+// the order of arrival, so that the first create of an id wins.
 export const CREATE_MANY: Statement = {
   isWrite: true,
   isCreate: true,
@@ -74,9 +73,8 @@ export const DELETE_ONE: Statement = {
   text: `DELETE FROM plant_store_plants WHERE owner = $1 AND id = $2`,
 }
 
-// In the order of the key, too. LIMIT leaves nothing out: it has the planner expect few keys, and look each of them up
-// in the index. Otherwise a plan that was made while the table was small scans it, and goes on doing so when it has
-// grown.
+// In the order of the key, too. LIMIT leaves nothing out: it makes the planner expect few keys, and look each up in the
+// index. A plan that was made while the table was small would otherwise go on scanning the table when it has grown.
 export const DELETE_MANY: Statement = {
   isWrite: true,
   name: 'plant-store delete many',
@@ -92,46 +90,27 @@ export const DELETE_MANY: Statement = {
 /** Names and tags from this many bytes on are large. */
 export const LARGE_BYTES = 1024
 
-// The texts of a large plant are held back, and NULL comes in their place: a page of such plants could be of any size.
-// Their length is known without reading them.
-const SMALL_PLANTS = `
-  SELECT
-    id,
-    CASE WHEN octet_length(name) < ${LARGE_BYTES} AND (tag IS NULL OR octet_length(tag) < ${LARGE_BYTES}) THEN name END,
-    CASE WHEN octet_length(tag) < ${LARGE_BYTES} THEN tag END
-  FROM plant_store_plants WHERE owner = $1`
-
-export const LIST_FIRST: Statement = {
-  name: 'plant-store list first',
-  text: `${SMALL_PLANTS} ORDER BY id LIMIT $2`,
+// NULL stands in for the texts of a large plant: a page of such plants could have any size. Their length is known
+// without reading them.
+export const LIST: Statement = {
+  name: 'plant-store list',
+  text: `
+    SELECT
+      id,
+      CASE WHEN octet_length(name) < ${LARGE_BYTES} AND coalesce(octet_length(tag), 0) < ${LARGE_BYTES} THEN name END,
+      CASE WHEN octet_length(tag) < ${LARGE_BYTES} THEN tag END
+    FROM plant_store_plants WHERE owner = $1 AND id >= $2 ORDER BY id LIMIT $3`,
 }
 
-// A statement of its own: a lower bound for the first page would have each id compared with it, and the planner would
-// expect a third of the plants.
-export const LIST_AFTER: Statement = {
-  name: 'plant-store list after',
-  text: `${SMALL_PLANTS} AND id > $3 ORDER BY id LIMIT $2`,
-}
-
-/**
- * A page that ends with the plant with which it comes to $3 bytes. Counting them costs the server half as much again.
- * @param plants which plants may be listed
- */
-const upToBytes = (plants: string): string => `
-  SELECT id, name, tag
-  FROM (
-    SELECT id, name, tag, sum(octet_length(name) + coalesce(octet_length(tag), 0))
-      OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
-    FROM (SELECT id, name, tag FROM plant_store_plants WHERE ${plants} ORDER BY id LIMIT $2) AS plants
-  ) AS plants
-  WHERE (bytes_before >= $3) IS NOT TRUE ORDER BY id`
-
-export const LIST_LARGE_FIRST: Statement = {
-  name: 'plant-store list large first',
-  text: upToBytes('owner = $1'),
-}
-
-export const LIST_LARGE_AFTER: Statement = {
-  name: 'plant-store list large after',
-  text: upToBytes('owner = $1 AND id > $4'),
+/** A page that ends with the plant that brings it to $4 bytes. Counting them costs the server half as much again. */
+export const LIST_LARGE: Statement = {
+  name: 'plant-store list large',
+  text: `
+    SELECT id, name, tag
+    FROM (
+      SELECT id, name, tag, sum(octet_length(name) + coalesce(octet_length(tag), 0))
+        OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+      FROM (SELECT id, name, tag FROM plant_store_plants WHERE owner = $1 AND id >= $2 ORDER BY id LIMIT $3) AS plants
+    ) AS plants
+    WHERE (bytes_before >= $4) IS NOT TRUE ORDER BY id`,
 }

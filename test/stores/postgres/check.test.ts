@@ -34,7 +34,7 @@ test('tells whether the server has tables on others', async () => {
 
 suite('refuses a connection', () => {
   for (const [settings, message] of [
-    [['on', 'UTF8', 'UTF8'], 'ReadOnlyServerError: The server is read-only: a standby, or set so.'],
+    [['on', 'UTF8', 'UTF8'], 'Error: The server is read-only: a standby, or set so.'],
     [['off', 'LATIN1', 'UTF8'], 'UnsuitableDatabaseError: The server_encoding is LATIN1; plants need UTF8.'],
     [['off', 'UTF8', 'LATIN1'], 'UnsuitableDatabaseError: The client_encoding is LATIN1; plants need UTF8.'],
   ] as const) {

@@ -5,9 +5,9 @@ import { Pool, type Client } from 'pg'
 import {
   postgresStore,
   type Connection,
+  type ConnectionPool,
   type PostgresStore,
   type Query,
-  type Queryable,
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
 import { failure, serverError } from '../../support/database/failures.ts'
@@ -79,10 +79,6 @@ class ScriptedPool {
     return () => asked
   }
 
-  query(): Promise<QueryResult> {
-    return Promise.reject(new Error('a pool that lends is not asked'))
-  }
-
   connect(): Promise<Connection> {
     return this.lend()
   }
@@ -93,7 +89,7 @@ async function listen(...[t, take]: Parameters<typeof takeMessages>): Promise<nu
   return (await takeMessages(t, take)).port
 }
 
-function open(pool: Queryable, timeoutMs = TIMEOUT_MS): PostgresStore {
+function open(pool: ConnectionPool, timeoutMs = TIMEOUT_MS): PostgresStore {
   return postgresStore(pool, { timeoutMs })
 }
 
@@ -129,7 +125,7 @@ suite('cancels what is late', { concurrency: true }, () => {
   })
 
   test('and does not know it of a server that may have told another one to commit', async (t) => {
-    const pool = await cancelled(t, (resolve) => resolve(Promise.reject(serverError('57014'))))
+    const { pool } = await cancelled(t, (resolve) => resolve(Promise.reject(serverError('57014'))))
     pool.settings = [...UTF8, 't']
     const { isOutcomeUnknown, cause } = await failure(remove(open(pool, 1000)))
     const message = 'The statement was cancelled. Another server may have committed it.'
@@ -151,21 +147,6 @@ suite('cancels what is late', { concurrency: true }, () => {
     assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, 'No answer within 400 ms.'])
     await pool.returned()
     assert.deepEqual([pool.released, requests()], [[cause], 1])
-  })
-
-  test('not again if the statement is over by then', async (t) => {
-    const pool = new ScriptedPool()
-    let requests = 0
-    let end: () => void = () => undefined
-    pool.port = await listen(t, (socket, { length }) => {
-      if (length === 16) requests++
-      else end()
-      socket.end('N')
-    })
-    pool.answer = () => new Promise((resolve) => (end = () => resolve(changed)))
-    await failure(remove(open(pool)))
-    await pool.returned()
-    assert.equal(requests, 1)
   })
 
   test('and keeps a connection that does not tell how, if its statement ends soon', async () => {
@@ -295,7 +276,7 @@ suite('uses no connection', { concurrency: true }, () => {
     const pool = new ScriptedPool()
     pool.settings = ['on', 'UTF8', 'UTF8']
     const { cause } = await failure(remove(open(pool)))
-    assert.equal(String(cause), 'ReadOnlyServerError: The server is read-only: a standby, or set so.')
+    assert.equal(String(cause), 'Error: The server is read-only: a standby, or set so.')
     assert.deepEqual([pool.queries, pool.released], [[], [cause]])
   })
 
@@ -310,49 +291,6 @@ suite('uses no connection', { concurrency: true }, () => {
     assert.deepEqual([pool.queries, pool.released], [[], [undefined]])
   })
 
-  test('that was idle when another one broke, and has become read-only', async () => {
-    const pool = new ScriptedPool()
-    const [first, second, third] = [pool.connection(), pool.connection(), pool.connection()]
-    pool.lendInTurn(first, second, first, third)
-    const store = open(pool)
-    assert.equal(await remove(store), true)
-    pool.breakNext()
-    await failure(remove(store))
-    pool.answer = () => changed
-    // The check of the first fails, and that of the third does not.
-    const query = first.query.bind(first)
-    first.query = (asked) =>
-      asked.text.includes('server_encoding') ? Promise.reject(serverError('57P01')) : query(asked)
-    assert.equal(await remove(store), true)
-    const areClosed = pool.released.map((error) => error !== undefined)
-    assert.deepEqual(areClosed, [false, true, true, false])
-  })
-
-  test('whose check is not answered, nor asks the others that are as old', async (t) => {
-    const pool = new ScriptedPool()
-    pool.port = await listen(t, (socket) => socket.end('N'))
-    const [first, second, third, fourth] = [pool.connection(), pool.connection(), pool.connection(), pool.connection()]
-    pool.lendInTurn(first, second, third, first, second, fourth)
-    const store = open(pool)
-    assert.equal(await remove(store), true)
-    assert.equal(await remove(store), true)
-    pool.breakNext()
-    await failure(remove(store))
-    pool.answer = () => changed
-    first.query = second.query = never
-    assert.equal(await remove(store), true)
-    assert.deepEqual(pool.released.map(String), [
-      'undefined',
-      'undefined',
-      'Error: SQLSTATE 57P01',
-      `NoAnswerError: No answer within ${TIMEOUT_MS / 4} ms.`,
-      'Error: The server has gone.',
-      'undefined',
-    ])
-  })
-})
-
-suite('checks a connection again that was idle while', { concurrency: true }, () => {
   const others = {
     /** Another connection breaks. */
     async broke(pool: ScriptedPool, store: PostgresStore) {
@@ -361,44 +299,46 @@ suite('checks a connection again that was idle while', { concurrency: true }, ()
     },
     /** Another connection is closed, as its statement does not end. */
     async hung(pool: ScriptedPool, store: PostgresStore) {
-      const { length } = pool.released
       pool.answer = never
       await failure(remove(store))
-      await pool.returned(length + 1)
+      await pool.returned(2)
     },
     /** No connection comes. */
-    async wasSilent(pool: ScriptedPool, store: PostgresStore) {
+    async 'did not come'(pool: ScriptedPool, store: PostgresStore) {
       pool.lend = never
       await failure(remove(store))
     },
   }
-  for (const events of [
-    ['broke'],
-    ['hung'],
-    ['wasSilent'],
-    // None of them has the store take it for checked again.
-    ['broke', 'hung'],
-    ['broke', 'wasSilent'],
-  ] as const) {
-    test(`another one ${events.join(', then one ')}`, async (t) => {
+  for (const [event, happen] of Object.entries(others)) {
+    test(`that was idle while another one ${event}`, async (t) => {
       const pool = new ScriptedPool()
       pool.port = await listen(t, (socket) => socket.end('N'))
+      const [idle, another, third] = [pool.connection(), pool.connection(), pool.connection()]
+      pool.lendInTurn(idle, another)
       const store = open(pool)
-      const idle = pool.connection()
-      pool.lend = () => Promise.resolve(idle)
       assert.equal(await remove(store), true)
-      for (const event of events) {
-        pool.answer = () => changed
-        pool.lend = () => Promise.resolve(pool.connection())
-        await others[event](pool, store)
-      }
+      await happen(pool, store)
       pool.answer = () => changed
-      pool.lend = () => Promise.resolve(idle)
-      const { checks } = pool
+      const left = pool.lendInTurn(idle, third)
       assert.equal(await remove(store), true)
-      assert.equal(pool.checks - checks, 1)
+      assert.deepEqual(left, [])
+      assert.deepEqual(pool.released.slice(-2).map(String), ['Error: Another connection has broken.', 'undefined'])
     })
   }
+
+  test('but one that was checked since another one broke', async () => {
+    const pool = new ScriptedPool()
+    const [first, second, third] = [pool.connection(), pool.connection(), pool.connection()]
+    const left = pool.lendInTurn(first, second, third, first, third)
+    const store = open(pool)
+    assert.equal(await remove(store), true)
+    pool.breakNext()
+    await failure(remove(store))
+    pool.answer = () => changed
+    assert.equal(await remove(store), true)
+    assert.equal(await remove(store), true)
+    assert.deepEqual([left, pool.checks], [[], 3])
+  })
 })
 
 test('cancels nothing if the server says that it has ended the session', async (t) => {
@@ -409,21 +349,6 @@ test('cancels nothing if the server says that it has ended the session', async (
   await failure(remove(open(pool)))
   await pool.returned()
   assert.equal(requests, 0)
-})
-
-test('listens to a connection once, however often it is checked, so that its break does not end the process', async () => {
-  const pool = new ScriptedPool()
-  const [first, second] = [pool.connection(), pool.connection()]
-  pool.lendInTurn(first, second, first, second)
-  const store = open(pool)
-  await remove(store)
-  await remove(store)
-  pool.breakNext()
-  await failure(remove(store))
-  pool.answer = () => changed
-  await remove(store)
-  assert.equal(pool.checks, 3)
-  assert.deepEqual([pool.notices.listenerCount('error'), pool.notices.listenerCount('notice')], [2, 2])
 })
 
 test('outlives a session that ends with the packet that opens it, and listens once for all stores of a pool', async (t) => {
@@ -482,14 +407,15 @@ suite('while a server says nothing', { concurrency: true }, () => {
     const pool = new ScriptedPool()
     pool.port = await listen(t, () => undefined)
     const [first, second, third] = [pool.connection(), pool.connection(), pool.connection()]
-    const left = pool.lendInTurn(first, second, first, third)
+    const left = pool.lendInTurn(first, second, third)
     const store = open(pool)
     assert.equal(await remove(store), true)
     pool.breakNext()
     await failure(remove(store))
-    first.query = never
+    third.query = never
+    assert.match(String((await failure(remove(store))).cause), /No answer within 100 ms/)
     assert.match(String((await failure(remove(store))).cause), /No answer within 400 ms/)
-    assert.deepEqual(left, [third])
+    assert.deepEqual(left, [])
     store.close()
   })
 })

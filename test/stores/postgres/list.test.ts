@@ -3,6 +3,9 @@ import { suite, test } from 'node:test'
 import type { Page } from '../../../src/plants/store.ts'
 import { createPageReader } from '../../../src/stores/postgres/list.ts'
 
+/** The lowest id that there may be. */
+const FIRST = '-9223372036854775808'
+
 type Row = [id: string, name: string | null, tag: string | null]
 
 const FERN: Row = ['1', 'fern', null]
@@ -31,9 +34,15 @@ test('reads the first page, and the one after an id', async () => {
   ])
   assert.deepEqual(plantsOf(await read('ann', { limit: 10, maxBytes: 100, after: 1n })), [[2n, 'moss', 'green']])
   assert.deepEqual(sent, [
-    ['plant-store list first', 'ann', 10],
-    ['plant-store list after', 'ann', 10, '1'],
+    ['plant-store list', 'ann', FIRST, 10],
+    ['plant-store list', 'ann', '2', 10],
   ])
+})
+
+test('asks for nothing after the highest id that there may be', async () => {
+  const { read, sent } = readerOf()
+  assert.deepEqual(await read('ann', { limit: 10, maxBytes: 100, after: 2n ** 63n - 1n }), [])
+  assert.deepEqual(sent, [])
 })
 
 test('has the server cut a page if it holds a plant back', async () => {
@@ -44,10 +53,10 @@ test('has the server cut a page if it holds a plant back', async () => {
   ]
   assert.deepEqual([first.length, next.length], [2, 2])
   assert.deepEqual(sent, [
-    ['plant-store list first', 'ann', 10],
-    ['plant-store list large first', 'ann', 10, 100],
-    ['plant-store list after', 'ann', 10, '0'],
-    ['plant-store list large after', 'ann', 10, 100, '0'],
+    ['plant-store list', 'ann', FIRST, 10],
+    ['plant-store list large', 'ann', FIRST, 10, 100],
+    ['plant-store list', 'ann', '1', 10],
+    ['plant-store list large', 'ann', '1', 10, 100],
   ])
 })
 
@@ -74,7 +83,7 @@ suite('has the server count at once for the page after', () => {
       await read('ann', { limit: 10, maxBytes })
       await read('ann', { limit: 10, maxBytes, after: 1n })
       const names = sent.map(([statement]) => statement)
-      assert.deepEqual(names, ['plant-store list first', `plant-store list ${isCounted ? 'large ' : ''}after`])
+      assert.deepEqual(names, ['plant-store list', isCounted ? 'plant-store list large' : 'plant-store list'])
     })
   }
 
@@ -82,6 +91,6 @@ suite('has the server count at once for the page after', () => {
     const { read, sent } = readerOf([named(2000)], [FERN], [FERN])
     for (let page = 0; page < 3; page++) await read('ann', { limit: 10, maxBytes: 10_000 })
     const names = sent.map(([statement]) => statement)
-    assert.deepEqual(names, ['plant-store list first', 'plant-store list large first', 'plant-store list first'])
+    assert.deepEqual(names, ['plant-store list', 'plant-store list large', 'plant-store list'])
   })
 })

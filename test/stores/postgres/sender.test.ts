@@ -16,25 +16,21 @@ interface Trial {
   readonly queries: Query[]
   readonly warnings: string[]
   /** What comes of each query, in order; then all of them are answered. */
-  readonly script: (Error | Promise<never> | QueryResult)[]
+  readonly script: (Error | QueryResult)[]
 }
 
-/** Has a sender use a pool that lends nothing. */
+/** A sender whose queries have outcomes by a script. */
 function start(options: Partial<SenderOptions> = {}, ...script: Trial['script']): Trial {
   const queries: Query[] = []
   const warnings: string[] = []
-  const pool = {
-    async query(query: Query) {
-      // The sender changes a query that it sends again, and empties its values in the end.
-      queries.push({ ...query, values: [...query.values] })
-      const outcome = (await script.shift()) ?? DONE
-      if (outcome instanceof Error) throw outcome
-      return Object.freeze({ ...outcome })
-    },
+  function sendQuery(query: Query): Promise<QueryResult> {
+    // The sender changes a query that it sends again, and empties its values in the end.
+    queries.push({ ...query, values: [...query.values] })
+    const outcome = script.shift() ?? DONE
+    return outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(Object.freeze({ ...outcome }))
   }
-  const sender = new Sender(pool, {
+  const sender = new Sender(sendQuery, {
     preparedStatements: true,
-    timeoutMs: 5000,
     onWarning: (message) => warnings.push(message),
     ...options,
   })
@@ -42,19 +38,18 @@ function start(options: Partial<SenderOptions> = {}, ...script: Trial['script'])
 }
 
 suite('sends', () => {
-  test('a statement with its name, its values and its time, and takes rows as arrays of texts', async () => {
+  test('a statement with its name and its values, and takes rows as arrays of texts', async () => {
     const { sender, queries } = start()
     assert.deepEqual(await sender.send(READ, ['ann']), DONE)
     const [{ types, ...query }] = queries as [Query]
-    const rowMode = 'array'
-    assert.deepEqual(query, { name: 'read', text: 'SELECT $1', values: ['ann'], rowMode, query_timeout: 5000 })
+    assert.deepEqual(query, { name: 'read', text: 'SELECT $1', values: ['ann'], rowMode: 'array' })
     assert.equal(types.getTypeParser()('7'), '7')
   })
 
   test('a statement of which the driver keeps neither values nor rows', async () => {
     const [kept, result]: [Query[], QueryResult] = [[], { ...DONE }]
-    const pool = { query: (query: Query) => (kept.push(query), Promise.resolve(result)) }
-    const sender = new Sender(pool, { preparedStatements: true, timeoutMs: 5000, onWarning: () => undefined })
+    const sendQuery = (query: Query): Promise<QueryResult> => (kept.push(query), Promise.resolve(result))
+    const sender = new Sender(sendQuery, { preparedStatements: true, onWarning: () => undefined })
     assert.deepEqual(await sender.send(READ, ['ann']), DONE)
     assert.deepEqual([kept[0]!.values, result.rows], [[], []])
   })
@@ -126,12 +121,6 @@ suite('says what came of it', () => {
       assert.deepEqual([message, cause, rest], ['The database cannot be used now.', error, { isOutcomeUnknown }])
     })
   }
-
-  test('a write without an answer in time: unknown', async () => {
-    const { sender } = start({ timeoutMs: 20 }, new Promise<never>(() => undefined))
-    const { isOutcomeUnknown, cause } = await failure(sender.send(WRITE, []))
-    assert.deepEqual([isOutcomeUnknown, String(cause)], [true, 'NoAnswerError: No answer within 20 ms.'])
-  })
 })
 
 suite('asks whether a plant can be created', () => {
@@ -217,8 +206,4 @@ suite('asks whether a plant can be created', () => {
     await sender.ping()
     assert.deepEqual(take(queries), nothing)
   })
-})
-
-test('can be closed if the pool lends nothing', () => {
-  start().sender.close()
 })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolConfig } from 'pg'
 import type { NewPlant } from '../../../src/plants/plant.ts'
 import { MAX_PAGE_BYTES, StoreUnavailableError } from '../../../src/plants/store.ts'
-import { postgresStore, type PostgresStore, type Queryable } from '../../../src/stores/postgres/postgres-store.ts'
+import { postgresStore, type PostgresStore } from '../../../src/stores/postgres/postgres-store.ts'
 import { needsServer, type TestDatabase } from '../../support/database/postgres-server.ts'
 import { failure, failureOf } from '../../support/database/failures.ts'
 import { fillUp } from '../../support/database/full-table.ts'
@@ -106,17 +106,6 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await postgresStore(pool).create('ann', fern), true)
   })
 
-  test('does without cancelling if the pool lends no connections', { skip: needsServer }, async () => {
-    const pool = openPool()
-    pool.on('error', () => undefined)
-    const queryable: Queryable = { query: (query) => pool.query(query) }
-    const failures = await failuresWhileLocked(postgresStore(queryable, { timeoutMs: 300 }))
-    assertUnavailable(failures, /timeout|No answer/)
-    assert.deepEqual(outcomesUnknown(failures), [true, false, true])
-    await noLockWaiters(direct)
-    assert.equal(await postgresStore(queryable).delete('ann', 2n), false)
-  })
-
   for (const setting of ['statement_timeout', 'lock_timeout']) {
     test(`is unavailable if the server ends the statement by its ${setting}`, { skip: needsServer }, async () => {
       const store = postgresStore(openPool({ [setting]: 300 }))
@@ -171,52 +160,47 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await store.create('ann', fern), true)
   })
 
-  for (const [kind, poolOf] of [
-    ['lends connections', (pool: Pool): Queryable => pool],
-    ['lends nothing', (pool: Pool): Queryable => ({ query: (query) => pool.query(query) })],
-  ] as const) {
-    suite(`with a pool that ${kind}`, () => {
-      /** A store that has failed to create a plant, as if there were no room for it. */
-      async function openFull(t: TestContext): Promise<{ store: PostgresStore; makeRoom: () => Promise<unknown> }> {
-        const store = postgresStore(poolOf(openPool()))
-        assert.equal(await store.create('ann', fern), true)
-        const makeRoom = await fillUp(direct)
-        t.after(makeRoom)
-        await failure(store.create('ann', { id: 2n, name: 'moss' }))
-        return { store, makeRoom }
-      }
+  suite('with a full disk', () => {
+    /** A store that has failed to create a plant, as if there were no room for it. */
+    async function openFull(t: TestContext): Promise<{ store: PostgresStore; makeRoom: () => Promise<unknown> }> {
+      const store = postgresStore(openPool())
+      assert.equal(await store.create('ann', fern), true)
+      const makeRoom = await fillUp(direct)
+      t.after(makeRoom)
+      await failure(store.create('ann', { id: 2n, name: 'moss' }))
+      return { store, makeRoom }
+    }
 
-      test('is not ready while there is no room, though it can delete, and is as soon as there is', async (t) => {
-        const { store, makeRoom } = await openFull(t)
-        assert.equal(await store.delete('ann', fern.id), true)
-        await failure(store.ping())
-        await makeRoom()
-        const nextTry = performance.now() + 1000
-        t.mock.method(performance, 'now', () => nextTry)
-        await store.ping()
-      })
-
-      test('shows nobody the plant by which it finds out', { skip: needsServer }, async (t) => {
-        const { store, makeRoom } = await openFull(t)
-        await makeRoom()
-        await direct.query(`
-          CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN PERFORM pg_advisory_xact_lock(1); RETURN OLD; END $$;
-          CREATE TRIGGER wait BEFORE DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION wait()`)
-        const holder = await direct.connect()
-        t.after(() => holder.release(true))
-        t.after(() => direct.query('DROP FUNCTION wait CASCADE'))
-        await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)')
-        const pinged = store.ping()
-        await lockWaiters(direct, 1)
-        const count = `SELECT count(*)::int AS count FROM plant_store_plants WHERE owner = ''`
-        assert.deepEqual((await direct.query(count)).rows, [{ count: 0 }])
-        await holder.query('ROLLBACK')
-        await pinged
-        assert.deepEqual((await direct.query(count)).rows, [{ count: 0 }])
-      })
+    test('is not ready while there is no room, though it can delete, and is as soon as there is', async (t) => {
+      const { store, makeRoom } = await openFull(t)
+      assert.equal(await store.delete('ann', fern.id), true)
+      await failure(store.ping())
+      await makeRoom()
+      const nextTry = performance.now() + 1000
+      t.mock.method(performance, 'now', () => nextTry)
+      await store.ping()
     })
-  }
+
+    test('shows nobody the plant by which it finds out', { skip: needsServer }, async (t) => {
+      const { store, makeRoom } = await openFull(t)
+      await makeRoom()
+      await direct.query(`
+        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN PERFORM pg_advisory_xact_lock(1); RETURN OLD; END $$;
+        CREATE TRIGGER wait BEFORE DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION wait()`)
+      const holder = await direct.connect()
+      t.after(() => holder.release(true))
+      t.after(() => direct.query('DROP FUNCTION wait CASCADE'))
+      await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)')
+      const pinged = store.ping()
+      await lockWaiters(direct, 1)
+      const count = `SELECT count(*)::int AS count FROM plant_store_plants WHERE owner = ''`
+      assert.deepEqual((await direct.query(count)).rows, [{ count: 0 }])
+      await holder.query('ROLLBACK')
+      await pinged
+      assert.deepEqual((await direct.query(count)).rows, [{ count: 0 }])
+    })
+  })
 
   test('gives up a server that never answers, and its connections', { skip: needsServer }, async () => {
     const pool = openPool({ connectionTimeoutMillis: 1000 })

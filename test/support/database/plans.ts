@@ -4,10 +4,8 @@ import * as statements from '../../../src/stores/postgres/statements.ts'
 /** The statements that a store sends for one owner if its groups have one plant, but that which creates it. */
 const OTHERS = [
   ['DELETE_ONE', '7'],
-  ['LIST_FIRST', '10'],
-  ['LIST_AFTER', '10, 7'],
-  ['LIST_LARGE_FIRST', '10, 1000'],
-  ['LIST_LARGE_AFTER', '10, 1000, 7'],
+  ['LIST', '7, 10'],
+  ['LIST_LARGE', '7, 10, 1000'],
 ] as const
 
 /** How often to run a statement: after five plans for their values, a connection may keep one for all. */
