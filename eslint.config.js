@@ -2,7 +2,7 @@ import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 /** Modules that know nothing of the service, so that all may import them. */
-const BASE = ['later-turn.ts', 'maybe-promise.ts', 'option-checks.ts', 'version.ts']
+const BASE = ['later-round.ts', 'maybe-promise.ts', 'option-checks.ts', 'version.ts']
 const CORE = ['http/', 'openapi/', 'plants/', 'operations.ts', 'options.ts', 'plant-store.ts']
 
 /**

@@ -6,7 +6,7 @@ export const MAX_INT32: number = 2 ** 31 - 1
 export const MAX_TIMER_MS: number = MAX_INT32
 
 /** @throws TypeError if there is an option that does not exist */
-export function refuseUnknown(unknown: object): void {
+export function checkNoUnknown(unknown: object): void {
   for (const name of Object.keys(unknown)) throw new TypeError(`unknown option "${name}"`)
 }
 

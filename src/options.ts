@@ -4,7 +4,7 @@ import type { ErrorCode } from './http/errors.ts'
 import { decodePercent } from './http/percent.ts'
 import { createTokenTable } from './http/token-table.ts'
 import type { ResourcePath } from './operations.ts'
-import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from './option-checks.ts'
+import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from './option-checks.ts'
 import { findWrongMethod } from './plants/checked-store.ts'
 import { DEFAULT_LISTS_PER_OWNER } from './plants/list-slots.ts'
 import type { NewPlant } from './plants/plant.ts'
@@ -119,7 +119,7 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, maxListsPerOwner, ...rest } = options
   const { storeTimeoutMs, validate, onError, onResponse, ...unknown } = rest
-  refuseUnknown(unknown)
+  checkNoUnknown(unknown)
   const checkedTimeoutMs = checkWholeNumber('storeTimeoutMs', storeTimeoutMs, 1, MAX_TIMER_MS) ?? 10_000
 
   return {

@@ -7,7 +7,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { CHECKS } from './checks.ts'
 import { assertEmpty } from './steps.ts'
-import { inTime, watchStore } from './watched-store.ts'
+import { settleCall, watchStore } from './watched-store.ts'
 
 /** The options of {@link storeConformance}. */
 export interface ConformanceOptions {
@@ -42,7 +42,7 @@ export interface ConformanceOptions {
 export function storeConformance({ test, create, seed = 1, storeTimeoutMs = 10_000 }: ConformanceOptions): void {
   for (const [name, check] of Object.entries(CHECKS)) {
     test(name, async () => {
-      const store = watchStore(await inTime('create of the options', create, storeTimeoutMs), storeTimeoutMs)
+      const store = watchStore(await settleCall('create of the options', create, storeTimeoutMs), storeTimeoutMs)
       try {
         await assertEmpty(store)
         await check(store, seed)

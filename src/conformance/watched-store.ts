@@ -13,16 +13,16 @@ export type Check = (store: WatchedStore, seed: number) => Promise<void>
 /** Gives each call of a store its time. A call that takes longer fails, and says which one it is; so does one that throws. */
 export function watchStore(store: Store, timeoutMs: number): WatchedStore {
   return {
-    create: (...args) => inTime(callText('create', ...args), () => store.create(...args), timeoutMs),
-    list: (...args) => inTime(callText('list', ...args), () => store.list(...args), timeoutMs),
-    delete: (...args) => inTime(callText('delete', ...args), () => store.delete(...args), timeoutMs),
-    ping: () => inTime('ping()', () => store.ping?.(), timeoutMs),
-    close: () => inTime('close()', () => store.close?.(), timeoutMs),
+    create: (...args) => settleCall(callText('create', ...args), () => store.create(...args), timeoutMs),
+    list: (...args) => settleCall(callText('list', ...args), () => store.list(...args), timeoutMs),
+    delete: (...args) => settleCall(callText('delete', ...args), () => store.delete(...args), timeoutMs),
+    ping: () => settleCall('ping()', () => store.ping?.(), timeoutMs),
+    close: () => settleCall('close()', () => store.close?.(), timeoutMs),
   }
 }
 
 /** @throws Error that names the call, if it fails or takes too long */
-export async function inTime<T>(call: string, act: () => MaybePromise<T>, timeoutMs: number): Promise<T> {
+export async function settleCall<T>(call: string, act: () => MaybePromise<T>, timeoutMs: number): Promise<T> {
   const late = new Error(`${call} must settle. It has not within ${timeoutMs} ms.`)
   try {
     return await withDeadline(act(), timeoutMs, () => late)

@@ -4,7 +4,7 @@
  */
 
 import type { RequestListener, Server } from 'node:http'
-import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../option-checks.ts'
+import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../option-checks.ts'
 import { createHttpServer } from './http-server.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 
@@ -116,7 +116,7 @@ type Times = Omit<ServerOptions, 'maxHeaderBytes' | 'maxConnections'>
 function checkTimes(times: Times): Partial<Limits> {
   const { headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs, stallTimeoutMs, ...rest } = times
   const { checkIntervalMs, drainTimeoutMs, ...unknown } = rest
-  refuseUnknown(unknown)
+  checkNoUnknown(unknown)
   const known = {
     headersTimeoutMs,
     requestTimeoutMs,

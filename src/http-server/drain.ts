@@ -100,15 +100,15 @@ async function allClosed(sockets: readonly Duplex[], patienceMs: number): Promis
 
 /**
  * Accepts the connections that wait: when the listening socket closes, the system resets them. Node accepts one in a
- * turn of its event loop, before the immediates. Clients that come without a pause must not keep the socket open.
+ * round of its event loop, before the immediates. Clients that come without a pause must not keep the socket open.
  */
 async function acceptWaiting(server: Server): Promise<void> {
   let accepted = 0
   const count = (): unknown => accepted++
   server.on('connection', count)
-  for (let turn = 0; turn < BACKLOG; turn++) {
+  for (let round = 0; round < BACKLOG; round++) {
     await setImmediate()
-    if (accepted <= turn) break
+    if (accepted <= round) break
   }
   server.off('connection', count)
 }

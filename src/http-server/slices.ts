@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { isHeldBack } from '../http/turn.ts'
-import { inLaterTurn } from '../later-turn.ts'
+import { inLaterRound } from '../later-round.ts'
 
 /** The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes, so a slice has at most 100 requests. */
 const SLICE_BYTES = 1800
@@ -10,7 +10,7 @@ const SLICE_BYTES = 1800
 const PIPELINED_SLICE_BYTES = 128
 
 /**
- * Hands the input of a connection to Node's parser in slices, each in its turn among those of other connections, and
+ * Hands the input of a connection to Node's parser in slices, each in a round of the event loop that other connections share, and
  * nothing while a request waits. Otherwise Node would announce all requests that one read brings: thousands.
  * @param latest returns the request that came last on the connection
  */
@@ -30,7 +30,7 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
   function readLater(): void {
     if (isDue || socket.readableLength === 0) return
     isDue = true
-    inLaterTurn(() => {
+    inLaterRound(() => {
       isDue = false
       readSlice()
     })

@@ -1,4 +1,4 @@
-import { inLaterTurn } from '../later-turn.ts'
+import { inLaterRound } from '../later-round.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { ListSlots } from './list-slots.ts'
 import { encodePlant } from './plant.ts'
@@ -96,9 +96,9 @@ async function* allPages(
   }
 }
 
-/** Reads a page of a long list in another turn of the event loop, so that a list does not hold up other requests. */
+/** Reads a page of a long list in another round of the event loop, so that a list does not hold up other requests. */
 async function readNext(source: PlantSource, after: bigint | undefined): Promise<Page> {
-  await new Promise<void>(inLaterTurn)
+  await new Promise<void>(inLaterRound)
   return source.readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
 }
 

@@ -24,7 +24,7 @@ test('takes a store that ends a page with the plant with which it comes to maxBy
   for (const check of suiteOf({ create: createThriftyStore }).values()) await check()
 })
 
-test('takes a store that lists at once, and creates some turns of the event loop later', async () => {
+test('takes a store that lists at once, and creates some rounds of the event loop later', async () => {
   const create = (): Store =>
     changed((store) => ({
       async create(owner, plant) {

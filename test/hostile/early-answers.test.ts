@@ -82,7 +82,7 @@ function sendForEver(writable: Writable, bytes: Buffer): { readonly taken: numbe
 
 /**
  * Asserts that no more than the bound was read, and less only if a slow machine did not come to it in 2 s. Beyond the
- * bound come the 2 MiB that Node reads in one turn of the event loop, what was read before the refusal, and framing.
+ * bound come the 2 MiB that Node reads in one round of the event loop, what was read before the refusal, and framing.
  */
 function assertBound(bytes: number, startedAt: number): void {
   const isTimeOver = performance.now() - startedAt > 1900

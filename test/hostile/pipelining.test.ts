@@ -93,7 +93,7 @@ test('no more is read of a connection while its requests wait', async (t) => {
   client.send(deleteBytes(1).repeat(200_000))
   for (const turns of [1, 2]) {
     await until(() => calls.length === turns)
-    // Each of these is more turns of the event loop, in which the connection could be read.
+    // Each of these is more rounds of the event loop, in which the connection could be read.
     for (let i = 0; i < 50; i++) await send(server, get('bob', '/nothing'))
     assert.equal(calls.length, turns)
     release()

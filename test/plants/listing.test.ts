@@ -217,7 +217,7 @@ test('a list with a limit that is too long to survey is cut short, and Link lead
 })
 
 for (const limit of [Infinity, 4500]) {
-  test(`reads each page of a list with the limit ${limit} in another turn of the event loop`, async () => {
+  test(`reads each page of a list with the limit ${limit} in another round of the event loop`, async () => {
     let turn = 0
     const count = (): void => {
       turn++

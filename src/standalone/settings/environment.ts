@@ -25,7 +25,7 @@ export function withoutServiceLinks(environment: Environment): Environment {
  * A misspelt PLANT_STORE_TOKENS must never start a service with a demo token.
  * @throws SettingError if a variable begins like a setting and is none
  */
-export function refuseUnknownVariables(environment: Environment, known: readonly string[]): void {
+export function checkVariableNames(environment: Environment, known: readonly string[]): void {
   for (const name of Object.keys(environment)) {
     if (!name.startsWith(PREFIX) || known.includes(name)) continue
     throw new SettingError(name, `is no setting; the nearest one is ${findNearest(name, known)}`)

@@ -3,7 +3,7 @@ import { MAX_INT32, MAX_TIMER_MS } from '../../option-checks.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { isPath } from '../address.ts'
-import { refuseUnknownVariables, withoutServiceLinks, type Environment } from './environment.ts'
+import { checkVariableNames, withoutServiceLinks, type Environment } from './environment.ts'
 import { textFile } from './setting-file.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
 import {
@@ -186,7 +186,7 @@ const ALTERNATIVES: readonly (readonly [keyof Settings, keyof Settings])[] = [
  */
 export function readSettings(environment: Environment): Settings {
   const ours = withoutServiceLinks(environment)
-  refuseUnknownVariables(
+  checkVariableNames(
     ours,
     Object.values(VARIABLES).map(({ name }) => name),
   )

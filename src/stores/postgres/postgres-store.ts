@@ -3,7 +3,7 @@
  * @module plant-store/postgres
  */
 
-import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../../option-checks.ts'
+import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { Batcher } from './batcher.ts'
@@ -160,7 +160,7 @@ function resolveOptions(options: PostgresStoreOptions): Resolved {
     timeoutMs,
     ...unknown
   } = options
-  refuseUnknown(unknown)
+  checkNoUnknown(unknown)
   if (typeof preparedStatements !== 'boolean') {
     throw wrong('options.preparedStatements', 'true or false', preparedStatements)
   }

@@ -3,7 +3,7 @@
  * @module plant-store/sqlite
  */
 
-import { checkWholeNumber, isObject, MAX_TIMER_MS, refuseUnknown, wrong } from '../../option-checks.ts'
+import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
@@ -48,7 +48,7 @@ const SELECT = `
 
 /**
  * Keeps plants in an SQLite file, through kill -9 and power loss: a create or delete settles once it is committed with
- * `synchronous=FULL`. Those that arrive in the same turn of the event loop share a commit.
+ * `synchronous=FULL`. Those that arrive in the same round of the event loop share a commit.
  *
  * Processes of one machine may share a file. An open database that the store was given is its own while it is in use:
  * the store sets pragmas and runs transactions on it. `close` closes a file that the store opened itself.
@@ -126,7 +126,7 @@ export function sqliteStore(
 function resolveOptions(options: SqliteStoreOptions): ConnectionOptions & WriteQueueOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { busyTimeoutMs, maxBatch, migrate = true, onWarning = () => undefined, ...unknown } = options
-  refuseUnknown(unknown)
+  checkNoUnknown(unknown)
   if (typeof migrate !== 'boolean') throw wrong('options.migrate', 'true or false', migrate)
   if (typeof onWarning !== 'function') throw wrong('options.onWarning', 'a function', onWarning)
   return {

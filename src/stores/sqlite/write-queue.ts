@@ -25,7 +25,7 @@ export interface WriteQueueOptions {
 }
 
 /**
- * Commits writes in the order in which they came, all of one turn of the event loop in one transaction. A write that
+ * Commits writes in the order in which they came, all of one round of the event loop in one transaction. A write that
  * was rejected is not carried out later.
  */
 export class WriteQueue {

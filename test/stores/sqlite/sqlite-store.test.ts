@@ -136,7 +136,7 @@ test('asks the connection for a write-ahead log that is synced at every commit',
   assert.deepEqual(values, ['wal', 2, 1, 16 * 2 ** 20, 1000])
 })
 
-test('commits what arrives in one turn of the event loop together', { skip }, async (t) => {
+test('commits what arrives in one round of the event loop together', { skip }, async (t) => {
   const { path, store } = openStore(t)
   await store.create('owner', plant(0n))
   const before = countCommits(path)

@@ -25,7 +25,7 @@ export interface Cut {
   readonly isAnswered: boolean
 }
 
-/** Nothing has happened for so many turns of the event loop: nothing will, but for a timer or what the client does. */
+/** Nothing has happened for so many rounds of the event loop: nothing will, but for a timer or what the client does. */
 const IDLE_TURNS = 8
 
 /** Something must happen within this time. */

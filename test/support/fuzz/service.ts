@@ -40,7 +40,7 @@ const FIRST_TAG = parseInt('h0000', 36)
 /** The guard of the program wakes and sleeps often, and no request is late because the machine is busy. */
 const LIMITS = { guardMs: 20, headersTimeoutMs: 60_000, requestTimeoutMs: 60_000 }
 
-/** Starts a service. Its store and its tokens answer some calls at once and some a few turns of the event loop later. */
+/** Starts a service. Its store and its tokens answer some calls at once and some a few rounds of the event loop later. */
 export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
   const many = memoryStore()
   for (let id = 0n; id < 2500n; id++) await many.create('many', { id, name: `plant ${id}` })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
-import { inLaterTurn } from '../src/later-turn.ts'
+import { inLaterRound } from '../src/later-round.ts'
 
-/** Counts the turns of the event loop while the test runs. */
+/** Counts the rounds of the event loop while the test runs. */
 function countTurns(t: TestContext): () => number {
   let turns = 0
   let next = setImmediate(function count() {
@@ -23,7 +23,7 @@ async function turnsOf(t: TestContext, calls: number, ms: number): Promise<numbe
   const turns: number[] = []
   await new Promise<void>((resolve) => {
     for (let i = 0; i < calls; i++) {
-      inLaterTurn(() => {
+      inLaterRound(() => {
         spin(ms)
         if (turns.push(turn()) === calls) resolve()
       })
@@ -37,8 +37,8 @@ suite('calls in later turns', () => {
   test('are made in the order in which they were asked for', async () => {
     const made: number[] = []
     await new Promise<void>((resolve) => {
-      for (const n of [1, 2, 3]) inLaterTurn(() => made.push(n))
-      inLaterTurn(resolve)
+      for (const n of [1, 2, 3]) inLaterRound(() => made.push(n))
+      inLaterRound(resolve)
       assert.deepEqual(made, [])
     })
     assert.deepEqual(made, [1, 2, 3])
