@@ -9,7 +9,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { Hono, type MiddlewareHandler } from 'hono'
 import Koa from 'koa'
 import type { PlantStore } from '../../src/index.ts'
-import { TLS } from '../support/wire/certificate.ts'
+import { TLS } from '../support/wire/tls/certificate.ts'
 import type { Protocol } from '../support/wire/client.ts'
 import { close, listen, portOf } from '../support/wire/service.ts'
 

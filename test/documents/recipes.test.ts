@@ -26,7 +26,7 @@ import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts
 import { until } from '../support/until.ts'
 
 const RECIPES = readDocument('docs/recipes.md')
-const CERTIFICATES = fileURLToPath(new URL('../support/wire/', import.meta.url))
+const CERTIFICATES = fileURLToPath(new URL('../support/wire/tls/', import.meta.url))
 const ADA = 'a-long-random-token'
 
 /** The only code of a recipe in a language, or the n-th. */

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { runCrashCycles } from '../support/database/crash-cycles.ts'
+import { runCrashCycles } from '../support/database/histories/crash-cycles.ts'
 
 const { values } = parseArgs({
   options: {

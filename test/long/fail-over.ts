@@ -5,9 +5,9 @@ import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Scope } from '../support/child.ts'
 import { SessionCount } from '../support/wire/debian-servers.ts'
-import { PatroniCluster, type Machine } from '../support/database/patroni-cluster.ts'
+import { PatroniCluster, type Machine } from '../support/database/servers/patroni-cluster.ts'
 import { Program } from '../support/program/program.ts'
-import { Workload } from '../support/database/workload.ts'
+import { Workload } from '../support/database/histories/workload.ts'
 
 /** How a primary is lost, and what brings its machine back. */
 interface Kind {

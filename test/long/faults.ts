@@ -1,6 +1,6 @@
-// What SQLite's file system does wrong, at every single call of a run: test/support/database/faults.ts says how.
+// What SQLite's file system does wrong, at every single call of a run: test/support/database/histories/faults.ts says how.
 import process from 'node:process'
-import { CALLS, FAULTS, runWithFault, type Fault } from '../support/database/faults.ts'
+import { CALLS, FAULTS, runWithFault, type Fault } from '../support/database/histories/faults.ts'
 
 interface Row {
   readonly calls: string

@@ -10,7 +10,7 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Program } from '../support/program/program.ts'
-import { Workload } from '../support/database/workload.ts'
+import { Workload } from '../support/database/histories/workload.ts'
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } })
 const SECONDS = Number(values.seconds)

@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { Duplex } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { TLS } from '../support/wire/certificate.ts'
+import { TLS } from '../support/wire/tls/certificate.ts'
 import { HOST_EXAMPLES, protocolOf, startExample, type Example } from '../support/package/examples.ts'
 
 const RECIPE = HOST_EXAMPLES.find(({ code }) => protocolOf(code) === 'h2')!.code

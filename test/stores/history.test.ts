@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { checkHistory, type Listing, type Operation } from '../support/database/history.ts'
+import { checkHistory, type Listing, type Operation } from '../support/database/histories/history.ts'
 
 /** An operation on the plant 1, from one time to another. */
 function operation(kind: Operation['kind'], start: number, end: number, succeeded = true): Operation {

@@ -5,7 +5,7 @@ import { TLSSocket } from 'node:tls'
 import { Client } from 'pg'
 import { cancelStatement, isAnswering } from '../../../src/stores/postgres/cancel.ts'
 import { countTimers } from '../../support/event-loop.ts'
-import { TLS } from '../../support/wire/certificate.ts'
+import { TLS } from '../../support/wire/tls/certificate.ts'
 import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
 import { takeMessages } from '../../support/wire/message-server.ts'
 

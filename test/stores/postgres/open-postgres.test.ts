@@ -15,7 +15,7 @@ import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.t
 import { series, startWithMetrics } from '../../support/program/metrics.ts'
 import { administer, needsServer, type TestDatabase } from '../../support/database/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../../support/program/program.ts'
-import { openProxiedDatabase, useProxiedDatabase } from '../../support/database/proxied-database.ts'
+import { openProxiedDatabase, useProxiedDatabase } from '../../support/database/servers/proxied-database.ts'
 import type { TcpProxy } from '../../support/wire/tcp-proxy.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 import { until } from '../../support/until.ts'

@@ -8,7 +8,7 @@ import { postgresStore, type PostgresStore } from '../../../src/stores/postgres/
 import { needsServer, type TestDatabase } from '../../support/database/postgres-server.ts'
 import { failure, failureOf } from '../../support/database/failures.ts'
 import { fillUp } from '../../support/database/full-table.ts'
-import { openProxiedDatabase } from '../../support/database/proxied-database.ts'
+import { openProxiedDatabase } from '../../support/database/servers/proxied-database.ts'
 import type { TcpProxy } from '../../support/wire/tcp-proxy.ts'
 
 const fern: NewPlant = { id: 1n, name: 'fern' }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { runWithFault } from '../../support/database/faults.ts'
+import { runWithFault } from '../../support/database/histories/faults.ts'
 import { withoutTrace } from '../../support/requirements.ts'
 import { skip } from '../../support/database/sqlite-file.ts'
 

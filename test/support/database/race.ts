@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Plant } from '../../../src/plants/plant.ts'
 import { TOKEN, type Program } from '../program/program.ts'
-import { checkHistory, type Listing, type Operation } from './history.ts'
+import { checkHistory, type Listing, type Operation } from './histories/history.ts'
 
 const SECONDS = Number(process.env['TEST_RACE_SECONDS'] ?? 5)
 const IDS = 200

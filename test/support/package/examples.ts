@@ -14,7 +14,7 @@ import { needsPeers, skipWithoutPeers } from './peers.ts'
 
 const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
 const REPORT_LISTENING = new URL('../program/report-listening.js', import.meta.url).href
-const CERTIFICATES = fileURLToPath(new URL('../wire/', import.meta.url))
+const CERTIFICATES = fileURLToPath(new URL('../wire/tls/', import.meta.url))
 
 /** Why an example is skipped; false if it is not. */
 export function skipExample(code: string): string | false {

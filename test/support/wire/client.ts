@@ -5,7 +5,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { Readable, type Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { TLS } from './certificate.ts'
+import { TLS } from './tls/certificate.ts'
 import { close, listen, portOf, type Answer, type Request } from './service.ts'
 
 /** What a client and a server speak: HTTP/1 or HTTP/2, each in clear or over TLS. */

@@ -118,7 +118,7 @@ export class PostgresServer {
     const args = ['--auth=trust', '--username=plants', '--no-sync', `--encoding=${encoding}`, '--locale=C']
     await run(join(bin, 'initdb'), [...args, `--pgdata=${data}`], true)
     for (const file of ['localhost.crt', 'localhost.key']) {
-      copyFileSync(new URL(file, import.meta.url), join(data, file))
+      copyFileSync(new URL(`tls/${file}`, import.meta.url), join(data, file))
       chmodSync(join(data, file), 0o600)
       if (user !== undefined) chownSync(join(data, file), user.uid, user.gid)
     }

@@ -7,10 +7,16 @@ import { storeConformance } from '../../../../src/conformance/store-conformance.
 import { StoreUnavailableError } from '../../../../src/plants/store.ts'
 import { memoryStore } from '../../../../src/stores/memory/memory-store.ts'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
-import { DistributedTable, spread, sqlOf, startNode, withHosts } from '../../../support/database/distributed-table.ts'
-import { explain, plansOf } from '../../../support/database/plans.ts'
+import {
+  DistributedTable,
+  spread,
+  sqlOf,
+  startNode,
+  withHosts,
+} from '../../../support/database/servers/distributed-table.ts'
+import { explain, plansOf } from '../../../support/database/servers/plans.ts'
 import { race } from '../../../support/database/race.ts'
-import { Workload } from '../../../support/database/workload.ts'
+import { Workload } from '../../../support/database/histories/workload.ts'
 import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'
 import { needsDebian } from '../../../support/wire/debian-servers.ts'

@@ -5,8 +5,8 @@ import { storeConformance } from '../../../../src/conformance/store-conformance.
 import { postgresStore, schema, type PostgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
 import { failure } from '../../../support/database/failures.ts'
 import { fillUp } from '../../../support/database/full-table.ts'
-import { sqlOf } from '../../../support/database/distributed-table.ts'
-import { plansOf } from '../../../support/database/plans.ts'
+import { sqlOf } from '../../../support/database/servers/distributed-table.ts'
+import { plansOf } from '../../../support/database/servers/plans.ts'
 import { openDatabase } from '../../../support/database/postgres-server.ts'
 
 // Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { needsServer } from '../../../support/database/postgres-server.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'
-import { useProxiedDatabase } from '../../../support/database/proxied-database.ts'
-import { Workload } from '../../../support/database/workload.ts'
+import { useProxiedDatabase } from '../../../support/database/servers/proxied-database.ts'
+import { Workload } from '../../../support/database/histories/workload.ts'
 
 async function listError(program: Program): Promise<{ status: number; error: number | undefined }> {
   const response = await program.fetch('/plants?limit=1')

@@ -10,7 +10,7 @@ import {
 } from '../../../support/wire/debian-servers.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'
 import { openTcpProxy } from '../../../support/wire/tcp-proxy.ts'
-import { Workload } from '../../../support/database/workload.ts'
+import { Workload } from '../../../support/database/histories/workload.ts'
 
 /** The longest outage. The others are shorter, so that their ends, when there is most to do, are apart. */
 const SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)

@@ -2,8 +2,8 @@
 // Then it ends as if it were killed, so that a log is left. See faults.ts.
 import { writeSync } from 'node:fs'
 import process from 'node:process'
-import { StoreUnavailableError } from '../../../src/plants/store.ts'
-import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { StoreUnavailableError } from '../../../../src/plants/store.ts'
+import { sqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts'
 
 const GROUPS = 12
 const LARGE = 'x'.repeat(30_000)

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { keptIds } from '../wire/service.ts'
+import { sqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts'
+import { keptIds } from '../../wire/service.ts'
 
 /** What a run asks of the file system that may fail. */
 export const CALLS = ['fsync,fdatasync', 'pwrite64', 'ftruncate'] as const

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import * as statements from '../../../src/stores/postgres/statements.ts'
+import * as statements from '../../../../src/stores/postgres/statements.ts'
 
 /** The statements that a store sends for one owner if its groups have one plant, but that which creates it. */
 const OTHERS = [

@@ -1,7 +1,7 @@
-import type { Store } from '../../../src/plants/store.ts'
-import type { Scope } from '../child.ts'
-import { blocksOf, programsOf, readDocument, type Document } from '../package/documents.ts'
-import { PostgresServer } from '../wire/debian-servers.ts'
+import type { Store } from '../../../../src/plants/store.ts'
+import type { Scope } from '../../child.ts'
+import { blocksOf, programsOf, readDocument, type Document } from '../../package/documents.ts'
+import { PostgresServer } from '../../wire/debian-servers.ts'
 
 const DOCUMENT: Document = readDocument('docs/scale.md')
 

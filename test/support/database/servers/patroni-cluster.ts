@@ -2,12 +2,12 @@ import type { ChildProcess } from 'node:child_process'
 import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bin, makeFolder, processesOf, query, run, signalAll, startProcess, user } from '../wire/debian-servers.ts'
-import type { Scope } from '../child.ts'
-import { blocksOf, readDocument } from '../package/documents.ts'
-import { freePort } from '../wire/free-port.ts'
-import { listening } from '../wire/listening.ts'
-import { openTcpProxy, type TcpProxy } from '../wire/tcp-proxy.ts'
+import { bin, makeFolder, processesOf, query, run, signalAll, startProcess, user } from '../../wire/debian-servers.ts'
+import type { Scope } from '../../child.ts'
+import { blocksOf, readDocument } from '../../package/documents.ts'
+import { freePort } from '../../wire/free-port.ts'
+import { listening } from '../../wire/listening.ts'
+import { openTcpProxy, type TcpProxy } from '../../wire/tcp-proxy.ts'
 
 const NAMES = ['node1', 'node2', 'node3'] as const
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Plant } from '../../../src/plants/plant.ts'
-import { Program } from '../program/program.ts'
-import { createRandom, type Random } from '../random.ts'
+import type { Plant } from '../../../../src/plants/plant.ts'
+import { Program } from '../../program/program.ts'
+import { createRandom, type Random } from '../../random.ts'
 
 /** What {@link runCrashCycles} found. */
 export interface CrashReport {

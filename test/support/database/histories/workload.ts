@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Plant } from '../../../src/plants/plant.ts'
+import type { Plant } from '../../../../src/plants/plant.ts'
 import { checkHistory, type Listing, type Operation } from './history.ts'
-import { TOKEN, type Program } from '../program/program.ts'
+import { TOKEN, type Program } from '../../program/program.ts'
 
 /** Between two lists of a program, in milliseconds. */
 const LIST_INTERVAL_MS = 250

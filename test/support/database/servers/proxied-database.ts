@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
-import { openDatabase, urlOf, type TestDatabase } from './postgres-server.ts'
-import { openTcpProxy, type TcpProxy } from '../wire/tcp-proxy.ts'
+import { openDatabase, urlOf, type TestDatabase } from '../postgres-server.ts'
+import { openTcpProxy, type TcpProxy } from '../../wire/tcp-proxy.ts'
 
 /** A database, and a way to it that can be closed, cut and blocked. */
 export interface ProxiedDatabase {

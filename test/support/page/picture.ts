@@ -1,7 +1,7 @@
 // Makes the pictures of the page for people that the README shows.
 import { fileURLToPath } from 'node:url'
-import { launchChromium } from '../support/page/chromium.ts'
-import { Program } from '../support/program/program.ts'
+import { launchChromium } from './chromium.ts'
+import { Program } from '../program/program.ts'
 
 const PLANTS = [
   ['1', 'Monstera deliciosa', 'tropical'],
