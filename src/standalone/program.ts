@@ -4,7 +4,7 @@ import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { createAdminListener } from './paths/admin.ts'
 import { createCors } from './cors.ts'
-import { createHttpServer, type CommonFields, type HttpServer, type Observer } from '../http-server/http-server.ts'
+import { createHttpServer, type HttpServer, type Observer } from '../http-server/http-server.ts'
 import { log } from './log.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { pageDocuments } from './paths/page/documents.ts'
@@ -68,16 +68,17 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     },
     onGuard: (isAwake) => log('guard', { isAwake }),
   }
-  const idField: CommonFields = (request) => ['X-Request-Id', idOf(request)]
   const cors = corsOrigins && createCors(corsOrigins, routes)
   const http = createHttpServer(
     cors?.answerPreflights(serve) ?? serve,
     { ...settings, optimizeEmptyRequests: true },
-    cors === undefined ? idField : (request) => [...idField(request), ...cors.fields(request)],
+    (request) => ['X-Request-Id', idOf(request), ...(cors?.fields(request) ?? [])],
     observer,
   )
   if (metrics === undefined) return { http, admin: undefined }
   metrics.watchServer(http)
-  const admin = createHttpServer(createAdminListener(readiness, metrics.format), settings, idField)
+  const admin = createHttpServer(createAdminListener(readiness, metrics.format), settings, (request) => {
+    return ['X-Request-Id', idOf(request)]
+  })
   return { http, admin }
 }

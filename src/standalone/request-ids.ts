@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { RequestHead } from '../http-server/http-server.ts'
 
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
@@ -18,18 +18,5 @@ export function idOf(request: RequestHead & { [KEY]?: string }): string {
 }
 
 function chooseId(sent: string | string[] | undefined): string {
-  return typeof sent === 'string' && ID.test(sent) ? sent : newId()
-}
-
-/** How many hexadecimal digits a new id has. */
-const LENGTH = 32
-
-/** Random digits for the next ids: to make those of many at once takes a tenth of the time. */
-let digits = ''
-
-function newId(): string {
-  if (digits === '') digits = randomBytes(64 * LENGTH).toString('hex')
-  const id = digits.slice(0, LENGTH)
-  digits = digits.slice(LENGTH)
-  return id
+  return typeof sent === 'string' && ID.test(sent) ? sent : randomUUID()
 }

@@ -15,7 +15,7 @@ import { del, get, post, send, serve, servePlants } from '../support/wire/servic
 import { until } from '../support/until.ts'
 
 const SECRET = 'c2VjcmV0'
-const NEW_ID = /^[\da-f]{32}$/
+const NEW_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
 const broken = delegatingStore(memoryStore(), {
   list: () => {

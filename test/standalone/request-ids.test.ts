@@ -7,7 +7,7 @@ import { ask, serveProgram } from '../support/program/in-process-program.ts'
 const HOST = 'Host: plants\r\n'
 
 suite('the id of a request', () => {
-  const NEW_ID = /^[\da-f]{32}$/
+  const NEW_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
   for (const id of ['x', '!'.repeat(128), '01JDZ/abc~{"}']) {
     test(`is the client's own ${JSON.stringify(id.slice(0, 20))}, in the response and in the log`, async (t) => {
