@@ -116,7 +116,7 @@ function stopAtSignal(
     setTimeout(() => cut(`${drainTimeoutMs} ms were not enough`), drainTimeoutMs)
     await http.drain(isShared)
     await store.close?.()
-    await end('stop', 0)
+    return end('stop', 0)
   }
 
   function cut(reason: string): void {

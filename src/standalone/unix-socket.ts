@@ -32,12 +32,10 @@ export async function listenOnPath(server: Server, path: string, mode: number): 
 async function isLeft(path: string): Promise<boolean> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return false
   const socket = connect(path)
-  try {
-    await once(socket, 'connect')
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
-  } finally {
-    socket.destroy()
-  }
+  const isRefused = await once(socket, 'connect').then(
+    () => false,
+    (error: unknown) => (error as NodeJS.ErrnoException).code === 'ECONNREFUSED',
+  )
+  socket.destroy()
+  return isRefused
 }

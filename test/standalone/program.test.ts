@@ -42,6 +42,16 @@ suite('the program', () => {
     })
   }
 
+  test('logs that its guard wakes', async (t) => {
+    const events = captureLog(t)
+    const port = await serveProgram(t, {})
+    await ask(port, LIST.repeat(102))
+    assert.deepEqual(
+      events.map(({ event, isAwake }) => [event, isAwake]),
+      [['guard', true]],
+    )
+  })
+
   test('measures the calls of its store if it has an admin port', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     await ask(port, LIST)

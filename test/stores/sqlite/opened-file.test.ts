@@ -44,6 +44,14 @@ async function assertRefused({ path, store }: Opened, problem: string): Promise<
   await assert.rejects(async () => store.ping?.(), error)
 }
 
+test('needs no listener for its warnings', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  t.after(() => store.close())
+  rmSync(path)
+  await assert.rejects(async () => store.ping(), { name: 'StoreUnavailableError' })
+})
+
 suite('refuses everything', { skip }, () => {
   for (const [name, takeAway] of [
     ['the file was moved away', (path: string) => renameSync(path, `${path}.old`)],
