@@ -57,8 +57,8 @@ export class DrainLoad {
         if (status === 200) this.#goals.get(++this.answered)?.()
         else this.failures.push(`status ${status}`)
       } catch (error) {
-        const { syscall, code } = error as NodeJS.ErrnoException
-        if (this.#endsIfRefused && syscall === 'connect' && code === 'ECONNREFUSED') break
+        // A reset is a refusal too as long as the client has not connected: it has sent nothing.
+        if (this.#endsIfRefused && (error as NodeJS.ErrnoException).syscall === 'connect') break
         this.failures.push(String(error))
       }
     }
