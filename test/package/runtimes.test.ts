@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { CONTRACT_CASES } from '../contract/cases.ts'
 import { checkCases, type Reply } from '../contract/check-cases.ts'
@@ -57,11 +58,13 @@ async function startIn(t: TestContext, project: string, command: string, port: n
   return { port, child }
 }
 
+/** A runtime that is still starting may take a request and lose it. */
 function isAnswered(port: number): Promise<boolean> {
-  return sendTo(port, { method: 'OPTIONS', path: '/plants', fields: [] }).then(
+  const answered = sendTo(port, { method: 'OPTIONS', path: '/plants', fields: [] }).then(
     () => true,
     () => false,
   )
+  return Promise.race([answered, setTimeout(1000, false, { ref: false })])
 }
 
 async function startService(t: TestContext, name: string): Promise<number> {
