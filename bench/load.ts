@@ -92,8 +92,8 @@ export class Client {
 }
 
 /**
- * Keeps this process from sleeping. Whoever writes to a sleeping process pays for waking it, 10 µs on a virtual machine:
- * the slower a server, the oftener its client sleeps, and the slower it would look.
+ * Keeps this process from sleeping. Whoever writes to a sleeping process pays for waking it, 10 µs on a virtual
+ * machine: the slower a server, the oftener its client sleeps, and the slower it would look.
  */
 function spin(): () => void {
   let immediate = setImmediate(function again() {

@@ -30,8 +30,9 @@ export interface Measurement {
 }
 
 /**
- * Starts the contestants afresh, gives each its plants, asks it once and warms it up. Then it measures them side by side:
- * all have a short slice of time in turn, again and again, so that what the machine does meanwhile weighs on all of them.
+ * Starts the contestants afresh, gives each its plants, asks it once and warms it up. Then it measures them side by
+ * side: all have a short slice of time in turn, again and again, so that what the machine does meanwhile weighs on all
+ * of them.
  * @returns a measurement of each, in the same order
  * @throws Error with the cause if a contestant fails: a WrongAnswerError if an answer is not the one of the case
  */

@@ -74,8 +74,8 @@ export function ratio(row: Row, base: Row): Ratio {
 }
 
 /**
- * The table of one case: of every figure the median over the rounds, of the ratios too. Below it stands what this service
- * costs of the others.
+ * The table of one case: of every figure the median over the rounds, of the ratios too. Below it stands what this
+ * service costs of the others.
  */
 export function table({ name }: Case, rows: readonly Row[]): string {
   const header = ['', ...COLUMNS.flatMap(({ title, ratio }) => (ratio ? [title, 'ratio'] : [title])), INTERVAL]

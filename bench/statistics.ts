@@ -50,8 +50,8 @@ export function median(values: readonly number[]): number {
 const DRAWS = 2000
 
 /**
- * Where the median of such values lies, in 95 of 100 cases: a bootstrap, which draws as many of the values as there are,
- * with replacement, again and again. The same values always give the same interval; none give NaN.
+ * Where the median of such values lies, in 95 of 100 cases: a bootstrap, which draws as many of the values as there
+ * are, with replacement, again and again. The same values always give the same interval; none give NaN.
  */
 export function medianInterval(values: readonly number[]): readonly [low: number, high: number] {
   const random = seededRandom(values.length)

@@ -8,8 +8,8 @@ const waiting: (() => void)[] = []
 let roundEnd: number | undefined
 
 /**
- * Makes a call in a later round of the event loop. Work that may go on without end, such as a long list whose client reads
- * as fast as it can, is divided in this way: other requests get their share of every round.
+ * Makes a call in a later round of the event loop. Work that may go on without end, such as a long list whose client
+ * reads as fast as it can, is divided in this way: other requests get their share of every round.
  */
 export function inLaterRound(call: () => void): void {
   waiting.push(call)

@@ -73,8 +73,8 @@ export function describeMethods(path: ResourcePath): HttpResponse {
 
 /**
  * Finds what a caller asks for.
- * @throws HttpError 40000 if the path holds a malformed escape; 40500 if the resource does not have the method; 40300 if
- * the caller may not do that
+ * @throws HttpError 40000 if the path holds a malformed escape; 40500 if the resource does not have the method; 40300
+ * if the caller may not do that
  */
 export function findOperation({ path, id }: Resource<ResourcePath>, method: string, { access }: Caller): Operation {
   if (id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
@@ -116,8 +116,7 @@ function create(service: Service, { owner, fields, request }: Call): MaybePromis
     const plant = parseNewPlant(readJson(bytes))
     checkRules(service, plant)
     return andThen(store.create(owner, plant), (isCreated) => {
-      if (!isCreated) throw HTTP_ERRORS.idTaken
-      return { status: 200, headers: NO_FIELDS, body: encodePlant(plant) }
+      return isCreated ? { status: 200, headers: NO_FIELDS, body: encodePlant(plant) } : HTTP_ERRORS.idTaken
     })
   })
 }
@@ -133,9 +132,6 @@ const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined
 
 function remove({ store }: Service, call: Call): MaybePromise<HttpResponse> {
   const id = parseInt64(call.id)
-  if (id === undefined) throw HTTP_ERRORS.badId
-  return andThen(store.delete(call.owner, id), (isDeleted) => {
-    if (!isDeleted) throw HTTP_ERRORS.noPlant
-    return DELETED
-  })
+  if (id === undefined) return HTTP_ERRORS.badId
+  return andThen(store.delete(call.owner, id), (isDeleted) => (isDeleted ? DELETED : HTTP_ERRORS.noPlant))
 }

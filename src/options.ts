@@ -17,8 +17,8 @@ export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOpti
 /** The options of a service whose tokens stand in a table. */
 export interface TokenOptions {
   /**
-   * The owner of each bearer token: `{ [token]: owner }`, or `{ [token]: { owner, access: 'read' } }` for a token that may
-   * only list; or a Map. The service keeps only digests of the tokens.
+   * The owner of each bearer token: `{ [token]: owner }`, or `{ [token]: { owner, access: 'read' } }` for a token that
+   * may only list; or a Map. The service keeps only digests of the tokens.
    */
   readonly tokens: Readonly<Record<string, TokenHolder>> | ReadonlyMap<string, TokenHolder>
   /** Must be absent: there is either a table or a function. */

@@ -16,8 +16,8 @@ import { ListSlots } from './plants/list-slots.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 
 /**
- * Serves the requests for plants. It is a listener for `node:http`, `node:https` and the compatibility API of `node:http2`,
- * and a middleware: a path that the service does not have goes to `next`, or gets 404 if there is none.
+ * Serves the requests for plants. It is a listener for `node:http`, `node:https` and the compatibility API of
+ * `node:http2`, and a middleware: a path that the service does not have goes to `next`, or gets 404 if there is none.
  */
 export type PlantStore = (
   request: IncomingMessage | Http2ServerRequest,
@@ -82,13 +82,13 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   /** The way of a request, from its path to its response; undefined if the client went away on it. */
   function answer(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, response, resource } = exchange
-    if (resource === undefined) throw HTTP_ERRORS.noResource
+    if (resource === undefined) return HTTP_ERRORS.noResource
     const fields = readHeaderFields(rawHeadersOf(request))
     const { path, id, query } = resource
     if (request.method === 'OPTIONS' && id !== undefined) return describeMethods(path)
     const token = readBearerToken(fields.authorization)
     return andThen(findCaller(token, request), (caller) => {
-      if (caller === undefined) throw HTTP_ERRORS.tokenRefused
+      if (caller === undefined) return HTTP_ERRORS.tokenRefused
       const { owner } = caller
       exchange.owner = owner
       const operation = findOperation(resource, request.method!, caller)

@@ -1,5 +1,5 @@
-// Finishes dist after the compiler: adds an entry for require() beside each one for import, and deletes all that cannot be
-// imported or run, leftovers of earlier builds included.
+// Finishes dist after the compiler: adds an entry for require() beside each one for import, and deletes all that cannot
+// be imported or run, leftovers of earlier builds included.
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -43,8 +43,8 @@ function write(target, text) {
 }
 
 /**
- * Node can require() an ES module, but a compiler before TypeScript 5.8 refuses the declarations of one. Types are those
- * of the ES module; each value is declared once more.
+ * Node can require() an ES module, but a compiler before TypeScript 5.8 refuses the declarations of one. Types are
+ * those of the ES module; each value is declared once more.
  */
 function declarationsOf(module, values) {
   const mode = `with { 'resolution-mode': 'import' };`

@@ -18,9 +18,10 @@ const LAST_REQUESTS = 0.1
 const BACKLOG = 511
 
 /**
- * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. If others
- * listen beside this server, clients may come without a pause: then it closes the socket a moment after the connections
- * have closed that are open now. A moment later it closes those that still wait for a request. Settles when all have ended.
+ * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. If
+ * others listen beside this server, clients may come without a pause: then it closes the socket a moment after the
+ * connections have closed that are open now. A moment later it closes those that still wait for a request. Settles when
+ * all have ended.
  * @param isShared whether another process takes the connections that come later
  * @param refuse tells a client that its request is late
  */

@@ -21,9 +21,10 @@ export interface Guard {
 }
 
 /**
- * Makes a guard that sleeps until more than 100 requests of a connection wait, or one read brings more than 100 chunks. Then all connections, those that are open
- * and those that come, are read in slices. Hardly any client does so, and reading in slices takes Node's fast path from
- * all of them. A connection that was read in slices once stays so, as what it sent may still wait to be read.
+ * Makes a guard that sleeps until more than 100 requests of a connection wait, or one read brings more than 100 chunks.
+ * Then all connections, those that are open and those that come, are read in slices. Hardly any client does so, and
+ * reading in slices takes Node's fast path from all of them. A connection that was read in slices once stays so, as
+ * what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
  */
 export function createGuard(

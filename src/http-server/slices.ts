@@ -10,8 +10,8 @@ const SLICE_BYTES = 1800
 const PIPELINED_SLICE_BYTES = 128
 
 /**
- * Hands the input of a connection to Node's parser in slices, each in a round of the event loop that other connections share, and
- * nothing while a request waits. Otherwise Node would announce all requests that one read brings: thousands.
+ * Hands the input of a connection to Node's parser in slices, each in a round of the event loop that other connections
+ * share, and nothing while a request waits. Otherwise Node would announce all requests that one read brings: thousands.
  * @param latest returns the request that came last on the connection
  */
 export function readInSlices(socket: Socket, latest: () => IncomingMessage | undefined): void {
@@ -39,7 +39,8 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
   socket.on('readable', () => isDue || readSlice()).on('resume', readLater)
-  // Node may have stopped reading before that, and would wait for what it has not asked for. An empty piece ends the wait.
+  // Node may have stopped reading before that, and would wait for what it has not asked for. An empty piece ends the
+  // wait.
   socket.push('')
 }
 

@@ -132,8 +132,8 @@ export function discardBody(request: IncomingMessage, done: () => void): void {
     length += chunk.length
     if (length <= DISCARD_MAX_BYTES) return
     if (stream !== undefined) return stop()
-    // If the connection closed now, a client that has sent so fast that it has read nothing yet would see a reset. If it
-    // cannot send any more, it will read, and has the rest of the time for that.
+    // If the connection closed now, a client that has sent so fast that it has read nothing yet would see a reset. If
+    // it cannot send any more, it will read, and has the rest of the time for that.
     request.pause()
   }
   function stop(): void {

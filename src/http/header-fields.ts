@@ -16,8 +16,8 @@ export interface HeaderFields {
 }
 
 /**
- * From 1,000 fields on, some versions of Node drop fields silently, for example a second Host or Authorization. Names and
- * values alternate, so a field takes two places.
+ * From 1,000 fields on, some versions of Node drop fields silently, for example a second Host or Authorization. Names
+ * and values alternate, so a field takes two places.
  */
 const TOO_MANY = 2 * 1000
 
@@ -37,8 +37,8 @@ export function rawHeadersOf({ rawHeaders = [], headers }: Fields): readonly str
 }
 
 /**
- * Picks the fields that matter in one pass over them as they were sent: `req.headers` would hide which were given twice,
- * and takes longer to build.
+ * Picks the fields that matter in one pass over them as they were sent: `req.headers` would hide which were given
+ * twice, and takes longer to build.
  * @param rawHeaders name, value, name, value…
  * @throws HttpError 43100, 50100, or 40000 if Host or Content-Type is given twice
  */

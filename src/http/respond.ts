@@ -28,8 +28,8 @@ export interface Sent {
  */
 export function respond(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
-  // Node announces a request before it has parsed a body that came in the same packet. After a tick such a body is there,
-  // or later if it comes in chunks.
+  // Node announces a request before it has parsed a body that came in the same packet. After a tick such a body is
+  // there, or later if it comes in chunks.
   const arrival = new Promise<void>((resolve) => {
     nextTick(() => (isBodyAwaited(request) ? setImmediate(resolve) : resolve()))
   })
@@ -102,16 +102,16 @@ function isBare(response: ServerResponse): boolean {
 const ADDED: unique symbol = Symbol('added fields')
 
 /**
- * Adds fields to the head that {@link respond} will send: name, value, name, value… After a `setHeader`, Node would take
- * a much slower way.
+ * Adds fields to the head that {@link respond} will send: name, value, name, value… After a `setHeader`, Node would
+ * take a much slower way.
  */
 export function addFields(response: ServerResponse & { [ADDED]?: readonly string[] }, fields: readonly string[]): void {
   response[ADDED] = fields
 }
 
 /**
- * Sends the head. A middleware that wraps a response expects each field by `setHeader`, before `writeHead`: it ignores the
- * fields that `writeHead` gets, or takes the array for pairs.
+ * Sends the head. A middleware that wraps a response expects each field by `setHeader`, before `writeHead`: it ignores
+ * the fields that `writeHead` gets, or takes the array for pairs.
  */
 function writeHead(
   response: ServerResponse & { readonly [ADDED]?: readonly string[] },

@@ -9,8 +9,8 @@ export interface HttpResponse {
   /** The type of the body; `application/json` if absent. A body in pieces is always that. */
   readonly contentType?: string
   /**
-   * Text in UTF-8, one character for each byte, whole or piece by piece; or its bytes, for a text that is sent many times.
-   * Undefined if there is no body.
+   * Text in UTF-8, one character for each byte, whole or piece by piece; or its bytes, for a text that is sent many
+   * times. Undefined if there is no body.
    */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined
   /** The code of the error, if the request failed. */

@@ -4,8 +4,8 @@ import { isToken } from './bearer.ts'
 import { toCaller, type Caller, type TokenHolder } from './caller.ts'
 
 /**
- * Finds callers by the digests of their tokens: a heap dump does not show the tokens, and the time of a look-up does not
- * depend on how much of a guess is right.
+ * Finds callers by the digests of their tokens: a heap dump does not show the tokens, and the time of a look-up does
+ * not depend on how much of a guess is right.
  * @throws TypeError if no header could carry a token, or its holder is none; never quotes the token
  */
 export function createTokenTable(

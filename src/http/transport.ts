@@ -39,8 +39,8 @@ export function onClose(response: ServerResponse, listener: () => void): void {
 }
 
 /**
- * Closes a connection whose client must not get the rest. A TCP connection is reset: the kernel then drops at once what it
- * still has for the client, and the client sees that something is missing.
+ * Closes a connection whose client must not get the rest. A TCP connection is reset: the kernel then drops at once what
+ * it still has for the client, and the client sees that something is missing.
  */
 export function reset(socket: Socket): void {
   try {

@@ -7,12 +7,12 @@ import { listenTo, socketOf, streamOf } from './transport.ts'
 const waiting = new WeakMap<Duplex, number>()
 
 /**
- * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a response that
- * closes the connection (section 9.6) or after the client has gone.
+ * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a response
+ * that closes the connection (section 9.6) or after the client has gone.
  *
- * Node announces a request as soon as it arrives, and gives its response the socket once all earlier responses are sent.
- * While a request waits for that, nothing more is read from its connection. So the service keeps no more of a client that
- * sends without end than one read of the socket: 64 KiB.
+ * Node announces a request as soon as it arrives, and gives its response the socket once all earlier responses are
+ * sent. While a request waits for that, nothing more is read from its connection. So the service keeps no more of a
+ * client that sends without end than one read of the socket: 64 KiB.
  * @returns how many requests of the connection wait then
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, run: () => void): number {

@@ -26,8 +26,8 @@ export function findWrongMethod(store: object): { readonly name: string; readonl
 export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'> & { readonly listShort: ListShort }
 
 /**
- * Limits the time of a store's calls, and checks their results: a store that returns `undefined` must not tell a client that
- * its plant is kept.
+ * Limits the time of a store's calls, and checks their results: a store that returns `undefined` must not tell a client
+ * that its plant is kept.
  * @param timeoutMs how long a call may take
  */
 export function checkStore(store: Store, timeoutMs: number): CheckedStore {

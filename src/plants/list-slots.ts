@@ -18,8 +18,8 @@ interface OwnerLists {
 }
 
 /**
- * Limits how many long lists of an owner are read at once: each holds a page in memory for as long as its client takes to
- * read it. The others wait, in the order in which they came.
+ * Limits how many long lists of an owner are read at once: each holds a page in memory for as long as its client takes
+ * to read it. The others wait, in the order in which they came.
  */
 export class ListSlots {
   readonly #maxPerOwner: number
@@ -34,8 +34,8 @@ export class ListSlots {
 
   /**
    * Takes a slot of the owner, which {@link release} must give back.
-   * @returns undefined if a slot is free. Otherwise a promise: of true once one is, or of false if the client goes before.
-   * It is rejected with a StoreUnavailableError if that takes too long.
+   * @returns undefined if a slot is free. Otherwise a promise: of true once one is, or of false if the client goes
+   * before. It is rejected with a StoreUnavailableError if that takes too long.
    */
   take(list: LongList): Promise<boolean> | undefined {
     const lists = this.#owners.get(list.owner) ?? { running: 0, waiting: new Set() }

@@ -103,8 +103,8 @@ async function readNext(source: PlantSource, after: bigint | undefined): Promise
 }
 
 /**
- * Lists in two passes: the header of the response says where the next list begins, so that must be known before the first
- * plant is sent. If the ids are too many to keep, the list is cut short, as by a lower limit.
+ * Lists in two passes: the header of the response says where the next list begins, so that must be known before the
+ * first plant is sent. If the ids are too many to keep, the list is cut short, as by a lower limit.
  */
 async function listSurveyed(source: PlantSource, first: Page, { limit, after }: ListQuery): Promise<Listing> {
   const ids = new SurveyedIds()

@@ -15,8 +15,8 @@ export interface NewPlant extends Plant {
 }
 
 /**
- * A plant that keeps its JSON text, and makes its members from that when asked. A list joins these texts. One string for
- * each plant is the least work for the garbage collector.
+ * A plant that keeps its JSON text, and makes its members from that when asked. A list joins these texts. One string
+ * for each plant is the least work for the garbage collector.
  */
 export class EncodedPlant implements NewPlant {
   readonly id: bigint

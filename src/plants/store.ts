@@ -7,7 +7,8 @@ import type { NewPlant } from './plant.ts'
  * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag` unchanged,
  * and every `id` of int64 exactly.
  *
- * A method throws {@link StoreUnavailableError}, or rejects with it, if trying again may help; any other error is a fault.
+ * A method throws {@link StoreUnavailableError}, or rejects with it, if trying again may help; any other error is a
+ * fault.
  * `plant-store/conformance` is the suite that says whether a store keeps this contract.
  */
 export interface Store {
@@ -58,8 +59,8 @@ export interface PageRequest {
 export const MAX_PAGE = 1000
 
 /**
- * The `maxBytes` that a store is asked for. As JSON, a page may be six times as large (RFC 8259 section 7), and its last
- * plant may be as large as a body: with both, a list still takes less than 2 MiB.
+ * The `maxBytes` that a store is asked for. As JSON, a page may be six times as large (RFC 8259 section 7), and its
+ * last plant may be as large as a body: with both, a list still takes less than 2 MiB.
  */
 export const MAX_PAGE_BYTES = 131_072
 
@@ -73,8 +74,9 @@ export interface StoreUnavailableErrorOptions extends ErrorOptions {
 }
 
 /**
- * Thrown by a store that cannot serve now, if trying again may help. The client gets 503 with `Retry-After`: error 50300,
- * or 50301 if it is unknown what became of its request. The `cause` goes to the host's `onError`, never to the client.
+ * Thrown by a store that cannot serve now, if trying again may help. The client gets 503 with `Retry-After`: error
+ * 50300, or 50301 if it is unknown what became of its request. The `cause` goes to the host's `onError`, never to the
+ * client.
  */
 export class StoreUnavailableError extends Error {
   static {

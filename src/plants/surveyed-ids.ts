@@ -6,8 +6,8 @@ const CHUNK_BYTES = 65_536
 const MAX_ENTRY_BYTES = 10
 
 /**
- * The ids of a long list, ascending. Each is kept as its distance from the one before, 7 bits a byte, the lowest first, and
- * all but the last byte of an entry have the high bit set.
+ * The ids of a long list, ascending. Each is kept as its distance from the one before, 7 bits a byte, the lowest first,
+ * and all but the last byte of an entry have the high bit set.
  */
 export class SurveyedIds {
   readonly #chunks: Uint8Array[] = []

@@ -7,12 +7,12 @@ export function isText(value: unknown): value is string {
 }
 
 /**
- * Writes a text in UTF-8, as a string with one character for each byte. So its length is the number of bytes, and Node can
- * send it as `latin1`, which is a plain copy.
+ * Writes a text in UTF-8, as a string with one character for each byte. So its length is the number of bytes, and Node
+ * can send it as `latin1`, which is a plain copy.
  */
 export function encodeUtf8(text: string): string {
-  // To count the bytes, V8 also makes one piece of the text. A text that was put together is a tree of its parts before,
-  // and takes more memory.
+  // To count the bytes, V8 also makes one piece of the text. A text that was put together is a tree of its parts
+  // before, and takes more memory.
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 

@@ -1,4 +1,5 @@
-// Makes a server of a distributed table fail again and again under load, as docs/scale.md makes the table. On Debian, by hand:
+// Makes a server of a distributed table fail again and again under load, as docs/scale.md makes the table. On Debian,
+// by hand:
 //   apt-get install postgresql pgbouncer haproxy
 //   npm run distributed -- --plants 20000 --failures 20 --kinds stop,freeze,kill
 // Before that it measures how many plants are created and deleted in a second, in as many ways as the document has.

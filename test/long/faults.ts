@@ -1,4 +1,5 @@
-// What SQLite's file system does wrong, at every single call of a run: test/support/database/histories/faults.ts says how.
+// What SQLite's file system does wrong, at every single call of a run: test/support/database/histories/faults.ts says
+// how.
 import process from 'node:process'
 import { CALLS, FAULTS, runWithFault, type Fault } from '../support/database/histories/faults.ts'
 

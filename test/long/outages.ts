@@ -1,5 +1,5 @@
-// Storage that fails under load and comes back: a lock, a full disk, a file that is moved away. The program must keep what
-// it acknowledged, and say within 2 seconds whether it is ready.
+// Storage that fails under load and comes back: a lock, a full disk, a file that is moved away. The program must keep
+// what it acknowledged, and say within 2 seconds whether it is ready.
 //   npm run outages -- --seconds 60   how long another process has the lock
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'

@@ -1,5 +1,5 @@
-// Reads lists of 200,000 plants slowly: at 64 KiB and at 60 kB a second, which must bring them whole, and at 300 bytes a
-// second, which must end. By hand, in five minutes:
+// Reads lists of 200,000 plants slowly: at 64 KiB and at 60 kB a second, which must bring them whole, and at 300 bytes
+// a second, which must end. By hand, in five minutes:
 //   npm run trickle
 import { once } from 'node:events'
 import { connect } from 'node:net'

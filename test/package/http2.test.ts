@@ -32,8 +32,9 @@ const data = (stream: number): Buffer => frame(0, 0, stream, '{"id":')
 const reset = (stream: number, code: number): Buffer => frame(3, 0, stream, `\0\0\0${String.fromCharCode(code)}`)
 
 /**
- * Sends each of these in a TLS record of its own, and all of them in one packet. While Node writes the answer to a first
- * request, it puts off what follows the data of that request. So it learns of a second one and of its reset at once.
+ * Sends each of these in a TLS record of its own, and all of them in one packet. While Node writes the answer to a
+ * first request, it puts off what follows the data of that request. So it learns of a second one and of its reset at
+ * once.
  */
 async function sendAtOnce(port: number, ...records: readonly Buffer[]): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }).on('error', () => undefined)

@@ -1,4 +1,5 @@
-// Lets a Node run TypeScript that cannot do so itself, at half the price of tsx: node --import ./test/support/typescript.js
+// Lets a Node run TypeScript that cannot do so itself, at half the price of tsx: node --import
+// ./test/support/typescript.js
 import { register } from 'node:module'
 
 process.setSourceMapsEnabled(true)

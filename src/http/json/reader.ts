@@ -5,9 +5,9 @@ import { int64, scaledInt64 } from './number.ts'
 import { JsonObject, type JsonMember, type JsonValue } from './value.ts'
 
 /**
- * Reads a JSON text (RFC 8259) in UTF-8. It takes and refuses what JSON.parse does, with two exceptions: it skips one BOM
- * at the start, and refuses more than 64 levels of arrays and objects. A string of the value may keep the text of the
- * whole body in memory.
+ * Reads a JSON text (RFC 8259) in UTF-8. It takes and refuses what JSON.parse does, with two exceptions: it skips one
+ * BOM at the start, and refuses more than 64 levels of arrays and objects. A string of the value may keep the text of
+ * the whole body in memory.
  * @throws HttpError 40001 that says what was expected, and at which byte, counted from 0
  */
 export function readJson(bytes: Uint8Array): JsonValue {
@@ -263,9 +263,9 @@ class JsonReader {
   }
 
   /**
-   * The byte that comes next. The length is checked first: after one read beyond the end, as of a body that is cut short,
-   * V8 runs slower code for every later body. `Number` costs nothing. It is for TypeScript, which does not see that the
-   * element is there.
+   * The byte that comes next. The length is checked first: after one read beyond the end, as of a body that is cut
+   * short, V8 runs slower code for every later body. `Number` costs nothing. It is for TypeScript, which does not see
+   * that the element is there.
    */
   #byte(): number {
     return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END

@@ -25,7 +25,8 @@ if (isBuiltin('node:sqlite')) {
   test('a path keeps the contract', { skip: `Node.js ${process.version} has no node:sqlite` })
 }
 
-// Its installation downloads or compiles, so it is no dependency; it is tested if `npm install --no-save` has put it there.
+// Its installation downloads or compiles, so it is no dependency; it is tested if `npm install --no-save` has put it
+// there.
 const Database = findBetterSqlite3()
 if (Database === undefined) {
   test('a handle of better-sqlite3 keeps the contract', { skip: 'better-sqlite3 is not installed' })

@@ -368,7 +368,8 @@ test('reads nothing of a plant behind the one with which a page comes to maxByte
   for (const each of plants) await sound.create('owner', each)
   await sound.close()
   const file = readFileSync(path)
-  // A page of the file that has nothing but a piece of the third plant, behind the number of the page with the next one.
+  // A page of the file that has nothing but a piece of the third plant, behind the number of the page with the next
+  // one.
   const piece = file.indexOf('z'.repeat(4092)) - 4
   assert.equal(piece % 4096, 0)
   file.fill(0xff, piece, piece + 4096)

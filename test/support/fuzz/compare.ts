@@ -44,8 +44,8 @@ function toldWrite({ status, headers, body }: WireAnswer): string | undefined {
 }
 
 /**
- * Whether `node:http` itself cut the connection. It does at the first byte that is no request, and before it has sent what
- * it was asked for earlier, unless the host has a listener for that as the program has.
+ * Whether `node:http` itself cut the connection. It does at the first byte that is no request, and before it has sent
+ * what it was asked for earlier, unless the host has a listener for that as the program has.
  */
 function isCut({ answers, isClosed }: Outcome): boolean {
   const last = answers.at(-1)
@@ -100,8 +100,8 @@ function comparable({ answers }: Outcome): readonly Comparable[] {
 }
 
 /**
- * Whether the difference is that one request was refused before its body had come, so that the connection was closed. In
- * one packet with its body the same refusal keeps the connection, and what follows is answered.
+ * Whether the difference is that one request was refused before its body had come, so that the connection was closed.
+ * In one packet with its body the same refusal keeps the connection, and what follows is answered.
  */
 function isAnsweredEarly(a: readonly Comparable[], b: readonly Comparable[], i: number): boolean {
   const [inA, inB] = [a[i], b[i]]

@@ -32,9 +32,9 @@ const CLOSING_MS = 10_000
 const MAX_HEAP_GROWTH = 8 * 2 ** 20
 
 /**
- * Sends sequences of requests to a service, sound and mutated ones, each sequence twice on connections of its own: in one
- * packet, and cut into packets at seeded places. Holds every answer against the contract, and both outcomes against each
- * other: packets must not change what is answered and kept.
+ * Sends sequences of requests to a service, sound and mutated ones, each sequence twice on connections of its own: in
+ * one packet, and cut into packets at seeded places. Holds every answer against the contract, and both outcomes against
+ * each other: packets must not change what is answered and kept.
  * @throws Error that shows the requests that broke it, and no more of them than it takes
  */
 export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): Promise<FuzzReport> {

@@ -22,8 +22,8 @@ const MAX_GROWTH = 100 * 2 ** 20
 const STAY_MS = 50
 
 /**
- * Sends sequences of requests, sound and mutated ones, to the program as a process of its own, and watches its memory. What
- * it answers is not looked at.
+ * Sends sequences of requests, sound and mutated ones, to the program as a process of its own, and watches its memory.
+ * What it answers is not looked at.
  * @throws Error if the program takes 100 MiB more than after the first minute, or ends
  */
 export async function fuzzProgram(seconds: number, seed: number): Promise<MemoryReport> {

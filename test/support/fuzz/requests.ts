@@ -149,8 +149,8 @@ function withTarget(line: Buffer): Buffer {
 }
 
 /**
- * Chooses where the bytes of a sequence are cut into packets: anywhere, or where a request ends, or now and then at each
- * byte.
+ * Chooses where the bytes of a sequence are cut into packets: anywhere, or where a request ends, or now and then at
+ * each byte.
  */
 export function chooseCuts(requests: readonly Buffer[], random: Random): readonly number[] {
   const length = requests.reduce((sum, { length }) => sum + length, 0)

@@ -35,8 +35,8 @@ export interface Packed {
 }
 
 /**
- * Packs the package and installs it, once for each state of the sources. All is built elsewhere: other tests and programs
- * may be using `dist`.
+ * Packs the package and installs it, once for each state of the sources. All is built elsewhere: other tests and
+ * programs may be using `dist`.
  */
 export async function packPackage(): Promise<Packed> {
   const folder = join(FOLDER, digestOf(RELEASE === undefined ? SOURCES : [RELEASE]))

@@ -11,8 +11,8 @@ const LIST_INTERVAL_MS = 250
 const PAUSE_MS = 50
 
 /**
- * Clients that create, delete and list plants, and remember what they were told. Plants whose names are negative numbers
- * are not theirs.
+ * Clients that create, delete and list plants, and remember what they were told. Plants whose names are negative
+ * numbers are not theirs.
  */
 export class Workload {
   /** Creates and deletes that were answered 200 or 204. */
