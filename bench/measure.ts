@@ -69,7 +69,7 @@ function phases({ seeds, connections }: Case, { duration }: Settings): [first: P
   const perSecond = typeof seeds === 'number' ? Infinity : seeds.perSecond
   const phase = (seconds: number): Phase => ({ requests: Math.ceil(perSecond * seconds), seconds })
   // One connection asks a tenth as much.
-  const warmUp = connections === 1 ? 2 * duration : Math.min(WARM_UP_SECONDS, 2 * duration)
+  const warmUp = connections === 1 ? 2 * duration : WARM_UP_SECONDS
   return [{ requests: 1, seconds: Infinity }, phase(warmUp), phase(duration)]
 }
 
