@@ -14,7 +14,7 @@ const PLANTS = [
 test('the pictures are made', async (t) => {
   const { url } = await startProgram(t, { PORT: '3000' })
   const plantPage = await openAsAda(t, url, { width: 1120, height: 985 })
-  for (const plant of PLANTS) await plantPage.create(...plant)
+  for (const [id, name, tag] of PLANTS) await plantPage.create(id, name, tag)
   await plantPage.evaluate('document.activeElement.blur()')
   for (const scheme of ['light', 'dark'] as const) {
     await plantPage.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
