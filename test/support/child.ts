@@ -6,17 +6,30 @@ export interface Scope {
   after(end: () => unknown): unknown
 }
 
+/** A scope that ends when it is told to: what began last ends first. */
+export class OwnScope implements Scope {
+  readonly #ends: (() => unknown)[] = []
+
+  after(end: () => unknown): void {
+    this.#ends.unshift(end)
+  }
+
+  async end(): Promise<void> {
+    for (const end of this.#ends) await end()
+  }
+}
+
 /** Runs what tests by hand. What it starts ends with it, also if it fails or is broken off. */
 export async function runByHand(run: (scope: Scope) => Promise<void>): Promise<never> {
-  const ends: (() => unknown)[] = []
+  const scope = new OwnScope()
   try {
     const brokenOff = new Promise((_, reject) => process.once('SIGINT', reject).on('unhandledRejection', reject))
-    await Promise.race([run({ after: (end) => ends.unshift(end) }), brokenOff])
+    await Promise.race([run(scope), brokenOff])
   } catch (error) {
     console.error(error)
     process.exitCode = 1
   }
-  for (const end of ends) await end()
+  await scope.end()
   process.exit()
 }
 
