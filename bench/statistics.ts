@@ -1,3 +1,5 @@
+import { createRandom } from '../test/support/random.ts'
+
 /** Numbers as they come, kept compactly: a run measures the latency of every single request. */
 export class Samples {
   #values = new Float64Array(1024)
@@ -54,20 +56,9 @@ const DRAWS = 2000
  * are, with replacement, again and again. The same values always give the same interval; none give NaN.
  */
 export function medianInterval(values: readonly number[]): readonly [low: number, high: number] {
-  const random = seededRandom(values.length)
+  const random = createRandom(values.length)
   const medians = Float64Array.from({ length: DRAWS }, () => {
-    return median(values.map(() => values[Math.floor(random() * values.length)] ?? NaN))
+    return median(values.map(() => values[random(values.length)]!))
   }).sort()
   return [percentile(medians, 2.5), percentile(medians, 97.5)]
-}
-
-/** Numbers from 0 to below 1, the same for the same seed (Mulberry32). */
-function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import { suite, test } from 'node:test'
-import { CASES } from '../../bench/cases.ts'
 import { Client, type Load } from '../../bench/load.ts'
-import { parseOptions } from '../../bench/options.ts'
 import type { Measurement } from '../../bench/measure.ts'
-import { ratios, type Row, table } from '../../bench/report.ts'
+import { ratios, type Row } from '../../bench/report.ts'
 import { ResponseReader } from '../../bench/response-reader.ts'
 import { median, medianInterval, percentile, Samples } from '../../bench/statistics.ts'
-import { STORE_CASES } from '../../bench/store-cases.ts'
 import { listen, portOf } from '../support/wire/service.ts'
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
@@ -22,19 +19,14 @@ suite('the reader of answers', () => {
     ['chunks', CHUNKED, 200, '[1,2]'],
     ['no body', NO_CONTENT, 204, ''],
   ] as const) {
-    test(`reads answers with ${name}, wherever they are cut`, () => {
-      const bytes = Buffer.from(text.repeat(2))
-      for (let cut = 1; cut < bytes.length; cut++) {
+    test(`reads answers with ${name}, in pieces of any size`, () => {
+      const bytes = Buffer.from(text.repeat(3))
+      for (let size = 1; size <= bytes.length; size++) {
         const reader = new ResponseReader({ status, body: Buffer.from(body) })
-        assert.equal(reader.read(bytes.subarray(0, cut)) + reader.read(bytes.subarray(cut)), 2, `cut at ${cut}`)
+        let answers = 0
+        for (let at = 0; at < bytes.length; at += size) answers += reader.read(bytes.subarray(at, at + size))
+        assert.equal(answers, 3, `in pieces of ${size}`)
       }
-    })
-
-    test(`reads answers with ${name} that arrive byte by byte`, () => {
-      const reader = new ResponseReader({ status, body: Buffer.from(body) })
-      let answers = 0
-      for (const byte of Buffer.from(text.repeat(3))) answers += reader.read(Buffer.of(byte))
-      assert.equal(answers, 3)
     })
   }
 
@@ -156,50 +148,4 @@ suite('the report', () => {
       { contestant: 'plant-store', of: 'native', median: 0.5, interval: [0.5, 0.5] },
     ])
   })
-
-  test('shows them', () => {
-    const lines = table(CASES[0]!, rows).split('\n')
-    assert.match(lines[1]!, / CPU µs\/req {2}ratio {7}95 %$/)
-    assert.match(lines[2]!, / 1\.50 {3}1\.00$/)
-    assert.match(lines[3]!, / 3\.00 {3}2\.00 {2}2\.00–2\.00$/)
-    assert.equal(lines[5], 'CPU time of plant-store: 0.50 of native (0.50–0.50)')
-  })
-})
-
-suite('the options', () => {
-  test('are all cases without peers by default', () => {
-    const { cases, against, connections, pipelining, json } = parseOptions([])
-    assert.deepEqual(cases, CASES)
-    const seen = { against: against.size, connections, pipelining, json }
-    assert.deepEqual(seen, { against: 0, connections: 64, pipelining: 1, json: false })
-  })
-
-  test('choose cases and peers by name', () => {
-    const { cases, against } = parseOptions(['--case', 'create,list-10', '--against', 'fastify'])
-    const names = cases.map(({ name }) => name)
-    assert.deepEqual(names, ['list-10', 'create'])
-    assert.deepEqual(against, new Set(['fastify']))
-    assert.equal(parseOptions(['--against', 'peers']).against.size, 7)
-  })
-
-  test('choose the cases that take a database only if they are named', () => {
-    const chosen = (names: string): string[] => parseOptions(['--case', names]).cases.map(({ name }) => name)
-    assert.deepEqual(chosen('create-sqlite,create'), ['create', 'create-sqlite'])
-    const all = STORE_CASES.map(({ name }) => name)
-    assert.deepEqual(chosen('stores'), all)
-  })
-
-  for (const [args, message] of [
-    [['--case', 'nap'], /^--case takes list-10, .*; not "nap"$/],
-    [['--against', 'nap'], /^--against takes peers, fastify, .*; not "nap"$/],
-    [['--rounds', '0'], /^--rounds takes a number above 0; not "0"$/],
-    [['--rounds', '1.5'], /^--rounds takes a whole number; not "1.5"$/],
-    [['--node', '24,x'], /^--node takes versions such as 24,26\.1; not "x"$/],
-    [['--duration', 'x'], /^--duration takes a number above 0; not "x"$/],
-    [['--speed'], /--speed/],
-  ] as const) {
-    test(`refuse ${args.join(' ')}`, () => {
-      assert.throws(() => parseOptions(args), { name: 'TypeError', message })
-    })
-  }
 })

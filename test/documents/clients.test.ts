@@ -3,14 +3,14 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import type { RequestListener, Server } from 'node:http'
+import type { Server } from 'node:http'
 import { delimiter, dirname, join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { memoryStore, StoreUnavailableError, type NewPlant, type Plant, type Store } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
-import { blocksOf, readDocument, type Block } from '../support/package/documents.ts'
+import { codeOf } from '../support/package/documents.ts'
 import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
@@ -19,24 +19,17 @@ import { createService, keptIds, portOf, serve, servePlants } from '../support/w
 import { temporaryDirectory } from '../support/temporary-file.ts'
 
 const run = promisify(execFile)
-const CLIENTS = readDocument('docs/clients.md')
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const hasRawJson = 'rawJSON' in JSON
 const needsRawJson = !hasRawJson && 'this Node has no JSON.rawJSON'
 
-function blocks(heading: string, language: string): Block[] {
-  return blocksOf(CLIENTS, language).filter((block) => block.heading === heading)
-}
-
-function code(heading: string, language: string): string {
-  return blocks(heading, language)
-    .map((block) => block.code)
-    .join('')
+function code(heading: string, language: string, n = 0): string {
+  return codeOf('docs/clients.md', language, heading, n)
 }
 
 /** With JSON.rawJSON, and without. */
-const [RAW_JSON, TEXT_JSON] = blocks('Ids beyond 2^53', 'js').map((block) => block.code) as [string, string]
+const [RAW_JSON, TEXT_JSON] = [code('Ids beyond 2^53', 'js'), code('Ids beyond 2^53', 'js', 1)]
 const JSON_MODULE = hasRawJson ? RAW_JSON : TEXT_JSON
 
 /** Imports a module of the document from a folder of its own, beside which json.mjs is. */
@@ -120,12 +113,11 @@ suite('the client with fetch', () => {
         delete: (owner, id) => faulty(() => store.delete(owner, id)),
       }),
     })
-    const listener: RequestListener = (request, response) => {
+    const server = await serve(t, (request, response) => {
       if (faults[0] !== 'refused by a proxy') return plants(request, response)
       faults.shift()
       response.writeHead(429).end('<html>')
-    }
-    const server = await serve(t, listener)
+    })
     return server
   }
 
@@ -167,28 +159,9 @@ suite('the client with fetch', () => {
 test('curl creates plants and follows a list', { skip: withoutCommand('curl') }, async (t) => {
   const URL = `http://127.0.0.1:${portOf(await servePlants(t))}`
   const options = { cwd: temporaryDirectory(t), env: { PATH: process.env['PATH'], URL, TOKEN: randomUUID() } }
-  const { stdout } = await run('sh', ['-c', code('With curl', 'sh')], options)
+  const { stdout } = await run('sh', ['-c', code('With curl', 'sh') + code('With curl', 'sh', 1)], options)
   assert.equal(stdout, '{"name":"Fern"}{"name":"Moss"}[{"name":"Fern"}]\n[{"name":"Moss"}]\n')
 })
-
-/** A folder with a program, and the environment of its commands. */
-class Project {
-  readonly folder: string
-  readonly #env: NodeJS.ProcessEnv
-
-  constructor(folder: string, env: NodeJS.ProcessEnv) {
-    this.folder = folder
-    this.#env = env
-  }
-
-  async run(script: string): Promise<string> {
-    return (await run('sh', ['-c', script], { cwd: this.folder, env: this.#env })).stdout
-  }
-
-  read(path: string): string {
-    return readFileSync(join(this.folder, path), 'utf8')
-  }
-}
 
 interface Generator {
   readonly config: string
@@ -251,8 +224,11 @@ const PATH = [
 for (const [name, { config, command, types, setting, serializer, isPeer }] of Object.entries(GENERATORS)) {
   const skip = (isPeer && (skipWithoutPeers() || needsRawJson)) || withoutCommand('curl')
   suite(`a client by ${name}`, { skip, timeout: 120_000 }, () => {
-    /** Makes a project that has the client. */
-    async function generate(t: TestContext, configuration: string): Promise<Project> {
+    /** Makes a project that has the client. Gives its folder, and what runs a script there. */
+    async function generate(
+      t: TestContext,
+      configuration: string,
+    ): Promise<[folder: string, run: (script: string) => Promise<string>]> {
       const { url } = await startProgram(t)
       const cwd = await createProject(t, {
         'package.json': '{"type":"module"}',
@@ -261,25 +237,26 @@ for (const [name, { config, command, types, setting, serializer, isPeer }] of Ob
         'main.ts': code(name, 'ts'),
         'tsconfig.json': JSON.stringify({ compilerOptions: COMPILER_OPTIONS, files: ['main.ts'] }),
       })
-      const project = new Project(cwd, { ...UNCOVERED, PATH, URL: url, TOKEN })
-      await project.run(`${code('With a typed client', 'sh')} ${command}`)
-      return project
+      const options = { cwd, env: { ...UNCOVERED, PATH, URL: url, TOKEN } }
+      const runThere = async (script: string): Promise<string> => (await run('sh', ['-c', script], options)).stdout
+      await runThere(`${code('With a typed client', 'sh')} ${command}`)
+      return [cwd, runThere]
     }
 
     test('has ids that are bigints, and sends them exactly', async (t) => {
-      const project = await generate(t, code(name, 'js'))
-      assert.match(project.read(types), /\bid: bigint\b/)
-      assert.equal(await project.run('tsc --project .'), '')
-      assert.equal(await project.run('node --import tsx main.ts'), "{ name: 'Fern' } [ { name: 'Fern' } ] 204 []\n")
+      const [folder, runThere] = await generate(t, code(name, 'js'))
+      assert.match(readFileSync(join(folder, types), 'utf8'), /\bid: bigint\b/)
+      assert.equal(await runThere('tsc --project .'), '')
+      assert.equal(await runThere('node --import tsx main.ts'), "{ name: 'Fern' } [ { name: 'Fern' } ] 204 []\n")
 
       const [text, outcome] = serializer
-      await writeFile(join(project.folder, 'main.ts'), cut(project.read('main.ts'), text))
-      assert.match(await project.run('node --import tsx main.ts 2>&1 || true'), outcome)
+      await writeFile(join(folder, 'main.ts'), cut(code(name, 'ts'), text))
+      assert.match(await runThere('node --import tsx main.ts 2>&1 || true'), outcome)
     })
 
     test('has ids that are numbers by default', async (t) => {
-      const project = await generate(t, cut(code(name, 'js'), setting))
-      assert.match(project.read(types), /\bid: number\b/)
+      const [folder] = await generate(t, cut(code(name, 'js'), setting))
+      assert.match(readFileSync(join(folder, types), 'utf8'), /\bid: number\b/)
     })
   })
 }

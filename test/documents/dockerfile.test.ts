@@ -6,14 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { codeOf } from '../support/package/documents.ts'
 import { freePort } from '../support/wire/free-port.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 test('docs/running.md shows the Dockerfile', () => {
-  const [file] = blocksOf(readDocument('docs/running.md'), 'dockerfile')
-  assert.equal(file!.code, readFileSync(join(root, 'Dockerfile'), 'utf8'))
+  assert.equal(codeOf('docs/running.md', 'dockerfile'), readFileSync(join(root, 'Dockerfile'), 'utf8'))
 })
 
 suite('the Dockerfile', () => {

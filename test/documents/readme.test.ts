@@ -11,7 +11,7 @@ import { STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/wire/client.ts'
-import { API, blocksOf, DOCUMENTS, readDocument, README } from '../support/package/documents.ts'
+import { API, blocksOf, codeOf, DOCUMENTS, readDocument, README } from '../support/package/documents.ts'
 import { HOST_EXAMPLES, prefixOf, protocolOf, skipExample, startExample } from '../support/package/examples.ts'
 import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { withoutCommand } from '../support/requirements.ts'
@@ -58,8 +58,7 @@ test('the README is read in one breath', () => {
 test('the README has a curl session with its real output', { skip: withoutCommand('curl') }, async (t) => {
   const server = await servePlants(t)
   const environment = { ...process.env, URL: `http://127.0.0.1:${portOf(server)}`, TOKEN: 'secret' }
-  const [session] = blocksOf(README, 'console')
-  for (const step of session!.code.split(/^\$ /m).slice(1)) {
+  for (const step of codeOf('README.md', 'console').split(/^\$ /m).slice(1)) {
     const [command, ...expected] = step.split('\n')
     const { stdout } = await run('sh', ['-c', command!], { env: environment })
     assert.equal(stdout.trimEnd(), expected.join('\n').trimEnd(), command)
@@ -120,8 +119,7 @@ test('docs/stores.md says what each method of a store does', () => {
 })
 
 test('docs/postgres.md shows the schema', () => {
-  const [sql] = blocksOf(readDocument('docs/postgres.md'), 'sql')
-  assert.equal(sql!.code, `${schema}\n`)
+  assert.equal(codeOf('docs/postgres.md', 'sql'), `${schema}\n`)
 })
 
 test('docs/sqlite.md shows the schema', { skip: !hasSqlite && 'this Node has no node:sqlite' }, () => {
@@ -129,10 +127,9 @@ test('docs/sqlite.md shows the schema', { skip: !hasSqlite && 'this Node has no 
   const database = new DatabaseSync(':memory:')
   sqliteStore(database)
   const made = database.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all()
-  const [sql] = blocksOf(readDocument('docs/sqlite.md'), 'sql')
   const onOneLine = (text: unknown): string => String(text).replace(/\s+/g, ' ').trim()
   assert.deepEqual(
     made.map((row) => onOneLine(row['sql'])),
-    [onOneLine(sql!.code)],
+    [onOneLine(codeOf('docs/sqlite.md', 'sql'))],
   )
 })

@@ -13,7 +13,7 @@ import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS } from '../../src/conformanc
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/wire/client.ts'
-import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { codeOf } from '../support/package/documents.ts'
 import { skipExample, startExample, withOwners } from '../support/package/examples.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import { createProject } from '../support/package/packed.ts'
@@ -25,13 +25,11 @@ import { del, get, portOf, post, sendTo, serve, servePlants } from '../support/w
 import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { until } from '../support/until.ts'
 
-const RECIPES = readDocument('docs/recipes.md')
 const CERTIFICATES = fileURLToPath(new URL('../support/wire/tls/', import.meta.url))
 const ADA = 'a-long-random-token'
 
-/** The only code of a recipe in a language, or the n-th. */
 function code(heading: string, language: string, n = 0): string {
-  return blocksOf(RECIPES, language).filter((block) => block.heading === heading)[n]!.code
+  return codeOf('docs/recipes.md', language, heading, n)
 }
 
 interface Traces {

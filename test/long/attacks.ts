@@ -1,11 +1,14 @@
 // Sends what once filled the memory of the program, or held it up, from many connections. By hand, on Linux:
 //   npm run attacks                          each attack for 30 s
 //   npm run attacks -- --only connect --seconds 10
+//   npm run attacks -- --only unread-lists --store postgres://user@host/database    which is empty
+//   npm run attacks -- --only unread-lists --clients 1000 --lists 1000              of one owner at once
 import { connect, type Socket } from 'node:net'
 import { loadavg } from 'node:os'
 import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { fill } from '../support/database/fill.ts'
 import { dismiss, nextMessage, startAgain } from '../support/program/again.ts'
 import { measureWaits, watchMemory } from '../support/program/normal-client.ts'
 import { Program, TOKEN } from '../support/program/program.ts'
@@ -15,6 +18,10 @@ const { values: options } = parseArgs({
   options: {
     seconds: { type: 'string', default: '30' },
     only: { type: 'string' },
+    /** How many clients attack, if not as many as the attack says. */
+    clients: { type: 'string' },
+    lists: { type: 'string', default: '32' },
+    store: { type: 'string', default: 'memory:' },
     /** The attack of a process of its own, and where it goes. */
     attack: { type: 'string' },
     port: { type: 'string' },
@@ -29,8 +36,12 @@ interface Attack {
   readonly first: string
   /** What it sends without end after that. */
   readonly endless?: string
+  /** Whether it sends a byte each second instead. */
+  readonly drips?: true
   /** Whether the client reads what it gets. */
   readonly reads?: true
+  /** How many plants of 60 kB there are. */
+  readonly plants?: number
 }
 
 const DESCRIPTION = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -38,9 +49,8 @@ const DESCRIPTION = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'
 const UNREAD = DESCRIPTION.repeat(90)
 const BLANKS = ' '.repeat(7000)
 const REFUSED = `GET /livez HTTP/1.1\r\nOrigin: a${BLANKS}b\r\nX-Request-Id: a${BLANKS}b\r\nno field\r\n\r\n`
-const CHUNKED =
-  `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n` +
-  'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+const AUTHORIZED = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\n`
+const POST = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
 const ANYTHING = 'x'.repeat(65_536)
 
 /** 64 KiB of requests, sent at once. */
@@ -67,11 +77,17 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     first: `${UNREAD}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`,
     endless: ANYTHING,
   },
-  'one-byte-chunks': { clients: 100, first: CHUNKED + '1\r\n \r\n'.repeat(65_535) },
+  'one-byte-chunks': {
+    clients: 100,
+    first: `${POST}Transfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(65_535)}`,
+  },
+  'slow-headers': { clients: 700, first: 'GET /plants HTTP/1.1\r\nX: ', drips: true, reads: true },
+  'slow-bodies': { clients: 700, first: `${POST}Content-Length: 60000\r\n\r\n`, drips: true, reads: true },
+  'unread-lists': { clients: 100, first: `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`, plants: 1000 },
 }
 
 /** Attacks until the process that wants it has gone. A connection that ends is opened anew. */
-async function attack({ clients, first, endless, reads }: Attack, port: number): Promise<void> {
+async function attack({ clients, first, endless, drips, reads }: Attack, port: number): Promise<void> {
   process.on('disconnect', () => process.exit())
   const bytes = endless === undefined ? undefined : Buffer.from(endless)
 
@@ -81,10 +97,14 @@ async function attack({ clients, first, endless, reads }: Attack, port: number):
     if (reads) socket.resume()
     else socket.pause()
     socket.write(first)
+    if (drips) {
+      const timer = setInterval(() => socket.write('x'), 1000)
+      socket.on('close', () => clearInterval(timer))
+    }
     if (bytes !== undefined) socket.on('drain', () => send(socket, bytes)).once('connect', () => send(socket, bytes))
   }
 
-  for (let client = 0; client < clients; client++) open()
+  for (let client = 0; client < Number(options.clients ?? clients); client++) open()
   await setTimeout(500)
   process.send!('attacking')
 }
@@ -95,9 +115,12 @@ function send(socket: Socket, bytes: Buffer): void {
 
 async function measure(name: string): Promise<boolean> {
   const seconds = Number(options.seconds)
-  const program = await Program.start({})
+  const limits = { PLANT_STORE_MAX_LISTS_PER_OWNER: options.lists, PLANT_STORE_MAX_CONNECTIONS: '10000' }
+  const program = await Program.start({ PLANT_STORE_URL: options.store, ...limits })
+  const plant = { name: 'x'.repeat(60_000) }
+  await fill(program.port, TOKEN, ATTACKS[name]!.plants ?? 0, () => plant)
   // V8 comes to keep more memory for young objects on any busy server.
-  await Promise.all(Array.from({ length: 20 }, () => measureWaits(program, '/plants', 3)))
+  await Promise.all(Array.from({ length: 20 }, () => measureWaits(program, '/plants?limit=1', 3)))
   await setTimeout(1000)
   const [before, alone] = [residentOf(program.child), await measureWaits(program, '/livez', 2)]
   const memory = watchMemory(program)

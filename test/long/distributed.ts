@@ -12,7 +12,7 @@ import { DistributedTable, spread } from '../support/database/servers/distribute
 import { Workload } from '../support/database/histories/workload.ts'
 import { Program } from '../support/program/program.ts'
 import type { PostgresServer } from '../support/wire/debian-servers.ts'
-import type { Scope } from '../support/child.ts'
+import { runByHand } from '../support/child.ts'
 
 /** How a server is lost, and what brings it back. */
 interface Kind {
@@ -42,25 +42,6 @@ const { values } = parseArgs({
 })
 const CLIENTS = Number(values.clients)
 
-const ends: (() => unknown)[] = []
-const scope: Scope = { after: (end) => ends.unshift(end) }
-
-let ending: Promise<void> | undefined
-
-/** Ends all servers, once. */
-function endAll(): Promise<void> {
-  ending ??= (async () => {
-    for (const end of ends) await end()
-  })()
-  return ending
-}
-
-function breakOff(error: unknown): void {
-  console.error(error)
-  void endAll().then(() => process.exit(1))
-}
-process.once('SIGINT', breakOff).on('unhandledRejection', breakOff)
-
 /** Has many clients create plants of 100 owners, and delete them, and says how many they did in a second. */
 async function measure(name: string, store: Store): Promise<void> {
   const total = Number(values.plants)
@@ -79,32 +60,21 @@ async function measure(name: string, store: Store): Promise<void> {
   console.log(`${name}: ${creates} creates and ${deletes} deletes a second`)
 }
 
-/** Settles with what is acknowledged in a second, after some of them. */
+/** How much is acknowledged in a second. */
 async function rate(workload: Workload, ms: number): Promise<number> {
-  const [acknowledged, start] = [workload.acknowledged, performance.now()]
+  const { acknowledged } = workload
   await sleep(ms)
-  return Math.round(((workload.acknowledged - acknowledged) * 1000) / (performance.now() - start))
+  return Math.round(((workload.acknowledged - acknowledged) * 1000) / ms)
 }
 
-/** What came of a failure. Rates are what was acknowledged in a second to the owner on the other server. */
-interface Report {
-  readonly before: number
-  readonly during: number
-  readonly backAfterMs: number
-  readonly acknowledged: number
-  readonly refused: number
-  readonly unknown: number
-  /** Answers 503 to the owner on the other server. */
-  readonly othersFailed: number
-}
-
+/** Has a server fail. Rates are what was acknowledged in a second to the owner on the other server. */
 async function fail(
   table: DistributedTable,
   program: Program,
   owners: readonly string[],
   victim: number,
   { lose, mend }: Kind,
-): Promise<Report> {
+): Promise<Readonly<Record<string, number>>> {
   await table.front.query('TRUNCATE plant_store_plants')
   const lost = new Workload(owners[victim])
   const other = new Workload(owners[1 - victim])
@@ -118,8 +88,7 @@ async function fail(
   const mended = performance.now()
   await isLoaded()
   const backAfterMs = Math.round(performance.now() - mended)
-  await lost.finish(program)
-  await other.finish(program)
+  for (const workload of [lost, other]) await workload.finish(program)
   return {
     before,
     during,
@@ -131,7 +100,7 @@ async function fail(
   }
 }
 
-try {
+await runByHand(async (scope) => {
   const table = await DistributedTable.start(scope)
   for (const node of table.nodes) scope.after(() => node.signal('SIGCONT'))
   const servers = [table.front, ...table.nodes]
@@ -156,25 +125,12 @@ try {
   scope.after(() => program.end())
   await program.ready()
 
-  const reports = new Map<string, Report[]>(values.kinds.split(',').map((name) => [name, []]))
+  const kinds = values.kinds.split(',')
+  const reports: object[] = []
   for (let failure = 0; failure < Number(values.failures); failure++) {
-    const [name, own] = [...reports][failure % reports.size]!
-    const report = await fail(table, program, owners, failure % 2, KINDS[name]!)
-    console.log(`${name}:`, report)
-    own.push(report)
+    const kind = kinds[failure % kinds.length]!
+    reports.push({ kind, ...(await fail(table, program, owners, failure % 2, KINDS[kind]!)) })
+    console.log(reports.at(-1))
   }
-  for (const [name, own] of reports) {
-    if (own.length === 0) continue
-    const of = (key: keyof Report): number[] => own.map((report) => report[key]).sort((a, b) => a - b)
-    const median = (key: keyof Report): number => of(key).at(own.length >> 1)!
-    const sum = (key: keyof Report): number => of(key).reduce((total, value) => total + value, 0)
-    console.log(
-      `${name}: ${own.length} times; others ${median('before')}/s before, ${median('during')}/s meanwhile, ` +
-        `${sum('othersFailed')} of them answered 503; back after ${median('backAfterMs')} ms, at most ` +
-        `${Math.max(...of('backAfterMs'))}; ${sum('acknowledged')} acknowledged, none lost; ` +
-        `${sum('refused')} answered 50300, ${sum('unknown')} answered 50301`,
-    )
-  }
-} finally {
-  await endAll()
-}
+  console.table(reports)
+})

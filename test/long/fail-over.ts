@@ -3,7 +3,7 @@
 //   npm run fail-over -- --times 10 --kinds crash,freeze
 import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Scope } from '../support/child.ts'
+import { runByHand } from '../support/child.ts'
 import { SessionCount } from '../support/wire/debian-servers.ts'
 import { PatroniCluster, type Machine } from '../support/database/servers/patroni-cluster.ts'
 import { Program } from '../support/program/program.ts'
@@ -50,47 +50,24 @@ const { values } = parseArgs({
   },
 })
 
-/** Until nothing has been acknowledged for so long, the longest time is looked for, in milliseconds. */
-const LOOK_MS = 20
-
-/** Notes the longest time in which a workload has nothing acknowledged. */
-class Outage {
-  longestMs = 0
-  readonly #timer: NodeJS.Timeout
-
-  constructor(workload: Workload) {
-    let [acknowledged, since] = [workload.acknowledged, performance.now()]
-    this.#timer = setInterval(() => {
-      this.longestMs = Math.max(this.longestMs, performance.now() - since)
-      if (workload.acknowledged > acknowledged) [acknowledged, since] = [workload.acknowledged, performance.now()]
-    }, LOOK_MS)
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
+/** Looks from now on, each 20 ms; gives the longest time in which nothing was acknowledged, in seconds. */
+function watchOutage(workload: Workload): () => number {
+  let [acknowledged, since, longestMs] = [workload.acknowledged, performance.now(), 0]
+  const timer = setInterval(() => {
+    longestMs = Math.max(longestMs, performance.now() - since)
+    if (workload.acknowledged > acknowledged) [acknowledged, since] = [workload.acknowledged, performance.now()]
+  }, 20)
+  return () => {
+    clearInterval(timer)
+    return longestMs / 1000
   }
 }
 
-const ends: (() => unknown)[] = []
-const scope: Scope = { after: (end) => ends.unshift(end) }
-
-let ending: Promise<void> | undefined
-
-/** Ends all servers, once. */
-function endAll(): Promise<void> {
-  ending ??= (async () => {
-    for (const end of ends) await end()
-  })()
-  return ending
-}
-
-function breakOff(error: unknown): void {
-  console.error(error)
-  void endAll().then(() => process.exit(1))
-}
-process.once('SIGINT', breakOff).on('unhandledRejection', breakOff)
-
-async function failOver(cluster: PatroniCluster, programs: readonly Program[], { lose, mend }: Kind): Promise<Report> {
+async function failOver(
+  cluster: PatroniCluster,
+  programs: readonly Program[],
+  { lose, mend }: Kind,
+): Promise<Readonly<Record<string, number>>> {
   const primary = await cluster.healthy()
   await primary.query('TRUNCATE plant_store_plants')
   const counts = cluster.machines.map((machine) => new SessionCount(machine))
@@ -98,52 +75,35 @@ async function failOver(cluster: PatroniCluster, programs: readonly Program[], {
   for (const program of programs) workload.start(program, CLIENTS / programs.length)
   await workload.progress(200)
 
-  const outage = new Outage(workload)
+  const endOutage = watchOutage(workload)
   await lose(primary, cluster)
   await cluster.promoted(primary)
   await workload.progress(200)
-  outage.stop()
+  const seconds = endOutage()
   mend?.(primary)
   await cluster.healthy()
   await workload.progress(200)
-  const sessions = await Promise.all(counts.map((count) => count.stop()))
+  const sessions = Math.max(...(await Promise.all(counts.map((count) => count.stop()))))
   await workload.finish(programs[0]!)
+  if (sessions > POOL_SIZE * programs.length) process.exitCode = 1
   const { acknowledged, refused, unknown } = workload
-  return { seconds: outage.longestMs / 1000, acknowledged, refused, unknown, sessions: Math.max(...sessions) }
+  return { seconds, acknowledged, refused, unknown, sessions }
 }
 
-interface Report {
-  readonly seconds: number
-  readonly acknowledged: number
-  readonly refused: number
-  readonly unknown: number
-  readonly sessions: number
-}
-
-try {
+await runByHand(async (scope) => {
   const cluster = await PatroniCluster.start(scope)
   const environment = { PLANT_STORE_URL: cluster.url, PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000' }
   const programs = [await Program.start(environment), await Program.start(environment)]
   for (const program of programs) scope.after(() => program.end())
   await Promise.all(programs.map((program) => program.ready()))
 
-  for (const name of values.kinds.split(',')) {
-    const reports: Report[] = []
+  const reports: object[] = []
+  for (const kind of values.kinds.split(',')) {
     for (let round = 1; round <= Number(values.times); round++) {
-      const report = await failOver(cluster, programs, KINDS[name]!)
-      console.log(`${name} ${round}:`, report)
-      if (report.sessions > POOL_SIZE * programs.length) process.exitCode = 1
-      reports.push(report)
+      reports.push({ kind, ...(await failOver(cluster, programs, KINDS[kind]!)) })
+      console.log(reports.at(-1))
       await sleep(1000)
     }
-    const sum = (of: (report: Report) => number): number => reports.reduce((total, report) => total + of(report), 0)
-    const times = reports.map(({ seconds }) => seconds).sort((a, b) => a - b)
-    console.log(
-      `${name}: ${reports.length} times, ${times.at(times.length >> 1)!.toFixed(1)} s, at most ${times.at(-1)!.toFixed(1)} s; ` +
-        `${sum((of) => of.acknowledged)} acknowledged, none lost; ${sum((of) => of.refused)} answered 50300, ` +
-        `${sum((of) => of.unknown)} answered 50301; ${Math.max(...reports.map((of) => of.sessions))} sessions at most`,
-    )
   }
-} finally {
-  await endAll()
-}
+  console.table(reports)
+})

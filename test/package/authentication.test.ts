@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener, Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose'
 import { programsOf, readDocument } from '../support/package/documents.ts'
 import { startExample } from '../support/package/examples.ts'
-import { close, del, get, listen, post, sendTo, type Answer } from '../support/wire/service.ts'
+import { close, del, get, portOf, post, sendTo, serve, type Answer } from '../support/wire/service.ts'
 
 const EXAMPLES = programsOf(readDocument('docs/authentication.md')).map(({ code }) => code)
 
@@ -60,17 +59,12 @@ suite('JSON Web Tokens', { timeout: 60_000 }, async () => {
   }
 
   /** Starts the example with an issuer whose keys are served by a listener. */
-  async function startIssued(
-    t: TestContext,
-    listener: RequestListener,
-  ): Promise<{ port: number; end: () => Promise<void> }> {
-    const issuer = createServer(listener)
-    await listen(issuer)
-    t.after(() => close(issuer))
-    const url = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json`
+  async function startIssued(t: TestContext, listener: RequestListener): Promise<{ port: number; issuer: Server }> {
+    const issuer = await serve(t, listener)
+    const url = `http://127.0.0.1:${portOf(issuer)}/jwks.json`
     const code = exampleWith("'jose'").replace('https://issuer.example/jwks.json', url)
     const { port } = await startExample(t, code.replace('console.error', '() => undefined'))
-    return { port, end: () => close(issuer) }
+    return { port, issuer }
   }
 
   const serveKeys: RequestListener = (_, response) => response.end(JSON.stringify({ keys: [jwk] }))
@@ -128,19 +122,19 @@ suite('JSON Web Tokens', { timeout: 60_000 }, async () => {
   }
   for (const [name, listener] of Object.entries(broken)) {
     test(`are not refused while their issuer ${name}`, async (t) => {
-      let serve = listener
-      const { port } = await startIssued(t, (request, response) => serve(request, response))
+      let answer = listener
+      const { port } = await startIssued(t, (request, response) => answer(request, response))
       const token = await sign()
       assert.deepEqual(essence(await sendTo(port, get(token))), OUT_OF_REACH)
 
-      serve = serveKeys
+      answer = serveKeys
       assert.deepEqual(essence(await sendTo(port, get(token))), LISTED)
     })
   }
 
   test('need their issuer once, also if others name keys that it does not have', async (t) => {
     let asked = 0
-    const { port, end } = await startIssued(t, (request, response) => {
+    const { port, issuer } = await startIssued(t, (request, response) => {
       asked++
       serveKeys(request, response)
     })
@@ -151,7 +145,7 @@ suite('JSON Web Tokens', { timeout: 60_000 }, async () => {
     }
     assert.equal(asked, 1)
 
-    await end()
+    await close(issuer)
     assert.deepEqual(essence(await sendTo(port, get(good))), LISTED)
   })
 })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import { launchChromium, needsChromium } from '../support/page/chromium.ts'
-import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { codeOf } from '../support/package/documents.ts'
 import { startExample, withOwners } from '../support/package/examples.ts'
 import { bearer, portOf, sendTo, serve } from '../support/wire/service.ts'
 
-const EXAMPLE = blocksOf(readDocument('docs/hosts.md'), 'js').find(({ heading }) => heading === 'Browsers')!.code
+const EXAMPLE = codeOf('docs/hosts.md', 'js', 'Browsers')
 const ORIGIN = 'https://app.example'
 const FROM_PAGE = ['Origin', ORIGIN]
 

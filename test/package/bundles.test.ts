@@ -1,28 +1,22 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, symlink } from 'node:fs/promises'
+import { copyFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startChild, type Scope } from '../support/child.ts'
-import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { codeOf } from '../support/package/documents.ts'
 import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
-const DOCUMENT = readDocument('docs/hosts.md')
-const SHELL = blocksOf(DOCUMENT, 'sh').filter(({ heading }) => heading === 'Bundles')
-const WEBPACK = blocksOf(DOCUMENT, 'cjs').find(({ heading }) => heading === 'Bundles')!.code
+const WEBPACK = codeOf('docs/hosts.md', 'cjs', 'Bundles')
 
-/** Commands that bundle the program, by what they make. */
-const COMMANDS = new Map(
-  [...SHELL.flatMap(({ code }) => code.trim().split('\n')), 'node webpack.config.cjs'].map((command) => [
-    bundleOf(command),
-    command,
-  ]),
-)
+/** Commands that bundle the program. */
+const COMMANDS = [...codeOf('docs/hosts.md', 'sh', 'Bundles').trim().split('\n'), 'node webpack.config.cjs']
 
+/** What a command makes. */
 function bundleOf(command: string): string {
   return (
     /(?:--outfile=|--file )(\S+)/.exec(command)?.[1] ??
@@ -60,10 +54,10 @@ async function start(t: Scope, command: readonly string[], page: '0' | '1'): Pro
   return /listening on (\S+)/.exec(String(line))?.[1] ?? said
 }
 
-for (const [file, command] of COMMANDS) {
+for (const command of COMMANDS) {
   suite(command, { skip: skipWithoutPeers() }, () => {
     test('makes a program that serves, with the page and without', async (t) => {
-      const path = join(await bundle(t, command), file)
+      const path = join(await bundle(t, command), bundleOf(command))
       const bare = await start(t, [process.execPath, path], '0')
       assert.equal((await fetch(`${bare}/plants`, { headers: { Authorization: 'Bearer YWRh' } })).status, 200)
       assert.equal((await fetch(bare)).status, 404)
@@ -94,15 +88,12 @@ test(
   async (t) => {
     const project = await bundle(
       t,
-      [...COMMANDS.values()].find((command) => command.includes('cjs/server.cjs'))!,
+      COMMANDS.find((command) => command.includes('cjs/server.cjs'))!,
     )
-    const { code } = blocksOf(DOCUMENT, 'json').find(({ heading }) => heading === 'Bundles')!
+    const code = codeOf('docs/hosts.md', 'json', 'Bundles')
     const { output } = JSON.parse(code) as { output: string }
-    await promisify(execFile)(
-      'sh',
-      ['-c', `cat > sea.json <<'END'\n${code}END\n'${process.execPath}' --build-sea sea.json`],
-      { cwd: project },
-    )
+    await writeFile(join(project, 'sea.json'), code)
+    await promisify(execFile)(process.execPath, ['--build-sea', 'sea.json'], { cwd: project })
     const path = join(project, output)
     assert.match(await start(t, [path], '0'), /^http:/)
     await putPage(path)

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { text } from 'node:stream/consumers'
-import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { codeOf } from '../support/package/documents.ts'
 import { skipExample, startExample } from '../support/package/examples.ts'
 import { sendTo } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 import { newPath, open } from '../support/database/sqlite-file.ts'
 
-const EXAMPLE = blocksOf(readDocument('docs/running.md'), 'js').find(({ heading }) => heading.startsWith('Stop'))!.code
+const EXAMPLE = codeOf('docs/running.md', 'js')
 const HEADERS = { Authorization: 'Bearer a-long-random-token', 'Content-Type': 'application/json' }
 const CLIENTS = 20
 

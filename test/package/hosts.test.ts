@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { promisify } from 'node:util'
-import type { Scope } from '../support/child.ts'
+import { OwnScope, type Scope } from '../support/child.ts'
 import { CONTRACT_CASES, type ContractCase } from '../contract/cases.ts'
 import { checkCases, type Reply } from '../contract/check-cases.ts'
 import { connectTo, type Client, type Protocol } from '../support/wire/client.ts'
@@ -95,12 +95,8 @@ function routesOfNext(code: string): Host[] {
 }
 
 let nextProject: Promise<string> | undefined
-const cleanupsOfAll: (() => unknown)[] = []
-after(() => cleanUp(cleanupsOfAll))
-
-async function cleanUp(cleanups: readonly (() => unknown)[]): Promise<void> {
-  for (const clean of cleanups) await clean()
-}
+const ofAll = new OwnScope()
+after(() => ofAll.end())
 
 /** Starts a server of Next.js in a project that is built once. */
 async function startInNext(t: Scope, code: string): Promise<number> {
@@ -110,8 +106,7 @@ async function startInNext(t: Scope, code: string): Promise<number> {
 
 async function buildNext(): Promise<string> {
   const page = "export default function Page() { return 'Welcome.' }"
-  const forAll = { after: (clean: () => unknown) => cleanupsOfAll.push(clean) }
-  const project = await createProject(forAll, { ...Object.fromEntries(NEXT_FILES), 'pages/index.js': page })
+  const project = await createProject(ofAll, { ...Object.fromEntries(NEXT_FILES), 'pages/index.js': page })
   const command = [requirePeer.resolve('next/dist/bin/next'), 'build']
   await run(process.execPath, command, { cwd: project, env: { ...UNCOVERED, NEXT_TELEMETRY_DISABLED: '1' } })
   return project
@@ -119,13 +114,13 @@ async function buildNext(): Promise<string> {
 
 for (const { name, skip, protocol, prefix, refusesEscapes, isFetch, start } of HOSTS) {
   suite(name, { skip, timeout: 120_000 }, () => {
-    const cleanups: (() => unknown)[] = []
+    const scope = new OwnScope()
     let client: Client
     before(async () => {
-      client = connectTo(protocol, await start({ after: (clean) => cleanups.push(clean) }))
-      cleanups.unshift(() => client.close())
+      client = connectTo(protocol, await start(scope))
+      scope.after(() => client.close())
     })
-    after(() => cleanUp(cleanups))
+    after(() => scope.end())
 
     const isHttp1 = protocol.startsWith('http')
     for (const [group, rows] of Object.entries(CONTRACT_CASES)) {

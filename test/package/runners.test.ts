@@ -4,20 +4,18 @@ import { dirname } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { CHECKS } from '../../src/conformance/checks.ts'
-import { blocksOf, readDocument } from '../support/package/documents.ts'
+import { codeOf, readDocument } from '../support/package/documents.ts'
 import { createProject } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
-const STORES = readDocument('docs/stores.md')
-
 /** What the document says of each runner: its `test`, and the command. */
 const DOCUMENTED = new Map(
-  [...STORES.text.matchAll(/^\| (.+?) \| `([^`]+)` \| `([^`]+)` \|$/gm)].map(([, name, test, command]) => {
-    return [name!, { test: test!, command: command! }]
-  }),
+  [...readDocument('docs/stores.md').text.matchAll(/^\| (.+?) \| `([^`]+)` \| `([^`]+)` \|$/gm)].map(
+    ([, name, test, command]) => {
+      return [name!, { test: test!, command: command! }]
+    },
+  ),
 )
-
-const [JEST_CONFIG] = blocksOf(STORES, 'cjs')
 
 interface Runner {
   readonly isCommonJs?: true
@@ -36,7 +34,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   'Jest, in CommonJS, from Node 24.9 on': { isCommonJs: true, since: 24 },
   'Jest, in CommonJS, with the configuration below': {
     isCommonJs: true,
-    files: { 'jest.config.cjs': JEST_CONFIG!.code },
+    files: { 'jest.config.cjs': codeOf('docs/stores.md', 'cjs') },
   },
   AVA: { import: "import test from 'ava'" },
 }

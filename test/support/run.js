@@ -1,5 +1,5 @@
-// Runs the tests: those of the files, folders and patterns that are named, or else all but the long ones. Options go to
-// the test runner of Node: npm test -- test/plants 'test/**/*-store.test.ts' --test-name-pattern=limit
+// Runs the tests: those of the files and folders that are named, or else all but the long ones. Options go to the test
+// runner of Node: npm test -- test/plants test/http/body.test.ts --test-name-pattern=limit
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -64,13 +64,10 @@ function filesIn(folder) {
   })
 }
 
-const WILDCARDS = { '**/': '(?:.*/)?', '*': '[^/]*' }
-
 /** The tests that a name means. Node itself passes over names of nothing, or takes a folder for a test. */
 function testsOf(name) {
   const path = relative('', name).replaceAll(sep, '/')
-  const pattern = path.replace(/\*\*\/|\*|[.+?^${}()|[\]\\]/g, (part) => WILDCARDS[part] ?? `\\${part}`)
-  return tests.filter((file) => new RegExp(`^${pattern}(/|$)`).test(file))
+  return tests.filter((file) => file === path || file.startsWith(`${path}/`))
 }
 
 const args = process.argv.slice(2)

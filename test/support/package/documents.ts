@@ -56,6 +56,12 @@ export function blocksOf({ text }: Document, language?: string): Block[] {
   return language === undefined ? blocks : blocks.filter((block) => block.language === language)
 }
 
+/** The n-th code that a document shows in a language, under a heading or under any. */
+export function codeOf(path: string, language: string, heading?: string, n = 0): string {
+  const blocks = blocksOf(readDocument(path), language)
+  return blocks.filter((block) => heading === undefined || block.heading === heading)[n]!.code
+}
+
 /** The code in JavaScript that a document shows, and that in TypeScript with its types erased. */
 export function programsOf(document: Document): Block[] {
   const { ESNext } = ts.ScriptTarget

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { Operation, Reference, Response } from '../../../src/openapi/description.ts'
+import type { Operation, Reference } from '../../../src/openapi/description.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 
 /** An answer as it arrived. */
@@ -36,8 +36,9 @@ const ajv = new Ajv2020({ allErrors: true })
 /** Asserts that the interface description has such an answer to such a request. */
 export function assertDescribed(answer: ReceivedAnswer): void {
   const { method, status, headers, body } = answer
-  const pointer = findResponse(answer)
-  const response = resolve(pointer) as Response
+  const [path, operation] = findOperation(answer)
+  const response = DESCRIBED.get(path)!.get(operation)!.responses[status]!
+  const pointer = `/paths/${path.replaceAll('/', '~1')}/${operation}/responses/${status}`
   const place = `${method} ${answer.path} → ${status} (${pointer})`
 
   const names = new Set<string>()
@@ -63,8 +64,8 @@ export function assertDescribed(answer: ReceivedAnswer): void {
   }
 }
 
-/** The JSON pointer to the response that fits. */
-function findResponse({ method, path, status }: ReceivedAnswer): string {
+/** The path and the method, as they are described, that have such a response. */
+function findOperation({ method, path, status }: ReceivedAnswer): [path: string, method: string] {
   const template = [...DESCRIBED.keys()].find((template) => toPattern(template).test(decode(path))) ?? '/plants'
   const operations = DESCRIBED.get(template)!
   const name = method.toLowerCase()
@@ -72,9 +73,7 @@ function findResponse({ method, path, status }: ReceivedAnswer): string {
   const candidates = operations.has(name) ? [name] : [...operations.keys()]
   const operation = candidates.find((candidate) => status in operations.get(candidate)!.responses)
   assert.ok(operation !== undefined, `${method} ${path} → ${status} is not described`)
-  return ['', 'paths', template, operation, 'responses', status]
-    .map((segment) => String(segment).replaceAll('~', '~0').replaceAll('/', '~1'))
-    .join('/')
+  return [template, operation]
 }
 
 function toPattern(template: string): RegExp {
@@ -85,12 +84,4 @@ function toPattern(template: string): RegExp {
 function decode(target: string): string {
   const path = target.replace(/^\w+:\/\/[^/]*/, '').replace(/\?.*$/s, '')
   return path.replace(/%[2-7][0-9a-f]/gi, (escape) => (/%2f/i.test(escape) ? escape : decodeURIComponent(escape)))
-}
-
-function resolve(pointer: string): unknown {
-  let value: unknown = programDescription
-  for (const segment of pointer.split('/').slice(1)) {
-    value = (value as Record<string, unknown>)[segment.replaceAll('~1', '/').replaceAll('~0', '~')]
-  }
-  return value
 }
