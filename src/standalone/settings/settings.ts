@@ -1,5 +1,5 @@
-import { DEFAULT_LIMITS, type Limits } from '../../http-server/limits.ts'
-import { MAX_INT32, MAX_TIMER_MS } from '../../option-checks.ts'
+import { LIMITS, type Limits } from '../../http-server/limits.ts'
+import { MAX_INT32 } from '../../option-checks.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { isPath } from '../address.ts'
@@ -69,6 +69,26 @@ const STORE_URL = text(
 /** Where the program listens. */
 export type Address = Pick<Settings, 'host' | 'port'>
 
+/** The variables of the server's limits, and what they mean. */
+const LIMIT_VARIABLES: Readonly<Record<keyof Limits, readonly [name: string, meaning: string]>> = {
+  drainTimeoutMs: ['PLANT_STORE_DRAIN_TIMEOUT_MS', 'milliseconds that a shutdown may take after that delay'],
+  headersTimeoutMs: ['PLANT_STORE_HEADERS_TIMEOUT_MS', 'milliseconds in which a header must arrive'],
+  requestTimeoutMs: ['PLANT_STORE_REQUEST_TIMEOUT_MS', 'milliseconds in which a whole request must arrive'],
+  keepAliveTimeoutMs: ['PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 'milliseconds after which an idle connection is closed'],
+  stallTimeoutMs: ['PLANT_STORE_STALL_TIMEOUT_MS', 'milliseconds after which a client that takes nothing is cut'],
+  checkIntervalMs: ['PLANT_STORE_CHECK_INTERVAL_MS', 'milliseconds between two checks for late requests'],
+  maxHeaderBytes: ['PLANT_STORE_MAX_HEADER_BYTES', 'the most header bytes'],
+  maxConnections: ['PLANT_STORE_MAX_CONNECTIONS', 'the most connections'],
+}
+
+function limitVariables(): Record<keyof Limits, Variable<number>> {
+  const variables = Object.entries(LIMIT_VARIABLES).map(([limit, [name, meaning]]) => {
+    const { preset, min, max } = LIMITS[limit as keyof Limits]
+    return [limit, wholeNumber(name, preset, min, max, meaning)]
+  })
+  return Object.fromEntries(variables) as Record<keyof Limits, Variable<number>>
+}
+
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   host: text(
     'HOST',
@@ -99,16 +119,10 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     MAX_INT32,
     'the most long lists of one owner that are read at once',
   ),
-  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
+  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 1, 'that a call of the store may take'),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', false, 'whether a line is logged for each response'),
   page: flag('PLANT_STORE_PAGE', true, 'whether there is a page for people at /'),
-  slowMs: wholeNumber(
-    'PLANT_STORE_SLOW_MS',
-    undefined,
-    1,
-    MAX_TIMER_MS,
-    'milliseconds from which on a response is logged as slow',
-  ),
+  slowMs: milliseconds('PLANT_STORE_SLOW_MS', undefined, 1, 'from which on a response is logged as slow'),
   corsOrigins: originList('PLANT_STORE_CORS_ORIGINS'),
   adminPort: wholeNumber('PLANT_STORE_ADMIN_PORT', undefined, 0, 65_535, 'a port for the probes and the metrics'),
   adminHost: text(
@@ -119,59 +133,14 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   ),
   reusePort: flag('PLANT_STORE_REUSE_PORT', false, 'whether several programs may listen on the port'),
   socketMode: permissions('PLANT_STORE_SOCKET_MODE', 0o660, 'who may connect to the Unix socket'),
-
-  headersTimeoutMs: milliseconds(
-    'PLANT_STORE_HEADERS_TIMEOUT_MS',
-    DEFAULT_LIMITS.headersTimeoutMs,
-    'in which a header must arrive',
-  ),
-  requestTimeoutMs: milliseconds(
-    'PLANT_STORE_REQUEST_TIMEOUT_MS',
-    DEFAULT_LIMITS.requestTimeoutMs,
-    'in which a whole request must arrive',
-  ),
-  keepAliveTimeoutMs: milliseconds(
-    'PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS',
-    DEFAULT_LIMITS.keepAliveTimeoutMs,
-    'after which an idle connection is closed',
-  ),
-  stallTimeoutMs: milliseconds(
-    'PLANT_STORE_STALL_TIMEOUT_MS',
-    DEFAULT_LIMITS.stallTimeoutMs,
-    'after which a client that takes nothing is cut',
-  ),
-  checkIntervalMs: milliseconds(
-    'PLANT_STORE_CHECK_INTERVAL_MS',
-    DEFAULT_LIMITS.checkIntervalMs,
-    'between two checks for late requests',
-  ),
   // A balancer's health check needs time to see that the service is no longer ready.
-  drainDelayMs: wholeNumber(
+  drainDelayMs: milliseconds(
     'PLANT_STORE_DRAIN_DELAY_MS',
     0,
     0,
-    MAX_TIMER_MS,
-    'milliseconds in which a shutdown only makes /readyz answer 503, before it drains',
+    'in which a shutdown only makes /readyz answer 503, before it drains',
   ),
-  drainTimeoutMs: milliseconds(
-    'PLANT_STORE_DRAIN_TIMEOUT_MS',
-    DEFAULT_LIMITS.drainTimeoutMs,
-    'that a shutdown may take after that delay',
-  ),
-  maxHeaderBytes: wholeNumber(
-    'PLANT_STORE_MAX_HEADER_BYTES',
-    DEFAULT_LIMITS.maxHeaderBytes,
-    1024,
-    2 ** 20,
-    'the most header bytes',
-  ),
-  maxConnections: wholeNumber(
-    'PLANT_STORE_MAX_CONNECTIONS',
-    DEFAULT_LIMITS.maxConnections,
-    1,
-    MAX_INT32,
-    'the most connections',
-  ),
+  ...limitVariables(),
 }
 
 /** Pairs of variables of which only one may be set: if both were, nobody could see which one counts. */

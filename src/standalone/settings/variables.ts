@@ -78,9 +78,13 @@ export function permissions(name: string, preset: number, meaning: string): Vari
 }
 
 /** A variable that takes a time in milliseconds. */
-export function milliseconds(name: string, preset: number, meaning: string): Variable<number> {
-  // Zero would switch a time-out off.
-  return wholeNumber(name, preset, 1, MAX_TIMER_MS, `milliseconds ${meaning}`)
+export function milliseconds<P extends number | undefined>(
+  name: string,
+  preset: P,
+  min: 0 | 1,
+  meaning: string,
+): Variable<number | P> {
+  return wholeNumber(name, preset, min, MAX_TIMER_MS, `milliseconds ${meaning}`)
 }
 
 /** A variable that switches something on or off. */
