@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
-import { respond } from '../http/respond.ts'
+import { answer, type OnAnswer } from '../http-server/answer.ts'
 import type { HttpResponse } from '../http/response.ts'
 import type { RequestHead } from '../http-server/http-server.ts'
-import type { Routes } from './paths/routes.ts'
+import { methodsOf, type Routes } from './paths/routes.ts'
 import type { Origins } from './settings/variables.ts'
 
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
@@ -29,8 +29,8 @@ export interface Cors {
 
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
-/** @param routes says which resources there are, and their methods */
-export function createCors(origins: Origins, routes: Routes): Cors {
+/** @param onAnswer is told of the responses to preflights for no resource */
+export function createCors(origins: Origins, routes: Routes, onAnswer?: OnAnswer): Cors {
   // With a list, responses depend on the origin whether or not there is one, so a cache must know.
   const vary = origins === '*' ? [] : ['Vary', 'Origin']
 
@@ -49,8 +49,8 @@ export function createCors(origins: Origins, routes: Routes): Cors {
       return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflight]
     },
     answerPreflights: (listener) => (request, response) => {
-      const isRefused = isPreflight(request) && findAllowed(request) !== undefined && !routes.has(request.url!)
-      if (isRefused) void respond(request, response, PERMISSION)
+      const isAllowed = isPreflight(request) && findAllowed(request) !== undefined
+      if (isAllowed && routes(request.url!)?.id === undefined) answer(request, response, PERMISSION, onAnswer)
       else listener(request, response)
     },
   }
@@ -62,8 +62,6 @@ function isPreflight({ method, headers }: RequestHead): boolean {
 
 /** The further header fields of the response to a preflight. */
 function preflightFields(routes: Routes, { url }: RequestHead): readonly string[] {
-  const path = routes.find(url!)
-  return path === undefined
-    ? PREFLIGHT
-    : ['Access-Control-Allow-Methods', routes.methodsOf(path).join(', '), ...PREFLIGHT]
+  const path = routes(url!)?.path
+  return path === undefined ? PREFLIGHT : ['Access-Control-Allow-Methods', methodsOf(path).join(', '), ...PREFLIGHT]
 }

@@ -5,13 +5,13 @@ import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError } from '../../src/index.ts'
 import { describeError, flushLog } from '../../src/standalone/log.ts'
-import { createReports } from '../../src/standalone/reports.ts'
+import { createReports, type Reports } from '../../src/standalone/reports.ts'
 import { captureLog, valuesOf } from '../support/program/captured-log.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { ask, serveProgram, serveWithAdmin } from '../support/program/in-process-program.ts'
 import { startProgram } from '../support/program/program.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { del, get, post, send, serve, servePlants } from '../support/wire/service.ts'
+import { del, get, post, send, servePlants } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 
 const SECRET = 'c2VjcmV0'
@@ -23,6 +23,12 @@ const broken = delegatingStore(memoryStore(), {
   },
 })
 
+/** The listeners for a service. */
+function hooks(accessLog: boolean, slowMs?: number): Pick<Reports, 'onError' | 'onResponse'> {
+  const { onError, onResponse } = createReports(accessLog, slowMs)
+  return { onError, onResponse }
+}
+
 /** An event but for when it was and how long it took, which are seen to be sound. */
 function withoutTimes(event: Readonly<Record<string, unknown>>): object {
   const { time, durationMs, ...rest } = event
@@ -33,7 +39,7 @@ function withoutTimes(event: Readonly<Record<string, unknown>>): object {
 
 test('a failure is logged with its reason, and nothing that the client sent', async (t) => {
   const events = captureLog(t)
-  const server = await servePlants(t, { ...createReports(false).service, store: broken, tokens: { [SECRET]: 'ada' } })
+  const server = await servePlants(t, { ...hooks(false), store: broken, tokens: { [SECRET]: 'ada' } })
   await send(server, get(SECRET, '/plants?limit=1234567'))
   const [{ event, request, reason, count }] = events as [Record<string, unknown>]
   assert.deepEqual([events.length, event, count], [1, 'failure', 1])
@@ -45,7 +51,7 @@ test('a failure is logged with its reason, and nothing that the client sent', as
 suite('failures within a second after one', () => {
   test('are one line with the latest of them when the second is over, and so on', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(false).service, store: broken })
+    const server = await servePlants(t, { ...hooks(false), store: broken })
     const startedAt = performance.now()
     for (const id of ['a', 'b', 'c', 'd']) {
       await send(server, { ...get('ada'), fields: [...get('ada').fields, 'X-Request-Id', id] })
@@ -61,7 +67,7 @@ suite('failures within a second after one', () => {
 
   test('are logged at once if the program ends', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(false).service, store: broken })
+    const server = await servePlants(t, { ...hooks(false), store: broken })
     for (let i = 0; i < 3; i++) await send(server, get('ada'))
     await flushLog()
     assert.deepEqual(valuesOf(events, 'count'), [1, 2])
@@ -74,7 +80,7 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
   const store = delegatingStore(memoryStore(), {
     list: (_, { after }) => (after === undefined ? page : Promise.reject(new Error('disk'))),
   })
-  const server = await servePlants(t, { ...createReports(true).service, store })
+  const server = await servePlants(t, { ...hooks(true), store })
   await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
 
   const [failure, response] = events
@@ -88,7 +94,7 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
 suite('an answer that is no failure', () => {
   test('is not logged where nobody wants an access log, nor is a 501, which takes no token', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, createReports(false).service)
+    const server = await servePlants(t, hooks(false))
     await send(server, get('ada'))
     const fields = ['Transfer-Encoding', 'gzip, chunked']
     assert.equal((await send(server, { method: 'POST', path: '/plants', fields })).status, 501)
@@ -97,7 +103,7 @@ suite('an answer that is no failure', () => {
 
   test('is a line of the access log', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(true).service, tokens: { [SECRET]: 'ada' } })
+    const server = await servePlants(t, { ...hooks(true), tokens: { [SECRET]: 'ada' } })
     await send(server, post(SECRET, '{"id":1,"name":"Fern"}'))
     const { body } = await send(server, get('guess', '/plants/1?token=guess'))
 
@@ -119,7 +125,7 @@ suite('a response that takes as long as PLANT_STORE_SLOW_MS says', () => {
   for (const accessLog of [false, true]) {
     test(`is logged as slow ${accessLog ? 'beside' : 'without'} the access log`, async (t) => {
       const events = captureLog(t)
-      const reports = createReports(accessLog, 250).service
+      const reports = hooks(accessLog, 250)
       const server = await servePlants(t, { ...reports, store: slow, tokens: { [SECRET]: 'ada' } })
       await send(server, get(SECRET))
       const { body } = await send(server, del(SECRET, 1n))
@@ -136,7 +142,7 @@ suite('a response that takes as long as PLANT_STORE_SLOW_MS says', () => {
 test('a response that takes exactly as long as PLANT_STORE_SLOW_MS says is logged as slow', (t) => {
   const events = captureLog(t)
   const request = new IncomingMessage(new Socket())
-  const { onResponse } = createReports(false, 25).service
+  const { onResponse } = hooks(false, 25)
   const event = { resource: undefined, owner: undefined, status: 200, error: undefined, bytes: 0, complete: true }
   onResponse!({ request, ...event, durationMs: 25 })
   assert.deepEqual(
@@ -184,17 +190,6 @@ suite('the access log has one line for', () => {
       assert.deepEqual(withoutTimes(events[0]!), JSON.parse(JSON.stringify({ ...expected, complete: true })))
     })
   }
-})
-
-test('the access log has no line for a request without a response', async (t) => {
-  const events = captureLog(t)
-  const { onRequest } = createReports(true).server
-  const server = await serve(t, (request, response) => {
-    onRequest!(request, response)
-    request.socket.destroy()
-  })
-  await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
-  assert.deepEqual(events, [])
 })
 
 test('the access log has no line for the probes, nor for the admin port', async (t) => {
