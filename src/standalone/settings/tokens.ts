@@ -46,7 +46,7 @@ export function tokenList(name: string): Variable<Tokens | undefined> {
     'owner:token, "owner:token read" or owner:$sha256$<digest>, separated by commas; ' +
     'by default a random token for the owner demo'
   const parse = (value: string): Tokens => parseTokens(name, 'entry', value.split(','))
-  return { name, preset: undefined, shown: undefined, takes, parse }
+  return { name, preset: undefined, takes, parse }
 }
 
 /** A variable that takes the path of a file with a token in each line. */
@@ -56,7 +56,7 @@ export function tokenFile(name: string, insteadOf: string): Variable<TokenFile |
     const bytes = readSettingFile(name, path)
     return { variable: name, path, bytes, tokens: parseTokenFile(name, bytes) }
   }
-  return { name, preset: undefined, shown: undefined, takes, parse }
+  return { name, preset: undefined, takes, parse }
 }
 
 /**
