@@ -75,17 +75,6 @@ suite('while a request is in flight', () => {
   })
 })
 
-test('connections that wait for a request do not keep the program from ending with status 0', async (t) => {
-  const program = await startProgram(t, {
-    PLANT_STORE_DRAIN_TIMEOUT_MS: '1000',
-    PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000',
-  })
-  const idle = await program.connect()
-  await idle.send(LIST).receive(/\[\]$/)
-  program.child.kill('SIGTERM')
-  assert.equal(await program.ended, 0)
-})
-
 suite('with a delay before the drain', () => {
   test('the program is not ready, and serves as before until the drain begins', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
@@ -101,16 +90,6 @@ suite('with a delay before the drain', () => {
     assert.equal(connections, 1)
     assert.match(await kept.send(LIST).closed, /\[\]HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
     assert.equal(await program.ended, 0)
-  })
-
-  test('a second signal ends the program at once, with status 1', async (t) => {
-    const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '600000' })
-    program.child.kill('SIGINT')
-    await program.logged('drain-delay')
-    program.child.kill('SIGTERM')
-    assert.equal(await program.ended, 1)
-    const { reason, connections } = await program.logged('stop')
-    assert.deepEqual({ reason, connections }, { reason: 'a second signal, SIGTERM', connections: 0 })
   })
 })
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { memoryStore } from '../../src/index.ts'
 import { captureLog, valuesOf } from '../support/program/captured-log.ts'
 import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/program/in-process-program.ts'
 import { scrape } from '../support/program/metrics.ts'
@@ -15,18 +14,6 @@ suite('the program', () => {
     test(`answers ${status} at / if PLANT_STORE_PAGE is ${page}`, async (t) => {
       const port = await serveProgram(t, { PLANT_STORE_PAGE: page })
       assert.equal((await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')).status, status)
-    })
-  }
-
-  for (const [environment, body, link] of [
-    [{}, '[{"name":"Fern"},{"name":"Fern"}]', undefined],
-    [{ PLANT_STORE_MAX_LIMIT: '1' }, '[{"name":"Fern"}]', '<?limit=1&after=1>; rel="next"'],
-  ] as const) {
-    test(`lists ${link === undefined ? 'all plants' : 'as many plants as it may'}`, async (t) => {
-      const store = memoryStore()
-      for (const id of [1n, 2n]) await store.create('ada', { id, name: 'Fern' })
-      const answer = await ask(await serveProgram(t, environment, store), LIST)
-      assert.deepEqual([answer.body, answer.headers.get('link')], [body, link])
     })
   }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import { HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
 import { jsonResponse, type HttpResponse } from '../../http/response.ts'

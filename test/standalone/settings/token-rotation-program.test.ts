@@ -19,17 +19,6 @@ async function statusOf({ url }: Program, token: string): Promise<number> {
   return response.status
 }
 
-test('at SIGHUP the file is read, and the log says what has changed', async (t) => {
-  const secret = makeSecret(t, 'ada:old\n')
-  const program = await startWith(t, secret)
-  secret.swap('ada:new\n')
-  program.child.kill('SIGHUP')
-  const { time, ...read } = await program.logged('tokens-read')
-  assert.equal(typeof time, 'string')
-  assert.deepEqual(read, { event: 'tokens-read', tokens: 1, added: 1, removed: 1, changed: 0 })
-  assert.deepEqual([await statusOf(program, 'old'), await statusOf(program, 'new')], [401, 200])
-})
-
 test('a secret that is swapped by symbolic link holds within 10.5 s', async (t) => {
   const secret = makeSecret(t, 'ada:old')
   const program = await startWith(t, secret)
