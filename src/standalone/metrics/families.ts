@@ -28,8 +28,8 @@ function formatLabels(labels: Labels): string {
 }
 
 /** A metric with one series, whose value is looked up when it is asked for. */
-export function single(type: 'counter' | 'gauge', name: string, help: string, read: () => number): Family {
-  return { name, help, type, samples: () => [[{}, read()]] }
+export function single(type: 'counter' | 'gauge', name: string, help: string, read: () => number | boolean): Family {
+  return { name, help, type, samples: () => [[{}, Number(read())]] }
 }
 
 /** Counts a value by its size. */

@@ -34,9 +34,7 @@ export function createMetrics(routes: Routes): Metrics {
       let dropped = 0
       http.server.on('drop', () => dropped++)
       families.push(
-        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', () =>
-          http.connectionCount(),
-        ),
+        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', http.connectionCount),
         single(
           'counter',
           'plant_store_http_dropped_connections_total',
@@ -47,13 +45,15 @@ export function createMetrics(routes: Routes): Metrics {
           'gauge',
           'plant_store_http_guarded',
           'Whether all connections are read in slices, as a client has sent too many pieces at once.',
-          () => Number(http.isGuarded()),
+          http.isGuarded,
         ),
       )
     },
     format(isReady) {
-      const ready = single('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => Number(isReady))
-      return formatFamilies([...families, ready])
+      return formatFamilies([
+        ...families,
+        single('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => isReady),
+      ])
     },
   }
 }
