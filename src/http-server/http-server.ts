@@ -51,7 +51,6 @@ export interface HttpServer {
    * @param isShared whether another process takes the connections that come later; default false
    */
   drain(isShared?: boolean): Promise<void>
-  /** How many connections are open. */
   readonly connectionCount: () => number
   /** Whether it reads in slices, as a client has sent too many pieces at once. */
   readonly isGuarded: () => boolean

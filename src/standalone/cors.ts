@@ -16,7 +16,6 @@ const PREFLIGHT = [
   '7200',
 ]
 
-/** Lets pages of other origins use the service. */
 export interface Cors {
   /** Makes the header fields of a response for browsers. */
   readonly fields: (request: RequestHead) => readonly string[]

@@ -9,7 +9,7 @@ import { createProgram } from './program.ts'
 import { readStoreUrlFile, type Settings } from './settings/settings.ts'
 import { followStoreUrl } from './settings/store-url.ts'
 import { createTokenSource } from './settings/token-rotation.ts'
-import { singleToken } from './settings/tokens.ts'
+import { tokenList } from './settings/tokens.ts'
 import { reportTurnedAway } from './turned-away.ts'
 import { SettingError } from './settings/variables.ts'
 
@@ -25,8 +25,9 @@ export async function start(settings: Settings): Promise<void> {
   process.on('SIGUSR1', () => undefined)
   const inherited = inheritedSockets(process.env)
   const demoToken = randomBytes(24).toString('base64url')
-  const tokens = settings.tokens ?? settings.tokensFile?.tokens
-  const { authenticate, reread } = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
+  const given = settings.tokens ?? settings.tokensFile?.tokens
+  const tokens = given ?? tokenList('PLANT_STORE_TOKENS').parse(`demo:${demoToken}`)!
+  const { authenticate, reread } = createTokenSource(tokens, settings.tokensFile)
   const storeUrl = followStoreUrl(settings.storeUrlFile ?? settings.storeUrl, () => readStoreUrlFile(process.env))
   // With this listener it does not end the process, whether or not there is something to read again.
   process.on('SIGHUP', () => {
@@ -51,7 +52,7 @@ export async function start(settings: Settings): Promise<void> {
   stopAtSignal(stopping, http, store, settings, settings.reusePort || inherited.service !== undefined)
   log('start', { url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
-  if (tokens === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
+  if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
 
 async function open(currentUrl: () => string, settings: Settings): Promise<Store> {

@@ -31,7 +31,6 @@ export interface Program {
   readonly admin: HttpServer | undefined
 }
 
-/** Puts the servers of the program together. */
 export function createProgram(settings: Settings, parts: ProgramParts): Program {
   const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, accessLog, slowMs, corsOrigins, adminPort } =
     settings

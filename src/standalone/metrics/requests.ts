@@ -5,7 +5,6 @@ import { createHistogram, single, type Family, type Observe } from './families.t
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'])
 
-/** Counts and times of the requests of a server. */
 export interface RequestMetrics {
   readonly families: readonly Family[]
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void

@@ -18,7 +18,6 @@ type AllSeries = Readonly<Record<Operation, Readonly<Record<Outcome, Observe>>>>
 /** Counts and times of the calls of a store. */
 export interface StoreMetrics {
   readonly families: readonly Family[]
-  /** The store, with its calls counted. */
   watch(store: Store): Store
 }
 

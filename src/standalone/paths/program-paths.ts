@@ -15,7 +15,6 @@ export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', '/ope
 /** The methods of each path of the program: HEAD and OPTIONS follow from GET. */
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
-/** What the paths of the program serve. */
 export interface ProgramOptions {
   readonly readiness: () => Promise<Readiness>
   /** Documents for people, by their paths; by default none. */
@@ -24,7 +23,6 @@ export interface ProgramOptions {
   readonly onAnswer?: OnAnswer | undefined
 }
 
-/** Makes the response to a GET. */
 type Get = (request: IncomingMessage) => MaybePromise<HttpResponse>
 
 const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]

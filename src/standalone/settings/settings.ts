@@ -61,7 +61,6 @@ function isHost(name: string): boolean {
 
 const STORE_URL = text('PLANT_STORE_URL', 'memory:', `a URL like ${STORE_URLS}: where the plants are kept`, isStoreUrl)
 
-/** Where the program listens. */
 export type Address = Pick<Settings, 'host' | 'port'>
 
 /** The variables of the server's limits, and what they mean. */

@@ -14,7 +14,6 @@ const SETTLE_MS = 100
 
 /** Tokens that may change while the program runs. */
 export interface TokenSource {
-  /** Finds the caller of a token. */
   readonly authenticate: (token: string) => Caller | undefined
   /** Reads the file of tokens again, if there is one. */
   readonly reread: () => void

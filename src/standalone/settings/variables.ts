@@ -50,7 +50,6 @@ function variable<T>(
   return { name, preset, takes, parse }
 }
 
-/** A variable that takes text. */
 export function text<P extends string | undefined>(
   name: string,
   preset: P,
@@ -60,7 +59,6 @@ export function text<P extends string | undefined>(
   return variable(name, preset, takes, (value) => (isValid(value) ? value : undefined))
 }
 
-/** A variable that takes a whole number in decimal. */
 export function wholeNumber<P extends number | undefined>(
   name: string,
   preset: P,
@@ -74,14 +72,12 @@ export function wholeNumber<P extends number | undefined>(
   })
 }
 
-/** A variable that takes the permissions of a file. */
 export function permissions(name: string, preset: string, meaning: string): Variable<number> {
   return variable(name, preset, `permissions in octal such as 660: ${meaning}`, (value) =>
     /^[0-7]{3}$/.test(value) ? parseInt(value, 8) : undefined,
   )
 }
 
-/** A variable that takes a time in milliseconds. */
 export function milliseconds<P extends number | undefined>(
   name: string,
   preset: P,
@@ -91,7 +87,6 @@ export function milliseconds<P extends number | undefined>(
   return wholeNumber(name, preset, min, MAX_TIMER_MS, `milliseconds ${meaning}`)
 }
 
-/** A variable that switches something on or off. */
 export function flag(name: string, preset: '0' | '1', meaning: string): Variable<boolean> {
   return variable(name, preset, `1 or 0: ${meaning}`, (value) => (/^[01]$/.test(value) ? value === '1' : undefined))
 }
@@ -99,7 +94,6 @@ export function flag(name: string, preset: '0' | '1', meaning: string): Variable
 /** The origins whose pages may use the service; `*` stands for all. */
 export type Origins = ReadonlySet<string> | '*'
 
-/** A variable that takes origins. */
 export function originList(name: string): Variable<Origins | undefined> {
   const takes = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
   return variable<Origins>(name, undefined, takes, (value) => {

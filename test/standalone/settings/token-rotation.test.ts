@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Caller } from '../../../src/http/caller.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { createTokenSource, followTokenFile } from '../../../src/standalone/settings/token-rotation.ts'
-import { singleToken, type Tokens } from '../../../src/standalone/settings/tokens.ts'
+import type { Tokens } from '../../../src/standalone/settings/tokens.ts'
 import { captureLog, valuesOf, type Events } from '../../support/program/captured-log.ts'
 import { TokenSecret } from '../../support/program/rotation-load.ts'
 import { until } from '../../support/until.ts'
@@ -18,6 +18,10 @@ after(() => rmSync(FOLDER, { recursive: true }))
 
 function makeSecret(content: string): TokenSecret {
   return new TokenSecret(mkdtempSync(join(FOLDER, 'secret-')), content)
+}
+
+function tokensOf(entries: string): Tokens | undefined {
+  return readSettings({ PLANT_STORE_TOKENS: entries }).tokens
 }
 
 /** The events of a log so far, without their times. */
@@ -39,8 +43,9 @@ suite('at SIGHUP', { timeout: 30_000 }, () => {
 
   function makeSource(t: TestContext, secret?: TokenSecret): Source {
     const events = captureLog(t)
-    const { tokensFile } = readSettings(secret === undefined ? {} : { PLANT_STORE_TOKENS_FILE: secret.path })
-    const source = createTokenSource(tokensFile?.tokens ?? singleToken('secret', 'ada'), tokensFile)
+    const file = secret && { PLANT_STORE_TOKENS_FILE: secret.path }
+    const { tokens, tokensFile } = readSettings(file ?? { PLANT_STORE_TOKENS: 'ada:secret' })
+    const source = createTokenSource(tokens ?? tokensFile!.tokens, tokensFile)
     async function signal(): Promise<void> {
       const before = events.length
       source.reread()
@@ -175,7 +180,7 @@ suite('a file that is looked at', { timeout: 30_000 }, () => {
     assert.deepEqual(applied, [])
     secret.overwrite('ada:whole')
     await change()
-    assert.deepEqual(applied, [singleToken('whole', 'ada')])
+    assert.deepEqual(applied, [tokensOf('ada:whole')])
   })
 
   test('is believed at once, each time someone tells of a change', async (t) => {
@@ -198,7 +203,7 @@ suite('a file that is looked at', { timeout: 30_000 }, () => {
     const { applied, change, lookAtOnce } = follow(secret, 60_000, () => secret.overwrite('ada:new'))
     lookAtOnce()
     await change(2)
-    assert.deepEqual(applied, [singleToken('old', 'ada'), singleToken('new', 'ada')])
+    assert.deepEqual(applied, [tokensOf('ada:old'), tokensOf('ada:new')])
   })
 
   test('is believed no sooner if a look was due when someone told of a change', async (t) => {
