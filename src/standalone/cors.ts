@@ -44,8 +44,11 @@ export function createCors(origins: Origins, routes: Routes, onAnswer?: OnAnswer
     fields(request) {
       const allowed = findAllowed(request)
       if (allowed === undefined) return vary
-      const preflight = isPreflight(request) ? preflightFields(routes, request) : []
-      return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflight]
+      const fields = [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED]
+      if (!isPreflight(request)) return fields
+      const path = routes(request.url!)?.path
+      const methods = path === undefined ? [] : ['Access-Control-Allow-Methods', methodsOf(path).join(', ')]
+      return [...fields, ...methods, ...PREFLIGHT]
     },
     answerPreflights: (listener) => (request, response) => {
       const isAllowed = isPreflight(request) && findAllowed(request) !== undefined
@@ -57,10 +60,4 @@ export function createCors(origins: Origins, routes: Routes, onAnswer?: OnAnswer
 
 function isPreflight({ method, headers }: RequestHead): boolean {
   return method === 'OPTIONS' && headers?.origin !== undefined && 'access-control-request-method' in headers
-}
-
-/** The further header fields of the response to a preflight. */
-function preflightFields(routes: Routes, { url }: RequestHead): readonly string[] {
-  const path = routes(url!)?.path
-  return path === undefined ? PREFLIGHT : ['Access-Control-Allow-Methods', methodsOf(path).join(', '), ...PREFLIGHT]
 }

@@ -47,9 +47,9 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
   const programPaths = createProgramPaths({ readiness, documents, onAnswer }, plants)
   const serve: RequestListener = (request, response) => plants(request, response, () => programPaths(request, response))
   const observer: Observer = {
-    onRequest: metrics?.observer.onRequest,
+    onRequest: metrics?.onRequest,
     onRefusal(error, request) {
-      metrics?.observer.onRefusal(error)
+      metrics?.onRefusal(error)
       onRefusal?.(error, request)
     },
     onAnswer,

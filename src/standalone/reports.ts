@@ -22,7 +22,7 @@ type Event = Omit<ResponseEvent, 'resource'> & { readonly resource: string | und
  * Makes the listeners that log failures, and with `accessLog` every response.
  * @param slowMs a response that took at least so long is logged as slow
  */
-export function createReports(accessLog: boolean, slowMs = Infinity): Reports {
+export function createReports(accessLog: boolean, slowMs: number = Infinity): Reports {
   let latest: { readonly request: string; readonly error: unknown } | undefined
   // A full disk fails every request, and the log may be on it.
   const reportFailure = throttle((count) => {

@@ -9,9 +9,7 @@ import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
 /** Counts and times for those who run the program. */
-export interface Metrics {
-  /** Counts the requests of a server. */
-  readonly observer: Pick<RequestMetrics, 'onRequest' | 'onRefusal'>
+export interface Metrics extends Pick<RequestMetrics, 'onRequest' | 'onRefusal'> {
   /** The store, with its calls counted. Adds the figures that it has of its own. */
   readonly watchStore: (store: Store) => Store
   /** Adds what only a server knows. */
@@ -25,7 +23,8 @@ export function createMetrics(routes: Routes): Metrics {
   const store = createStoreMetrics()
   const families: Family[] = [...requests.families, ...store.families, ...createProcessMetrics(), measureEventLoop()]
   return {
-    observer: requests,
+    onRequest: requests.onRequest,
+    onRefusal: requests.onRefusal,
     watchStore(watched) {
       families.push(...gaugesOf(watched).map(({ name, help, read }) => single('gauge', name, help, read)))
       return store.watch(watched)
