@@ -22,7 +22,7 @@ type Event = Omit<ResponseEvent, 'resource'> & { readonly resource: string | und
  * Makes the listeners that log failures, and with `accessLog` every response.
  * @param slowMs a response that took at least so long is logged as slow
  */
-export function createReports(accessLog: boolean, slowMs: number = Infinity): Reports {
+export function createReports(accessLog: boolean, slowMs?: number): Reports {
   let latest: { readonly request: string; readonly error: unknown } | undefined
   // A full disk fails every request, and the log may be on it.
   const reportFailure = throttle((count) => {
@@ -35,7 +35,7 @@ export function createReports(accessLog: boolean, slowMs: number = Infinity): Re
     const { request, resource, owner, status, error, bytes, complete, durationMs } = event
     const { method } = request
     const fields = { request: idOf(request), method, resource, owner, status, error, bytes, complete, durationMs }
-    if (durationMs >= slowMs) log('slow', fields)
+    if (durationMs >= (slowMs ?? Infinity)) log('slow', fields)
     if (accessLog) log('response', fields)
   }
 
@@ -44,7 +44,7 @@ export function createReports(accessLog: boolean, slowMs: number = Infinity): Re
     onResponse({ request, resource, owner: undefined, status, error, bytes, complete, durationMs })
   }
 
-  const isTold = accessLog || slowMs < Infinity
+  const isTold = accessLog || slowMs !== undefined
   return {
     onError(error, request) {
       latest = { request: idOf(request), error }
