@@ -28,10 +28,9 @@ function hooks(accessLog: boolean, slowMs?: number): Pick<Reports, 'onError' | '
   return { onError, onResponse }
 }
 
-/** An event but for when it was and how long it took, which are seen to be sound. */
-function withoutTimes(event: Readonly<Record<string, unknown>>): object {
-  const { time, durationMs, ...rest } = event
-  assert.ok(Date.parse(String(time)) <= Date.now())
+/** An event but for how long it took, which is seen to be sound. */
+function withoutDuration(event: Readonly<Record<string, unknown>>): object {
+  const { durationMs, ...rest } = event
   assert.ok(Number(durationMs) > 0)
   return rest
 }
@@ -87,7 +86,7 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
   const bytes = 1000 * '{"name":"Fern"},'.length
   const { request } = failure!
   const expected = { event: 'response', request, method: 'GET', resource: '/plants', owner: 'ada', status: 200 }
-  assert.deepEqual(withoutTimes(response!), { ...expected, bytes, complete: false })
+  assert.deepEqual(withoutDuration(response!), { ...expected, bytes, complete: false })
 })
 
 suite('an answer that is no failure', () => {
@@ -109,7 +108,7 @@ suite('an answer that is no failure', () => {
     const [first, second] = events.map(({ request }) => request)
     assert.match(String(first), NEW_ID)
     assert.notEqual(first, second)
-    const [created, refused] = events.map(withoutTimes)
+    const [created, refused] = events.map(withoutDuration)
     const told = { event: 'response', complete: true }
     const plants = { method: 'POST', resource: '/plants', owner: 'ada' }
     assert.deepEqual(created, { ...told, request: first, ...plants, status: 200, bytes: 15 })
@@ -139,7 +138,7 @@ test('PLANT_STORE_SLOW_MS says from when on', async (t) => {
   const [event] = events
   const asked = { event: 'slow', request: answer.headers.get('x-request-id'), method: 'DELETE', owner: 'ada' }
   const told = { resource: '/plants/{id}', status: 404, error: 40401, bytes: answer.body.length, complete: true }
-  assert.deepEqual(withoutTimes(event!), { ...asked, ...told })
+  assert.deepEqual(withoutDuration(event!), { ...asked, ...told })
 })
 
 suite('the access log has one line for', () => {
@@ -178,7 +177,7 @@ suite('the access log has one line for', () => {
       assert.equal(events.length, 2)
       const [method] = request.split(' ')
       const expected = { event: 'response', request: 'mine', method, resource, status, error, bytes: body.length }
-      assert.deepEqual(withoutTimes(events[0]!), JSON.parse(JSON.stringify({ ...expected, complete: true })))
+      assert.deepEqual(withoutDuration(events[0]!), JSON.parse(JSON.stringify({ ...expected, complete: true })))
     })
   }
 })
@@ -199,9 +198,7 @@ test('a refusal on a bare connection is a line of the access log, with the id of
     await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1' }),
     'GET / HTTP/1.1\r\nno field\r\n\r\n',
   )
-  const [{ time, ...refused } = {}] = events
-  assert.ok(time)
-  assert.deepEqual(refused, { event: 'refused', request: headers.get('x-request-id'), status: 400, error: 40000 })
+  assert.deepEqual(events, [{ event: 'refused', request: headers.get('x-request-id'), status: 400, error: 40000 }])
 })
 
 suite('of what was thrown, the log has', () => {
