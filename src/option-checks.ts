@@ -6,8 +6,10 @@ export const MAX_INT32: number = 2 ** 31 - 1
 export const MAX_TIMER_MS: number = MAX_INT32
 
 /** @throws TypeError if there is an option that does not exist */
-export function checkNoUnknown(unknown: object): void {
-  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option "${name}"`)
+export function checkNoUnknown(options: object, known: object = {}): void {
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name)) throw new TypeError(`unknown option "${name}"`)
+  }
 }
 
 /** @throws TypeError if an option is neither absent nor a whole number from `min` to `max` */

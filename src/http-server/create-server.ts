@@ -4,9 +4,11 @@
  */
 
 import type { RequestListener, Server } from 'node:http'
-import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../option-checks.ts'
+import { checkWholeNumber, isObject, checkNoUnknown, wrong } from '../option-checks.ts'
 import { createHttpServer } from './http-server.ts'
-import { DEFAULT_LIMITS, type Limits } from './limits.ts'
+import { LIMITS, type Limits, type ServerOptions } from './limits.ts'
+
+export type { ServerOptions } from './limits.ts'
 
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface PlantServer {
@@ -20,50 +22,6 @@ export interface PlantServer {
   readonly drain: () => Promise<number>
   /** How many connections are open. */
   readonly connectionCount: () => number
-}
-
-/** What a host may set. Every option has a default. */
-export interface ServerOptions {
-  /**
-   * How long the header of a request may take to arrive, in milliseconds, at least 1.
-   * @default 10_000
-   */
-  readonly headersTimeoutMs?: number | undefined
-  /**
-   * How long a whole request may take to arrive, in milliseconds, at least 1.
-   * @default 30_000
-   */
-  readonly requestTimeoutMs?: number | undefined
-  /**
-   * How long an idle connection stays open, in milliseconds, at least 1.
-   * @default 5_000
-   */
-  readonly keepAliveTimeoutMs?: number | undefined
-  /**
-   * How long a client may take nothing of its response, in milliseconds, at least 1.
-   * @default 60_000
-   */
-  readonly stallTimeoutMs?: number | undefined
-  /**
-   * How often the server looks for requests that are late, in milliseconds, at least 1.
-   * @default 500
-   */
-  readonly checkIntervalMs?: number | undefined
-  /**
-   * How long a drain may take, in milliseconds, at least 1.
-   * @default 10_000
-   */
-  readonly drainTimeoutMs?: number | undefined
-  /**
-   * The most bytes that the header of a request may have, 1,024 to 1,048,576.
-   * @default 16_384
-   */
-  readonly maxHeaderBytes?: number | undefined
-  /**
-   * The most connections at a time, at least 1.
-   * @default 1_000
-   */
-  readonly maxConnections?: number | undefined
 }
 
 /**
@@ -84,13 +42,11 @@ export interface ServerOptions {
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
   if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
   if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { maxHeaderBytes, maxConnections, ...times } = options
-  const limits: Limits = {
-    ...DEFAULT_LIMITS,
-    maxHeaderBytes: checkWholeNumber('maxHeaderBytes', maxHeaderBytes, 1024, 2 ** 20) ?? DEFAULT_LIMITS.maxHeaderBytes,
-    maxConnections: checkWholeNumber('maxConnections', maxConnections, 1) ?? DEFAULT_LIMITS.maxConnections,
-    ...checkTimes(times),
-  }
+  checkNoUnknown(options, LIMITS)
+  const checked = Object.entries(LIMITS).map(([name, { preset, min, max }]) => {
+    return [name, checkWholeNumber(name, options[name as keyof Limits], min, max) ?? preset]
+  })
+  const limits = Object.fromEntries(checked) as Limits
   const http = createHttpServer(listener, limits)
   let draining: Promise<number> | undefined
 
@@ -109,23 +65,4 @@ export function createServer(listener: RequestListener, options: ServerOptions =
     drain: () => (draining ??= drain()),
     connectionCount: () => http.connectionCount(),
   }
-}
-
-type Times = Omit<ServerOptions, 'maxHeaderBytes' | 'maxConnections'>
-
-function checkTimes(times: Times): Partial<Limits> {
-  const { headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs, stallTimeoutMs, ...rest } = times
-  const { checkIntervalMs, drainTimeoutMs, ...unknown } = rest
-  checkNoUnknown(unknown)
-  const known = {
-    headersTimeoutMs,
-    requestTimeoutMs,
-    keepAliveTimeoutMs,
-    stallTimeoutMs,
-    checkIntervalMs,
-    drainTimeoutMs,
-  }
-  return Object.fromEntries(
-    Object.entries(known).filter(([name, ms]) => checkWholeNumber(name, ms, 1, MAX_TIMER_MS) !== undefined),
-  )
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import { isSilent, type Connections } from './connections.ts'
 
 /** The server stops listening once no connection has been open for this long. */
@@ -33,8 +33,7 @@ export async function closeServer(
   refuse: (socket: Socket) => void,
 ): Promise<void> {
   const closed = once(server, 'close')
-  const patienceMs = STOP_LISTENING * timeoutMs
-  await (isShared ? allClosed([...connections.keys()], patienceMs) : quiet(server, connections, patienceMs))
+  await quiet(server, connections.keys(), STOP_LISTENING * timeoutMs, isShared)
   await acceptWaiting(server)
   // The close() of an HTTP server also stops looking for late requests, and some may still be arriving. In Bun it is no
   // server of `node:net`, and has that close() alone.
@@ -58,45 +57,42 @@ function closeSilent(server: Server, connections: Connections, refuse: (socket: 
   }
 }
 
-/** Settles once no connection has been open for a moment, or after `patienceMs`. */
-function quiet(server: Server, connections: Connections, patienceMs: number): Promise<void> {
+/**
+ * Settles once none of these connections, and if not shared none that comes later, has been open for a moment, in which
+ * clients come again; or after `patienceMs`.
+ */
+function quiet(server: Server, sockets: Iterable<Duplex>, patienceMs: number, isShared: boolean): Promise<void> {
   return new Promise((resolve) => {
+    const open = new Set<Duplex>()
     let moment: NodeJS.Timeout | undefined
     const latest = setTimeout(settle, patienceMs)
 
+    function watch(socket: Duplex): void {
+      open.add(socket)
+      socket.once('close', () => {
+        open.delete(socket)
+        look()
+      })
+    }
     function look(): void {
       clearTimeout(moment)
-      moment = undefined
-      if (connections.size === 0) moment = setTimeout(() => void settleIfQuiet(moment), QUIET_MS)
+      moment = open.size > 0 ? undefined : setTimeout(() => void settleIfQuiet(moment), QUIET_MS).unref()
     }
     // A connection may have come while the process was busy.
     async function settleIfQuiet(since: NodeJS.Timeout | undefined): Promise<void> {
       await setImmediate()
-      if (since === moment) settle()
-    }
-    function onConnection(socket: Socket): void {
-      look()
-      socket.once('close', look)
+      if (since === moment && open.size === 0) settle()
     }
     function settle(): void {
       clearTimeout(moment)
       clearTimeout(latest)
-      server.off('connection', onConnection)
+      server.off('connection', watch)
       resolve()
     }
-    server.on('connection', onConnection)
-    for (const socket of connections.keys()) socket.once('close', look)
+    if (!isShared) server.on('connection', watch)
+    for (const socket of sockets) watch(socket)
     look()
   })
-}
-
-/** Settles a moment after these connections have closed, in which their clients come again, or after `patienceMs`. */
-async function allClosed(sockets: readonly Duplex[], patienceMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)))
-  const closed = sockets.map((socket) => new Promise<void>((resolve) => socket.once('close', resolve)))
-  await Promise.race([Promise.all(closed).then(() => sleep(QUIET_MS, undefined, { ref: false })), patience])
-  clearTimeout(timer)
 }
 
 /**

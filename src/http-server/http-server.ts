@@ -4,9 +4,10 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 import { isHost } from '../http/header-fields.ts'
-import { addFields, respond } from '../http/respond.ts'
+import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
+import { answer, type OnAnswer } from './answer.ts'
 import { keepConnections } from './connections.ts'
 import { closeServer } from './drain.ts'
 import { createGuard } from './guard.ts'
@@ -33,7 +34,9 @@ export interface Observer {
   /** A request runs now. */
   readonly onRequest?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
   /** A request was refused on a bare connection. */
-  readonly onRefusal?: (error: HttpError, request: RequestHead) => void
+  readonly onRefusal?: ((error: HttpError, request: RequestHead) => void) | undefined
+  /** The server itself has answered a request. */
+  readonly onAnswer?: OnAnswer | undefined
   /** The guard against input in too many pieces wakes, or sleeps. */
   readonly onGuard?: (isAwake: boolean) => void
 }
@@ -48,7 +51,6 @@ export interface HttpServer {
    * @param isShared whether another process takes the connections that come later; default false
    */
   drain(isShared?: boolean): Promise<void>
-  /** How many connections are open. */
   readonly connectionCount: () => number
   /** Whether it reads in slices, as a client has sent too many pieces at once. */
   readonly isGuarded: () => boolean
@@ -59,7 +61,7 @@ export function createHttpServer(
   listener: RequestListener,
   limits: Limits & Assumptions,
   commonFields: CommonFields = () => [],
-  { onRequest, onRefusal, onGuard }: Observer = {},
+  { onRequest, onRefusal, onAnswer, onGuard }: Observer = {},
 ): HttpServer {
   let isDraining = false
 
@@ -113,6 +115,11 @@ export function createHttpServer(
       else refuseRequest(request, response, new HttpError('malformedRequest', problem))
     })
     guard.watch(waiting)
+  }
+
+  function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
+    response.setHeader('Connection', 'close')
+    answer(request, response, error, onAnswer)
   }
 
   function refuseOn(socket: Socket, error: HttpError, request: RequestHead = {}): void {
@@ -180,9 +187,4 @@ export function createHttpServer(
 function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessage): string | undefined {
   if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
   return isHost(host) ? undefined : 'The Host field is not a host.'
-}
-
-function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
-  response.setHeader('Connection', 'close')
-  void respond(request, response, error)
 }

@@ -1,30 +1,78 @@
-/** The time-outs and limits of a server. */
-export interface Limits {
-  readonly headersTimeoutMs: number
-  readonly requestTimeoutMs: number
-  readonly keepAliveTimeoutMs: number
-  readonly stallTimeoutMs: number
-  readonly checkIntervalMs: number
-  readonly drainTimeoutMs: number
-  readonly maxHeaderBytes: number
-  readonly maxConnections: number
+import { MAX_TIMER_MS } from '../option-checks.ts'
+
+/** What a host may set. Every option has a default. */
+export interface ServerOptions {
+  /**
+   * How long the header of a request may take to arrive, in milliseconds, at least 1.
+   * @default 10_000
+   */
+  readonly headersTimeoutMs?: number | undefined
+  /**
+   * How long a whole request may take to arrive, in milliseconds, at least 1.
+   * @default 30_000
+   */
+  readonly requestTimeoutMs?: number | undefined
+  /**
+   * How long an idle connection stays open, in milliseconds, at least 1.
+   * @default 5_000
+   */
+  readonly keepAliveTimeoutMs?: number | undefined
+  /**
+   * How long a client may take nothing of its response, in milliseconds, at least 1.
+   * @default 60_000
+   */
+  readonly stallTimeoutMs?: number | undefined
+  /**
+   * How often the server looks for requests that are late, in milliseconds, at least 1.
+   * @default 500
+   */
+  readonly checkIntervalMs?: number | undefined
+  /**
+   * How long a drain may take, in milliseconds, at least 1.
+   * @default 10_000
+   */
+  readonly drainTimeoutMs?: number | undefined
+  /**
+   * The most bytes that the header of a request may have, 1,024 to 1,048,576.
+   * @default 16_384
+   */
+  readonly maxHeaderBytes?: number | undefined
+  /**
+   * The most connections at a time, at least 1.
+   * @default 1_000
+   */
+  readonly maxConnections?: number | undefined
 }
 
-export const DEFAULT_LIMITS: Limits = {
+/** The time-outs and limits of a server. */
+export type Limits = { readonly [K in keyof ServerOptions]-?: number }
+
+interface Limit {
+  readonly preset: number
+  readonly min: number
+  readonly max: number
+}
+
+export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
+  // Well within the 30 s that Kubernetes waits before it kills a process.
+  drainTimeoutMs: time(10_000),
   // A client that means well sends its header at once. This leaves time for packets that are lost twice.
-  headersTimeoutMs: 10_000,
+  headersTimeoutMs: time(10_000),
   // Enough for a body of 64 KiB at 20 kbit/s.
-  requestTimeoutMs: 30_000,
+  requestTimeoutMs: time(30_000),
   // Shorter than a drain, so that idle connections close by themselves. Behind a proxy it must exceed the time-out of
   // the proxy, or the proxy may send a request just as the connection closes.
-  keepAliveTimeoutMs: 5000,
+  keepAliveTimeoutMs: time(5000),
   // The kernel takes megabytes at a time, and then nothing for half a minute for a client that reads 60 kB a second.
-  stallTimeoutMs: 60_000,
+  stallTimeoutMs: time(60_000),
   // With Node's default of 30 s a late request would live far beyond its time-out.
-  checkIntervalMs: 500,
-  // Well within the 30 s that Kubernetes waits before it kills a process.
-  drainTimeoutMs: 10_000,
-  maxHeaderBytes: 16_384,
+  checkIntervalMs: time(500),
+  maxHeaderBytes: { preset: 16_384, min: 1024, max: 2 ** 20 },
   // Each may take a list of 2 MiB: 2 GiB in all, which Node has on a machine of 4 GiB.
-  maxConnections: 1000,
+  maxConnections: { preset: 1000, min: 1, max: Number.MAX_SAFE_INTEGER },
+}
+
+/** Zero would switch a time-out off. */
+function time(preset: number): Limit {
+  return { preset, min: 1, max: MAX_TIMER_MS }
 }

@@ -7,9 +7,9 @@ import { SettingError } from './settings/variables.ts'
 
 /** Runs the command with its arguments. Ends the process if that fails. */
 export async function runCommand(args: readonly string[]): Promise<void> {
+  const command = args.length > 1 ? 'too many' : args[0]
   try {
-    const [argument] = args
-    switch (args.length > 1 ? 'too many' : argument) {
+    switch (command) {
       case undefined:
         await start(readSettings(process.env))
         break
@@ -21,25 +21,17 @@ export async function runCommand(args: readonly string[]): Promise<void> {
         process.stdout.write(`${VERSION}\n`)
         break
       case '--ready':
-        await reportReady()
+        await askReady(readAddress(process.env))
         break
       default:
         throw new SettingError('The command', 'takes no argument but --help, --version or --ready')
     }
   } catch (error) {
-    const [message, status] =
-      error instanceof SettingError ? [error.message, error.exitStatus] : [describeError(error), 1]
+    const isCheck = command === '--ready'
+    const isSetting = error instanceof SettingError
+    const message = isCheck || isSetting ? (error as Error).message : describeError(error)
     process.stderr.write(`plant-store: ${message}\n`)
-    process.exit(status)
-  }
-}
-
-/** Container engines take no other status than 0 and 1. */
-async function reportReady(): Promise<void> {
-  try {
-    await askReady(readAddress(process.env))
-  } catch (error) {
-    process.stderr.write(`plant-store: ${(error as Error).message}\n`)
-    process.exitCode = 1
+    // Container engines take no other status of a check than 0 and 1.
+    process.exit(isSetting && !isCheck ? error.exitStatus : 1)
   }
 }

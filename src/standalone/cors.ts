@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
-import { respond } from '../http/respond.ts'
+import { answer, type OnAnswer } from '../http-server/answer.ts'
 import type { HttpResponse } from '../http/response.ts'
 import type { RequestHead } from '../http-server/http-server.ts'
-import type { Routes } from './paths/routes.ts'
+import { methodsOf, type Routes } from './paths/routes.ts'
 import type { Origins } from './settings/variables.ts'
 
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
@@ -16,7 +16,6 @@ const PREFLIGHT = [
   '7200',
 ]
 
-/** Lets pages of other origins use the service. */
 export interface Cors {
   /** Makes the header fields of a response for browsers. */
   readonly fields: (request: RequestHead) => readonly string[]
@@ -29,8 +28,8 @@ export interface Cors {
 
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
-/** @param routes says which resources there are, and their methods */
-export function createCors(origins: Origins, routes: Routes): Cors {
+/** @param onAnswer is told of the responses to preflights for no resource */
+export function createCors(origins: Origins, routes: Routes, onAnswer?: OnAnswer): Cors {
   // With a list, responses depend on the origin whether or not there is one, so a cache must know.
   const vary = origins === '*' ? [] : ['Vary', 'Origin']
 
@@ -45,12 +44,15 @@ export function createCors(origins: Origins, routes: Routes): Cors {
     fields(request) {
       const allowed = findAllowed(request)
       if (allowed === undefined) return vary
-      const preflight = isPreflight(request) ? preflightFields(routes, request) : []
-      return [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED, ...preflight]
+      const fields = [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED]
+      if (!isPreflight(request)) return fields
+      const path = routes(request.url!)?.path
+      const methods = path === undefined ? [] : ['Access-Control-Allow-Methods', methodsOf(path).join(', ')]
+      return [...fields, ...methods, ...PREFLIGHT]
     },
     answerPreflights: (listener) => (request, response) => {
-      const isRefused = isPreflight(request) && findAllowed(request) !== undefined && !routes.has(request.url!)
-      if (isRefused) void respond(request, response, PERMISSION)
+      const isAllowed = isPreflight(request) && findAllowed(request) !== undefined
+      if (isAllowed && routes(request.url!)?.id === undefined) answer(request, response, PERMISSION, onAnswer)
       else listener(request, response)
     },
   }
@@ -58,12 +60,4 @@ export function createCors(origins: Origins, routes: Routes): Cors {
 
 function isPreflight({ method, headers }: RequestHead): boolean {
   return method === 'OPTIONS' && headers?.origin !== undefined && 'access-control-request-method' in headers
-}
-
-/** The further header fields of the response to a preflight. */
-function preflightFields(routes: Routes, { url }: RequestHead): readonly string[] {
-  const path = routes.find(url!)
-  return path === undefined
-    ? PREFLIGHT
-    : ['Access-Control-Allow-Methods', routes.methodsOf(path).join(', '), ...PREFLIGHT]
 }

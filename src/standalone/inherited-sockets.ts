@@ -7,11 +7,7 @@ export interface InheritedSocket {
   readonly name: string
 }
 
-/** What the program is to listen on, in place of what its settings say. */
-export interface InheritedSockets {
-  readonly service?: InheritedSocket | undefined
-  readonly admin?: InheritedSocket | undefined
-}
+type InheritedSockets = Readonly<Partial<Record<'service' | 'admin', InheritedSocket | undefined>>>
 
 /** SD_LISTEN_FDS_START of sd_listen_fds(3). */
 const FIRST_DESCRIPTOR = 3

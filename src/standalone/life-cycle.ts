@@ -9,7 +9,7 @@ import { createProgram } from './program.ts'
 import { readStoreUrlFile, type Settings } from './settings/settings.ts'
 import { followStoreUrl } from './settings/store-url.ts'
 import { createTokenSource } from './settings/token-rotation.ts'
-import { singleToken } from './settings/tokens.ts'
+import { tokenList } from './settings/tokens.ts'
 import { reportTurnedAway } from './turned-away.ts'
 import { SettingError } from './settings/variables.ts'
 
@@ -25,8 +25,9 @@ export async function start(settings: Settings): Promise<void> {
   process.on('SIGUSR1', () => undefined)
   const inherited = inheritedSockets(process.env)
   const demoToken = randomBytes(24).toString('base64url')
-  const tokens = settings.tokens ?? settings.tokensFile?.tokens
-  const { authenticate, reread } = createTokenSource(tokens ?? singleToken(demoToken, 'demo'), settings.tokensFile)
+  const given = settings.tokens ?? settings.tokensFile?.tokens
+  const tokens = given ?? tokenList('PLANT_STORE_TOKENS').parse(`demo:${demoToken}`)!
+  const { authenticate, reread } = createTokenSource(tokens, settings.tokensFile)
   const storeUrl = followStoreUrl(settings.storeUrlFile ?? settings.storeUrl, () => readStoreUrlFile(process.env))
   // With this listener it does not end the process, whether or not there is something to read again.
   process.on('SIGHUP', () => {
@@ -35,23 +36,21 @@ export async function start(settings: Settings): Promise<void> {
   })
   const scheme = schemeOf(storeUrl.current())
   const store = await open(storeUrl.current, settings)
-  const stopping = new AbortController()
-  const isDraining = (): boolean => stopping.signal.aborted
   const { http, admin } = createProgram(inherited.admin === undefined ? settings : { ...settings, adminPort: 0 }, {
     store,
     scheme,
     authenticate,
-    isDraining,
+    isDraining: () => isStopping,
   })
 
   // Clients must not get a connection to a program that then cannot start.
   const adminUrl = admin && (await listen(admin.server, inherited.admin ?? adminPlace(settings)))
   const url = await listen(http.server, inherited.service ?? servicePlace(settings))
   reportTurnedAway(http.server)
-  stopAtSignal(stopping, http, store, settings, settings.reusePort || inherited.service !== undefined)
+  stopAtSignal(http, store, settings, settings.reusePort || inherited.service !== undefined)
   log('start', { url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
-  if (tokens === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
+  if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
 
 async function open(currentUrl: () => string, settings: Settings): Promise<Store> {
@@ -89,11 +88,9 @@ function invitation(url: string, token: string, hasPage: boolean): string {
  * At the first signal, `/readyz` begins to say that the service is not ready. After the delay the service answers the
  * requests that are in flight or still arrive, closes the store, and ends the process with status 0. At a second
  * signal, or when the time for the drain is over, it cuts what is left and ends the process with status 1.
- * @param stopping is aborted at the first signal
  * @param isShared whether another process takes the connections that come later
  */
 function stopAtSignal(
-  stopping: AbortController,
   http: HttpServer,
   store: Store,
   { drainDelayMs, drainTimeoutMs }: Settings,
@@ -102,10 +99,10 @@ function stopAtSignal(
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
   function onSignal(signal: NodeJS.Signals): void {
-    if (stopping.signal.aborted) {
+    if (isStopping) {
       cut(`a second signal, ${signal}`)
     } else {
-      stopping.abort()
+      isStopping = true
       if (drainDelayMs > 0) log('drain-delay', { signal, ms: drainDelayMs })
       setTimeout(() => void drain(signal), drainDelayMs)
     }
@@ -123,6 +120,9 @@ function stopAtSignal(
     void end('stop', 1, { reason, connections: http.connectionCount() })
   }
 }
+
+/** Whether there has been a signal. */
+let isStopping = false
 
 let isEnding = false
 

@@ -8,20 +8,13 @@ import { SettingError } from './settings/variables.ts'
 import { listenOnPath } from './unix-socket.ts'
 
 /** Where a server listens, and which variables say so. */
-interface Place {
-  readonly host: string
+interface Place extends Pick<Settings, 'host' | 'port' | 'reusePort' | 'socketMode'> {
   readonly hostVariable: string
-  readonly port: number
   readonly portVariable: string
-  /** Whether other programs may listen there too. */
-  readonly reusePort: boolean
-  /** The permissions of the file if the host is the path of a Unix socket. */
-  readonly socketMode: number
 }
 
-/** Where the service listens. */
-export function servicePlace({ host, port, reusePort, socketMode }: Settings): Place {
-  return { host, hostVariable: 'HOST', port, portVariable: 'PORT', reusePort, socketMode }
+export function servicePlace(settings: Settings): Place {
+  return { ...settings, hostVariable: 'HOST', portVariable: 'PORT' }
 }
 
 /** Where the admin port is, if there is one. Nobody else listens there: what it says is about one program. */

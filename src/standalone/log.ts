@@ -2,32 +2,6 @@ import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { reportAllNow } from './throttle.ts'
 
-/** The events of the log. `docs/running.md` says what each of them means. */
-export const EVENTS = [
-  'start',
-  'response',
-  'slow',
-  'refused',
-  'failure',
-  'tokens-read',
-  'tokens-kept',
-  'store-url-read',
-  'store-url-kept',
-  'unready',
-  'ready',
-  'disconnected',
-  'unreachable',
-  'warning',
-  'guard',
-  'connections-dropped',
-  'descriptors-exhausted',
-  'dropped',
-  'drain-delay',
-  'drain',
-  'stop',
-  'crash',
-] as const
-
 /** How many characters of the log may wait for its reader. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
 
@@ -38,10 +12,10 @@ const FLUSH_MS = 500
 let dropped = 0
 
 /**
- * Writes one event to stderr as a line of JSON. No field may hold a token, a query or a body. If the lines are not read
+ * Writes one event to stderr as a line of JSON; `docs/running.md` lists the events. No field may hold a token, a query or a body. If the lines are not read
  * as fast as they are written, some are dropped, and the log says how many.
  */
-export function log(event: (typeof EVENTS)[number], fields: object): void {
+export function log(event: string, fields: object): void {
   const { stderr } = process
   if (stderr.writableLength > MAX_WAITING) {
     if (dropped++ === 0) stderr.once('drain', reportDropped)

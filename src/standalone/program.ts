@@ -31,7 +31,6 @@ export interface Program {
   readonly admin: HttpServer | undefined
 }
 
-/** Puts the servers of the program together. */
 export function createProgram(settings: Settings, parts: ProgramParts): Program {
   const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, accessLog, slowMs, corsOrigins, adminPort } =
     settings
@@ -41,34 +40,22 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
   const metrics = adminPort === undefined ? undefined : createMetrics(routes)
   const store = metrics?.watchStore(parts.store) ?? parts.store
 
-  const reports = createReports(accessLog, slowMs)
-  const plants = createPlantStore({
-    authenticate,
-    store,
-    storeTimeoutMs,
-    maxBodyBytes,
-    ...(maxLimit === undefined ? {} : { maxLimit }),
-    maxListsPerOwner,
-    ...reports.service,
-  })
+  const { onError, onResponse, onAnswer, onRefusal } = createReports(accessLog, slowMs)
+  const limits = { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner }
+  const plants = createPlantStore({ authenticate, store, ...limits, onError, onResponse })
   const readiness = createReadiness(store, isDraining)
-  const programPaths = createProgramPaths({ readiness, documents, onResponse: reports.service.onResponse }, plants)
-  const serve: RequestListener = (request, response) => {
-    reports.onServe?.(response)
-    plants(request, response, () => programPaths(request, response))
-  }
+  const programPaths = createProgramPaths({ readiness, documents, onAnswer }, plants)
+  const serve: RequestListener = (request, response) => plants(request, response, () => programPaths(request, response))
   const observer: Observer = {
-    onRequest(request, response) {
-      metrics?.observer.onRequest(request, response)
-      reports.server.onRequest?.(request, response)
-    },
+    onRequest: metrics?.onRequest,
     onRefusal(error, request) {
-      metrics?.observer.onRefusal(error)
-      reports.server.onRefusal?.(error, request)
+      metrics?.onRefusal(error)
+      onRefusal?.(error, request)
     },
+    onAnswer,
     onGuard: (isAwake) => log('guard', { isAwake }),
   }
-  const cors = corsOrigins && createCors(corsOrigins, routes)
+  const cors = corsOrigins && createCors(corsOrigins, routes, onAnswer)
   const http = createHttpServer(
     cors?.answerPreflights(serve) ?? serve,
     { ...settings, optimizeEmptyRequests: true },

@@ -1,31 +1,28 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ErrorCode } from '../http/errors.ts'
-import type { ResponseEvent } from '../options.ts'
+import type { IncomingMessage } from 'node:http'
+import type { OnAnswer } from '../http-server/answer.ts'
 import type { Observer } from '../http-server/http-server.ts'
+import type { ResponseEvent } from '../options.ts'
 import { describeError, log } from './log.ts'
 import { idOf } from './request-ids.ts'
 import { throttle } from './throttle.ts'
 
-/** Is told of a response of the service, or of the program. */
-export type OnResponse = (event: Omit<ResponseEvent, 'resource'> & { readonly resource: string | undefined }) => void
-
-/** Listeners that log. Each is there only if it has something to log. */
+/** Listeners that log. Those that have nothing to log are undefined. */
 export interface Reports {
-  readonly service: {
-    readonly onError: (error: unknown, request: IncomingMessage) => void
-    readonly onResponse?: OnResponse
-  }
-  readonly server: Observer
-  /** Is told that a request is handed to what calls `onResponse`. The server itself answers the others. */
-  readonly onServe?: (response: ServerResponse) => void
+  readonly onError: (error: unknown, request: IncomingMessage) => void
+  /** Is told of the responses of the service. */
+  readonly onResponse: ((event: Event) => void) | undefined
+  /** Is told of all others. */
+  readonly onAnswer: OnAnswer | undefined
+  readonly onRefusal: Observer['onRefusal']
 }
+
+type Event = Omit<ResponseEvent, 'resource'> & { readonly resource: string | undefined }
 
 /**
  * Makes the listeners that log failures, and with `accessLog` every response.
  * @param slowMs a response that took at least so long is logged as slow
  */
 export function createReports(accessLog: boolean, slowMs?: number): Reports {
-  const slowestMs = slowMs ?? Infinity
   let latest: { readonly request: string; readonly error: unknown } | undefined
   // A full disk fails every request, and the log may be on it.
   const reportFailure = throttle((count) => {
@@ -34,45 +31,29 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
     log('failure', { request, reason: describeError(error), count })
   })
 
-  function onError(error: unknown, request: IncomingMessage): void {
-    latest = { request: idOf(request), error }
-    reportFailure()
-  }
-
-  const onResponse: OnResponse = (event) => {
+  function onResponse(event: Event): void {
     const { request, resource, owner, status, error, bytes, complete, durationMs } = event
     const { method } = request
     const fields = { request: idOf(request), method, resource, owner, status, error, bytes, complete, durationMs }
-    if (durationMs >= slowestMs) log('slow', fields)
+    if (durationMs >= (slowMs ?? Infinity)) log('slow', fields)
     if (accessLog) log('response', fields)
   }
 
-  const service = accessLog || slowMs !== undefined ? { onError, onResponse } : { onError }
-  if (!accessLog) return { service, server: {} }
-
-  /** When each request began that nobody has been handed. */
-  const unserved = new WeakMap<ServerResponse, number>()
-
-  function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    unserved.set(response, performance.now())
-    response.once('close', () => {
-      const startedAt = unserved.get(response)
-      if (startedAt === undefined || !response.headersSent) return
-      const { statusCode: status, writableFinished: complete } = response
-      // Of the errors that share a status, the server itself has only the first.
-      const error = status < 400 ? undefined : ((status * 100) as ErrorCode)
-      const bytes = request.method === 'HEAD' ? 0 : Number(response.getHeader('Content-Length') ?? 0)
-      const durationMs = performance.now() - startedAt
-      onResponse({ request, resource: undefined, owner: undefined, status, error, bytes, complete, durationMs })
-    })
+  const onAnswer: OnAnswer = (request, { status, error }, { bytes, complete }, startedAt, resource) => {
+    const durationMs = performance.now() - startedAt
+    onResponse({ request, resource, owner: undefined, status, error, bytes, complete, durationMs })
   }
 
+  const isTold = accessLog || slowMs !== undefined
   return {
-    service,
-    server: {
-      onRequest,
-      onRefusal: ({ status, error }, request) => log('refused', { request: idOf(request), status, error }),
+    onError(error, request) {
+      latest = { request: idOf(request), error }
+      reportFailure()
     },
-    onServe: (response) => unserved.delete(response),
+    onResponse: isTold ? onResponse : undefined,
+    onAnswer: isTold ? onAnswer : undefined,
+    onRefusal: accessLog
+      ? ({ status, error }, request) => log('refused', { request: idOf(request), status, error })
+      : undefined,
   }
 }

@@ -5,7 +5,7 @@ import { suite, test, type TestContext } from 'node:test'
 import type { PlantStoreOptions } from '../../src/index.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { createService, close, listen } from '../support/wire/service.ts'
-import { DEFAULT_LIMITS } from '../../src/http-server/limits.ts'
+import { readSettings } from '../../src/standalone/settings/settings.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { until } from '../support/until.ts'
 
@@ -18,7 +18,7 @@ interface Guarded extends HttpServer {
 
 async function serve(t: TestContext, guardMs?: number, options?: Partial<PlantStoreOptions>): Promise<Guarded> {
   const said: boolean[] = []
-  const limits = { ...DEFAULT_LIMITS, ...(guardMs === undefined ? {} : { guardMs }) }
+  const limits = { ...readSettings({}), ...(guardMs === undefined ? {} : { guardMs }) }
   const http = createHttpServer(createService(options), limits, undefined, { onGuard: (isAwake) => said.push(isAwake) })
   await listen(http.server)
   t.after(() => close(http.server))

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { DrainLoad } from '../support/program/drain-load.ts'
-import { openDatabase } from '../support/database/postgres-server.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
 import type { RawConnection } from '../support/wire/raw-connection.ts'
 import { listen } from '../support/wire/service.ts'
@@ -75,17 +74,6 @@ suite('while a request is in flight', () => {
   })
 })
 
-test('connections that wait for a request do not keep the program from ending with status 0', async (t) => {
-  const program = await startProgram(t, {
-    PLANT_STORE_DRAIN_TIMEOUT_MS: '1000',
-    PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000',
-  })
-  const idle = await program.connect()
-  await idle.send(LIST).receive(/\[\]$/)
-  program.child.kill('SIGTERM')
-  assert.equal(await program.ended, 0)
-})
-
 suite('with a delay before the drain', () => {
   test('the program is not ready, and serves as before until the drain begins', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
@@ -101,16 +89,6 @@ suite('with a delay before the drain', () => {
     assert.equal(connections, 1)
     assert.match(await kept.send(LIST).closed, /\[\]HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
     assert.equal(await program.ended, 0)
-  })
-
-  test('a second signal ends the program at once, with status 1', async (t) => {
-    const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '600000' })
-    program.child.kill('SIGINT')
-    await program.logged('drain-delay')
-    program.child.kill('SIGTERM')
-    assert.equal(await program.ended, 1)
-    const { reason, connections } = await program.logged('stop')
-    assert.deepEqual({ reason, connections }, { reason: 'a second signal, SIGTERM', connections: 0 })
   })
 })
 
@@ -166,22 +144,6 @@ test('that Postgres is unreachable is logged once for each reason, however often
     .flatMap(({ event, reason }) => (event === 'unreachable' ? [reason] : []))
   assert.ok(reasons.length > 0)
   assert.ok(reasons.every((reason, i) => reason !== reasons[i - 1]))
-})
-
-test('the log says in its own words what the store warns of', async (t) => {
-  const database = await openDatabase()
-  t.after(() => database.close())
-  const pool = database.openPool()
-  await pool.query(`
-    CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id));
-    CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN RAISE EXCEPTION 'no such statement' USING ERRCODE = '26000'; END $$;
-    CREATE TRIGGER forget BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION forget()`)
-  await pool.end()
-  const program = await startProgram(t, { PLANT_STORE_URL: database.url, PLANT_STORE_POSTGRES_POOL_SIZE: '1' })
-  await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
-  const { reason } = await program.logged('warning')
-  assert.match(String(reason), /^A pooler does not keep prepared statements \(.*\), so they are not used any more\.$/)
 })
 
 test('a program that ends closes its store', { skip }, async (t) => {

@@ -1,46 +1,17 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { memoryStore } from '../../src/index.ts'
-import { captureLog, valuesOf } from '../support/program/captured-log.ts'
+import { captureLog } from '../support/program/captured-log.ts'
 import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/program/in-process-program.ts'
 import { scrape } from '../support/program/metrics.ts'
 
 const LIST = `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITER}\r\n\r\n`
 
 suite('the program', () => {
-  for (const [page, status] of [
-    ['1', 200],
-    ['0', 404],
-  ] as const) {
-    test(`answers ${status} at / if PLANT_STORE_PAGE is ${page}`, async (t) => {
-      const port = await serveProgram(t, { PLANT_STORE_PAGE: page })
-      assert.equal((await ask(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')).status, status)
-    })
-  }
-
-  for (const [environment, body, link] of [
-    [{}, '[{"name":"Fern"},{"name":"Fern"}]', undefined],
-    [{ PLANT_STORE_MAX_LIMIT: '1' }, '[{"name":"Fern"}]', '<?limit=1&after=1>; rel="next"'],
-  ] as const) {
-    test(`lists ${link === undefined ? 'all plants' : 'as many plants as it may'}`, async (t) => {
-      const store = memoryStore()
-      for (const id of [1n, 2n]) await store.create('ada', { id, name: 'Fern' })
-      const answer = await ask(await serveProgram(t, environment, store), LIST)
-      assert.deepEqual([answer.body, answer.headers.get('link')], [body, link])
-    })
-  }
-
-  for (const [accessLog, logged] of [
-    ['1', ['refused']],
-    ['0', []],
-  ] as const) {
-    test(`logs ${logged.length} refusals on a bare connection if PLANT_STORE_ACCESS_LOG is ${accessLog}`, async (t) => {
-      const events = captureLog(t)
-      const port = await serveProgram(t, { PLANT_STORE_ACCESS_LOG: accessLog })
-      assert.equal((await ask(port, 'no HTTP\r\n\r\n')).status, 400)
-      assert.deepEqual(valuesOf(events, 'event'), logged)
-    })
-  }
+  test('logs no refusal on a bare connection without an access log', async (t) => {
+    const events = captureLog(t)
+    assert.equal((await ask(await serveProgram(t, {}), 'no HTTP\r\n\r\n')).status, 400)
+    assert.deepEqual(events, [])
+  })
 
   test('logs that its guard wakes', async (t) => {
     const events = captureLog(t)

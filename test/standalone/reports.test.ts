@@ -5,13 +5,12 @@ import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError } from '../../src/index.ts'
 import { describeError, flushLog } from '../../src/standalone/log.ts'
-import { createReports } from '../../src/standalone/reports.ts'
+import { createReports, type Reports } from '../../src/standalone/reports.ts'
 import { captureLog, valuesOf } from '../support/program/captured-log.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
-import { ask, serveProgram, serveWithAdmin } from '../support/program/in-process-program.ts'
-import { startProgram } from '../support/program/program.ts'
+import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/program/in-process-program.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { del, get, post, send, serve, servePlants } from '../support/wire/service.ts'
+import { get, post, send, servePlants } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 
 const SECRET = 'c2VjcmV0'
@@ -23,17 +22,22 @@ const broken = delegatingStore(memoryStore(), {
   },
 })
 
-/** An event but for when it was and how long it took, which are seen to be sound. */
-function withoutTimes(event: Readonly<Record<string, unknown>>): object {
-  const { time, durationMs, ...rest } = event
-  assert.ok(Date.parse(String(time)) <= Date.now())
+/** The listeners for a service. */
+function hooks(accessLog: boolean, slowMs?: number): Pick<Reports, 'onError' | 'onResponse'> {
+  const { onError, onResponse } = createReports(accessLog, slowMs)
+  return { onError, onResponse }
+}
+
+/** An event but for how long it took, which is seen to be sound. */
+function withoutDuration(event: Readonly<Record<string, unknown>>): object {
+  const { durationMs, ...rest } = event
   assert.ok(Number(durationMs) > 0)
   return rest
 }
 
 test('a failure is logged with its reason, and nothing that the client sent', async (t) => {
   const events = captureLog(t)
-  const server = await servePlants(t, { ...createReports(false).service, store: broken, tokens: { [SECRET]: 'ada' } })
+  const server = await servePlants(t, { ...hooks(false), store: broken, tokens: { [SECRET]: 'ada' } })
   await send(server, get(SECRET, '/plants?limit=1234567'))
   const [{ event, request, reason, count }] = events as [Record<string, unknown>]
   assert.deepEqual([events.length, event, count], [1, 'failure', 1])
@@ -45,7 +49,7 @@ test('a failure is logged with its reason, and nothing that the client sent', as
 suite('failures within a second after one', () => {
   test('are one line with the latest of them when the second is over, and so on', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(false).service, store: broken })
+    const server = await servePlants(t, { ...hooks(false), store: broken })
     const startedAt = performance.now()
     for (const id of ['a', 'b', 'c', 'd']) {
       await send(server, { ...get('ada'), fields: [...get('ada').fields, 'X-Request-Id', id] })
@@ -61,7 +65,7 @@ suite('failures within a second after one', () => {
 
   test('are logged at once if the program ends', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(false).service, store: broken })
+    const server = await servePlants(t, { ...hooks(false), store: broken })
     for (let i = 0; i < 3; i++) await send(server, get('ada'))
     await flushLog()
     assert.deepEqual(valuesOf(events, 'count'), [1, 2])
@@ -74,7 +78,7 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
   const store = delegatingStore(memoryStore(), {
     list: (_, { after }) => (after === undefined ? page : Promise.reject(new Error('disk'))),
   })
-  const server = await servePlants(t, { ...createReports(true).service, store })
+  const server = await servePlants(t, { ...hooks(true), store })
   await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
 
   const [failure, response] = events
@@ -82,13 +86,13 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
   const bytes = 1000 * '{"name":"Fern"},'.length
   const { request } = failure!
   const expected = { event: 'response', request, method: 'GET', resource: '/plants', owner: 'ada', status: 200 }
-  assert.deepEqual(withoutTimes(response!), { ...expected, bytes, complete: false })
+  assert.deepEqual(withoutDuration(response!), { ...expected, bytes, complete: false })
 })
 
 suite('an answer that is no failure', () => {
   test('is not logged where nobody wants an access log, nor is a 501, which takes no token', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, createReports(false).service)
+    const server = await servePlants(t, hooks(false))
     await send(server, get('ada'))
     const fields = ['Transfer-Encoding', 'gzip, chunked']
     assert.equal((await send(server, { method: 'POST', path: '/plants', fields })).status, 501)
@@ -97,14 +101,14 @@ suite('an answer that is no failure', () => {
 
   test('is a line of the access log', async (t) => {
     const events = captureLog(t)
-    const server = await servePlants(t, { ...createReports(true).service, tokens: { [SECRET]: 'ada' } })
+    const server = await servePlants(t, { ...hooks(true), tokens: { [SECRET]: 'ada' } })
     await send(server, post(SECRET, '{"id":1,"name":"Fern"}'))
     const { body } = await send(server, get('guess', '/plants/1?token=guess'))
 
     const [first, second] = events.map(({ request }) => request)
     assert.match(String(first), NEW_ID)
     assert.notEqual(first, second)
-    const [created, refused] = events.map(withoutTimes)
+    const [created, refused] = events.map(withoutDuration)
     const told = { event: 'response', complete: true }
     const plants = { method: 'POST', resource: '/plants', owner: 'ada' }
     assert.deepEqual(created, { ...told, request: first, ...plants, status: 200, bytes: 15 })
@@ -113,36 +117,28 @@ suite('an answer that is no failure', () => {
   })
 })
 
-suite('a response that takes as long as PLANT_STORE_SLOW_MS says', () => {
-  const slow = { ...memoryStore(), delete: () => setTimeout(260, false) }
+for (const accessLog of [false, true]) {
+  test(`a response is logged as slow from some time on, ${accessLog ? 'beside' : 'without'} the access log`, (t) => {
+    const events = captureLog(t)
+    const request = new IncomingMessage(new Socket())
+    const { onResponse } = hooks(accessLog, 25)
+    const event = { request, resource: undefined, owner: undefined, status: 200, error: undefined, bytes: 0 }
+    for (const durationMs of [24.9, 25]) onResponse!({ ...event, complete: true, durationMs })
+    const all = ['response', 'slow', 'response']
+    assert.deepEqual(valuesOf(events, 'event'), accessLog ? all : ['slow'])
+    assert.equal(events.find(({ event }) => event === 'slow')!['durationMs'], 25)
+  })
+}
 
-  for (const accessLog of [false, true]) {
-    test(`is logged as slow ${accessLog ? 'beside' : 'without'} the access log`, async (t) => {
-      const events = captureLog(t)
-      const reports = createReports(accessLog, 250).service
-      const server = await servePlants(t, { ...reports, store: slow, tokens: { [SECRET]: 'ada' } })
-      await send(server, get(SECRET))
-      const { body } = await send(server, del(SECRET, 1n))
-      const found = events.filter(({ event }) => event === 'slow')
-      const [{ request } = {}] = found
-      const asked = { event: 'slow', request, method: 'DELETE', resource: '/plants/{id}', owner: 'ada' }
-      const expected = { ...asked, status: 404, error: 40401, bytes: body.length, complete: true }
-      assert.deepEqual(found.map(withoutTimes), [expected])
-      assert.equal(events.length, accessLog ? 3 : 1)
-    })
-  }
-})
-
-test('a response that takes exactly as long as PLANT_STORE_SLOW_MS says is logged as slow', (t) => {
+test('PLANT_STORE_SLOW_MS says from when on', async (t) => {
   const events = captureLog(t)
-  const request = new IncomingMessage(new Socket())
-  const { onResponse } = createReports(false, 25).service
-  const event = { resource: undefined, owner: undefined, status: 200, error: undefined, bytes: 0, complete: true }
-  onResponse!({ request, ...event, durationMs: 25 })
-  assert.deepEqual(
-    events.map(({ event, durationMs }) => [event, durationMs]),
-    [['slow', 25]],
-  )
+  const slow = delegatingStore(memoryStore(), { delete: () => setTimeout(20, false) })
+  const port = await serveProgram(t, { PLANT_STORE_SLOW_MS: '10' }, slow)
+  const answer = await ask(port, `DELETE /plants/1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITER}\r\n\r\n`)
+  const [event] = events
+  const asked = { event: 'slow', request: answer.headers.get('x-request-id'), method: 'DELETE', owner: 'ada' }
+  const told = { resource: '/plants/{id}', status: 404, error: 40401, bytes: answer.body.length, complete: true }
+  assert.deepEqual(withoutDuration(event!), { ...asked, ...told })
 })
 
 suite('the access log has one line for', () => {
@@ -181,20 +177,9 @@ suite('the access log has one line for', () => {
       assert.equal(events.length, 2)
       const [method] = request.split(' ')
       const expected = { event: 'response', request: 'mine', method, resource, status, error, bytes: body.length }
-      assert.deepEqual(withoutTimes(events[0]!), JSON.parse(JSON.stringify({ ...expected, complete: true })))
+      assert.deepEqual(withoutDuration(events[0]!), JSON.parse(JSON.stringify({ ...expected, complete: true })))
     })
   }
-})
-
-test('the access log has no line for a request without a response', async (t) => {
-  const events = captureLog(t)
-  const { onRequest } = createReports(true).server
-  const server = await serve(t, (request, response) => {
-    onRequest!(request, response)
-    request.socket.destroy()
-  })
-  await assert.rejects(send(server, get('ada')), { code: 'ECONNRESET' })
-  assert.deepEqual(events, [])
 })
 
 test('the access log has no line for the probes, nor for the admin port', async (t) => {
@@ -208,12 +193,12 @@ test('the access log has no line for the probes, nor for the admin port', async 
 })
 
 test('a refusal on a bare connection is a line of the access log, with the id of its response', async (t) => {
-  const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
-  const received = await (await program.connect()).send('GET / HTTP/1.1\r\nno field\r\n\r\n').closed
-  const { time, ...refused } = await program.logged('refused')
-  assert.ok(time)
-  const id = /X-Request-Id: (.*)\r\n/.exec(received)![1]
-  assert.deepEqual(refused, { event: 'refused', request: id, status: 400, error: 40000 })
+  const events = captureLog(t)
+  const { headers } = await ask(
+    await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1' }),
+    'GET / HTTP/1.1\r\nno field\r\n\r\n',
+  )
+  assert.deepEqual(events, [{ event: 'refused', request: headers.get('x-request-id'), status: 400, error: 40000 }])
 })
 
 suite('of what was thrown, the log has', () => {

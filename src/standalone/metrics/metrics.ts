@@ -9,9 +9,7 @@ import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
 /** Counts and times for those who run the program. */
-export interface Metrics {
-  /** Counts the requests of a server. */
-  readonly observer: Pick<RequestMetrics, 'onRequest' | 'onRefusal'>
+export interface Metrics extends Pick<RequestMetrics, 'onRequest' | 'onRefusal'> {
   /** The store, with its calls counted. Adds the figures that it has of its own. */
   readonly watchStore: (store: Store) => Store
   /** Adds what only a server knows. */
@@ -25,7 +23,8 @@ export function createMetrics(routes: Routes): Metrics {
   const store = createStoreMetrics()
   const families: Family[] = [...requests.families, ...store.families, ...createProcessMetrics(), measureEventLoop()]
   return {
-    observer: requests,
+    onRequest: requests.onRequest,
+    onRefusal: requests.onRefusal,
     watchStore(watched) {
       families.push(...gaugesOf(watched).map(({ name, help, read }) => single('gauge', name, help, read)))
       return store.watch(watched)
@@ -34,9 +33,7 @@ export function createMetrics(routes: Routes): Metrics {
       let dropped = 0
       http.server.on('drop', () => dropped++)
       families.push(
-        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', () =>
-          http.connectionCount(),
-        ),
+        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', http.connectionCount),
         single(
           'counter',
           'plant_store_http_dropped_connections_total',
@@ -47,13 +44,15 @@ export function createMetrics(routes: Routes): Metrics {
           'gauge',
           'plant_store_http_guarded',
           'Whether all connections are read in slices, as a client has sent too many pieces at once.',
-          () => Number(http.isGuarded()),
+          http.isGuarded,
         ),
       )
     },
     format(isReady) {
-      const ready = single('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => Number(isReady))
-      return formatFamilies([...families, ready])
+      return formatFamilies([
+        ...families,
+        single('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => isReady),
+      ])
     },
   }
 }

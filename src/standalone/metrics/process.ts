@@ -6,8 +6,6 @@ const MICROSECOND = 1e-6
 /** Metrics of the process, under the names that Prometheus's own client libraries use. */
 export function createProcessMetrics(): readonly Family[] {
   const startedAt = performance.timeOrigin / 1000
-  const build = { version: VERSION, node: process.versions.node }
-
   return [
     single('counter', 'process_cpu_seconds_total', 'CPU time of the process, in seconds.', () => {
       const { user, system } = process.cpuUsage()
@@ -25,7 +23,7 @@ export function createProcessMetrics(): readonly Family[] {
       name: 'plant_store_build_info',
       help: 'Which version runs, on which Node.',
       type: 'gauge',
-      samples: () => [`plant_store_build_info{version="${build.version}",node="${build.node}"} 1\n`],
+      samples: () => [[{ version: VERSION, node: process.versions.node }, 1]],
     },
   ]
 }

@@ -1,15 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Routes } from '../paths/routes.ts'
-import { Counter, Histogram, SECONDS, single, type Family, type Series } from './families.ts'
+import { createHistogram, single, type Family, type Observe } from './families.ts'
 
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'])
 
-/** The client may have gone before there was a response. */
-type Status = number | 'none'
-type ByStatus = Map<Status, Series>
-
-/** Counts and times of the requests of a server. */
 export interface RequestMetrics {
   readonly families: readonly Family[]
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
@@ -17,36 +12,25 @@ export interface RequestMetrics {
 }
 
 export function createRequestMetrics(routes: Routes): RequestMetrics {
-  const durations = new Histogram(
+  const durations = createHistogram(
     'http_server_request_duration_seconds',
     'How long requests took, from their turn on the connection to the end of the response.',
-    SECONDS,
   )
-  const refusals = new Counter(
-    'plant_store_http_refusals_total',
-    'Requests that were refused before the service saw them: late, too large or malformed.',
-  )
-  // To join the three to one key would take longer than all else here.
-  const series = new Map<string, Map<string, ByStatus>>()
+  const series = new Map<string, Observe>()
+  /** By status. */
+  const refusals = new Map<number, number>()
   let active = 0
-
-  function find(method: string, route: string, status: Status): Series {
-    const byMethod = findOrAdd(series, route, () => new Map<string, ByStatus>())
-    const byStatus = findOrAdd(byMethod, method, () => new Map<Status, Series>())
-    return findOrAdd(byStatus, status, () =>
-      durations.addSeries({
-        http_request_method: method,
-        http_route: route,
-        http_response_status_code: String(status),
-      }),
-    )
-  }
 
   return {
     families: [
       durations,
       single('gauge', 'http_server_active_requests', 'Requests that are being served.', () => active),
-      refusals,
+      {
+        name: 'plant_store_http_refusals_total',
+        help: 'Requests that were refused before the service saw them: late, too large or malformed.',
+        type: 'counter',
+        samples: () => Array.from(refusals, ([status, count]) => [{ http_response_status_code: status }, count]),
+      },
     ],
     onRequest(request, response) {
       const startedAt = performance.now()
@@ -54,18 +38,18 @@ export function createRequestMetrics(routes: Routes): RequestMetrics {
       response.on('close', () => {
         active--
         const method = METHODS.has(request.method!) ? request.method! : '_OTHER'
+        const route = routes(request.url!)?.path ?? 'unmatched'
+        // The client may have gone before there was a response.
         const status = response.headersSent ? response.statusCode : 'none'
-        find(method, routes.find(request.url!) ?? 'unmatched', status).observe((performance.now() - startedAt) / 1000)
+        const key = `${method} ${route} ${status}`
+        let observe = series.get(key)
+        if (observe === undefined) {
+          const labels = { http_request_method: method, http_route: route, http_response_status_code: status }
+          series.set(key, (observe = durations.addSeries(labels)))
+        }
+        observe((performance.now() - startedAt) / 1000)
       })
     },
-    onRefusal({ status }) {
-      refusals.add({ http_response_status_code: String(status) })
-    },
+    onRefusal: ({ status }) => refusals.set(status, (refusals.get(status) ?? 0) + 1),
   }
-}
-
-function findOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let found = map.get(key)
-  if (found === undefined) map.set(key, (found = make()))
-  return found
 }

@@ -3,74 +3,64 @@ import { STORE_METHODS } from '../../plants/checked-store.ts'
 import { addShortLists, shortListsOf } from '../../plants/short-list.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
 import { BATCHES, type Batch } from '../../stores/batch-channel.ts'
-import { Histogram, SECONDS, single, type Family, type Series } from './families.ts'
+import { createHistogram, single, type Family, type Observe } from './families.ts'
 
 /** How a call ended: with a result, or with an error that says what became of the call. */
 const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const
 type Outcome = (typeof OUTCOMES)[number]
 
 /** The methods whose calls are counted. */
-const OPERATIONS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as Exclude<keyof Store, 'close'>[]
-type Operation = (typeof OPERATIONS)[number]
+const OPERATIONS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as Operation[]
+type Operation = Exclude<keyof Store, 'close'>
 
-type OperationSeries = Readonly<Record<Outcome, Series>>
+type AllSeries = Readonly<Record<Operation, Readonly<Record<Outcome, Observe>>>>
 
 /** Counts and times of the calls of a store. */
 export interface StoreMetrics {
   readonly families: readonly Family[]
-  /** The store, with its calls counted. */
   watch(store: Store): Store
 }
 
 export function createStoreMetrics(): StoreMetrics {
-  const durations = new Histogram(
+  const durations = createHistogram(
     'plant_store_store_call_duration_seconds',
     'How long the store took, by operation and outcome.',
-    SECONDS,
   )
   let active = 0
-  const batchSizes = new Histogram(
+  const batchSizes = createHistogram(
     'plant_store_store_batch_size',
     'How many operations shared a statement or a commit.',
     [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
   )
-  const batches = batchSizes.addSeries({})
-  subscribe(BATCHES, (batch) => batches.observe((batch as Batch).size))
+  const observeBatch = batchSizes.addSeries({})
+  subscribe(BATCHES, (batch) => observeBatch((batch as Batch).size))
 
-  function addSeries(operation: Operation): OperationSeries {
-    return Object.fromEntries(
-      OUTCOMES.map((outcome) => [outcome, durations.addSeries({ operation, outcome })]),
-    ) as OperationSeries
+  const seriesOf = (operation: string): object =>
+    Object.fromEntries(OUTCOMES.map((outcome) => [outcome, durations.addSeries({ operation, outcome })]))
+  const series = Object.fromEntries(OPERATIONS.map((name) => [name, seriesOf(name)])) as AllSeries
+
+  function observe(operation: Operation, outcome: Outcome, startedAt: number): void {
+    series[operation][outcome]((performance.now() - startedAt) / 1000)
   }
-  const series = Object.fromEntries(OPERATIONS.map((name) => [name, addSeries(name)])) as Record<
-    Operation,
-    OperationSeries
-  >
 
   /** Counts a call, which may return its result at once. */
-  function count<T>(ofOperation: OperationSeries, call: () => T): T {
+  function count<T>(operation: Operation, call: () => T): T {
     const startedAt = performance.now()
     active++
-    function end(outcome: Outcome): void {
+    function settle(outcome: Outcome): void {
       active--
-      observe(ofOperation[outcome], startedAt)
+      observe(operation, outcome, startedAt)
     }
-    let result: T
+    const fail = (error: unknown): void => settle(outcomeOf(error))
     try {
-      result = call()
+      const result = call()
+      if (result instanceof Promise) result.then(() => settle('ok'), fail)
+      else settle('ok')
+      return result
     } catch (error) {
-      end(outcomeOf(error))
+      fail(error)
       throw error
     }
-    if (result instanceof Promise) {
-      result.then(
-        () => end('ok'),
-        (error: unknown) => end(outcomeOf(error)),
-      )
-    } else {
-      end('ok')
-    }
-    return result
   }
 
   return {
@@ -85,7 +75,7 @@ export function createStoreMetrics(): StoreMetrics {
       for (const operation of OPERATIONS) {
         const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined
         if (call === undefined) continue
-        Reflect.set(watched, operation, (...args: unknown[]) => count(series[operation], () => call(...args)))
+        Reflect.set(watched, operation, (...args: unknown[]) => count(operation, () => call(...args)))
       }
       const listShort = shortListsOf(store)
       if (listShort !== undefined) {
@@ -93,17 +83,13 @@ export function createStoreMetrics(): StoreMetrics {
           const startedAt = performance.now()
           const list = listShort(owner, query)
           // A list that does not fit a page is asked for once more, and counted then.
-          if (list !== undefined) observe(series.list.ok, startedAt)
+          if (list !== undefined) observe('list', 'ok', startedAt)
           return list
         })
       }
       return watched
     },
   }
-}
-
-function observe(series: Series, startedAt: number): void {
-  series.observe((performance.now() - startedAt) / 1000)
 }
 
 function outcomeOf(error: unknown): Outcome {

@@ -3,7 +3,6 @@ import { jsonResponse, type HttpResponse } from '../../http/response.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 import type { Readiness } from './readiness.ts'
 
-/** Makes the response to a probe. */
 export type Probe = () => MaybePromise<HttpResponse>
 
 const LIVE = jsonResponse(200, [], { status: 'live' })

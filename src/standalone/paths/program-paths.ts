@@ -1,31 +1,28 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import { HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
-import { respond } from '../../http/respond.ts'
 import { jsonResponse, type HttpResponse } from '../../http/response.ts'
 import { createRouter } from '../../http/route.ts'
+import { answer, type OnAnswer } from '../../http-server/answer.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 import { createDocument, type Document } from './document.ts'
 import { programDescription, type ProgramPath } from './program-description.ts'
 import { createProbes } from './probes.ts'
 import type { Readiness } from './readiness.ts'
-import type { OnResponse } from '../reports.ts'
 
 export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', '/openapi.json']
 
 /** The methods of each path of the program: HEAD and OPTIONS follow from GET. */
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
-/** What the paths of the program serve. */
 export interface ProgramOptions {
   readonly readiness: () => Promise<Readiness>
   /** Documents for people, by their paths; by default none. */
   readonly documents?: ReadonlyMap<string, Document>
   /** Is told of each response but those of the probes. */
-  readonly onResponse?: OnResponse | undefined
+  readonly onAnswer?: OnAnswer | undefined
 }
 
-/** Makes the response to a GET. */
 type Get = (request: IncomingMessage) => MaybePromise<HttpResponse>
 
 const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
@@ -38,35 +35,26 @@ export function createProgramPaths(options: ProgramOptions, notFound: RequestLis
   const description = jsonResponse(200, [], programDescription)
   const documents = [['/openapi.json', description] as const, ...(options.documents ?? [])]
   const gets = documents.map(([path, document]) => [path, createDocument(document)] as const)
-  return serveGets(Object.entries(createProbes(options.readiness)), serveGets(gets, notFound, options.onResponse))
+  return serveGets(Object.entries(createProbes(options.readiness)), serveGets(gets, notFound, options.onAnswer))
 }
 
 /** Makes the listener for paths that have a GET, and HEAD and OPTIONS with it. */
 export function serveGets(
   gets: Iterable<readonly [path: string, get: Get]>,
   notFound: RequestListener,
-  onResponse?: OnResponse,
+  onAnswer?: OnAnswer,
 ): RequestListener {
   const byPath = new Map(gets)
   const route = createRouter('', [...byPath.keys()])
 
-  async function serve(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const startedAt = performance.now()
-    const found = await answer(byPath.get(path)!, request)
-    const { bytes, complete } = await respond(request, response, found)
-    const { status, error } = found
-    const durationMs = performance.now() - startedAt
-    onResponse?.({ request, resource: path, owner: undefined, status, error, bytes, complete, durationMs })
-  }
-
   return function answerProgram(request, response) {
     const path = route(request.url!)?.path
     if (path === undefined) notFound(request, response)
-    else void serve(path, request, response)
+    else void find(byPath.get(path)!, request).then((found) => answer(request, response, found, onAnswer, path))
   }
 }
 
-async function answer(get: Get, request: IncomingMessage): Promise<HttpResponse> {
+async function find(get: Get, request: IncomingMessage): Promise<HttpResponse> {
   try {
     readHeaderFields(request.rawHeaders)
     switch (request.method) {
@@ -76,7 +64,7 @@ async function answer(get: Get, request: IncomingMessage): Promise<HttpResponse>
       case 'OPTIONS':
         return { status: 204, headers: ALLOW, body: undefined }
       default:
-        throw new HttpError('methodNotAllowed', undefined, { headers: ALLOW })
+        return new HttpError('methodNotAllowed', undefined, { headers: ALLOW })
     }
   } catch (error) {
     // Nothing here throws anything else.

@@ -21,7 +21,7 @@ export function textFile(name: string, other: Variable<string>): Variable<string
       throw new SettingError(name, `takes ${takes}, and this one does not: ${(error as SettingError).message}`)
     }
   }
-  return { name, preset: undefined, shown: undefined, takes, parse }
+  return { name, preset: undefined, takes, parse }
 }
 
 /**

@@ -1,5 +1,5 @@
-import { DEFAULT_LIMITS, type Limits } from '../../http-server/limits.ts'
-import { MAX_INT32, MAX_TIMER_MS } from '../../option-checks.ts'
+import { LIMITS, type Limits } from '../../http-server/limits.ts'
+import { MAX_INT32 } from '../../option-checks.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { isPath } from '../address.ts'
@@ -46,7 +46,7 @@ export interface Settings extends Limits {
   readonly drainDelayMs: number
 }
 
-const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => example)
+const STORE_URLS = Array.from(new Set(STORE_SCHEMES.values()), ({ example }) => example).join(' or ')
 
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103
@@ -59,15 +59,29 @@ function isHost(name: string): boolean {
   return isHostName(name) || (isPath(name) && Buffer.byteLength(name) <= MAX_PATH_BYTES)
 }
 
-const STORE_URL = text(
-  'PLANT_STORE_URL',
-  'memory:',
-  `a URL like ${STORE_URLS.join(' or ')}: where the plants are kept`,
-  isStoreUrl,
-)
+const STORE_URL = text('PLANT_STORE_URL', 'memory:', `a URL like ${STORE_URLS}: where the plants are kept`, isStoreUrl)
 
-/** Where the program listens. */
 export type Address = Pick<Settings, 'host' | 'port'>
+
+/** The variables of the server's limits, and what they mean. */
+const LIMIT_VARIABLES: Readonly<Record<keyof Limits, readonly [name: string, meaning: string]>> = {
+  drainTimeoutMs: ['PLANT_STORE_DRAIN_TIMEOUT_MS', 'milliseconds that a shutdown may take after that delay'],
+  headersTimeoutMs: ['PLANT_STORE_HEADERS_TIMEOUT_MS', 'milliseconds in which a header must arrive'],
+  requestTimeoutMs: ['PLANT_STORE_REQUEST_TIMEOUT_MS', 'milliseconds in which a whole request must arrive'],
+  keepAliveTimeoutMs: ['PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 'milliseconds after which an idle connection is closed'],
+  stallTimeoutMs: ['PLANT_STORE_STALL_TIMEOUT_MS', 'milliseconds after which a client that takes nothing is cut'],
+  checkIntervalMs: ['PLANT_STORE_CHECK_INTERVAL_MS', 'milliseconds between two checks for late requests'],
+  maxHeaderBytes: ['PLANT_STORE_MAX_HEADER_BYTES', 'the most header bytes'],
+  maxConnections: ['PLANT_STORE_MAX_CONNECTIONS', 'the most connections'],
+}
+
+function limitVariables(): Record<keyof Limits, Variable<number>> {
+  const variables = Object.entries(LIMIT_VARIABLES).map(([limit, [name, meaning]]) => {
+    const { preset, min, max } = LIMITS[limit as keyof Limits]
+    return [limit, wholeNumber(name, preset, min, max, meaning)]
+  })
+  return Object.fromEntries(variables) as Record<keyof Limits, Variable<number>>
+}
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   host: text(
@@ -81,7 +95,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
   storeUrl: STORE_URL,
   storeUrlFile: textFile('PLANT_STORE_URL_FILE', STORE_URL),
-  migrate: flag('PLANT_STORE_MIGRATE', true, 'whether the table, or the SQLite file, is made if there is none'),
+  migrate: flag('PLANT_STORE_MIGRATE', '1', 'whether the table, or the SQLite file, is made if there is none'),
   postgresPoolSize: wholeNumber('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 1, 10_000, 'the most connections to Postgres'),
   postgresBatch: wholeNumber(
     'PLANT_STORE_POSTGRES_BATCH',
@@ -99,16 +113,10 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     MAX_INT32,
     'the most long lists of one owner that are read at once',
   ),
-  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 'that a call of the store may take'),
-  accessLog: flag('PLANT_STORE_ACCESS_LOG', false, 'whether a line is logged for each response'),
-  page: flag('PLANT_STORE_PAGE', true, 'whether there is a page for people at /'),
-  slowMs: wholeNumber(
-    'PLANT_STORE_SLOW_MS',
-    undefined,
-    1,
-    MAX_TIMER_MS,
-    'milliseconds from which on a response is logged as slow',
-  ),
+  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 1, 'that a call of the store may take'),
+  accessLog: flag('PLANT_STORE_ACCESS_LOG', '0', 'whether a line is logged for each response'),
+  page: flag('PLANT_STORE_PAGE', '1', 'whether there is a page for people at /'),
+  slowMs: milliseconds('PLANT_STORE_SLOW_MS', undefined, 1, 'from which on a response is logged as slow'),
   corsOrigins: originList('PLANT_STORE_CORS_ORIGINS'),
   adminPort: wholeNumber('PLANT_STORE_ADMIN_PORT', undefined, 0, 65_535, 'a port for the probes and the metrics'),
   adminHost: text(
@@ -117,68 +125,23 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'the host name or address of that port; HOST if not set, or 127.0.0.1 if that is a path',
     isHostName,
   ),
-  reusePort: flag('PLANT_STORE_REUSE_PORT', false, 'whether several programs may listen on the port'),
-  socketMode: permissions('PLANT_STORE_SOCKET_MODE', 0o660, 'who may connect to the Unix socket'),
-
-  headersTimeoutMs: milliseconds(
-    'PLANT_STORE_HEADERS_TIMEOUT_MS',
-    DEFAULT_LIMITS.headersTimeoutMs,
-    'in which a header must arrive',
-  ),
-  requestTimeoutMs: milliseconds(
-    'PLANT_STORE_REQUEST_TIMEOUT_MS',
-    DEFAULT_LIMITS.requestTimeoutMs,
-    'in which a whole request must arrive',
-  ),
-  keepAliveTimeoutMs: milliseconds(
-    'PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS',
-    DEFAULT_LIMITS.keepAliveTimeoutMs,
-    'after which an idle connection is closed',
-  ),
-  stallTimeoutMs: milliseconds(
-    'PLANT_STORE_STALL_TIMEOUT_MS',
-    DEFAULT_LIMITS.stallTimeoutMs,
-    'after which a client that takes nothing is cut',
-  ),
-  checkIntervalMs: milliseconds(
-    'PLANT_STORE_CHECK_INTERVAL_MS',
-    DEFAULT_LIMITS.checkIntervalMs,
-    'between two checks for late requests',
-  ),
+  reusePort: flag('PLANT_STORE_REUSE_PORT', '0', 'whether several programs may listen on the port'),
+  socketMode: permissions('PLANT_STORE_SOCKET_MODE', '660', 'who may connect to the Unix socket'),
   // A balancer's health check needs time to see that the service is no longer ready.
-  drainDelayMs: wholeNumber(
+  drainDelayMs: milliseconds(
     'PLANT_STORE_DRAIN_DELAY_MS',
     0,
     0,
-    MAX_TIMER_MS,
-    'milliseconds in which a shutdown only makes /readyz answer 503, before it drains',
+    'in which a shutdown only makes /readyz answer 503, before it drains',
   ),
-  drainTimeoutMs: milliseconds(
-    'PLANT_STORE_DRAIN_TIMEOUT_MS',
-    DEFAULT_LIMITS.drainTimeoutMs,
-    'that a shutdown may take after that delay',
-  ),
-  maxHeaderBytes: wholeNumber(
-    'PLANT_STORE_MAX_HEADER_BYTES',
-    DEFAULT_LIMITS.maxHeaderBytes,
-    1024,
-    2 ** 20,
-    'the most header bytes',
-  ),
-  maxConnections: wholeNumber(
-    'PLANT_STORE_MAX_CONNECTIONS',
-    DEFAULT_LIMITS.maxConnections,
-    1,
-    MAX_INT32,
-    'the most connections',
-  ),
+  ...limitVariables(),
 }
 
 /** Pairs of variables of which only one may be set: if both were, nobody could see which one counts. */
-const ALTERNATIVES: readonly (readonly [keyof Settings, keyof Settings])[] = [
-  ['tokensFile', 'tokens'],
-  ['storeUrlFile', 'storeUrl'],
-]
+const ALTERNATIVES = [
+  [VARIABLES.tokensFile, VARIABLES.tokens],
+  [VARIABLES.storeUrlFile, VARIABLES.storeUrl],
+] as const
 
 /**
  * Reads the settings of the program.
@@ -186,25 +149,25 @@ const ALTERNATIVES: readonly (readonly [keyof Settings, keyof Settings])[] = [
  */
 export function readSettings(environment: Environment): Settings {
   const ours = withoutServiceLinks(environment)
+  const isSet = ({ name }: { readonly name: string }): boolean => ours[name] !== undefined
+  const { host, port, adminHost, adminPort } = VARIABLES
   checkVariableNames(
     ours,
     Object.values(VARIABLES).map(({ name }) => name),
   )
-  for (const [{ name }, { name: other }] of ALTERNATIVES.map(([a, b]) => [VARIABLES[a], VARIABLES[b]] as const)) {
-    if (ours[name] !== undefined && ours[other] !== undefined) {
-      throw new SettingError(name, `and ${other} are both set: set only one of them`)
-    }
+  for (const [one, other] of ALTERNATIVES) {
+    if (!isSet(one) || !isSet(other)) continue
+    throw new SettingError(one.name, `and ${other.name} are both set: set only one of them`)
   }
-  if (ours[VARIABLES.adminHost.name] !== undefined && ours[VARIABLES.adminPort.name] === undefined) {
-    throw new SettingError(VARIABLES.adminHost.name, `needs ${VARIABLES.adminPort.name} beside it`)
+  if (isSet(adminHost) && !isSet(adminPort)) throw new SettingError(adminHost.name, `needs ${adminPort.name} beside it`)
+  if (isSet(port) && isPath(readVariable(ours, host))) {
+    throw new SettingError(port.name, 'must not be set if HOST is the path of a Unix socket')
   }
-  const values = Object.entries(VARIABLES).map(([key, variable]: [string, Variable<unknown>]) => {
-    return [key, readVariable(ours, variable)]
-  })
+  const values = Object.entries<Variable<unknown>>(VARIABLES).map(([key, variable]) => [
+    key,
+    readVariable(ours, variable),
+  ])
   const settings = Object.fromEntries(values) as Settings
-  if (isPath(settings.host) && ours[VARIABLES.port.name] !== undefined) {
-    throw new SettingError(VARIABLES.port.name, 'must not be set if HOST is the path of a Unix socket')
-  }
   if (settings.reusePort) checkSharing(settings)
   return settings
 }
@@ -241,8 +204,8 @@ export function readStoreUrlFile(environment: Environment): string | undefined {
 }
 
 function readVariable<T>(environment: Environment, { name, preset, parse }: Variable<T>): T {
-  const value = environment[name]
-  return value === undefined ? preset : parse(value)
+  const value = environment[name] ?? preset
+  return value === undefined ? (value as T) : parse(value)
 }
 
 const USAGE = `Usage: plant-store [--help | --version | --ready]
@@ -258,7 +221,7 @@ The settings are environment variables. With their defaults, they are:
 /** What `--help` prints. */
 export function helpText(): string {
   const rows = Object.values(VARIABLES).map(
-    ({ name, shown, takes }) => `  ${shown === undefined ? name : `${name}=${shown}`}\n      ${takes}\n`,
+    ({ name, preset, takes }) => `  ${preset === undefined ? name : `${name}=${preset}`}\n      ${takes}\n`,
   )
   return `${USAGE}${rows.join('')}`
 }

@@ -14,7 +14,6 @@ const SETTLE_MS = 100
 
 /** Tokens that may change while the program runs. */
 export interface TokenSource {
-  /** Finds the caller of a token. */
   readonly authenticate: (token: string) => Caller | undefined
   /** Reads the file of tokens again, if there is one. */
   readonly reread: () => void
@@ -46,11 +45,10 @@ export function followTokenFile(
 ): () => void {
   const { variable, path } = file
   let held = file.tokens
-  let heldDigest = digest(file.bytes)
-  /** What the last look found. */
-  let seen = heldDigest
-  /** What the log has said is wrong with the file as it is now; undefined if nothing is. */
-  let complaint: string | undefined
+  /** What the last look found: the digest of the file, or why it cannot be read. */
+  let seen = digest(file.bytes)
+  /** What the log has told of last. */
+  let told = seen
   let latest = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
 
@@ -75,20 +73,17 @@ export function followTokenFile(
   }
 
   function take(found: Buffer | SettingError, print: string, isTold: boolean): void {
-    if (print === heldDigest && complaint === undefined && !isTold) return
+    if (print === told && !isTold) return
+    told = print
     try {
       if (found instanceof SettingError) throw found
       const tokens = parseTokenFile(variable, found)
       const change = compare(held, tokens)
       held = tokens
-      heldDigest = print
-      complaint = undefined
       apply(tokens)
       log('tokens-read', { tokens: tokens.size, ...change })
     } catch (error) {
-      const { message } = error as SettingError
-      if (isTold || message !== complaint) log('tokens-kept', { tokens: held.size, reason: message })
-      complaint = message
+      log('tokens-kept', { tokens: held.size, reason: (error as SettingError).message })
     }
   }
 

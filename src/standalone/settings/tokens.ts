@@ -35,28 +35,21 @@ const FORM =
 /** What an unset variable makes of a token. No program means to let in a client that sends one. */
 const UNSET: ReadonlySet<string> = new Set(['', ...UNSET_TOKENS].map(digestToken))
 
-/** The tokens of a service that has one owner with one token. */
-export function singleToken(token: string, owner: string): Tokens {
-  return new Map([[digestToken(token), { owner, access: 'write' }]])
-}
-
-/** A variable that takes tokens, separated by commas. */
 export function tokenList(name: string): Variable<Tokens | undefined> {
   const takes =
     'owner:token, "owner:token read" or owner:$sha256$<digest>, separated by commas; ' +
     'by default a random token for the owner demo'
   const parse = (value: string): Tokens => parseTokens(name, 'entry', value.split(','))
-  return { name, preset: undefined, shown: undefined, takes, parse }
+  return { name, preset: undefined, takes, parse }
 }
 
-/** A variable that takes the path of a file with a token in each line. */
 export function tokenFile(name: string, insteadOf: string): Variable<TokenFile | undefined> {
   const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
   function parse(path: string): TokenFile {
     const bytes = readSettingFile(name, path)
     return { variable: name, path, bytes, tokens: parseTokenFile(name, bytes) }
   }
-  return { name, preset: undefined, shown: undefined, takes, parse }
+  return { name, preset: undefined, takes, parse }
 }
 
 /**

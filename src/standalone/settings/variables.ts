@@ -21,10 +21,8 @@ export class SettingError extends Error {
 /** A variable of the environment. */
 export interface Variable<T> {
   readonly name: string
-  /** The value if the variable is not set. */
-  readonly preset: T
-  /** The same as text; undefined if no text stands for it. */
-  readonly shown: string | undefined
+  /** What holds if the variable is not set; undefined if nothing does. */
+  readonly preset: string | undefined
   /** What it takes, in words for people. */
   readonly takes: string
   /**
@@ -34,21 +32,33 @@ export interface Variable<T> {
   readonly parse: (value: string) => T
 }
 
-/** A variable that takes text. */
+/**
+ * Makes a variable.
+ * @param read gives undefined for what the variable does not take
+ */
+function variable<T>(
+  name: string,
+  preset: string | undefined,
+  takes: string,
+  read: (value: string) => T | undefined,
+): Variable<T> {
+  function parse(value: string): T {
+    const found = read(value)
+    if (found === undefined) throw new SettingError(name, `takes ${takes}`)
+    return found
+  }
+  return { name, preset, takes, parse }
+}
+
 export function text<P extends string | undefined>(
   name: string,
   preset: P,
   takes: string,
   isValid: (value: string) => boolean,
 ): Variable<string | P> {
-  function parse(value: string): string {
-    if (!isValid(value)) throw new SettingError(name, `takes ${takes}`)
-    return value
-  }
-  return { name, preset, shown: preset, takes, parse }
+  return variable(name, preset, takes, (value) => (isValid(value) ? value : undefined))
 }
 
-/** A variable that takes a whole number in decimal. */
 export function wholeNumber<P extends number | undefined>(
   name: string,
   preset: P,
@@ -56,56 +66,41 @@ export function wholeNumber<P extends number | undefined>(
   max: number,
   meaning: string,
 ): Variable<number | P> {
-  const takes = `a whole number from ${min} to ${max}: ${meaning}`
-  function parse(value: string): number {
+  return variable(name, preset?.toString(), `a whole number from ${min} to ${max}: ${meaning}`, (value) => {
     const number = Number(value)
-    if (!/^(?:0|[1-9][0-9]*)$/.test(value) || number < min || number > max) {
-      throw new SettingError(name, `takes ${takes}`)
-    }
-    return number
-  }
-  return { name, preset, shown: preset?.toString(), takes, parse }
+    return /^(?:0|[1-9][0-9]*)$/.test(value) && number >= min && number <= max ? number : undefined
+  })
 }
 
-/** A variable that takes the permissions of a file. */
-export function permissions(name: string, preset: number, meaning: string): Variable<number> {
-  const takes = `permissions in octal such as 660: ${meaning}`
-  function parse(value: string): number {
-    if (!/^[0-7]{3}$/.test(value)) throw new SettingError(name, `takes ${takes}`)
-    return parseInt(value, 8)
-  }
-  return { name, preset, shown: preset.toString(8), takes, parse }
+export function permissions(name: string, preset: string, meaning: string): Variable<number> {
+  return variable(name, preset, `permissions in octal such as 660: ${meaning}`, (value) =>
+    /^[0-7]{3}$/.test(value) ? parseInt(value, 8) : undefined,
+  )
 }
 
-/** A variable that takes a time in milliseconds. */
-export function milliseconds(name: string, preset: number, meaning: string): Variable<number> {
-  // Zero would switch a time-out off.
-  return wholeNumber(name, preset, 1, MAX_TIMER_MS, `milliseconds ${meaning}`)
+export function milliseconds<P extends number | undefined>(
+  name: string,
+  preset: P,
+  min: 0 | 1,
+  meaning: string,
+): Variable<number | P> {
+  return wholeNumber(name, preset, min, MAX_TIMER_MS, `milliseconds ${meaning}`)
 }
 
-/** A variable that switches something on or off. */
-export function flag(name: string, preset: boolean, meaning: string): Variable<boolean> {
-  const takes = `1 or 0: ${meaning}`
-  function parse(value: string): boolean {
-    if (value !== '1' && value !== '0') throw new SettingError(name, `takes ${takes}`)
-    return value === '1'
-  }
-  return { name, preset, shown: preset ? '1' : '0', takes, parse }
+export function flag(name: string, preset: '0' | '1', meaning: string): Variable<boolean> {
+  return variable(name, preset, `1 or 0: ${meaning}`, (value) => (/^[01]$/.test(value) ? value === '1' : undefined))
 }
 
 /** The origins whose pages may use the service; `*` stands for all. */
 export type Origins = ReadonlySet<string> | '*'
 
-/** A variable that takes origins. */
 export function originList(name: string): Variable<Origins | undefined> {
   const takes = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
-  function parse(value: string): Origins {
+  return variable<Origins>(name, undefined, takes, (value) => {
     const origins = value.split(',').map((origin) => origin.trim())
     if (value.trim() === '*') return '*'
-    if (!origins.every(isOrigin)) throw new SettingError(name, `takes ${takes}`)
-    return new Set(origins)
-  }
-  return { name, preset: undefined, shown: undefined, takes, parse }
+    return origins.every(isOrigin) ? new Set(origins) : undefined
+  })
 }
 
 /** Whether a text is an origin as browsers write it: in lower case, without the default port and without a path. */

@@ -13,8 +13,6 @@ import { shortListsOf } from '../../../src/plants/short-list.ts'
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { createStoreMetrics } from '../../../src/standalone/metrics/store-calls.ts'
 import { reportBatch } from '../../../src/stores/batch-channel.ts'
-import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { skip } from '../../support/database/sqlite-file.ts'
 
 suite('the calls of a store', () => {
   const memory = memoryStore()
@@ -132,16 +130,6 @@ suite('the calls of a store', () => {
     resolve!(true)
     await deleted
     assert.match(formatFamilies(metrics.families), /^plant_store_store_active_calls 0$/m)
-  })
-
-  test('that share a commit are counted as a batch', { skip }, async () => {
-    const metrics = createStoreMetrics()
-    const store = sqliteStore(':memory:')
-    await Promise.all([1n, 2n, 3n].map(async (id) => store.create('ada', { id, name: 'Fern' })))
-    await store.close()
-    const text = formatFamilies(metrics.families)
-    assert.match(text, /^plant_store_store_batch_size_count 1$/m)
-    assert.match(text, /^plant_store_store_batch_size_sum 3$/m)
   })
 
   test('that share a statement are counted as a batch', () => {

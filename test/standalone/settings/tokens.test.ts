@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { suite, test, type TestContext } from 'node:test'
 import { digestToken } from '../../../src/http/token-table.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
-import { singleToken, type Tokens } from '../../../src/standalone/settings/tokens.ts'
+import type { Tokens } from '../../../src/standalone/settings/tokens.ts'
 import { settingError } from '../../support/program/setting-error.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 
@@ -43,10 +43,6 @@ suite('PLANT_STORE_TOKENS takes', () => {
   for (const [what, entries, tokens] of rows) {
     test(what, () => assert.deepEqual(tokensOf(entries), tokens))
   }
-})
-
-test('a service may have one owner with one token', () => {
-  assert.deepEqual(singleToken('YWRh', 'ada'), table(['YWRh', 'ada']))
 })
 
 suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
