@@ -48,17 +48,11 @@ test('sends the first write at once, collects others while the maximum number of
   assert.deepEqual(await Promise.all(results), ['A', 'B', 'C', 'D', 'E'])
 })
 
-test('puts no more than the maximum number of writes into a group', async () => {
-  const { batcher, groups, release } = heldBatcher({ maxBatch: 2 })
-  const results = ['a', 'b', 'c', 'd'].map((write) => batcher.add(write))
-  for (const result of results) {
-    await release()
-    await result
-  }
-  assert.deepEqual(groups, [['a'], ['b', 'c'], ['d']])
-})
-
-test('leaves callers of their own to a group if more wait than have been answered', async () => {
+test('leaves callers of their own to a group if more wait than have been answered, and tells of each group', async (t) => {
+  const sizes: number[] = []
+  const listener = (batch: unknown): number => sizes.push((batch as Batch).size)
+  subscribe('plant-store.batch', listener)
+  t.after(() => unsubscribe('plant-store.batch', listener))
   const { batcher, groups, release } = heldBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => batcher.add(write))
   await release()
@@ -69,35 +63,24 @@ test('leaves callers of their own to a group if more wait than have been answere
   await release()
   assert.equal(await results[7], 'A AGAIN')
   assert.deepEqual(groups, [['a'], ['b', 'c', 'd', 'e'], ['f', 'g', 'a again']])
+  assert.deepEqual(sizes, [1, 4, 3])
 })
 
-test('tells the diagnostics channel of each group', async (t) => {
-  const { batcher, release } = heldBatcher()
-  const sizes: number[] = []
-  const listener = (batch: unknown): number => sizes.push((batch as Batch).size)
-  subscribe('plant-store.batch', listener)
-  t.after(() => unsubscribe('plant-store.batch', listener))
-  const results = ['a', 'b', 'c'].map((write) => batcher.add(write))
+test('sends no write that has waited for longer than it may', async (t) => {
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
+  const { batcher, groups, release } = heldBatcher({ maxBatch: 1, timeoutMs: 50 })
+  const outcomes = Promise.all(['a', 'b', 'c'].map((write) => batcher.add(write).catch(String)))
+  now += 50
   await release()
-  await results[0]
+  now += 1
   await release()
-  await Promise.all(results)
-  assert.deepEqual(sizes, [1, 2])
+  assert.deepEqual(await outcomes, ['A', 'B', 'StoreUnavailableError: No statement was free in time.'])
+  assert.deepEqual(groups, [['a'], ['b']])
 })
 
 /** Takes a rejection for an outcome as others are. */
 const reasonOf = (reason: unknown): unknown => reason
-
-test('rejects the write whose value is refused, and no other', async () => {
-  const sizes: number[] = []
-  const batcher = new Batcher<number, number>((group) => {
-    sizes.push(group.length)
-    return group.includes(3) ? Promise.reject(refusal) : Promise.resolve(group.map((n) => n * 10))
-  }, ONE_BY_ONE)
-  const outcomes = await Promise.all([0, 1, 2, 3, 4, 5].map((n) => batcher.add(n).catch(reasonOf)))
-  assert.deepEqual(outcomes, [0, 10, 20, refusal, 40, 50])
-  assert.deepEqual(sizes, [1, 3, 2, 1, 2])
-})
 
 test('rejects the whole group if it fails for another reason, and sends the next', async () => {
   const failure = new Error('down')
