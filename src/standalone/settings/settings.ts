@@ -46,7 +46,7 @@ export interface Settings extends Limits {
   readonly drainDelayMs: number
 }
 
-const STORE_URLS = [...new Set(STORE_SCHEMES.values())].map(({ example }) => example)
+const STORE_URLS = STORE_SCHEMES.map(({ example }) => example)
 
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103
