@@ -92,7 +92,7 @@ suite('reads', () => {
   }
 })
 
-const examples = new Set([...STORE_SCHEMES.values()].map(({ example }) => example))
+const examples = new Set(STORE_SCHEMES.map(({ example }) => example))
 const url = `PLANT_STORE_URL takes a URL like ${[...examples].join(' or ')}: where the plants are kept`
 
 suite('refuses, and says what the variable takes', () => {
@@ -157,7 +157,7 @@ suite('refuses, and says what the variable takes', () => {
   }
 })
 
-for (const { example } of STORE_SCHEMES.values()) {
+for (const { example } of STORE_SCHEMES) {
   test(`PLANT_STORE_URL takes ${example}, which the help shows`, () => {
     assert.ok(helpText().includes(example))
     assert.equal(readSettings({ PLANT_STORE_URL: example }).storeUrl, example)

@@ -115,9 +115,9 @@ export class Workload {
 
   /** Returns undefined if the service was killed before it answered. */
   async #change(program: Program, kind: Operation['kind'], id: number): Promise<Answer | undefined> {
-    const body = JSON.stringify({ id, name: String(id), tag: this.#tagOf(id) })
+    const plant = JSON.stringify({ id, name: String(id), tag: this.#tagOf(id) })
     const answer = await (kind === 'create'
-      ? this.#ask(program, '/plants', { method: 'POST', body })
+      ? this.#ask(program, '/plants', { method: 'POST', body: plant })
       : this.#ask(program, `/plants/${id}`, { method: 'DELETE' }))
     if (answer === undefined) return undefined
     const { status, body } = answer
