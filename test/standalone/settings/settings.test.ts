@@ -92,8 +92,8 @@ suite('reads', () => {
   }
 })
 
-const examples = new Set(STORE_SCHEMES.map(({ example }) => example))
-const url = `PLANT_STORE_URL takes a URL like ${[...examples].join(' or ')}: where the plants are kept`
+const examples = STORE_SCHEMES.map(({ example }) => example)
+const url = `PLANT_STORE_URL takes a URL like ${examples.join(' or ')}: where the plants are kept`
 
 suite('refuses, and says what the variable takes', () => {
   const host =

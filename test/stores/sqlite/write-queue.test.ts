@@ -8,8 +8,7 @@ import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connectio
 import { WriteProbe } from '../../../src/stores/sqlite/write-probe.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
 import { keptIds, post, send, servePlants } from '../../support/wire/service.ts'
-import { openStore } from '../../support/database/opened-store.ts'
-import { connectionOptions, lockElsewhere, newPath, open, skip } from '../../support/database/sqlite-file.ts'
+import { connectionOptions, lockElsewhere, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
 
 const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
 
