@@ -6,12 +6,12 @@
 import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
-import { Batcher } from './batcher.ts'
+import { createBatcher } from './batcher.ts'
 import { Connections } from './connections.ts'
 import { createPageReader, type Send } from './list.ts'
 import type { ConnectionPool } from './pool.ts'
 import { Sender } from './sender.ts'
-import { SharedReads } from './shared-reads.ts'
+import { shareReads } from './shared-reads.ts'
 import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema, type Statement } from './statements.ts'
 
 export { schema }
@@ -98,8 +98,8 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   const send: Send = (statement, values) => sender.send(statement, values)
 
   /** Collects writes while statements are in flight, and sends each group in one statement. */
-  function batch(one: Statement, many: Statement): Batcher<Values, boolean> {
-    return new Batcher(async (group) => {
+  function batch(one: Statement, many: Statement): (values: Values) => Promise<boolean> {
+    return createBatcher(async (group) => {
       if (group.length === 1) return [(await send(one, group[0]!)).rowCount === 1]
       const { rows, rowCount } = await send(many, transpose(group))
       if (rowCount === group.length) return group.map(() => true)
@@ -109,23 +109,23 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     }, resolved)
   }
 
-  const creates = batch(CREATE_ONE, CREATE_MANY)
-  const deletes = batch(DELETE_ONE, DELETE_MANY)
+  const create = batch(CREATE_ONE, CREATE_MANY)
+  const remove = batch(DELETE_ONE, DELETE_MANY)
   const readPage = createPageReader(send)
-  const lists = new SharedReads<Page>()
+  const share = shareReads<Page>()
 
   return {
     create(owner, { id, name, tag }) {
-      return creates.add([owner, String(id), name, tag ?? null])
+      return create([owner, String(id), name, tag ?? null])
     },
 
     list(owner, request) {
       const key = `${request.limit} ${request.maxBytes} ${request.after} ${owner}`
-      return lists.read(key, () => readPage(owner, request))
+      return share(key, () => readPage(owner, request))
     },
 
     delete(owner, id) {
-      return deletes.add([owner, String(id)])
+      return remove([owner, String(id)])
     },
 
     ping() {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Batcher, type BatcherOptions } from '../../../src/stores/postgres/batcher.ts'
+import { createBatcher, type BatcherOptions } from '../../../src/stores/postgres/batcher.ts'
 import type { Batch } from '../../../src/stores/batch-channel.ts'
 
 /** What the server says to a value that it does not take. */
@@ -12,13 +12,13 @@ const ONE_BY_ONE: BatcherOptions = { maxInFlight: 1, maxBatch: 100, timeoutMs: 6
 
 /** A batcher whose groups end when the test says so, and the groups that it sent. */
 function heldBatcher(options: Partial<BatcherOptions> = {}): {
-  batcher: Batcher<string, string>
+  add: (write: string) => Promise<string>
   groups: (readonly string[])[]
   release: () => Promise<void>
 } {
   const groups: (readonly string[])[] = []
   const held: (() => void)[] = []
-  const batcher = new Batcher<string, string>(
+  const add = createBatcher<string, string>(
     async (group) => {
       groups.push(group)
       await new Promise<void>((resolve) => held.push(resolve))
@@ -30,12 +30,12 @@ function heldBatcher(options: Partial<BatcherOptions> = {}): {
     held.shift()?.()
     await new Promise(setImmediate)
   }
-  return { batcher, groups, release }
+  return { add, groups, release }
 }
 
 test('sends the first write at once, collects others while the maximum number of groups is in flight, and keeps their order', async () => {
-  const { batcher, groups, release } = heldBatcher({ maxInFlight: 2 })
-  const results = ['a', 'b', 'c', 'd', 'e'].map((write) => batcher.add(write))
+  const { add, groups, release } = heldBatcher({ maxInFlight: 2 })
+  const results = ['a', 'b', 'c', 'd', 'e'].map((write) => add(write))
   assert.deepEqual(groups, [['a'], ['b']])
   await release()
   assert.equal(await results[0], 'A')
@@ -53,11 +53,11 @@ test('leaves callers of their own to a group if more wait than have been answere
   const listener = (batch: unknown): number => sizes.push((batch as Batch).size)
   subscribe('plant-store.batch', listener)
   t.after(() => unsubscribe('plant-store.batch', listener))
-  const { batcher, groups, release } = heldBatcher()
-  const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => batcher.add(write))
+  const { add, groups, release } = heldBatcher()
+  const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => add(write))
   await release()
   assert.equal(await results[0], 'A')
-  results.push(batcher.add('a again'))
+  results.push(add('a again'))
   await release()
   assert.equal(await results[1], 'B')
   await release()
@@ -69,8 +69,8 @@ test('leaves callers of their own to a group if more wait than have been answere
 test('sends no write that has waited for longer than it may', async (t) => {
   let now = 1000
   t.mock.method(performance, 'now', () => now)
-  const { batcher, groups, release } = heldBatcher({ maxBatch: 1, timeoutMs: 50 })
-  const outcomes = Promise.all(['a', 'b', 'c'].map((write) => batcher.add(write).catch(String)))
+  const { add, groups, release } = heldBatcher({ maxBatch: 1, timeoutMs: 50 })
+  const outcomes = Promise.all(['a', 'b', 'c'].map((write) => add(write).catch(String)))
   now += 50
   await release()
   now += 1
@@ -84,12 +84,12 @@ const reasonOf = (reason: unknown): unknown => reason
 
 test('rejects the whole group if it fails for another reason, and sends the next', async () => {
   const failure = new Error('down')
-  const batcher = new Batcher<number, number>((group) => {
+  const add = createBatcher<number, number>((group) => {
     return group.includes(2) ? Promise.reject(failure) : Promise.resolve([...group])
   }, ONE_BY_ONE)
-  const outcomes = await Promise.all([1, 2, 3].map((n) => batcher.add(n).catch(reasonOf)))
+  const outcomes = await Promise.all([1, 2, 3].map((n) => add(n).catch(reasonOf)))
   assert.deepEqual(outcomes, [1, failure, failure])
-  assert.equal(await batcher.add(3), 3)
+  assert.equal(await add(3), 3)
 })
 
 /** Writes that come one after the other or at once, and a limit for each thing that has one. */
@@ -106,7 +106,7 @@ test('gives each write the result that it has when all are sent one after the ot
   const property = fc.asyncProperty(loads, fc.scheduler(), async ({ options, arrivals }, scheduler) => {
     const ids = new Set<number>()
     let underWay = 0
-    const batcher = new Batcher<number, string>(
+    const add = createBatcher<number, string>(
       async (group) => {
         assert.ok(group.length >= 1 && group.length <= options.maxBatch)
         assert.ok(++underWay <= options.maxInFlight)
@@ -121,7 +121,7 @@ test('gives each write the result that it has when all are sent one after the ot
     )
     const results: Promise<unknown>[] = []
     for (const { id, waits } of arrivals) {
-      results.push(batcher.add(id).catch(reasonOf))
+      results.push(add(id).catch(reasonOf))
       if (waits) await scheduler.waitNext(1)
     }
     const outcomes = await scheduler.waitFor(Promise.all(results))
