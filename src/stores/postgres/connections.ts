@@ -52,8 +52,6 @@ export class Connections {
   readonly #checked = new WeakMap<Connection, number>()
   /** Ends when a connection breaks. */
   #era = 0
-  /** The last era in which a connection was checked. */
-  #provenEra = 0
   /** The connection that was checked last: it tells where to ask whether the server is back. */
   #latest: Connection | undefined
   /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
@@ -113,7 +111,8 @@ export class Connections {
   }
 
   #connect(): Promise<Connection> {
-    return this.#provenEra === this.#era ? this.#pool.connect() : connectSoon(this.#pool, this.#timeoutMs)
+    const provenEra = this.#latest === undefined ? 0 : this.#checked.get(this.#latest)
+    return provenEra === this.#era ? this.#pool.connect() : connectSoon(this.#pool, this.#timeoutMs)
   }
 
   /** Closes connections of earlier eras until there is one of this era, or a new one that is fit for use. */
@@ -132,7 +131,6 @@ export class Connections {
       throw error
     }
     this.#checked.set(connection, era)
-    this.#provenEra = era
     return (this.#latest = connection)
   }
 

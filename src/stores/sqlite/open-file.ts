@@ -3,12 +3,14 @@ import { explainOpening } from './errors.ts'
 import { pathOf, type SqliteHandle } from './handle.ts'
 import { checkLog } from './left-log.ts'
 
-/** How {@link openFile} opens a file. */
-export interface OpenOptions {
+/** How a file is opened and used. */
+export interface ConnectionOptions {
   /** How long to wait while another process has the file locked. */
   readonly busyTimeoutMs: number
   /** Whether the file and the table are made if there are none. */
   readonly migrate: boolean
+  /** Gets a line that an operator should read. */
+  readonly onWarning: (message: string) => void
 }
 
 /**
@@ -16,7 +18,7 @@ export interface OpenOptions {
  * closed, SQLite brings the log into the file, whether it fits or not.
  * @throws Error if the file cannot be opened, or the log beside it belongs to another one
  */
-export function openFile(path: string, { busyTimeoutMs, migrate }: OpenOptions): SqliteHandle {
+export function openFile(path: string, { busyTimeoutMs, migrate }: ConnectionOptions): SqliteHandle {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
   if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')
   let reader: SqliteHandle | undefined

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { ConnectionOptions } from '../../../src/stores/sqlite/connection.ts'
+import type { ConnectionOptions } from '../../../src/stores/sqlite/open-file.ts'
 import { sqliteStore, type SqliteHandle, type SqliteStoreOptions } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { temporaryDirectory } from '../temporary-file.ts'
 
