@@ -54,14 +54,13 @@ export function isAnswering(connection: Connection | undefined, ms: number): Pro
   return new Promise((resolve) => {
     // Nobody knows where to ask.
     if (connection?.host === undefined) return resolve(true)
-    const socket = connect(addressOf(connection), () => socket.write(message(SSL_REQUEST)))
-    const timer = setTimeout(() => end(false), ms)
-    function end(isAnswered: boolean): void {
-      clearTimeout(timer)
-      socket.destroy()
-      resolve(isAnswered)
+    const socket = connect({ ...addressOf(connection), timeout: ms }, () => socket.write(message(SSL_REQUEST)))
+    for (const event of ['data', 'end', 'error', 'timeout']) {
+      socket.once(event, () => {
+        socket.destroy()
+        resolve(event !== 'timeout')
+      })
     }
-    for (const event of ['data', 'end', 'error']) socket.once(event, () => end(true))
   })
 }
 
