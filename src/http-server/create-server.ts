@@ -4,9 +4,9 @@
  */
 
 import type { RequestListener, Server } from 'node:http'
-import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../option-checks.ts'
+import { resolveOptions, wrong } from '../option-checks.ts'
 import { createHttpServer } from './http-server.ts'
-import { DEFAULT_LIMITS, type Limits } from './limits.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
 
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface PlantServer {
@@ -83,14 +83,7 @@ export interface ServerOptions {
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
   if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
-  if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { maxHeaderBytes, maxConnections, ...times } = options
-  const limits: Limits = {
-    ...DEFAULT_LIMITS,
-    maxHeaderBytes: checkWholeNumber('maxHeaderBytes', maxHeaderBytes, 1024, 2 ** 20) ?? DEFAULT_LIMITS.maxHeaderBytes,
-    maxConnections: checkWholeNumber('maxConnections', maxConnections, 1) ?? DEFAULT_LIMITS.maxConnections,
-    ...checkTimes(times),
-  }
+  const limits = resolveOptions(options, DEFAULT_LIMITS, { maxHeaderBytes: [1024, 2 ** 20] })
   const http = createHttpServer(listener, limits)
   let draining: Promise<number> | undefined
 
@@ -109,23 +102,4 @@ export function createServer(listener: RequestListener, options: ServerOptions =
     drain: () => (draining ??= drain()),
     connectionCount: () => http.connectionCount(),
   }
-}
-
-type Times = Omit<ServerOptions, 'maxHeaderBytes' | 'maxConnections'>
-
-function checkTimes(times: Times): Partial<Limits> {
-  const { headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs, stallTimeoutMs, ...rest } = times
-  const { checkIntervalMs, drainTimeoutMs, ...unknown } = rest
-  checkNoUnknown(unknown)
-  const known = {
-    headersTimeoutMs,
-    requestTimeoutMs,
-    keepAliveTimeoutMs,
-    stallTimeoutMs,
-    checkIntervalMs,
-    drainTimeoutMs,
-  }
-  return Object.fromEntries(
-    Object.entries(known).filter(([name, ms]) => checkWholeNumber(name, ms, 1, MAX_TIMER_MS) !== undefined),
-  )
 }

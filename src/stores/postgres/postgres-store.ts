@@ -3,7 +3,7 @@
  * @module plant-store/postgres
  */
 
-import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../../option-checks.ts'
+import { resolveOptions, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { createBatcher } from './batcher.ts'
@@ -46,6 +46,14 @@ export interface PostgresStoreOptions {
   readonly timeoutMs?: number | undefined
   /** Gets a line that an operator should read, without anything of the plants. By default nobody gets it. */
   readonly onWarning?: ((message: string) => void) | undefined
+}
+
+const DEFAULTS: Resolved<PostgresStoreOptions> = {
+  preparedStatements: true,
+  maxBatch: 128,
+  maxInFlight: 1,
+  timeoutMs: 4000,
+  onWarning: () => undefined,
 }
 
 /** A store of plants in Postgres. */
@@ -91,7 +99,7 @@ type Values = (string | null)[]
  * createServer(plants).listen(3000)
  */
 export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
-  const resolved = resolveOptions(options)
+  const resolved = resolveOptions(options, DEFAULTS)
   checkPool(pool)
   const connections = new Connections(pool, resolved.timeoutMs)
   const sender = new Sender((query) => connections.send(query), resolved)
@@ -144,33 +152,6 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     close() {
       connections.close()
     },
-  }
-}
-
-/** The options with every default in place. */
-type Resolved = { readonly [Name in keyof PostgresStoreOptions]-?: NonNullable<PostgresStoreOptions[Name]> }
-
-function resolveOptions(options: PostgresStoreOptions): Resolved {
-  if (!isObject(options)) throw wrong('options', 'an object', options)
-  const {
-    preparedStatements = true,
-    onWarning = () => undefined,
-    maxBatch,
-    maxInFlight,
-    timeoutMs,
-    ...unknown
-  } = options
-  checkNoUnknown(unknown)
-  if (typeof preparedStatements !== 'boolean') {
-    throw wrong('options.preparedStatements', 'true or false', preparedStatements)
-  }
-  if (typeof onWarning !== 'function') throw wrong('options.onWarning', 'a function', onWarning)
-  return {
-    preparedStatements,
-    onWarning,
-    maxBatch: checkWholeNumber('maxBatch', maxBatch, 1) ?? 128,
-    maxInFlight: checkWholeNumber('maxInFlight', maxInFlight, 1) ?? 1,
-    timeoutMs: checkWholeNumber('timeoutMs', timeoutMs, 1, MAX_TIMER_MS) ?? 4000,
   }
 }
 
