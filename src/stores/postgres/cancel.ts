@@ -71,14 +71,9 @@ function addressOf({ host = 'localhost', port = 5432 }: Connection, ip = host): 
 
 /** The options that `pg` sets for the connection itself. */
 function tlsOptions(socket: Socket, ssl: true | ConnectionOptions, host = ''): ConnectionOptions {
-  const options: ConnectionOptions = { socket, host }
-  if (ssl !== true) {
-    // The driver makes the key not enumerable.
-    const { key } = ssl
-    Object.assign(options, ssl, { key })
-  }
-  if (isIP(host) === 0) options.servername = host
-  return options
+  // The driver makes the key not enumerable.
+  const own = ssl === true ? {} : { ...ssl, key: ssl.key }
+  return { socket, host, ...own, ...(isIP(host) === 0 && { servername: host }) }
 }
 
 function message(...fields: readonly number[]): Buffer {

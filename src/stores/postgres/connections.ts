@@ -24,10 +24,6 @@ class Call {
   /** Why nobody waits for it any more. */
   timeout: Error | undefined
 
-  isLate(): boolean {
-    return this.timeout !== undefined
-  }
-
   throwIfLate(): void {
     if (this.timeout !== undefined) throw this.timeout
   }
@@ -82,9 +78,10 @@ export class Connections {
     } catch (error) {
       const { connection, answer } = call
       if (connection === undefined || answer === undefined) throw this.#explainUnsent(error, call.startedAt)
-      const reason = call.isLate()
-        ? await this.#cancel(connection, answer, error as Error)
-        : this.#takeBack(connection, error as Error)
+      const reason =
+        call.timeout === undefined
+          ? this.#takeBack(connection, error as Error)
+          : await this.#cancel(connection, answer, call.timeout)
       throw this.#hasForeignTables && isCancelled(reason) ? new UnconfirmedError(CANCELLED) : reason
     }
   }
@@ -99,14 +96,14 @@ export class Connections {
     call.throwIfLate()
     let connection = await this.#connect()
     if (this.#checked.get(connection) !== this.#era) connection = await this.#renew(connection)
-    if (call.isLate()) connection.release()
+    if (call.timeout !== undefined) connection.release()
     call.throwIfLate()
     call.connection = connection
     unconfirmed.delete(connection)
     call.answer = connection.query(query)
     const result = await call.answer
     if (unconfirmed.has(connection)) throw new UnconfirmedError()
-    if (!call.isLate()) connection.release()
+    if (call.timeout === undefined) connection.release()
     return result
   }
 
