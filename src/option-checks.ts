@@ -5,6 +5,36 @@ export const MAX_INT32: number = 2 ** 31 - 1
 /** The longest time that a timer of Node takes. */
 export const MAX_TIMER_MS: number = MAX_INT32
 
+/** Options with every default in place. */
+export type Resolved<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> }
+
+/**
+ * Puts defaults in place of the options that are not given. A default says what its option may be: true or false, a
+ * function, or a whole number.
+ * @param bounds the least and the greatest value of whole numbers that are not from 1 on
+ * @throws TypeError if an option is wrong, or does not exist
+ */
+export function resolveOptions<Options extends object>(
+  options: Options,
+  defaults: Resolved<Options>,
+  bounds: { readonly [Name in keyof Options]?: readonly [min: number, max?: number] } = {},
+): Resolved<Options> {
+  if (!isObject(options)) throw wrong('options', 'an object', options)
+  checkNoUnknown(options, defaults)
+  const resolved: Record<string, unknown> = { ...defaults }
+  for (const name of Object.keys(defaults) as (keyof Options & string)[]) {
+    const value: unknown = options[name]
+    if (value === undefined) continue
+    const type = typeof defaults[name]
+    const [min, max] = bounds[name] ?? [1]
+    if (type === 'number') checkWholeNumber(name, value as number, min, max)
+    else if (typeof value !== type)
+      throw wrong(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)
+    resolved[name] = value
+  }
+  return resolved as Resolved<Options>
+}
+
 /** @throws TypeError if there is an option that does not exist */
 export function checkNoUnknown(options: object, known: object = {}): void {
   for (const name of Object.keys(options)) {
@@ -12,12 +42,15 @@ export function checkNoUnknown(options: object, known: object = {}): void {
   }
 }
 
-/** @throws TypeError if an option is neither absent nor a whole number from `min` to `max` */
+/**
+ * Names of times end in `Ms`, and a timer must take them.
+ * @throws TypeError if an option is neither absent nor a whole number from `min` to `max`
+ */
 export function checkWholeNumber(
   name: string,
   value: number | undefined,
   min: number,
-  max: number = Number.MAX_SAFE_INTEGER,
+  max: number = name.endsWith('Ms') ? MAX_TIMER_MS : Number.MAX_SAFE_INTEGER,
 ): number | undefined {
   if (value === undefined || (Number.isSafeInteger(value) && value >= min && value <= max)) return value
   throw wrong(`options.${name}`, `a whole number from ${min} to ${max}`, value)

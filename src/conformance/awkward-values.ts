@@ -43,14 +43,8 @@ export const AWKWARD_OWNERS: readonly string[] = [
 
 /** All of Unicode that a text may hold, cut into texts of at most 64 KiB in UTF-8. */
 export function everyCharacter(): string[] {
-  const texts: string[] = []
-  for (let first = 0; first < 0x110000; first += 0x4000) {
-    let text = ''
-    for (let character = first; character < first + 0x4000; character++) {
-      const isSurrogate = character >= 0xd800 && character < 0xe000
-      if (character !== 0 && !isSurrogate) text += String.fromCodePoint(character)
-    }
-    texts.push(text)
-  }
-  return texts
+  return Array.from({ length: 0x110000 / 0x4000 }, (_, part) => {
+    const characters = Array.from({ length: 0x4000 }, (_, i) => part * 0x4000 + i)
+    return String.fromCodePoint(...characters.filter((it) => it !== 0 && (it < 0xd800 || it >= 0xe000)))
+  })
 }

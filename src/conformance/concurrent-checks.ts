@@ -10,11 +10,8 @@ export const CONCURRENT_CHECKS: Readonly<Record<string, Check>> = {
     const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))
     const results = await Promise.all(plants.map((plant) => store.create('owner', plant)))
     assertOnce('create', results)
-    await assertList(
-      store,
-      'owner',
-      plants.filter((_, i) => results[i]),
-    )
+    const kept = plants.filter((_, i) => results[i])
+    await assertList(store, 'owner', kept)
   },
 
   async 'deletes a plant once, however many ask at the same time'(store) {
@@ -40,16 +37,12 @@ export const CONCURRENT_CHECKS: Readonly<Record<string, Check>> = {
 
   async 'keeps owners apart that ask at the same time'(store) {
     const owners = Array.from({ length: 50 }, (_, i) => `owner ${i}`)
-    const forEachOwner = (act: (owner: string, i: number) => Promise<void>): Promise<unknown> =>
-      Promise.all(owners.map(act))
-    const plantsOfOwner = (owner: string): [NewPlant, NewPlant] => [
-      { id: 0n, name: owner },
-      { id: 1n, name: owner },
-    ]
-    await forEachOwner((owner) => createAll(store, owner, plantsOfOwner(owner)))
-    await forEachOwner((owner) => assertList(store, owner, plantsOfOwner(owner)))
-    await forEachOwner((owner, i) => assertDelete(store, owner, BigInt(i % 2)))
-    await forEachOwner((owner, i) => assertList(store, owner, plantsOfOwner(owner).toSpliced(i % 2, 1)))
+    const plantsOfOwner = (owner: string): NewPlant[] => [0n, 1n].map((id) => ({ id, name: owner }))
+    await Promise.all(owners.map((owner) => createAll(store, owner, plantsOfOwner(owner))))
+    await Promise.all(owners.map((owner) => assertList(store, owner, plantsOfOwner(owner))))
+    await Promise.all(owners.map((owner, i) => assertDelete(store, owner, BigInt(i % 2))))
+    const left = (owner: string, i: number): NewPlant[] => plantsOfOwner(owner).toSpliced(i % 2, 1)
+    await Promise.all(owners.map((owner, i) => assertList(store, owner, left(owner, i))))
   },
 
   async 'gives each of many lists at the same time its own page'(store) {

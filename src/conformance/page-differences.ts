@@ -7,15 +7,16 @@ import { quote } from './watched-store.ts'
  * @param page the result of `list`
  * @param expected the plants that it must hold
  */
-export function findDifference(page: unknown, expected: readonly NewPlant[], request: PageRequest): string | undefined {
+export function findDifference(
+  page: unknown,
+  expected: readonly NewPlant[],
+  { limit, after }: PageRequest,
+): string | undefined {
   if (!Array.isArray(page)) return `must return an array. It returned ${quote(page)}.`
   const wrong = page.findIndex((plant: Partial<NewPlant> | null | undefined) => typeof plant?.id !== 'bigint')
   if (wrong !== -1) return `must return plants whose id is a bigint. One is ${quote(page[wrong])}.`
   const plants = page as NewPlant[]
-  return findWrongIds(plants, request) ?? findWrongPlants(plants, expected) ?? findWrongText(plants, expected)
-}
 
-function findWrongIds(plants: readonly NewPlant[], { limit, after }: PageRequest): string | undefined {
   if (plants.length > limit) return `must return at most limit plants: ${limit}. It returned ${plants.length}.`
   for (const [i, { id }] of plants.entries()) {
     const previous = plants[i - 1]?.id
@@ -24,20 +25,13 @@ function findWrongIds(plants: readonly NewPlant[], { limit, after }: PageRequest
       return `must return plants ascending by id, each once. ${id}n follows ${previous}n.`
     }
   }
-  return undefined
-}
 
-function findWrongPlants(plants: readonly NewPlant[], expected: readonly NewPlant[]): string | undefined {
   const [ids, expectedIds] = [plants, expected].map((list) => new Set(list.map(({ id }) => id)))
   const missing = expected.find(({ id }) => !ids!.has(id))
-  if (missing !== undefined) {
-    return `must return every plant of the owner that is asked for. ${missing.id}n is missing.`
-  }
+  if (missing) return `must return every plant of the owner that is asked for. ${missing.id}n is missing.`
   const foreign = plants.find(({ id }) => !expectedIds!.has(id))
-  return foreign && `must return only plants that the owner has. One is ${quote(foreign)}.`
-}
+  if (foreign) return `must return only plants that the owner has. One is ${quote(foreign)}.`
 
-function findWrongText(plants: readonly NewPlant[], expected: readonly NewPlant[]): string | undefined {
   for (const [i, { id, name, tag }] of expected.entries()) {
     const plant = plants[i]!
     if (plant.name !== name) return `must return names to the letter. ${compareTexts(id, plant.name, name)}`

@@ -6,18 +6,6 @@ import { callText, quote, type WatchedStore } from './watched-store.ts'
 /** More bytes than the plants of any test have. */
 export const MANY_BYTES: number = 2 ** 30
 
-/** Why a call must return what it must. */
-const REASONS = {
-  create: {
-    true: 'this owner has no plant with this id, whatever others have',
-    false: 'this owner has a plant with this id already',
-  },
-  delete: {
-    true: 'this owner has a plant with this id',
-    false: 'this owner has no plant with this id, whatever others have',
-  },
-}
-
 /** Asserts what a create or a delete returned. */
 function assertResult(
   method: 'create' | 'delete',
@@ -27,7 +15,10 @@ function assertResult(
   expected: boolean,
 ): void {
   if (result === expected) return
-  const reason = REASONS[method][`${expected}`]
+  const isThere = (method === 'delete') === expected
+  const reason = isThere
+    ? 'this owner has a plant with this id'
+    : 'this owner has no plant with this id, whatever others have'
   throw new Error(`${callText(method, owner, what)} must return ${expected}: ${reason}. It returned ${quote(result)}.`)
 }
 

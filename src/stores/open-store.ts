@@ -9,7 +9,7 @@ import { sqliteStore } from './sqlite/sqlite-store.ts'
 export interface StoreScheme {
   /** A URL of this scheme, for people. */
   readonly example: string
-  /** Matches the URLs of this scheme. */
+  /** Matches the URLs of this scheme, and of no other. */
   readonly form: RegExp
   /** @throws if the store cannot be opened */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
@@ -18,23 +18,15 @@ export interface StoreScheme {
 /** The settings of a program for its store. */
 export type StoreSettings = PostgresSettings
 
-const POSTGRES: StoreScheme = {
-  example: 'postgres://user:password@host/database',
-  form: /^postgres(?:ql)?:\/\/./,
-  open: openPostgres,
-}
+const POSTGRES = /^postgres(?:ql)?:\/\/./
 
-/** What a URL can name, by its scheme. */
-export const STORE_SCHEMES: ReadonlyMap<string, StoreScheme> = new Map<string, StoreScheme>([
-  ['memory', { example: 'memory:', form: /^memory:$/, open: memoryStore }],
-  [
-    'sqlite',
-    // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
-    { example: 'sqlite:plants.db', form: /^sqlite:(?!\/\/)./, open: openSqlite },
-  ],
-  ['postgres', POSTGRES],
-  ['postgresql', POSTGRES],
-])
+/** What a URL can name. */
+export const STORE_SCHEMES: readonly StoreScheme[] = [
+  { example: 'memory:', form: /^memory:$/, open: memoryStore },
+  // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
+  { example: 'sqlite:plants.db', form: /^sqlite:(?!\/\/)./, open: openSqlite },
+  { example: 'postgres://user:password@host/database', form: POSTGRES, open: openPostgres },
+]
 
 function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Store {
   return sqliteStore(url.slice('sqlite:'.length), {
@@ -52,7 +44,7 @@ export function schemeOf(url: string): string {
 
 /** Whether a URL names a store. It is not opened. */
 export function isStoreUrl(url: string): boolean {
-  return STORE_SCHEMES.get(schemeOf(url))?.form.test(url) === true
+  return STORE_SCHEMES.some(({ form }) => form.test(url))
 }
 
 /**
@@ -60,7 +52,7 @@ export function isStoreUrl(url: string): boolean {
  * @throws Error if one of them is malformed
  */
 export function isSameStore(one: string, other: string): boolean {
-  return one === other || ([one, other].every((url) => POSTGRES.form.test(url)) && isSameDatabase(one, other))
+  return one === other || ([one, other].every((url) => POSTGRES.test(url)) && isSameDatabase(one, other))
 }
 
 /**
@@ -70,5 +62,5 @@ export function isSameStore(one: string, other: string): boolean {
  * @throws Error if it does not
  */
 export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
-  return STORE_SCHEMES.get(schemeOf(url))!.open(url, settings)
+  return STORE_SCHEMES.find(({ form }) => form.test(url))!.open(url, settings)
 }

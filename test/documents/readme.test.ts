@@ -7,7 +7,7 @@ import { ERRORS } from '../../src/http/errors.ts'
 import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
 import { STORE_METHODS } from '../../src/plants/checked-store.ts'
 import { helpText } from '../../src/standalone/settings/settings.ts'
-import { STORE_SCHEMES } from '../../src/stores/open-store.ts'
+import { schemeOf, STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/wire/client.ts'
@@ -100,14 +100,14 @@ for (const path of ['README.md', 'docs/stores.md']) {
     const listed = readDocument(path).text.matchAll(/^\| \[?`([a-z]+)Store\(/gm)
     assert.deepEqual(
       Array.from(listed, ([, name]) => name),
-      [...STORE_SCHEMES.keys()].filter((scheme) => scheme !== 'postgresql'),
+      STORE_SCHEMES.map(({ example }) => schemeOf(example)),
     )
   })
 }
 
 test('docs/running.md lists the URL of every store', () => {
   const [, stores] = /^### The store$(.*?)^### /ms.exec(readDocument('docs/running.md').text)!
-  for (const { example } of STORE_SCHEMES.values()) assert.ok(stores!.includes(`\n| \`${example}\` |`), example)
+  for (const { example } of STORE_SCHEMES) assert.ok(stores!.includes(`\n| \`${example}\` |`), example)
 })
 
 test('docs/stores.md says what each method of a store does', () => {

@@ -46,7 +46,7 @@ export interface Settings extends Limits {
   readonly drainDelayMs: number
 }
 
-const STORE_URLS = Array.from(new Set(STORE_SCHEMES.values()), ({ example }) => example).join(' or ')
+const STORE_URLS = STORE_SCHEMES.map(({ example }) => example).join(' or ')
 
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103

@@ -10,11 +10,8 @@ import { PageBuilder } from '../page-builder.ts'
  */
 const CAPACITY = 256
 
-/** A block of fewer plants is joined with its neighbour, so that deleting frees memory. */
-const SPARSE = CAPACITY / 8
-
-/** The room of a new block: little, so that an owner of a few plants costs little. */
-const FIRST_ROOM = 8
+/** The room of a new block, and the least of any: little, so that an owner of a few plants costs little. */
+const LEAST_ROOM = 8
 
 /** The JSON texts of the plants of one owner, ascending by id, in blocks. */
 export class SortedPlants {
@@ -27,7 +24,7 @@ export class SortedPlants {
   }
 
   get isEmpty(): boolean {
-    return this.#blocks.at(0).size === 0
+    return this.#blocks.size === 1 && this.#blocks.at(0).size === 0
   }
 
   /** @returns false if the id is taken; its plant then stays as it was */
@@ -48,7 +45,7 @@ export class SortedPlants {
     const at = block.rank(id) - 1
     if (at < 0 || block.ids[at] !== id) return false
     block.remove(at)
-    if (block.size < SPARSE && this.#blocks.size > 1) this.#join(Math.max(0, number - 1))
+    if (block.size === 0 && number > 0) this.#blocks.remove(number)
     return true
   }
 
@@ -103,16 +100,8 @@ export class SortedPlants {
   /** Ids mostly ascend, so the last block is split near its end. Otherwise most blocks would stay half empty. */
   #split(number: number): void {
     const block = this.#blocks.at(number)
-    const right = block.cut(number === this.#blocks.size - 1 ? block.size - SPARSE : block.size >>> 1)
+    const right = block.cut(number === this.#blocks.size - 1 ? (CAPACITY * 7) / 8 : CAPACITY / 2)
     this.#blocks.insert(number + 1, right.ids[0]!, right)
-  }
-
-  /** Joins a block with the next one. */
-  #join(number: number): void {
-    const left = this.#blocks.at(number)
-    left.absorb(this.#blocks.at(number + 1))
-    this.#blocks.remove(number + 1)
-    if (left.size >= CAPACITY) this.#split(number)
   }
 }
 
@@ -121,7 +110,7 @@ class Entries<Entry> {
   ids: BigInt64Array
   entries: Entry[]
 
-  constructor(ids: BigInt64Array = new BigInt64Array(FIRST_ROOM), entries: Entry[] = []) {
+  constructor(ids: BigInt64Array = new BigInt64Array(LEAST_ROOM), entries: Entry[] = []) {
     this.ids = ids
     this.entries = entries
   }
@@ -148,21 +137,19 @@ class Entries<Entry> {
 
   insert(at: number, id: bigint, entry: Entry): void {
     const { size } = this
-    if (size === this.ids.length) this.#makeRoom(size + Math.min(size, CAPACITY / 2))
+    if (size === this.ids.length) this.#setRoom(size + Math.min(size, CAPACITY / 2))
     this.ids.copyWithin(at + 1, at, size)
     this.ids[at] = id
     this.entries.splice(at, 0, entry)
   }
 
+  /** Gives memory back once little of it is in use. */
   remove(at: number): void {
     this.ids.copyWithin(at, at + 1, this.size)
     this.entries.splice(at, 1)
-  }
-
-  absorb(right: Entries<Entry>): void {
-    this.#makeRoom(this.size + right.size)
-    this.ids.set(right.ids.subarray(0, right.size), this.size)
-    this.entries = this.entries.concat(right.entries)
+    if (this.ids.length <= LEAST_ROOM || this.size > this.ids.length / 4) return
+    this.#setRoom(this.ids.length / 2)
+    this.entries = this.entries.slice()
   }
 
   /** Removes the entries from `at` on, and returns them. */
@@ -173,7 +160,7 @@ class Entries<Entry> {
     return rest
   }
 
-  #makeRoom(room: number): void {
+  #setRoom(room: number): void {
     const ids = new BigInt64Array(room)
     ids.set(this.ids.subarray(0, this.size))
     this.ids = ids

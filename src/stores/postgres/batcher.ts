@@ -2,7 +2,7 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
 import { isRejectedValue } from './failure.ts'
 
-/** How a {@link Batcher} forms its groups. */
+/** How {@link createBatcher} forms groups. */
 export interface BatcherOptions {
   /** The most groups in flight. */
   readonly maxInFlight: number
@@ -22,62 +22,56 @@ interface Entry<Write, Result> {
 /**
  * Sends writes in groups, in the order in which they came. The first one goes alone; those that arrive while it is in
  * flight go together. If the server rejects a value, the group is halved until only the write with that value fails.
+ * @param send sends a group, and returns the result of each write in their order
+ * @returns adds a write; rejects with a StoreUnavailableError if it has waited for too long, and then it is not sent
  */
-export class Batcher<Write, Result> {
-  readonly #send: (group: readonly Write[]) => Promise<readonly Result[]>
-  readonly #options: BatcherOptions
-  readonly #waiting: Entry<Write, Result>[] = []
-  #inFlight = 0
-
-  /** @param send sends a group, and returns the result of each write in their order */
-  constructor(send: (group: readonly Write[]) => Promise<readonly Result[]>, options: BatcherOptions) {
-    this.#send = send
-    this.#options = options
-  }
-
-  /** @throws StoreUnavailableError if the write has waited for too long; it is not sent then */
-  add(write: Write): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ write, expiresAt: performance.now() + this.#options.timeoutMs, resolve, reject })
-      this.#wake()
-    })
-  }
+export function createBatcher<Write, Result>(
+  send: (group: readonly Write[]) => Promise<readonly Result[]>,
+  { maxInFlight, maxBatch, timeoutMs }: BatcherOptions,
+): (write: Write) => Promise<Result> {
+  const waiting: Entry<Write, Result>[] = []
+  let inFlight = 0
 
   /** Starts as many groups as may be in flight. */
-  #wake(settled = 0): void {
-    for (; this.#waiting.length > 0 && this.#inFlight < this.#options.maxInFlight; settled = 0) {
-      void this.#start(settled)
-    }
+  function wake(settled = 0): void {
+    for (; waiting.length > 0 && inFlight < maxInFlight; settled = 0) void start(settled)
   }
 
   /** @param settled the size of the group that has just ended, if its end is why this one starts; else 0 */
-  async #start(settled: number): Promise<void> {
+  async function start(settled: number): Promise<void> {
     // Callers that were just answered will soon send as many writes again. Take half of those and of what waits now, so
     // that the next group fills while this one is in flight: large and small groups in turn would take longer.
-    const { length } = this.#waiting
+    const { length } = waiting
     const share = settled === 0 ? length : Math.ceil((settled + length) / 2)
-    const group = this.#waiting.splice(0, Math.min(share, this.#options.maxBatch))
-    this.#inFlight++
+    const group = waiting.splice(0, Math.min(share, maxBatch))
+    inFlight++
     reportBatch(group.length)
-    await this.#settle(group)
-    this.#inFlight--
-    this.#wake(group.length)
+    await settle(group)
+    inFlight--
+    wake(group.length)
   }
 
-  async #settle(group: readonly Entry<Write, Result>[]): Promise<void> {
+  async function settle(group: readonly Entry<Write, Result>[]): Promise<void> {
     try {
       // Otherwise a silent server would work for long for clients that have gone.
       if (performance.now() > group.at(-1)!.expiresAt) throw new StoreUnavailableError('No statement was free in time.')
-      const results = await this.#send(group.map(({ write }) => write))
+      const results = await send(group.map(({ write }) => write))
       for (const [index, { resolve }] of group.entries()) resolve(results[index]!)
     } catch (error) {
       if (group.length > 1 && isRejectedValue(error)) {
         const half = Math.ceil(group.length / 2)
-        await this.#settle(group.slice(0, half))
-        await this.#settle(group.slice(half))
+        await settle(group.slice(0, half))
+        await settle(group.slice(half))
       } else {
         for (const { reject } of group) reject(error)
       }
     }
+  }
+
+  return (write) => {
+    return new Promise((resolve, reject) => {
+      waiting.push({ write, expiresAt: performance.now() + timeoutMs, resolve, reject })
+      wake()
+    })
   }
 }

@@ -54,14 +54,13 @@ export function isAnswering(connection: Connection | undefined, ms: number): Pro
   return new Promise((resolve) => {
     // Nobody knows where to ask.
     if (connection?.host === undefined) return resolve(true)
-    const socket = connect(addressOf(connection), () => socket.write(message(SSL_REQUEST)))
-    const timer = setTimeout(() => end(false), ms)
-    function end(isAnswered: boolean): void {
-      clearTimeout(timer)
-      socket.destroy()
-      resolve(isAnswered)
+    const socket = connect({ ...addressOf(connection), timeout: ms }, () => socket.write(message(SSL_REQUEST)))
+    for (const event of ['data', 'end', 'error', 'timeout']) {
+      socket.once(event, () => {
+        socket.destroy()
+        resolve(event !== 'timeout')
+      })
     }
-    for (const event of ['data', 'end', 'error']) socket.once(event, () => end(true))
   })
 }
 
@@ -72,14 +71,9 @@ function addressOf({ host = 'localhost', port = 5432 }: Connection, ip = host): 
 
 /** The options that `pg` sets for the connection itself. */
 function tlsOptions(socket: Socket, ssl: true | ConnectionOptions, host = ''): ConnectionOptions {
-  const options: ConnectionOptions = { socket, host }
-  if (ssl !== true) {
-    // The driver makes the key not enumerable.
-    const { key } = ssl
-    Object.assign(options, ssl, { key })
-  }
-  if (isIP(host) === 0) options.servername = host
-  return options
+  // The driver makes the key not enumerable.
+  const own = ssl === true ? {} : { ...ssl, key: ssl.key }
+  return { socket, host, ...own, ...(isIP(host) === 0 && { servername: host }) }
 }
 
 function message(...fields: readonly number[]): Buffer {

@@ -24,10 +24,6 @@ class Call {
   /** Why nobody waits for it any more. */
   timeout: Error | undefined
 
-  isLate(): boolean {
-    return this.timeout !== undefined
-  }
-
   throwIfLate(): void {
     if (this.timeout !== undefined) throw this.timeout
   }
@@ -52,8 +48,6 @@ export class Connections {
   readonly #checked = new WeakMap<Connection, number>()
   /** Ends when a connection breaks. */
   #era = 0
-  /** The last era in which a connection was checked. */
-  #provenEra = 0
   /** The connection that was checked last: it tells where to ask whether the server is back. */
   #latest: Connection | undefined
   /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
@@ -84,9 +78,10 @@ export class Connections {
     } catch (error) {
       const { connection, answer } = call
       if (connection === undefined || answer === undefined) throw this.#explainUnsent(error, call.startedAt)
-      const reason = call.isLate()
-        ? await this.#cancel(connection, answer, error as Error)
-        : this.#takeBack(connection, error as Error)
+      const reason =
+        call.timeout === undefined
+          ? this.#takeBack(connection, error as Error)
+          : await this.#cancel(connection, answer, call.timeout)
       throw this.#hasForeignTables && isCancelled(reason) ? new UnconfirmedError(CANCELLED) : reason
     }
   }
@@ -101,19 +96,20 @@ export class Connections {
     call.throwIfLate()
     let connection = await this.#connect()
     if (this.#checked.get(connection) !== this.#era) connection = await this.#renew(connection)
-    if (call.isLate()) connection.release()
+    if (call.timeout !== undefined) connection.release()
     call.throwIfLate()
     call.connection = connection
     unconfirmed.delete(connection)
     call.answer = connection.query(query)
     const result = await call.answer
     if (unconfirmed.has(connection)) throw new UnconfirmedError()
-    if (!call.isLate()) connection.release()
+    if (call.timeout === undefined) connection.release()
     return result
   }
 
   #connect(): Promise<Connection> {
-    return this.#provenEra === this.#era ? this.#pool.connect() : connectSoon(this.#pool, this.#timeoutMs)
+    const provenEra = this.#latest === undefined ? 0 : this.#checked.get(this.#latest)
+    return provenEra === this.#era ? this.#pool.connect() : connectSoon(this.#pool, this.#timeoutMs)
   }
 
   /** Closes connections of earlier eras until there is one of this era, or a new one that is fit for use. */
@@ -132,7 +128,6 @@ export class Connections {
       throw error
     }
     this.#checked.set(connection, era)
-    this.#provenEra = era
     return (this.#latest = connection)
   }
 

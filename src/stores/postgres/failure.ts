@@ -1,7 +1,6 @@
 // The patterns match SQLSTATEs, or their classes (postgresql.org/docs/current/errcodes-appendix.html).
 
 /**
-/**
  * Trying again may help: the connection failed (08), the transaction was rolled back (40), something ran out (53), the
  * server cancelled the statement, stops or starts (57), is read-only (25006), or a time-out of its own passed.
  */

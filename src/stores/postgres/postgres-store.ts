@@ -3,15 +3,15 @@
  * @module plant-store/postgres
  */
 
-import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../../option-checks.ts'
+import { resolveOptions, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
-import { Batcher } from './batcher.ts'
+import { createBatcher } from './batcher.ts'
 import { Connections } from './connections.ts'
 import { createPageReader, type Send } from './list.ts'
 import type { ConnectionPool } from './pool.ts'
 import { Sender } from './sender.ts'
-import { SharedReads } from './shared-reads.ts'
+import { shareReads } from './shared-reads.ts'
 import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema, type Statement } from './statements.ts'
 
 export { schema }
@@ -46,6 +46,14 @@ export interface PostgresStoreOptions {
   readonly timeoutMs?: number | undefined
   /** Gets a line that an operator should read, without anything of the plants. By default nobody gets it. */
   readonly onWarning?: ((message: string) => void) | undefined
+}
+
+const DEFAULTS: Resolved<PostgresStoreOptions> = {
+  preparedStatements: true,
+  maxBatch: 128,
+  maxInFlight: 1,
+  timeoutMs: 4000,
+  onWarning: () => undefined,
 }
 
 /** A store of plants in Postgres. */
@@ -91,15 +99,15 @@ type Values = (string | null)[]
  * createServer(plants).listen(3000)
  */
 export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
-  const resolved = resolveOptions(options)
+  const resolved = resolveOptions(options, DEFAULTS)
   checkPool(pool)
   const connections = new Connections(pool, resolved.timeoutMs)
   const sender = new Sender((query) => connections.send(query), resolved)
   const send: Send = (statement, values) => sender.send(statement, values)
 
   /** Collects writes while statements are in flight, and sends each group in one statement. */
-  function batch(one: Statement, many: Statement): Batcher<Values, boolean> {
-    return new Batcher(async (group) => {
+  function batch(one: Statement, many: Statement): (values: Values) => Promise<boolean> {
+    return createBatcher(async (group) => {
       if (group.length === 1) return [(await send(one, group[0]!)).rowCount === 1]
       const { rows, rowCount } = await send(many, transpose(group))
       if (rowCount === group.length) return group.map(() => true)
@@ -109,23 +117,23 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     }, resolved)
   }
 
-  const creates = batch(CREATE_ONE, CREATE_MANY)
-  const deletes = batch(DELETE_ONE, DELETE_MANY)
+  const create = batch(CREATE_ONE, CREATE_MANY)
+  const remove = batch(DELETE_ONE, DELETE_MANY)
   const readPage = createPageReader(send)
-  const lists = new SharedReads<Page>()
+  const share = shareReads<Page>()
 
   return {
     create(owner, { id, name, tag }) {
-      return creates.add([owner, String(id), name, tag ?? null])
+      return create([owner, String(id), name, tag ?? null])
     },
 
     list(owner, request) {
       const key = `${request.limit} ${request.maxBytes} ${request.after} ${owner}`
-      return lists.read(key, () => readPage(owner, request))
+      return share(key, () => readPage(owner, request))
     },
 
     delete(owner, id) {
-      return deletes.add([owner, String(id)])
+      return remove([owner, String(id)])
     },
 
     ping() {
@@ -144,33 +152,6 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     close() {
       connections.close()
     },
-  }
-}
-
-/** The options with every default in place. */
-type Resolved = { readonly [Name in keyof PostgresStoreOptions]-?: NonNullable<PostgresStoreOptions[Name]> }
-
-function resolveOptions(options: PostgresStoreOptions): Resolved {
-  if (!isObject(options)) throw wrong('options', 'an object', options)
-  const {
-    preparedStatements = true,
-    onWarning = () => undefined,
-    maxBatch,
-    maxInFlight,
-    timeoutMs,
-    ...unknown
-  } = options
-  checkNoUnknown(unknown)
-  if (typeof preparedStatements !== 'boolean') {
-    throw wrong('options.preparedStatements', 'true or false', preparedStatements)
-  }
-  if (typeof onWarning !== 'function') throw wrong('options.onWarning', 'a function', onWarning)
-  return {
-    preparedStatements,
-    onWarning,
-    maxBatch: checkWholeNumber('maxBatch', maxBatch, 1) ?? 128,
-    maxInFlight: checkWholeNumber('maxInFlight', maxInFlight, 1) ?? 1,
-    timeoutMs: checkWholeNumber('timeoutMs', timeoutMs, 1, MAX_TIMER_MS) ?? 4000,
   }
 }
 

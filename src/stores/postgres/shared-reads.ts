@@ -7,24 +7,24 @@ interface Read<Result> {
 /**
  * Shares a read among callers that want the same. A caller that comes while a read is under way waits for the next one:
  * the current one may have begun before a write that the caller knows of.
+ * @returns reads; its keys are the same for two reads only if they read the same
  */
-export class SharedReads<Result> {
-  readonly #underWay = new Map<string, Read<Result>>()
+export function shareReads<Result>(): (key: string, read: () => Promise<Result>) => Promise<Result> {
+  const underWay = new Map<string, Read<Result>>()
 
-  /** @param key the same for two reads only if they read the same */
-  read(key: string, read: () => Promise<Result>): Promise<Result> {
-    const underWay = this.#underWay.get(key)
-    if (underWay === undefined) return this.#start(key, read)
-    return (underWay.next ??= underWay.settled.then(() => this.#start(key, read)))
-  }
-
-  #start(key: string, read: () => Promise<Result>): Promise<Result> {
+  function start(key: string, read: () => Promise<Result>): Promise<Result> {
     const result = read()
     const end = (): void => {
-      if (started.next === undefined) this.#underWay.delete(key)
+      if (started.next === undefined) underWay.delete(key)
     }
     const started: Read<Result> = { settled: result.then(end, end), next: undefined }
-    this.#underWay.set(key, started)
+    underWay.set(key, started)
     return result
+  }
+
+  return (key, read) => {
+    const current = underWay.get(key)
+    if (current === undefined) return start(key, read)
+    return (current.next ??= current.settled.then(() => start(key, read)))
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { explain, explainCommit, explainOpening, isBusy } from './errors.ts'
 import { ask, pathOf, type SqliteHandle, type SqliteStatement, type SqliteValue } from './handle.ts'
 import { checkLog } from './left-log.ts'
-import { openFile, type OpenOptions } from './open-file.ts'
+import { openFile, type ConnectionOptions } from './open-file.ts'
 import { OpenedFile } from './opened-file.ts'
 
 /** Marks a file of plants in its header: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
@@ -32,12 +32,6 @@ const DURABLE = 'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON'
 
 /** How much room the log keeps on the disk when it starts anew, as getting it again takes time. */
 const KEPT_LOG_BYTES = 16 * 2 ** 20
-
-/** How a {@link SqliteConnection} opens and uses its file. */
-export interface ConnectionOptions extends OpenOptions {
-  /** Gets a line that an operator should read. */
-  readonly onWarning: (message: string) => void
-}
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
@@ -169,12 +163,7 @@ export class SqliteConnection {
   /** A database in memory has no log, and no file that could be moved. */
   #watchFile(name: string): OpenedFile | undefined {
     if (ask(this.#handle, 'journal_mode') !== 'wal') return undefined
-    // VACUUM makes the file shorter, and changes the version. With auto_vacuum the file may become shorter at any time.
-    const version = (): unknown => {
-      const found = ask(this.#handle, 'schema_version')
-      return Number(ask(this.#handle, 'auto_vacuum')) === 0 ? found : {}
-    }
-    return new OpenedFile(name, pathOf(this.#handle), version, this.#options.onWarning)
+    return new OpenedFile(name, this.#handle, this.#options.onWarning)
   }
 
   #checkSchema(): void {

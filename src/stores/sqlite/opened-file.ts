@@ -1,5 +1,6 @@
 import { statSync, type BigIntStats } from 'node:fs'
 import { StoreUnavailableError } from '../../plants/store.ts'
+import { ask, pathOf, type SqliteHandle } from './handle.ts'
 
 /** A log of this size is worth a warning, and so is each doubling. */
 const LARGE_LOG_BYTES = 64 * 2 ** 20
@@ -18,7 +19,7 @@ const OVERWRITTEN = 'another file was copied over it; stop, restore the file and
 export class OpenedFile {
   readonly #name: string
   readonly #logName: string
-  readonly #schemaVersion: () => unknown
+  readonly #handle: SqliteHandle
   readonly #warn: (message: string) => void
   readonly #file: BigIntStats | undefined
   readonly #log: BigIntStats | undefined
@@ -30,18 +31,14 @@ export class OpenedFile {
   logBytes = 0
   #nextReadLookAt = 0
 
-  /**
-   * @param name the path that the operator knows
-   * @param path the path that SQLite knows: its log is there
-   * @param schemaVersion asks SQLite for a value that has changed if SQLite may have made the file shorter
-   */
-  constructor(name: string, path: string, schemaVersion: () => unknown, warn: (message: string) => void) {
+  /** @param name the path that the operator knows; SQLite may know another one, where its log is */
+  constructor(name: string, handle: SqliteHandle, warn: (message: string) => void) {
     this.#name = name
-    this.#logName = `${path}-wal`
-    this.#schemaVersion = schemaVersion
+    this.#logName = `${pathOf(handle)}-wal`
+    this.#handle = handle
     this.#warn = warn
     // To ask SQLite for it makes the log, if there is none.
-    this.#version = schemaVersion()
+    this.#version = this.#schemaVersion()
     this.#file = find(this.#name)
     this.#log = find(this.#logName)
     this.#size = this.#file?.size
@@ -83,6 +80,12 @@ export class OpenedFile {
     }
     this.#size = size
     return false
+  }
+
+  /** VACUUM makes the file shorter, and changes this. With auto_vacuum the file may become shorter at any time. */
+  #schemaVersion(): unknown {
+    const found = ask(this.#handle, 'schema_version')
+    return Number(ask(this.#handle, 'auto_vacuum')) === 0 ? found : {}
   }
 
   #watchLog(bytes: number): void {

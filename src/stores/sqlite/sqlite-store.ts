@@ -3,16 +3,16 @@
  * @module plant-store/sqlite
  */
 
-import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from '../../option-checks.ts'
+import { resolveOptions, wrong, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
 import { addGauges } from '../gauges.ts'
 import { PageBuilder } from '../page-builder.ts'
-import { SqliteConnection, type ConnectionOptions } from './connection.ts'
+import { SqliteConnection } from './connection.ts'
 import type { SqliteHandle } from './handle.ts'
 import { WriteProbe } from './write-probe.ts'
-import { WriteQueue, type WriteQueueOptions } from './write-queue.ts'
+import { WriteQueue } from './write-queue.ts'
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 
@@ -36,6 +36,13 @@ export interface SqliteStoreOptions {
   readonly migrate?: boolean | undefined
   /** Gets a line that an operator should read, without anything of the plants. By default nobody gets it. */
   readonly onWarning?: ((message: string) => void) | undefined
+}
+
+const DEFAULTS: Resolved<SqliteStoreOptions> = {
+  busyTimeoutMs: 4000,
+  maxBatch: 1000,
+  migrate: true,
+  onWarning: () => undefined,
 }
 
 /** How long a ping waits for a lock: whether the store can serve must be known within 2 seconds of a change. */
@@ -72,7 +79,7 @@ export function sqliteStore(
   source: string | SqliteHandle,
   options: SqliteStoreOptions = {},
 ): Store & Required<Pick<Store, 'ping' | 'close'>> {
-  const resolved = resolveOptions(options)
+  const resolved = resolveOptions(options, DEFAULTS, { busyTimeoutMs: [0] })
   checkSource(source)
 
   const connection = new SqliteConnection(source, resolved)
@@ -121,20 +128,6 @@ export function sqliteStore(
     },
   ])
   return store
-}
-
-function resolveOptions(options: SqliteStoreOptions): ConnectionOptions & WriteQueueOptions {
-  if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { busyTimeoutMs, maxBatch, migrate = true, onWarning = () => undefined, ...unknown } = options
-  checkNoUnknown(unknown)
-  if (typeof migrate !== 'boolean') throw wrong('options.migrate', 'true or false', migrate)
-  if (typeof onWarning !== 'function') throw wrong('options.onWarning', 'a function', onWarning)
-  return {
-    busyTimeoutMs: checkWholeNumber('busyTimeoutMs', busyTimeoutMs, 0, MAX_TIMER_MS) ?? 4000,
-    maxBatch: checkWholeNumber('maxBatch', maxBatch, 1) ?? 1000,
-    migrate,
-    onWarning,
-  }
 }
 
 /** An empty path is SQLite's name for a file that it deletes when it is closed. */

@@ -34,8 +34,6 @@ export class WriteQueue {
   readonly #options: WriteQueueOptions
   /** While a write waits here, `#commitNext` is scheduled. */
   readonly #waiting: Entry[] = []
-  /** How many of the waiting writes get a transaction each: they shared one that failed. */
-  #single = 0
 
   constructor(connection: SqliteConnection, probe: WriteProbe, options: WriteQueueOptions) {
     this.#connection = connection
@@ -61,22 +59,22 @@ export class WriteQueue {
   }
 
   readonly #commitNext = (): void => {
-    const isLocked = !this.#commitGroup(this.#waiting.slice(0, this.#single > 0 ? 1 : this.#options.maxBatch))
+    const isLocked = !this.#commit(this.#waiting.slice(0, this.#options.maxBatch))
     if (this.#waiting.length === 0) return
     if (isLocked) setTimeout(this.#commitNext, RETRY_MS)
     else setImmediate(this.#commitNext)
   }
 
   /**
-   * Commits the next group. If one of its writes fails, it is rolled back, and each gets a transaction.
+   * Commits the next writes. If they fail, they are rolled back and halved, until only the write that fails is alone.
    * @returns false if the file is locked
    */
-  #commitGroup(group: readonly Entry[]): boolean {
+  #commit(group: readonly Entry[]): boolean {
     try {
       this.#probe.checkCommits()
       const results = this.#connection.transaction(() => group.map(({ write }) => write()))
       reportBatch(group.length)
-      for (const [index, { resolve }] of this.#remove(group.length).entries()) resolve(results[index]!)
+      for (const [index, { resolve }] of this.#waiting.splice(0, group.length).entries()) resolve(results[index]!)
     } catch (error) {
       if (isBusy(error)) {
         this.#rejectExpired(error)
@@ -84,8 +82,11 @@ export class WriteQueue {
       }
       // If it is unknown whether the group was committed, a second create of a plant would find the first.
       const isSure = !(error instanceof StoreUnavailableError)
-      if (isSure && group.length > 1) this.#single = group.length
-      else this.#reject(group.length, error)
+      if (isSure && group.length > 1) {
+        const half = Math.ceil(group.length / 2)
+        return this.#commit(group.slice(0, half)) && this.#commit(group.slice(half))
+      }
+      this.#reject(group.length, error)
     }
     return true
   }
@@ -97,11 +98,6 @@ export class WriteQueue {
   }
 
   #reject(count: number, error: unknown): void {
-    for (const { reject } of this.#remove(count)) reject(this.#connection.explain(error))
-  }
-
-  #remove(count: number): Entry[] {
-    this.#single = Math.max(0, this.#single - count)
-    return this.#waiting.splice(0, count)
+    for (const { reject } of this.#waiting.splice(0, count)) reject(this.#connection.explain(error))
   }
 }

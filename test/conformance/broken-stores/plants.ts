@@ -37,14 +37,12 @@ export const WRONG_PLANTS: readonly BrokenStore[] = [
     'returns false if the id is taken, and keeps the first plant',
     row(
       'says true to a second create',
-      "create('owner', { id: 1n, name: 'second', tag: 'second' }) must return false: this owner has a plant with this " +
-        'id already. It returned true.',
+      "create('owner', { id: 1n, name: 'second', tag: 'second' }) must return false: this owner has a plant with this id. It returned true.",
       (store) => ({ create: (owner, plant) => store.create(owner, plant) || true }),
     ),
     row(
       'says true to a second create without a tag',
-      "create('owner', { id: 2n, name: 'second' }) must return false: this owner has a plant with this id already. " +
-        'It returned true.',
+      "create('owner', { id: 2n, name: 'second' }) must return false: this owner has a plant with this id. It returned true.",
       (store) => ({ create: (owner, plant) => store.create(owner, plant) || plant.tag === undefined }),
     ),
     changingTaken('keeps the second plant of an id', SAYS.names, (_, plant) => plant),

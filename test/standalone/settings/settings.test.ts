@@ -54,8 +54,8 @@ suite('reads', () => {
   }
 })
 
-const examples = new Set([...STORE_SCHEMES.values()].map(({ example }) => example))
-const url = `PLANT_STORE_URL takes a URL like ${[...examples].join(' or ')}: where the plants are kept`
+const examples = STORE_SCHEMES.map(({ example }) => example)
+const url = `PLANT_STORE_URL takes a URL like ${examples.join(' or ')}: where the plants are kept`
 
 suite('refuses, and says what the variable takes', () => {
   const host =
@@ -113,7 +113,7 @@ suite('refuses, and says what the variable takes', () => {
   }
 })
 
-for (const { example } of STORE_SCHEMES.values()) {
+for (const { example } of STORE_SCHEMES) {
   test(`PLANT_STORE_URL takes ${example}, which the help shows`, () => {
     assert.ok(helpText().includes(example))
     assert.equal(readSettings({ PLANT_STORE_URL: example }).storeUrl, example)

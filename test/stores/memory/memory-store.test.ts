@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { queryObjects } from 'node:v8'
 import { MAX_PAGE_BYTES, type Store } from '../../../src/plants/store.ts'
-import { shortListsOf } from '../../../src/plants/short-list.ts'
 import { storeConformance } from '../../../src/conformance/store-conformance.ts'
 import { memoryStore } from '../../../src/stores/memory/memory-store.ts'
 import { exactPages } from '../../support/database/exact-pages.ts'
@@ -16,14 +15,6 @@ test('answers without a promise', () => {
   assert.equal(store.create('demo', { id: 1n, name: 'Fern' }), true)
   assert.ok(Array.isArray(store.list('demo', { limit: 1, maxBytes: MAX_PAGE_BYTES })))
   assert.equal(store.delete('demo', 1n), true)
-})
-
-test('makes short lists itself', () => {
-  const store = memoryStore()
-  for (const id of [1n, 2n]) assert.equal(store.create('demo', { id, name: 'Fern' }), true)
-  const shortList = shortListsOf(store)?.('demo', { limit: 1, after: undefined })
-  assert.deepEqual(shortList, { body: '[{"name":"Fern"}]', cursor: 1n })
-  assert.deepEqual(shortListsOf(store)?.('nobody', { limit: 1, after: undefined }), { body: '[]', cursor: undefined })
 })
 
 test('has no more blocks to walk over after 100,000 deletes from the front than without them', () => {

@@ -16,16 +16,6 @@ function listShort(limit: number, texts: readonly string[], after?: bigint): Sho
 
 const many = (count: number, text = '{}'): readonly string[] => new Array<string>(count).fill(text)
 
-test('a list of all plants has no cursor', () => {
-  for (const limit of [5, 6, MAX_PAGE, Infinity]) {
-    assert.deepEqual(listShort(limit, many(5)), { body: '[{},{},{},{},{}]', cursor: undefined })
-  }
-})
-
-test('a list that its limit cuts has the id of its last plant', () => {
-  for (const count of [4, 5, 6, 7]) assert.deepEqual(listShort(3, many(count)), { body: '[{},{},{}]', cursor: 3n })
-})
-
 test('a list has as many plants as a page', () => {
   const body = `[${many(MAX_PAGE).join(',')}]`
   assert.deepEqual(listShort(MAX_PAGE, many(MAX_PAGE)), { body, cursor: undefined })
@@ -33,11 +23,6 @@ test('a list has as many plants as a page', () => {
   assert.deepEqual(listShort(MAX_PAGE, many(MAX_PAGE + 1)), { body, cursor: BigInt(MAX_PAGE) })
   assert.equal(listShort(MAX_PAGE + 1, many(MAX_PAGE + 1)), undefined)
   assert.equal(listShort(Infinity, many(MAX_PAGE + 1)), undefined)
-})
-
-test('a list of no plants is empty', () => {
-  assert.deepEqual(listShort(1, []), { body: '[]', cursor: undefined })
-  assert.deepEqual(listShort(1, many(3), 3n), { body: '[]', cursor: undefined })
 })
 
 test('a list begins within a block, and goes on with the next', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Batcher, type BatcherOptions } from '../../../src/stores/postgres/batcher.ts'
+import { createBatcher, type BatcherOptions } from '../../../src/stores/postgres/batcher.ts'
 import type { Batch } from '../../../src/stores/batch-channel.ts'
 
 /** What the server says to a value that it does not take. */
@@ -12,13 +12,13 @@ const ONE_BY_ONE: BatcherOptions = { maxInFlight: 1, maxBatch: 100, timeoutMs: 6
 
 /** A batcher whose groups end when the test says so, and the groups that it sent. */
 function heldBatcher(options: Partial<BatcherOptions> = {}): {
-  batcher: Batcher<string, string>
+  add: (write: string) => Promise<string>
   groups: (readonly string[])[]
   release: () => Promise<void>
 } {
   const groups: (readonly string[])[] = []
   const held: (() => void)[] = []
-  const batcher = new Batcher<string, string>(
+  const add = createBatcher<string, string>(
     async (group) => {
       groups.push(group)
       await new Promise<void>((resolve) => held.push(resolve))
@@ -30,12 +30,12 @@ function heldBatcher(options: Partial<BatcherOptions> = {}): {
     held.shift()?.()
     await new Promise(setImmediate)
   }
-  return { batcher, groups, release }
+  return { add, groups, release }
 }
 
 test('sends the first write at once, collects others while the maximum number of groups is in flight, and keeps their order', async () => {
-  const { batcher, groups, release } = heldBatcher({ maxInFlight: 2 })
-  const results = ['a', 'b', 'c', 'd', 'e'].map((write) => batcher.add(write))
+  const { add, groups, release } = heldBatcher({ maxInFlight: 2 })
+  const results = ['a', 'b', 'c', 'd', 'e'].map((write) => add(write))
   assert.deepEqual(groups, [['a'], ['b']])
   await release()
   assert.equal(await results[0], 'A')
@@ -48,65 +48,48 @@ test('sends the first write at once, collects others while the maximum number of
   assert.deepEqual(await Promise.all(results), ['A', 'B', 'C', 'D', 'E'])
 })
 
-test('puts no more than the maximum number of writes into a group', async () => {
-  const { batcher, groups, release } = heldBatcher({ maxBatch: 2 })
-  const results = ['a', 'b', 'c', 'd'].map((write) => batcher.add(write))
-  for (const result of results) {
-    await release()
-    await result
-  }
-  assert.deepEqual(groups, [['a'], ['b', 'c'], ['d']])
-})
-
-test('leaves callers of their own to a group if more wait than have been answered', async () => {
-  const { batcher, groups, release } = heldBatcher()
-  const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => batcher.add(write))
+test('leaves callers of their own to a group if more wait than have been answered, and tells of each group', async (t) => {
+  const sizes: number[] = []
+  const listener = (batch: unknown): number => sizes.push((batch as Batch).size)
+  subscribe('plant-store.batch', listener)
+  t.after(() => unsubscribe('plant-store.batch', listener))
+  const { add, groups, release } = heldBatcher()
+  const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => add(write))
   await release()
   assert.equal(await results[0], 'A')
-  results.push(batcher.add('a again'))
+  results.push(add('a again'))
   await release()
   assert.equal(await results[1], 'B')
   await release()
   assert.equal(await results[7], 'A AGAIN')
   assert.deepEqual(groups, [['a'], ['b', 'c', 'd', 'e'], ['f', 'g', 'a again']])
+  assert.deepEqual(sizes, [1, 4, 3])
 })
 
-test('tells the diagnostics channel of each group', async (t) => {
-  const { batcher, release } = heldBatcher()
-  const sizes: number[] = []
-  const listener = (batch: unknown): number => sizes.push((batch as Batch).size)
-  subscribe('plant-store.batch', listener)
-  t.after(() => unsubscribe('plant-store.batch', listener))
-  const results = ['a', 'b', 'c'].map((write) => batcher.add(write))
+test('sends no write that has waited for longer than it may', async (t) => {
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
+  const { add, groups, release } = heldBatcher({ maxBatch: 1, timeoutMs: 50 })
+  const outcomes = Promise.all(['a', 'b', 'c'].map((write) => add(write).catch(String)))
+  now += 50
   await release()
-  await results[0]
+  now += 1
   await release()
-  await Promise.all(results)
-  assert.deepEqual(sizes, [1, 2])
+  assert.deepEqual(await outcomes, ['A', 'B', 'StoreUnavailableError: No statement was free in time.'])
+  assert.deepEqual(groups, [['a'], ['b']])
 })
 
 /** Takes a rejection for an outcome as others are. */
 const reasonOf = (reason: unknown): unknown => reason
 
-test('rejects the write whose value is refused, and no other', async () => {
-  const sizes: number[] = []
-  const batcher = new Batcher<number, number>((group) => {
-    sizes.push(group.length)
-    return group.includes(3) ? Promise.reject(refusal) : Promise.resolve(group.map((n) => n * 10))
-  }, ONE_BY_ONE)
-  const outcomes = await Promise.all([0, 1, 2, 3, 4, 5].map((n) => batcher.add(n).catch(reasonOf)))
-  assert.deepEqual(outcomes, [0, 10, 20, refusal, 40, 50])
-  assert.deepEqual(sizes, [1, 3, 2, 1, 2])
-})
-
 test('rejects the whole group if it fails for another reason, and sends the next', async () => {
   const failure = new Error('down')
-  const batcher = new Batcher<number, number>((group) => {
+  const add = createBatcher<number, number>((group) => {
     return group.includes(2) ? Promise.reject(failure) : Promise.resolve([...group])
   }, ONE_BY_ONE)
-  const outcomes = await Promise.all([1, 2, 3].map((n) => batcher.add(n).catch(reasonOf)))
+  const outcomes = await Promise.all([1, 2, 3].map((n) => add(n).catch(reasonOf)))
   assert.deepEqual(outcomes, [1, failure, failure])
-  assert.equal(await batcher.add(3), 3)
+  assert.equal(await add(3), 3)
 })
 
 /** Writes that come one after the other or at once, and a limit for each thing that has one. */
@@ -123,7 +106,7 @@ test('gives each write the result that it has when all are sent one after the ot
   const property = fc.asyncProperty(loads, fc.scheduler(), async ({ options, arrivals }, scheduler) => {
     const ids = new Set<number>()
     let underWay = 0
-    const batcher = new Batcher<number, string>(
+    const add = createBatcher<number, string>(
       async (group) => {
         assert.ok(group.length >= 1 && group.length <= options.maxBatch)
         assert.ok(++underWay <= options.maxInFlight)
@@ -138,7 +121,7 @@ test('gives each write the result that it has when all are sent one after the ot
     )
     const results: Promise<unknown>[] = []
     for (const { id, waits } of arrivals) {
-      results.push(batcher.add(id).catch(reasonOf))
+      results.push(add(id).catch(reasonOf))
       if (waits) await scheduler.waitNext(1)
     }
     const outcomes = await scheduler.waitFor(Promise.all(results))

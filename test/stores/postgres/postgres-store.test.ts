@@ -189,7 +189,7 @@ test('has the server send little more than a page, and counts bytes only where p
       return result
     }),
   )
-  const largePlants = Array.from({ length: 20 }, (_, i) => plant(i, 'x'.repeat(50_000)))
+  const largePlants = Array.from({ length: 20 }, (_, i) => plant(i, 'x'.repeat(i < 10 ? 50_000 : 2000)))
   for (const kept of [...largePlants, ...plants(50).slice(20)])
     await pool.query('INSERT INTO plant_store_plants VALUES ($1, $2, $3, $4)', ['ann', kept.id, kept.name, kept.tag])
   const pages: string[] = []
@@ -200,9 +200,9 @@ test('has the server send little more than a page, and counts bytes only where p
     pages.push(`${length} ${Math.round(sent / 1000)}`)
     sent = 0
   }
-  assert.deepEqual(pages, ['5 250', '5 250', '5 250', '5 250', '20 0', '10 0', '0 0'])
+  assert.deepEqual(pages, ['5 250', '5 250', '20 20', '20 0', '0 0'])
   const [small, large] = ['plant-store list', 'plant-store list large']
-  assert.deepEqual(asked, [small, large, large, large, large, large, small, small])
+  assert.deepEqual(asked, [small, large, large, large, large, small])
 })
 
 for (const preparedStatements of [true, false]) {

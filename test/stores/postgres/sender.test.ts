@@ -54,15 +54,6 @@ suite('sends', () => {
     assert.deepEqual([kept[0]!.values, result.rows], [[], []])
   })
 
-  test('no name if statements are not prepared, or have none', async () => {
-    const { sender, queries } = start({ preparedStatements: false })
-    await sender.send(READ, [])
-    const unnamed = start()
-    await unnamed.sender.send({ text: 'SELECT 1' }, [])
-    const areNamed = [...queries, ...unnamed.queries].map((query) => 'name' in query)
-    assert.deepEqual(areNamed, [false, false])
-  })
-
   test('statements again without their names if a pooler has forgotten them, says so once, and names none any more', async () => {
     const { sender, queries, warnings } = start({}, serverError('26000'), serverError('42P05'))
     await Promise.all([sender.send(READ, []), sender.send(WRITE, [])])

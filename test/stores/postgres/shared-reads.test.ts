@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SharedReads } from '../../../src/stores/postgres/shared-reads.ts'
+import { shareReads } from '../../../src/stores/postgres/shared-reads.ts'
 
 /** Reads that end in order, when the test says so, with how many had begun before them. */
 function heldReads(): { begun: () => number; read: () => Promise<number>; end: (error?: Error) => void } {
@@ -19,10 +19,10 @@ function heldReads(): { begun: () => number; read: () => Promise<number>; end: (
 
 test('begins a read at once if none of its key is under way, also after another', async () => {
   const { begun, read, end } = heldReads()
-  const reads = new SharedReads<number>()
-  void reads.read('other', read)
+  const share = shareReads<number>()
+  void share('other', read)
   for (const count of [2, 3, 4]) {
-    const result = reads.read('a', read)
+    const result = share('a', read)
     assert.equal(begun(), count)
     if (count === 2) end()
     end()
@@ -33,16 +33,16 @@ test('begins a read at once if none of its key is under way, also after another'
 
 test('shares one read, begun after the one under way has ended, among all who wait', async () => {
   const { begun, read, end } = heldReads()
-  const reads = new SharedReads<number>()
-  const first = reads.read('a', read)
-  const waiting = [reads.read('a', read), reads.read('a', read), reads.read('a', read)]
+  const share = shareReads<number>()
+  const first = share('a', read)
+  const waiting = [share('a', read), share('a', read), share('a', read)]
   assert.equal(begun(), 1)
   end()
   assert.equal(await first, 0)
-  waiting.push(reads.read('a', read))
+  waiting.push(share('a', read))
   await new Promise(setImmediate)
   assert.equal(begun(), 2)
-  const late = reads.read('a', read)
+  const late = share('a', read)
   end()
   assert.deepEqual(await Promise.all(waiting), [1, 1, 1, 1])
   await new Promise(setImmediate)
@@ -52,9 +52,9 @@ test('shares one read, begun after the one under way has ended, among all who wa
 
 test('reads anew if a read has failed', async () => {
   const { read, end } = heldReads()
-  const reads = new SharedReads<number>()
-  const first = reads.read('a', read)
-  const second = reads.read('a', read)
+  const share = shareReads<number>()
+  const first = share('a', read)
+  const second = share('a', read)
   end(new Error('cut'))
   await assert.rejects(first, /cut/)
   await new Promise(setImmediate)

@@ -67,13 +67,6 @@ test('lets go of who waits when it is stopped, and never begins again', async (t
   assert.ok(isOver(silence))
 })
 
-test('can be stopped before it has begun', (t) => {
-  const { silence } = listenTo(t)
-  silence.stop()
-  silence.begin(performance.now())
-  assert.ok(isOver(silence))
-})
-
 test('keeps no process alive', (t) => {
   const silence = new Silence(() => new Promise(() => undefined))
   t.after(() => silence.stop())

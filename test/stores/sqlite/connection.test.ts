@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
-import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
 import { until } from '../../support/until.ts'
 import { connectionOptions, newPath, open, skip } from '../../support/database/sqlite-file.ts'
@@ -22,20 +21,6 @@ test('does what found the file locked once it is free', { skip }, async (t) => {
   writer.exec('COMMIT')
   await free
   assert.ok(tries > 2)
-})
-
-test('refuses what finds the file locked until its time is over', { skip }, async (t) => {
-  const path = newPath(t)
-  const connection = new SqliteConnection(path, connectionOptions(50))
-  t.after(() => connection.close())
-  open(t, path).exec('BEGIN IMMEDIATE')
-  const other = open(t, path, { timeout: 0 })
-  const startedAt = performance.now()
-  await assert.rejects(
-    connection.whenFree(() => other.exec('BEGIN IMMEDIATE')),
-    StoreUnavailableError,
-  )
-  assert.ok(performance.now() - startedAt >= 50)
 })
 
 test('closes a file that it refuses', { skip }, (t) => {

@@ -7,8 +7,7 @@ import type { TestContext } from 'node:test'
 import type { Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/wire/service.ts'
-import { openStore } from '../../support/database/opened-store.ts'
-import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
+import { newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
 
 const FRAME_BYTES = 24 + 4096
 

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { openStore } from '../../support/database/opened-store.ts'
-import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
+import { newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
 
 const LARGE = { id: 2n, name: 'x'.repeat(100_000) }
 const FULL = { name: 'StoreUnavailableError', message: /plants\.db: database or disk is full$/ }

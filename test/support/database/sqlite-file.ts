@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { ConnectionOptions } from '../../../src/stores/sqlite/connection.ts'
-import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
+import type { ConnectionOptions } from '../../../src/stores/sqlite/open-file.ts'
+import { sqliteStore, type SqliteHandle, type SqliteStoreOptions } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { temporaryDirectory } from '../temporary-file.ts'
 
 /** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
@@ -26,6 +26,18 @@ export function open(t: TestContext, path: string, options = {}): SqliteHandle {
   const handle = new DatabaseSync(path, options)
   t.after(() => handle.close())
   return handle
+}
+
+interface OpenedStore {
+  readonly path: string
+  readonly store: ReturnType<typeof sqliteStore>
+}
+
+/** Opens a store in a file, by default a new one; it is closed with the test. */
+export function openStore(t: TestContext, options: SqliteStoreOptions = {}, path = newPath(t)): OpenedStore {
+  const store = sqliteStore(path, options)
+  t.after(() => store.close())
+  return { path, store }
 }
 
 /** Another process that has a transaction open on a file, until it is told to end it. */

@@ -11,7 +11,7 @@ export interface MessageServer {
 /** A server that takes the first message of each client, by default as its last. It ends with the test, as its sockets do. */
 export async function takeMessages(
   t: TestContext,
-  take: (socket: Socket, message: Buffer, received: string[]) => unknown = (socket) => socket.end(),
+  take: (socket: Socket, message: Buffer) => unknown = (socket) => socket.end(),
 ): Promise<MessageServer> {
   const sockets: Socket[] = []
   const received: string[] = []
@@ -19,7 +19,7 @@ export async function takeMessages(
     sockets.push(socket.on('error', () => undefined))
     socket.once('data', (message) => {
       received.push(message.toString('hex'))
-      take(socket, message, received)
+      take(socket, message)
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

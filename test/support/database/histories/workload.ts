@@ -7,8 +7,13 @@ import { TOKEN, type Program } from '../../program/program.ts'
 /** Between two lists of a program, in milliseconds. */
 const LIST_INTERVAL_MS = 250
 
-/** Between an answer to a client and its next operation, so that servers have a processor to come back with. */
-const PAUSE_MS = 50
+/** How the clients of a {@link Workload} work. */
+interface Manner {
+  /** Between an answer to a client and its next operation, so that servers have a processor to come back with. */
+  readonly pauseMs?: number
+  /** The tag of each plant. */
+  readonly tagOf?: (id: number) => string | undefined
+}
 
 /**
  * Clients that create, delete and list plants, and remember what they were told. Plants whose names are negative
@@ -25,14 +30,20 @@ export class Workload {
   readonly #listings: Listing[] = []
   readonly #running: Promise<void>[] = []
   readonly #goals = new Map<number, () => void>()
+  /** The plants that may be deleted. */
+  readonly #own: number[] = []
   readonly #token: string
+  readonly #pauseMs: number
+  readonly #tagOf: NonNullable<Manner['tagOf']>
   #clock = 0
   #nextId = 0
   #isStopped = false
 
   /** @param token of the owner of all its plants */
-  constructor(token = TOKEN) {
+  constructor(token = TOKEN, { pauseMs = 50, tagOf = () => undefined }: Manner = {}) {
     this.#token = token
+    this.#pauseMs = pauseMs
+    this.#tagOf = tagOf
   }
 
   /** Starts clients that create and delete, and one that lists. They end with their service. */
@@ -58,9 +69,8 @@ export class Workload {
   }
 
   async #work(program: Program): Promise<void> {
-    const own: number[] = []
     while (!this.#isStopped) {
-      const doomed = Math.random() < 0.4 ? own.pop() : undefined
+      const doomed = Math.random() < 0.4 ? this.#own.pop() : undefined
       const kind = doomed === undefined ? 'create' : 'delete'
       const id = doomed ?? this.#nextId++
       const start = this.#clock++
@@ -71,19 +81,19 @@ export class Workload {
 
       if (answer?.error === 50300) {
         this.refused++
-        if (kind === 'delete') own.push(id)
+        if (kind === 'delete') this.#own.push(id)
       } else if (answer === undefined || answer.error === 50301) {
         this.unknown++
         record(undefined)
       } else {
         assert.deepEqual(answer, { status: kind === 'create' ? 200 : 204, error: undefined })
         record(true)
-        if (kind === 'create') own.push(id)
+        if (kind === 'create') this.#own.push(id)
         this.acknowledged++
         this.#goals.get(this.acknowledged)?.()
       }
       if (answer === undefined) return
-      await sleep(PAUSE_MS)
+      await sleep(this.#pauseMs)
     }
   }
 
@@ -96,15 +106,18 @@ export class Workload {
     const start = this.#clock++
     const answer = await this.#ask(program, '/plants')
     if (answer?.status !== 200) return answer?.status
-    const plants = (JSON.parse(answer.body) as Plant[]).map(({ name }) => ({ id: Number(name), name }))
-    this.#listings.push({ start, end: this.#clock++, plants: plants.filter(({ id }) => id >= 0) })
+    const listed = (JSON.parse(answer.body) as Plant[]).map((plant) => ({ id: Number(plant.name), ...plant }))
+    const plants = listed.filter(({ id }) => id >= 0)
+    for (const { id, tag } of plants) assert.equal(tag, this.#tagOf(id))
+    this.#listings.push({ start, end: this.#clock++, plants })
     return answer.status
   }
 
   /** Returns undefined if the service was killed before it answered. */
   async #change(program: Program, kind: Operation['kind'], id: number): Promise<Answer | undefined> {
+    const plant = JSON.stringify({ id, name: String(id), tag: this.#tagOf(id) })
     const answer = await (kind === 'create'
-      ? this.#ask(program, '/plants', { method: 'POST', body: `{"id":${id},"name":"${id}"}` })
+      ? this.#ask(program, '/plants', { method: 'POST', body: plant })
       : this.#ask(program, `/plants/${id}`, { method: 'DELETE' }))
     if (answer === undefined) return undefined
     const { status, body } = answer
