@@ -10,11 +10,6 @@ for (const path of RESOURCE_PATHS) {
   const target = path.replace('{id}', '1')
 
   suite(path, () => {
-    test('names in Allow the methods that it has', async (t) => {
-      const { status, headers } = await send(await servePlants(t), { method: 'OPTIONS', path: target, fields: [] })
-      assert.deepEqual({ status, headers }, { status: 204, headers: { allow: allowed.join(', ') } })
-    })
-
     test('refuses every other method of Node with 405 and the same Allow', async (t) => {
       const server = await servePlants(t)
       // After CONNECT a client expects no response but a tunnel.

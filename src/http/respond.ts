@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { nextTick } from 'node:process'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
-import { isClosed, listenTo, onClose, reset, socketOf, streamOf } from './transport.ts'
+import { isClosed, listenTo, reset, socketOf, streamOf } from './transport.ts'
 import { rawHeadersOf } from './header-fields.ts'
 import type { HttpResponse } from './response.ts'
 
@@ -178,7 +178,7 @@ async function writeAll(
   let goOn = (): void => undefined
   // One listener for the whole body: a middleware may add it to another stream, where `off` does not find it.
   response.on('drain', () => goOn())
-  onClose(response, () => goOn())
+  listenTo(response, 'close', () => goOn())
   try {
     for await (const piece of body) {
       if (isClosed(response)) return { bytes, complete: false }
@@ -206,7 +206,7 @@ function endWhole(request: IncomingMessage, response: ServerResponse): Promise<b
       resolve(streamOf(response)?.writableFinished ?? socketOf(request)?.destroyed !== true)
     }
     listenTo(response, 'finish', onFinish)
-    onClose(response, () => resolve(false))
+    listenTo(response, 'close', () => resolve(false))
     response.end()
   })
 }

@@ -4,7 +4,6 @@ import { createServer, IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import fastify from 'fastify'
 import { memoryStore, type NewPlant, type PlantStoreOptions } from '../../src/index.ts'
 import { serveIn, type Client } from '../support/wire/client.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
@@ -243,25 +242,9 @@ test('a client that leaves after its body, before its token is known, does not s
   assert.deepEqual(created, [{ id: 1n, name: 'Fern' }])
 })
 
-test('the listener has the three parameters of a middleware', () => {
-  assert.equal(createService().length, 3)
-})
-
 test('a server that refuses a body if there must be none takes each answer', async (t) => {
   const server = await serve(t, createServer({ rejectNonStandardBodyWrites: true }, createService()))
 
   assert.equal((await send(server, { ...get('ada'), method: 'HEAD' })).status, 200)
   assert.equal((await send(server, { ...get('ada'), method: 'OPTIONS' })).status, 204)
-})
-
-test('a request that a host makes up is answered', async () => {
-  const plantStore = createService()
-  const app = fastify()
-  app.addHook('onRequest', (request, reply, done) => plantStore(request.raw, reply.raw, done))
-
-  const headers = { authorization: 'Bearer ada', 'content-type': 'application/json' }
-  const created = await app.inject({ method: 'POST', url: '/plants', headers, payload: FERN })
-  const refused = await app.inject({ method: 'POST', url: '/plants', payload: FERN })
-
-  assert.deepEqual([created.statusCode, refused.statusCode], [200, 401])
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { checkStore, findWrongMethod } from '../../src/plants/checked-store.ts'
-import { StoreUnavailableError, type PageRequest } from '../../src/plants/store.ts'
+import type { PageRequest } from '../../src/plants/store.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 
@@ -91,10 +91,3 @@ suite('the list of a store', () => {
     })
   }
 })
-
-for (const method of ['create', 'list', 'delete'] as const) {
-  test(`the outcome of a ${method} that takes too long is unknown`, async () => {
-    const late = new StoreUnavailableError('The store did not answer within 20 ms.', { isOutcomeUnknown: true })
-    await assert.rejects(async () => await call(method, new Promise(() => undefined)), late)
-  })
-}
