@@ -10,7 +10,6 @@ import { close, createService, get, listen, portOf, send, servePlants } from '..
 import { serveStandalone } from '../support/program/standalone-server.ts'
 import { until } from '../support/until.ts'
 import { errorOf, REFUSALS, UPLOAD, UPLOADS, type Refusal } from '../support/wire/uploads.ts'
-import { statusesOf } from '../support/wire/statuses.ts'
 
 const MIB = 1024 * 1024
 
@@ -206,11 +205,11 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
   test('is nothing if the body came with the header: the connection is kept', async (t) => {
     const server = await servePlants(t, { authenticate })
     const client = await RawConnection.open(server)
-    const answers = client.answers(3)
+    const statuses = client.statuses(3)
 
     client.send('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345'.repeat(3))
 
-    assert.deepEqual(await statusesOf(answers), [401, 401, 401])
+    assert.deepEqual(await statuses, [401, 401, 401])
     client.socket.destroy()
   })
 
