@@ -76,20 +76,14 @@ const DEFAULTS = {
   onResponse: undefined,
 }
 
-test('have a default for each but who is let in', () => {
-  const { store: chosen, findCaller, ...settings } = resolveOptions({ tokens })
-  assert.deepEqual(settings, DEFAULTS)
-  assert.deepEqual(Object.keys(chosen), Object.keys(memoryStore()))
-  assert.deepEqual(findCaller('secret', request), { owner: 'ada', access: 'write' })
-})
-
-test('have the same defaults if they are undefined', () => {
-  const undefineds = Object.fromEntries(Object.keys({ ...DEFAULTS, store }).map((name) => [name, undefined]))
-  const { store: chosen, findCaller, ...settings } = resolveOptions({ tokens, ...undefineds })
-  assert.deepEqual(settings, DEFAULTS)
-  assert.deepEqual(Object.keys(chosen), Object.keys(memoryStore()))
-  assert.equal(findCaller('other', request), undefined)
-})
+for (const given of [{}, Object.fromEntries(Object.keys({ ...DEFAULTS, store }).map((name) => [name, undefined]))]) {
+  test(`have a default for each but who is let in: ${inspect(given)}`, () => {
+    const { store: chosen, findCaller, ...settings } = resolveOptions({ tokens, ...given })
+    assert.deepEqual(settings, DEFAULTS)
+    assert.deepEqual(Object.keys(chosen), Object.keys(memoryStore()))
+    assert.deepEqual(findCaller('secret', request), { owner: 'ada', access: 'write' })
+  })
+}
 
 const GIVEN = {
   store,

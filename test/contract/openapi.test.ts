@@ -26,22 +26,10 @@ function serveAll(
 /** Sends a request as it stands, sees that its answer is described, and gives the code of the error. */
 async function exchange(server: Server, request: string): Promise<number> {
   const connection = await RawConnection.open(server)
-  const [head, body] = (await connection.send(request).closed).split('\r\n\r\n') as [string, string]
-  const [statusLine, ...fields] = head.split('\r\n')
-  const headers = fields.map((field) => [
-    field.slice(0, field.indexOf(':')).toLowerCase(),
-    field.slice(field.indexOf(':') + 2),
-  ])
+  const [answer] = await connection.send(request).answers()
   const [method, path] = request.split(' ') as [string, string]
-  const status = Number(statusLine!.split(' ')[1])
-  assertDescribed({
-    method,
-    path,
-    status,
-    headers: Object.fromEntries(headers) as Record<string, string>,
-    body,
-  })
-  return (JSON.parse(body) as { error: number }).error
+  assertDescribed({ ...answer!, method, path, headers: Object.fromEntries(answer!.headers) })
+  return (JSON.parse(answer!.body) as { error: number }).error
 }
 
 /** All that a document says in prose, wherever it stands. */
