@@ -98,7 +98,7 @@ export interface ResponseEvent {
 }
 
 /** The options with every default in place. */
-export interface ResolvedOptions {
+export interface ResolvedOptions extends Required<Pick<CommonOptions, 'validate' | 'onError' | 'onResponse'>> {
   readonly store: Store
   readonly findCaller: FindCaller
   readonly basePath: string
@@ -106,9 +106,6 @@ export interface ResolvedOptions {
   readonly maxLimit: number
   readonly maxListsPerOwner: number
   readonly storeTimeoutMs: number
-  readonly validate: ((plant: NewPlant) => unknown) | undefined
-  readonly onError: ((error: unknown, request: IncomingMessage) => unknown) | undefined
-  readonly onResponse: ((event: ResponseEvent) => unknown) | undefined
 }
 
 /**

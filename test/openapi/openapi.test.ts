@@ -36,8 +36,8 @@ test('needs the parameter of a path, and no parameter of a query', () => {
     parameters.map((parameter) => [parameter.name, parameter.in, parameter.required]),
     [
       ['id', 'path', true],
-      ['limit', 'query', undefined],
-      ['after', 'query', undefined],
+      ['limit', 'query', false],
+      ['after', 'query', false],
     ],
   )
 })
