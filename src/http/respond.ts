@@ -101,11 +101,13 @@ function isBare(response: ServerResponse): boolean {
 /** The fields of {@link addFields}. */
 const ADDED: unique symbol = Symbol('added fields')
 
+type Extended = ServerResponse & { [ADDED]?: readonly string[] }
+
 /**
  * Adds fields to the head that {@link respond} will send: name, value, name, value… After a `setHeader`, Node would
  * take a much slower way.
  */
-export function addFields(response: ServerResponse & { [ADDED]?: readonly string[] }, fields: readonly string[]): void {
+export function addFields(response: Extended, fields: readonly string[]): void {
   response[ADDED] = fields
 }
 
@@ -113,11 +115,7 @@ export function addFields(response: ServerResponse & { [ADDED]?: readonly string
  * Sends the head. A middleware that wraps a response expects each field by `setHeader`, before `writeHead`: it ignores
  * the fields that `writeHead` gets, or takes the array for pairs.
  */
-function writeHead(
-  response: ServerResponse & { readonly [ADDED]?: readonly string[] },
-  status: number,
-  headers: string[],
-): void {
+function writeHead(response: Extended, status: number, headers: string[]): void {
   const added = response[ADDED]
   if (added !== undefined) headers.push(...added)
   if (isBare(response)) {
