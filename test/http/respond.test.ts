@@ -4,7 +4,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { PassThrough } from 'node:stream'
 import { suite, test } from 'node:test'
-import { addFields, respond } from '../../src/http/respond.ts'
+import { respond } from '../../src/http/respond.ts'
 import type { HttpResponse } from '../../src/http/response.ts'
 import { streamOf } from '../../src/http/transport.ts'
 import { encodeUtf8 } from '../../src/plants/text.ts'
@@ -72,14 +72,6 @@ for (const protocol of ['http', 'h2c'] as const) {
       })
     }
 
-    test('has the fields that were added', async (t) => {
-      const client = await serveIn(t, protocol, (request, response) => {
-        addFields(response, ['X-Request-Id', '7'])
-        void respond(request, response, WHOLE)
-      })
-      assert.equal((await client.send(GET)).headers['x-request-id'], '7')
-    })
-
     for (const what of ['begun', 'ended']) {
       test(`gives way to one that the host has ${what}`, async (t) => {
         let sent: unknown
@@ -95,7 +87,6 @@ for (const protocol of ['http', 'h2c'] as const) {
         assert.deepEqual(sent, { bytes: 0, complete: false })
       })
     }
-
   })
 }
 
