@@ -3,7 +3,7 @@ import { METHODS } from 'node:http'
 import { suite, test } from 'node:test'
 import { OPERATIONS, RESOURCE_PATHS } from '../src/operations.ts'
 import { serveIn } from './support/wire/client.ts'
-import { bearer, createService, post, send, servePlants } from './support/wire/service.ts'
+import { bearer, createService, send, servePlants } from './support/wire/service.ts'
 
 for (const path of RESOURCE_PATHS) {
   const allowed = [...Object.keys(OPERATIONS[path]), 'OPTIONS']
@@ -29,11 +29,3 @@ for (const path of RESOURCE_PATHS) {
     }
   })
 }
-
-test('tells the host what its validate must return', async (t) => {
-  const errors: unknown[] = []
-  const validate = (() => false) as unknown as () => string
-  const server = await servePlants(t, { validate, onError: (error) => errors.push(error) })
-  assert.equal((await send(server, post('ada', '{"id":1,"name":"Fern"}'))).status, 500)
-  assert.deepEqual(errors, [new TypeError('validate must return a message or nothing')])
-})

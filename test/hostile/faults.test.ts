@@ -148,10 +148,15 @@ suite('a validate that', () => {
   ]
   for (const [name, answer, status, message] of answers) {
     test(name, async (t) => {
-      const server = await servePlants(t, { validate: (() => answer) as PlantStoreOptions['validate'] & object })
+      const errors: unknown[] = []
+      const server = await servePlants(t, {
+        validate: (() => answer) as PlantStoreOptions['validate'] & object,
+        onError: (error) => errors.push(error),
+      })
       const received = await send(server, requests.create)
       assert.equal(received.status, status)
       assert.equal((JSON.parse(received.body) as { message?: string }).message, message)
+      assert.deepEqual(errors, status === 500 ? [new TypeError('validate must return a message or nothing')] : [])
     })
   }
 
