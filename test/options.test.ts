@@ -33,7 +33,16 @@ const WRONG: readonly (readonly [options: unknown, message: string])[] = [
   ],
   ...['', 'a\0b', '\ud800', 7, null].map((owner) => [{ tokens: { secret: owner } }, ownerRule] as const),
   [{ tokens, store: null }, 'options.store must be a store, not null'],
-  [{ tokens, store: { ...store, list: 1 } }, 'options.store.list must be a function, not 1'],
+  ...['create', 'list', 'delete', 'ping', 'close'].map(
+    (name) => [{ tokens, store: { ...store, [name]: 1 } }, `options.store.${name} must be a function, not 1`] as const,
+  ),
+  ...['create', 'list', 'delete'].map(
+    (name) =>
+      [
+        { tokens, store: { ...store, [name]: undefined } },
+        `options.store.${name} must be a function, not undefined`,
+      ] as const,
+  ),
   ...['/', 'api', '/api/', '//', '/a?b', '/a#b', '/a b', '/%zz'].map(
     (basePath) => [{ tokens, basePath }, `${pathRule} '${basePath}'`] as const,
   ),
@@ -86,7 +95,7 @@ for (const given of [{}, Object.fromEntries(Object.keys({ ...DEFAULTS, store }).
 }
 
 const GIVEN = {
-  store,
+  store: { ...store, close: () => undefined },
   maxBodyBytes: 1,
   maxLimit: 2,
   maxListsPerOwner: 3,
