@@ -5,7 +5,7 @@ import { decodePercent } from './http/percent.ts'
 import { createTokenTable } from './http/token-table.ts'
 import type { ResourcePath } from './operations.ts'
 import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from './option-checks.ts'
-import { findWrongMethod } from './plants/checked-store.ts'
+import { STORE_METHODS } from './plants/checked-store.ts'
 import { DEFAULT_LISTS_PER_OWNER } from './plants/list-slots.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
@@ -98,7 +98,7 @@ export interface ResponseEvent {
 }
 
 /** The options with every default in place. */
-export interface ResolvedOptions {
+export interface ResolvedOptions extends Required<Pick<CommonOptions, 'validate' | 'onError' | 'onResponse'>> {
   readonly store: Store
   readonly findCaller: FindCaller
   readonly basePath: string
@@ -106,9 +106,6 @@ export interface ResolvedOptions {
   readonly maxLimit: number
   readonly maxListsPerOwner: number
   readonly storeTimeoutMs: number
-  readonly validate: ((plant: NewPlant) => unknown) | undefined
-  readonly onError: ((error: unknown, request: IncomingMessage) => unknown) | undefined
-  readonly onResponse: ((event: ResponseEvent) => unknown) | undefined
 }
 
 /**
@@ -156,8 +153,11 @@ function resolveFindCaller(
 
 function checkMethods(store: Store): Store {
   if (!isObject(store)) throw wrong('options.store', 'a store', store)
-  const method = findWrongMethod(store)
-  if (method !== undefined) throw wrong(`options.store.${method.name}`, 'a function', method.value)
+  for (const [name, need] of Object.entries(STORE_METHODS)) {
+    const method: unknown = Reflect.get(store, name)
+    const isAbsent = need === 'optional' && method === undefined
+    if (typeof method !== 'function' && !isAbsent) throw wrong(`options.store.${name}`, 'a function', method)
+  }
   return store
 }
 

@@ -11,6 +11,11 @@ function thenable<T>(promise: Promise<T>): PromiseLike<T> {
   return { then: (...args) => promise.then(...args) }
 }
 
+/** Settles with another that may never settle, as no promise does. */
+function thenableOf<T>(promise: Promise<T>): PromiseLike<T> {
+  return { then: (resolve) => resolve?.(promise as T) as never }
+}
+
 suite('withDeadline', () => {
   for (const result of [undefined, null, 0, 'text', { then: 'later' }]) {
     test(`passes ${JSON.stringify(result)} through at once, without a timer`, () => {
@@ -24,6 +29,7 @@ suite('withDeadline', () => {
   for (const [name, wrap] of [
     ['a promise', <T>(promise: Promise<T>) => promise],
     ['a thenable', thenable],
+    ['a thenable that settles with a promise', <T>(promise: Promise<T>) => thenableOf(promise)],
   ] as const) {
     test(`settles as ${name} does, and leaves no timer`, async () => {
       const before = countTimers()

@@ -3,18 +3,13 @@ import { METHODS } from 'node:http'
 import { suite, test } from 'node:test'
 import { OPERATIONS, RESOURCE_PATHS } from '../src/operations.ts'
 import { serveIn } from './support/wire/client.ts'
-import { bearer, createService, post, send, servePlants } from './support/wire/service.ts'
+import { bearer, createService, send, servePlants } from './support/wire/service.ts'
 
 for (const path of RESOURCE_PATHS) {
   const allowed = [...Object.keys(OPERATIONS[path]), 'OPTIONS']
   const target = path.replace('{id}', '1')
 
   suite(path, () => {
-    test('names in Allow the methods that it has', async (t) => {
-      const { status, headers } = await send(await servePlants(t), { method: 'OPTIONS', path: target, fields: [] })
-      assert.deepEqual({ status, headers }, { status: 204, headers: { allow: allowed.join(', ') } })
-    })
-
     test('refuses every other method of Node with 405 and the same Allow', async (t) => {
       const server = await servePlants(t)
       // After CONNECT a client expects no response but a tunnel.
@@ -34,11 +29,3 @@ for (const path of RESOURCE_PATHS) {
     }
   })
 }
-
-test('tells the host what its validate must return', async (t) => {
-  const errors: unknown[] = []
-  const validate = (() => false) as unknown as () => string
-  const server = await servePlants(t, { validate, onError: (error) => errors.push(error) })
-  assert.equal((await send(server, post('ada', '{"id":1,"name":"Fern"}'))).status, 500)
-  assert.deepEqual(errors, [new TypeError('validate must return a message or nothing')])
-})

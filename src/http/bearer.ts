@@ -4,18 +4,11 @@ import { TCHAR } from './header-fields.ts'
 /** RFC 6750 section 2.1, `b64token`. */
 export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 
-const TOKEN = new RegExp(`^${B64TOKEN}$`)
-
 /** RFC 9110 section 11.4: a scheme in any case, one space or more, the credentials. */
 const BEARER = new RegExp(`^bearer +(${B64TOKEN})$`, 'i')
 
 /** The scheme, whatever follows it. */
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
-
-/** Whether a header can carry a text as a token. */
-export function isToken(text: string): boolean {
-  return TOKEN.test(text)
-}
 
 /**
  * Reads the token of a Bearer credential (RFC 6750 section 2.1).

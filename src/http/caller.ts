@@ -54,10 +54,7 @@ export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number)
  * @throws TypeError if it is no holder
  */
 export function toCaller(holder: unknown, complaint: string): Caller {
-  const { owner, access = 'write' } = (isObject(holder) ? holder : { owner: holder }) as {
-    owner?: unknown
-    access?: unknown
-  }
+  const { owner, access = 'write' } = (isObject(holder) ? holder : { owner: holder }) as Record<string, unknown>
   if (!isText(owner) || owner === '') {
     throw new TypeError(`${complaint} an owner: a non-empty string of ${TEXT}`)
   }

@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { nextTick } from 'node:process'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
-import { isClosed, listenTo, onClose, reset, socketOf, streamOf } from './transport.ts'
+import { isClosed, listenTo, reset, socketOf, streamOf } from './transport.ts'
 import { rawHeadersOf } from './header-fields.ts'
 import type { HttpResponse } from './response.ts'
 
@@ -101,11 +101,13 @@ function isBare(response: ServerResponse): boolean {
 /** The fields of {@link addFields}. */
 const ADDED: unique symbol = Symbol('added fields')
 
+type Extended = ServerResponse & { [ADDED]?: readonly string[] }
+
 /**
  * Adds fields to the head that {@link respond} will send: name, value, name, value… After a `setHeader`, Node would
  * take a much slower way.
  */
-export function addFields(response: ServerResponse & { [ADDED]?: readonly string[] }, fields: readonly string[]): void {
+export function addFields(response: Extended, fields: readonly string[]): void {
   response[ADDED] = fields
 }
 
@@ -113,11 +115,7 @@ export function addFields(response: ServerResponse & { [ADDED]?: readonly string
  * Sends the head. A middleware that wraps a response expects each field by `setHeader`, before `writeHead`: it ignores
  * the fields that `writeHead` gets, or takes the array for pairs.
  */
-function writeHead(
-  response: ServerResponse & { readonly [ADDED]?: readonly string[] },
-  status: number,
-  headers: string[],
-): void {
+function writeHead(response: Extended, status: number, headers: string[]): void {
   const added = response[ADDED]
   if (added !== undefined) headers.push(...added)
   if (isBare(response)) {
@@ -178,7 +176,7 @@ async function writeAll(
   let goOn = (): void => undefined
   // One listener for the whole body: a middleware may add it to another stream, where `off` does not find it.
   response.on('drain', () => goOn())
-  onClose(response, () => goOn())
+  listenTo(response, 'close', () => goOn())
   try {
     for await (const piece of body) {
       if (isClosed(response)) return { bytes, complete: false }
@@ -206,7 +204,7 @@ function endWhole(request: IncomingMessage, response: ServerResponse): Promise<b
       resolve(streamOf(response)?.writableFinished ?? socketOf(request)?.destroyed !== true)
     }
     listenTo(response, 'finish', onFinish)
-    onClose(response, () => resolve(false))
+    listenTo(response, 'close', () => resolve(false))
     response.end()
   })
 }

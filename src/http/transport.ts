@@ -30,12 +30,7 @@ export function isClosed(response: ServerResponse): boolean {
 /** Calls `listener` once nothing more can be written: at once if that is so already. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (isClosed(response)) listener()
-  else onClose(response, listener)
-}
-
-/** Calls `listener` when the response is sent, or the client has gone. */
-export function onClose(response: ServerResponse, listener: () => void): void {
-  listenTo(response, 'close', listener)
+  else listenTo(response, 'close', listener)
 }
 
 /**

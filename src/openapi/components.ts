@@ -1,10 +1,12 @@
-import { header, type Components, type Schema } from './description.ts'
+import { header, type Components, type Parameter, type Schema } from './description.ts'
 
 /**
  * Text that every store keeps: without U+0000. No pattern can say that it is well-formed Unicode. Some generators of
  * clients write what `\u0000` means into their source, and keep `\x00` as it stands.
  */
 const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
+
+const INT64 = { type: 'integer', format: 'int64' } as const
 
 const NAME: Schema = { ...TEXT, description: 'The name of the plant.' }
 const TAG: Schema = { ...TEXT, description: 'The type of the plant.' }
@@ -27,8 +29,7 @@ export const COMPONENTS: Components = {
       required: ['id', 'name'],
       properties: {
         id: {
-          type: 'integer',
-          format: 'int64',
+          ...INT64,
           description: 'Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.',
         },
         name: NAME,
@@ -51,23 +52,15 @@ export const COMPONENTS: Components = {
       in: 'path',
       required: true,
       description: 'The id of the plant, in decimal.',
-      schema: { type: 'integer', format: 'int64' },
+      schema: INT64,
       example: 42,
     },
-    limit: {
-      name: 'limit',
-      in: 'query',
-      description: 'List at most this many plants. Without it, list all.',
-      schema: { type: 'integer', format: 'int32', minimum: 0 },
-      example: 10,
-    },
-    after: {
-      name: 'after',
-      in: 'query',
-      description: 'List only plants whose id is greater.',
-      schema: { type: 'integer', format: 'int64' },
-      example: 42,
-    },
+    limit: query('limit', 'List at most this many plants. Without it, list all.', 10, {
+      type: 'integer',
+      format: 'int32',
+      minimum: 0,
+    }),
+    after: query('after', 'List only plants whose id is greater.', 42, INT64),
   },
   headers: {
     Link: header('Leads to the rest of the list (RFC 8288).', '<?limit=10&after=42>; rel="next"'),
@@ -77,4 +70,8 @@ export const COMPONENTS: Components = {
     Accept: header('The media type that the service understands.', 'application/json'),
     'Accept-Encoding': header('The content coding that the service understands.', 'identity'),
   },
+}
+
+function query(name: string, description: string, example: number, schema: Schema): Parameter {
+  return { name, in: 'query', description, required: false, schema, example }
 }

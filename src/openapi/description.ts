@@ -64,18 +64,14 @@ export interface Components {
   readonly headers: Readonly<Record<string, Header>>
 }
 
-export interface Parameter {
+export interface Parameter extends Header {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
-  readonly required?: boolean
-  readonly description: string
-  readonly schema: Schema
-  readonly example: unknown
 }
 
 export interface Header {
   readonly description: string
-  /** Whether each such response has the field. */
+  /** Whether each such message has it. */
   readonly required: boolean
   readonly schema: Schema
   readonly example: unknown
@@ -103,8 +99,8 @@ export function ref(path: string): Reference {
 }
 
 /**
- * Describes a header field of responses.
- * @param required whether each response that lists the field has it
+ * Describes a header field.
+ * @param required whether each message that lists the field has it
  */
 export function header(description: string, example: string, required = false): Header {
   return { description, required, schema: { type: 'string' }, example }

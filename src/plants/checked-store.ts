@@ -13,15 +13,6 @@ export const STORE_METHODS: {
   close: 'optional',
 }
 
-/** Finds the first method of a store that is missing or no function: its name, and what is in its place. */
-export function findWrongMethod(store: object): { readonly name: string; readonly value: unknown } | undefined {
-  for (const [name, need] of Object.entries(STORE_METHODS)) {
-    const value: unknown = Reflect.get(store, name)
-    if (typeof value !== 'function' && (need === 'required' || value !== undefined)) return { name, value }
-  }
-  return undefined
-}
-
 /** A store whose results are checked. It has the methods that the operations call. */
 export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'> & { readonly listShort: ListShort }
 

@@ -126,25 +126,17 @@ async function listSurveyed(source: PlantSource, first: Page, { limit, after }: 
  * Reads the surveyed plants. One that was deleted since is left out. One that was created since is not added: it would
  * make the list longer than its limit, or push out a plant that no other list holds.
  */
-async function* surveyedPages(source: PlantSource, ids: SurveyedIds, from: bigint | undefined): AsyncGenerator<Page> {
-  const { owner, slots } = source
-  if ((await slots.take(source)) === false) return
-  try {
-    const surveyed = ids[Symbol.iterator]()
-    let wanted = surveyed.next()
-    for (let after = from; wanted.done !== true;) {
-      const page = await readNext(source, after)
-      if (page.length === 0) return
-      yield page.filter(({ id }) => {
-        while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()
-        const isWanted = wanted.value === id
-        if (isWanted) wanted = surveyed.next()
-        return isWanted
-      })
-      after = page.at(-1)!.id
-    }
-  } finally {
-    slots.release(owner)
+async function* surveyedPages(source: PlantSource, ids: SurveyedIds, after: bigint | undefined): AsyncGenerator<Page> {
+  const surveyed = ids[Symbol.iterator]()
+  let wanted = surveyed.next()
+  for await (const page of allPages(source, undefined, after)) {
+    yield page.filter(({ id }) => {
+      while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()
+      const isWanted = wanted.value === id
+      if (isWanted) wanted = surveyed.next()
+      return isWanted
+    })
+    if (wanted.done === true) return
   }
 }
 

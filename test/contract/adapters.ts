@@ -4,13 +4,12 @@ import { inject } from 'light-my-request'
 import { createMocks, type RequestMethod } from 'node-mocks-http'
 import serverless from 'serverless-http'
 import type { PlantStore } from '../../src/index.ts'
-import type { Request } from '../support/wire/service.ts'
-import type { Reply } from './check-cases.ts'
+import { toAnswer, type Answer, type Request } from '../support/wire/service.ts'
 
 /** What calls a service with a request that came over no connection. */
 export interface Adapter {
   readonly name: string
-  readonly call: (plantStore: PlantStore, request: Request) => Promise<Reply>
+  readonly call: (plantStore: PlantStore, request: Request) => Promise<Answer>
 }
 
 /** The fields of a request that has each of them once. */
@@ -18,17 +17,6 @@ function headersOf({ fields }: Request): Record<string, string> {
   const headers: Record<string, string> = {}
   for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
   return headers
-}
-
-/** Fields that an adapter adds as a server does. */
-const OF_THE_SERVER = new Set(['date', 'connection', 'transfer-encoding'])
-
-function reply(status: number, fields: object, body: string): Reply {
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(fields)) {
-    if (!OF_THE_SERVER.has(name)) headers[name] = String(value)
-  }
-  return { status, headers, body }
 }
 
 /** AWS Lambda; the request has no `rawHeaders`. */
@@ -47,7 +35,7 @@ const SERVERLESS_HTTP: Adapter = {
       isBase64Encoded: true,
     }
     const result = (await serverless(plantStore)(event, {})) as { statusCode: number; headers: object; body: string }
-    return reply(result.statusCode, result.headers, result.body)
+    return toAnswer(result.statusCode, result.headers, result.body)
   },
 }
 
@@ -69,7 +57,7 @@ const NODE_MOCKS_HTTP: Adapter = {
     const ended = new Promise((resolve) => res.on('end', resolve))
     plantStore(req, res)
     await ended
-    return reply(res.statusCode, res.getHeaders(), res._getData() as string)
+    return toAnswer(res.statusCode, res.getHeaders(), res._getData() as string)
   },
 }
 
@@ -83,7 +71,7 @@ const LIGHT_MY_REQUEST: Adapter = {
       headers: headersOf(request),
       ...(body !== undefined && { payload: Buffer.from(body) }),
     })
-    return reply(statusCode, headers, payload)
+    return toAnswer(statusCode, headers, payload)
   },
 }
 
@@ -96,7 +84,7 @@ const FETCH_TO_NODE: Adapter = {
     const { req, res } = toReqRes(new Request(`http://host${path}`, init))
     plantStore(req, res)
     const response = await toFetchResponse(res)
-    return reply(response.status, Object.fromEntries(response.headers), await response.text())
+    return toAnswer(response.status, Object.fromEntries(response.headers), await response.text())
   },
 }
 

@@ -5,6 +5,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { memoryStore, type CommonOptions, type PlantStore, type PageRequest, type Store } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
+import { pageAfter } from '../support/database/plant-source.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, serve } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
@@ -82,10 +83,7 @@ const SERVERS: readonly (readonly [string, (plants: PlantStore) => Server])[] = 
 
 /** Lists of 3,000 plants. */
 const LONG: Partial<Store> = {
-  list: (_, { after = 0n }) => {
-    const length = after % 10_000n === 3000n ? 0 : 1000
-    return Array.from({ length }, (_, i) => ({ id: after + BigInt(i) + 1n, name: 'Fern' }))
-  },
+  list: (_, { after = 0n }) => (after % 10_000n === 3000n ? [] : pageAfter(after)),
 }
 
 interface Case {

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import openapiTypescript, { astToString } from 'openapi-typescript'
-import ts from 'typescript'
 import { ERRORS } from '../../src/http/errors.ts'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
@@ -14,7 +10,7 @@ import type { Settings } from '../../src/standalone/settings/settings.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { assertDescribed, DESCRIBED } from '../support/package/openapi-validator.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { portOf, post, send, servePlants } from '../support/wire/service.ts'
+import { post, send, servePlants } from '../support/wire/service.ts'
 import { serveStandalone } from '../support/program/standalone-server.ts'
 import { authenticate, CONTRACT_CASES } from './cases.ts'
 
@@ -30,22 +26,10 @@ function serveAll(
 /** Sends a request as it stands, sees that its answer is described, and gives the code of the error. */
 async function exchange(server: Server, request: string): Promise<number> {
   const connection = await RawConnection.open(server)
-  const [head, body] = (await connection.send(request).closed).split('\r\n\r\n') as [string, string]
-  const [statusLine, ...fields] = head.split('\r\n')
-  const headers = fields.map((field) => [
-    field.slice(0, field.indexOf(':')).toLowerCase(),
-    field.slice(field.indexOf(':') + 2),
-  ])
+  const [answer] = await connection.send(request).answers()
   const [method, path] = request.split(' ') as [string, string]
-  const status = Number(statusLine!.split(' ')[1])
-  assertDescribed({
-    method,
-    path,
-    status,
-    headers: Object.fromEntries(headers) as Record<string, string>,
-    body,
-  })
-  return (JSON.parse(body) as { error: number }).error
+  assertDescribed({ ...answer!, method, path, headers: Object.fromEntries(answer!.headers) })
+  return (JSON.parse(answer!.body) as { error: number }).error
 }
 
 /** All that a document says in prose, wherever it stands. */
@@ -169,73 +153,4 @@ suite('describes the error', () => {
     for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
     for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test has ${error}`)
   })
-})
-
-const CLIENT = `
-import createClient from 'openapi-fetch'
-import type { components, paths } from './paths.ts'
-
-export async function usePlants(baseUrl: string): Promise<unknown[]> {
-  const headers = { Authorization: 'Bearer ada', Connection: 'close' }
-  const client = createClient<paths>({ baseUrl, headers })
-  const created = await client.POST('/plants', { body: { id: 1, name: 'Fern', tag: 'green' } })
-  const plant: Exactly<typeof created.data, components['schemas']['Plant'] | undefined> = created.data
-  const again = await client.POST('/plants', { body: { id: 1, name: 'Fern' } })
-  const error: number | undefined = again.error?.error
-  const list = await client.GET('/plants', { params: { query: { limit: 10 } } })
-  const tags: (string | undefined)[] | undefined = list.data?.map((plant) => plant.tag)
-  const { response } = await client.DELETE('/plants/{id}', { params: { path: { id: 1 } } })
-  const live = await client.GET('/livez')
-  const status: 'live' | undefined = live.data?.status
-  return [plant, error, tags, response.status, status]
-}
-
-type Exactly<A, B> = [A, B] extends [B, A] ? A : never
-
-/** The bodies of a success, and of whatever has no status of its own. */
-type Success<Responses> = Body<Responses[keyof Responses & (200 | 'default')]>
-type Body<R> = R extends { content: { 'application/json': infer B } } ? B : never
-
-type Created = Success<paths['/plants']['post']['responses']>
-export function succeed(created: Created): Exactly<Created, components['schemas']['Plant']> {
-  return created
-}
-
-export function doesNotCompile(client: ReturnType<typeof createClient<paths>>): void {
-  // @ts-expect-error a plant is needed
-  void client.POST('/plants', {})
-  // @ts-expect-error a plant needs an id
-  void client.POST('/plants', { body: { name: 'Fern' } })
-  // @ts-expect-error a name is text
-  void client.POST('/plants', { body: { id: 1, name: 1 } })
-  // @ts-expect-error a limit is a number
-  void client.GET('/plants', { params: { query: { limit: 'ten' } } })
-  // @ts-expect-error plants cannot be fetched one by one
-  void client.GET('/plants/{id}', { params: { path: { id: 1 } } })
-}
-`
-
-test('makes a client that compiles and works', async (t) => {
-  const directory = mkdtempSync(fileURLToPath(new URL('client-', import.meta.url)))
-  t.after(() => rmSync(directory, { recursive: true }))
-  writeFileSync(`${directory}/paths.ts`, astToString(await openapiTypescript(JSON.stringify(programDescription))))
-  writeFileSync(`${directory}/client.ts`, CLIENT)
-
-  const program = ts.createProgram([`${directory}/client.ts`], {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    allowImportingTsExtensions: true,
-    target: ts.ScriptTarget.ES2023,
-    module: ts.ModuleKind.NodeNext,
-    types: ['node'],
-  })
-  const diagnostics = ts.getPreEmitDiagnostics(program)
-  const errors = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '))
-  assert.deepEqual(errors, [])
-
-  const server = await serveAll(t)
-  const { usePlants } = (await import(`${directory}/client.ts`)) as Record<string, (url: string) => Promise<unknown>>
-  const used = await usePlants!(`http://127.0.0.1:${portOf(server)}`)
-  assert.deepEqual(used, [{ name: 'Fern', tag: 'green' }, 40900, ['green'], 204, 'live'])
 })

@@ -4,21 +4,16 @@ import { createServer, IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import fastify from 'fastify'
-import { memoryStore, type NewPlant, type PlantStoreOptions } from '../../src/index.ts'
+import { memoryStore, type PlantStoreOptions } from '../../src/index.ts'
 import { serveIn, type Client } from '../support/wire/client.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
+import { pageAfter } from '../support/database/plant-source.ts'
 import { Held } from '../support/held.ts'
 import { createService, get, post, send, serve } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 
 const FERN = '{"id":1,"name":"Fern"}'
 const CREATE = post('ada', FERN)
-
-/** A page of plants after a cursor; there is always a next one. */
-function endlessPage(after = 0n): readonly NewPlant[] {
-  return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name: 'a'.repeat(100) }))
-}
 
 /** Waits for the first bytes of an answer's body. */
 async function firstData(request: Writable): Promise<void> {
@@ -81,7 +76,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       const store = delegatingStore(memoryStore(), {
         list: (_, { after }) => {
           if (after !== undefined) end?.()
-          return Promise.resolve(endlessPage(after))
+          return Promise.resolve(pageAfter(after))
         },
       })
       const plantStore = createService({ store })
@@ -93,13 +88,13 @@ for (const protocol of ['http', 'h2c'] as const) {
       const { status, body } = await client.send(get('ada'))
 
       assert.equal(status, 200)
-      assert.match(body, /^\[(?:{"name":"a+"},?){1000}$/)
+      assert.match(body, /^\[(?:{"name":"Fern"},?){1000}$/)
     })
 
     test('a client that leaves a list stops it', async (t) => {
       let pages = 0
       const store = delegatingStore(memoryStore(), {
-        list: (_, { after }) => (pages++, Promise.resolve(endlessPage(after))),
+        list: (_, { after }) => (pages++, Promise.resolve(pageAfter(after))),
       })
       const { client, closed } = await serveClosing(t, protocol, { store })
 
@@ -178,7 +173,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     for (const [what, request, status, fields] of whatHostsSet) {
       test(`what the host set before gives way to ${what}`, async (t) => {
         const store = memoryStore()
-        for (const plant of [...endlessPage(), ...endlessPage(1000n)]) void store.create('many', plant)
+        for (const plant of [...pageAfter(), ...pageAfter(1000n)]) void store.create('many', plant)
         const plantStore = createService({ store })
         const client = await serveIn(t, protocol, (request, response) => {
           response.statusCode = 404
@@ -243,25 +238,9 @@ test('a client that leaves after its body, before its token is known, does not s
   assert.deepEqual(created, [{ id: 1n, name: 'Fern' }])
 })
 
-test('the listener has the three parameters of a middleware', () => {
-  assert.equal(createService().length, 3)
-})
-
 test('a server that refuses a body if there must be none takes each answer', async (t) => {
   const server = await serve(t, createServer({ rejectNonStandardBodyWrites: true }, createService()))
 
   assert.equal((await send(server, { ...get('ada'), method: 'HEAD' })).status, 200)
   assert.equal((await send(server, { ...get('ada'), method: 'OPTIONS' })).status, 204)
-})
-
-test('a request that a host makes up is answered', async () => {
-  const plantStore = createService()
-  const app = fastify()
-  app.addHook('onRequest', (request, reply, done) => plantStore(request.raw, reply.raw, done))
-
-  const headers = { authorization: 'Bearer ada', 'content-type': 'application/json' }
-  const created = await app.inject({ method: 'POST', url: '/plants', headers, payload: FERN })
-  const refused = await app.inject({ method: 'POST', url: '/plants', payload: FERN })
-
-  assert.deepEqual([created.statusCode, refused.statusCode], [200, 401])
 })

@@ -273,43 +273,6 @@ const BODIES: readonly HostileCase[] = [
   row('a body over the limit', postBody('a'.repeat(3 * 2 ** 20), CLOSE), [41300], CLOSED),
 ]
 
-/** The Unicode Standard, table 3-7, from its other side. */
-const NOT_UTF_8: Readonly<Record<string, string>> = {
-  'a continuation byte alone': '80',
-  'the last continuation byte alone': 'bf',
-  'a first byte alone': 'c3',
-  'two of three bytes': 'e282',
-  'three of four bytes': 'f09f8c',
-  'an overlong form of two bytes': 'c080',
-  'an overlong form of ASCII': 'c1bf',
-  'an overlong form of three bytes': 'e09fbf',
-  'an overlong form of four bytes': 'f08fbfbf',
-  'the first surrogate': 'eda080',
-  'the last surrogate': 'edbfbf',
-  'a pair of surrogates': 'eda0bcedbcb1',
-  'a character beyond the last': 'f4908080',
-  'a first byte beyond the last': 'f5808080',
-  'a form of five bytes': 'f888808080',
-  'a form of six bytes': 'fc8480808080',
-  'the byte FE': 'fe',
-  'the byte FF': 'ff',
-  'Latin-1': 'e9',
-}
-
-function around(before: string, hex: string, after: string): Buffer {
-  return postBody(Buffer.concat([Buffer.from(before), Buffer.from(hex, 'hex'), Buffer.from(after)]))
-}
-
-// prettier-ignore
-const MALFORMED_UTF_8: readonly HostileCase[] = [
-  ...Object.entries(NOT_UTF_8).flatMap(([name, hex]) => [
-    row(`${name}, in a name`, around('{"id":1,"name":"', hex, '"}'), [40001]),
-    row(`${name}, in the name of a member that is ignored`, around('{"id":1,"name":"a","', hex, '":1}'), [40001]),
-    row(`${name}, where the body ends`, around('{"id":1,"name":"a"}', hex, ''), [40001]),
-  ]),
-  row('UTF-16', postBody(Buffer.from(`\ufeff${PLANT}`, 'utf16le')), [40001]),
-]
-
 /** The cases, by what they try. */
 export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
   'lengths of a body': LENGTHS,
@@ -320,5 +283,4 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
   'request lines': REQUEST_LINES,
   'other turns of an exchange': EXCHANGES,
   bodies: BODIES,
-  'malformed UTF-8': MALFORMED_UTF_8,
 }

@@ -5,12 +5,11 @@ import { connect, constants, createServer, type ClientHttp2Session, type ClientH
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
-import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
-import { close, createService, get, listen, portOf, send, servePlants } from '../support/wire/service.ts'
+import { openBoth, type RawConnection } from '../support/wire/raw-connection.ts'
+import { close, createService, listen, portOf, servePlants } from '../support/wire/service.ts'
 import { serveStandalone } from '../support/program/standalone-server.ts'
 import { until } from '../support/until.ts'
 import { errorOf, REFUSALS, UPLOAD, UPLOADS, type Refusal } from '../support/wire/uploads.ts'
-import { statusesOf } from '../support/wire/statuses.ts'
 
 const MIB = 1024 * 1024
 
@@ -178,52 +177,6 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       await assertServesOn(session, stream)
     })
   }
-
-  test('ends the answer when it ends', async (t) => {
-    const server = await servePlants(t, { authenticate })
-    const { client } = await openPost(server, REFUSALS[0], 'Content-Length: 5')
-    await client.answers(1)
-    const startedAt = performance.now()
-
-    client.send('12345')
-    await once(client.socket, 'close')
-
-    assert.ok(performance.now() - startedAt < 1900)
-  })
-
-  test('holds up no answer without a body', async (t) => {
-    const server = await servePlants(t, { authenticate })
-    const client = await RawConnection.open(server)
-    const startedAt = performance.now()
-
-    client.send('HEAD /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
-
-    assert.match(String(await once(client.socket, 'data')), /^HTTP\/1.1 401 /)
-    assert.ok(performance.now() - startedAt < 1900)
-    client.socket.destroy()
-  })
-
-  test('is nothing if the body came with the header: the connection is kept', async (t) => {
-    const server = await servePlants(t, { authenticate })
-    const client = await RawConnection.open(server)
-    const answers = client.answers(3)
-
-    client.send('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345'.repeat(3))
-
-    assert.deepEqual(await statusesOf(answers), [401, 401, 401])
-    client.socket.destroy()
-  })
-
-  test('is of no concern once the client has gone', async (t) => {
-    const server = await servePlants(t, { authenticate })
-    const { client, accepted } = await openPost(server, REFUSALS[0], 'Content-Length: 5')
-    await client.answers(1)
-
-    client.socket.resetAndDestroy()
-
-    await until(() => accepted.closed)
-    assert.equal((await send(server, get('ada'))).status, 200)
-  })
 })
 
 /** Connects to a service over HTTP/2. */

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { createPlantStore } from '../../src/index.ts'
 import { readBearerToken } from '../../src/http/bearer.ts'
-import { createTokenTable } from '../../src/http/token-table.ts'
 import { checkContent } from '../../src/http/content.ts'
 import { isHost, readHeaderFields } from '../../src/http/header-fields.ts'
 import { parseInt64 } from '../../src/plants/int64.ts'
 import { readJson } from '../../src/http/json/reader.ts'
 import { parseListQuery } from '../../src/http/list-query.ts'
 import { parseNewPlant } from '../../src/http/new-plant.ts'
-import { createRouter, readSegments } from '../../src/http/route.ts'
+import { createRouter } from '../../src/http/route.ts'
 import { tokenList } from '../../src/standalone/settings/tokens.ts'
-import { wholeNumber } from '../../src/standalone/settings/variables.ts'
 
 /** Each half of it is half of the bytes. */
 const LENGTH = 65_536
@@ -37,8 +34,6 @@ interface Step {
 }
 
 const route = createRouter('/api/v1', ['/plants', '/plants/{id}'])
-
-const port = wholeNumber('PORT', 0, 0, 1, '')
 
 // prettier-ignore
 const STEPS: readonly Step[] = [
@@ -86,15 +81,10 @@ const STEPS: readonly Step[] = [
     ],
   },
   {
-    name: 'a path of the program',
-    read: readSegments,
-    inputs: [fill('', '/'), fill('/', '%'), fill('/', '%41'), fill('', '?'), fill('', 'a://'), fill('', 'a', ':/')],
-  },
-  {
     name: 'a target',
     read: route,
     inputs: [
-      fill('', '/'), fill('', '%'), fill('/', '%zz'), fill('', 'a'), fill('', 'a', ':/'), fill('a://', 'a'),
+      fill('', '/'), fill('', '%'), fill('/', '%zz'), fill('/', '%41'), fill('', 'a'), fill('', 'a', ':/'), fill('a://', 'a'),
       fill('', 'a://'), fill('/api/v1/plants', '/'), fill('/api/v1/plants/', '%'), fill('/api/v1/plants/', '%41'),
       fill('/api/v1/%70lants/', '%E0%A4'), fill('/api/%76', '%31'), fill('', '?'), fill('http://h/api/v1', '/%31'),
     ],
@@ -127,27 +117,12 @@ const STEPS: readonly Step[] = [
     ],
   },
   {
-    name: 'options.tokens',
-    read: (token) => createTokenTable([[token, 'ada']]),
-    inputs: [fill('', 'a', '!'), fill('', '='), fill('a', '=', '!'), fill('', 'a=')],
-  },
-  {
-    name: 'options.basePath',
-    read: (basePath) => createPlantStore({ tokens: { a: 'ada' }, basePath }),
-    inputs: [fill('', '/'), fill('', '/a'), fill('/', 'a', '?'), fill('', '/a', '/'), fill('/', '%')],
-  },
-  {
     name: 'PLANT_STORE_TOKENS',
     read: (value) => tokenList('PLANT_STORE_TOKENS').parse(value),
     inputs: [
       fill('', ','), fill('', ' ', 'x'), fill('', ':'), fill('', ':', '!'), fill('', ':a', '!'), fill('a:', 'a', '!'),
       fill('a:a', '=', '!'), fill('a:', '='), fill('', 'a'), fill('', 'a:a,'),
     ],
-  },
-  {
-    name: 'a whole number of the environment',
-    read: (value) => port.parse(value),
-    inputs: [fill('', '9'), fill('', '0'), fill('', '9', 'x'), fill('', ' ')],
   },
 ]
 

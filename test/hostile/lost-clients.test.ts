@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { memoryStore, type ResponseEvent } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
+import { pageAfter } from '../support/database/plant-source.ts'
 import { Held } from '../support/held.ts'
 import { heapUsed } from '../support/heap.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
@@ -118,7 +119,7 @@ test('a client that never reads its answers costs one of them', async (t) => {
     list: (_, { after = 0n }) => {
       if (after >= 10_000n) return []
       pages++
-      return Array.from({ length: 1000 }, (_, i) => ({ id: after + BigInt(i) + 1n, name }))
+      return pageAfter(after, name)
     },
   })
   const server = await servePlants(t, { store })

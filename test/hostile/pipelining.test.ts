@@ -8,7 +8,6 @@ import { delegatingStore } from '../support/database/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { del, get, send, serve, servePlants } from '../support/wire/service.ts'
-import { statusesOf } from '../support/wire/statuses.ts'
 import { until } from '../support/until.ts'
 
 const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\n'
@@ -108,9 +107,9 @@ test('a connection is read on once no request waits', async (t) => {
   const server = await servePlants(t)
   const client = await RawConnection.open(server)
   for (const round of [1, 2, 3]) {
-    const answers = client.answers(3)
+    const statuses = client.statuses(3)
     client.send(postBytes(round) + postBytes(round) + deleteBytes(round))
-    assert.deepEqual(await statusesOf(answers), [200, 409, 204])
+    assert.deepEqual(await statuses, [200, 409, 204])
   }
   client.socket.destroy()
 })
@@ -145,10 +144,8 @@ test('no request is carried out after an answer that closes the connection', asy
   const client = await RawConnection.open(server)
 
   client.send(deleteBytes(1) + deleteBytes(2) + deleteBytes(3))
-  const answers = await client.answers()
 
-  const statuses = answers.map(({ status }) => status)
-  assert.deepEqual(statuses, [204, 204])
+  assert.deepEqual(await client.statuses(), [204, 204])
   assert.equal((await send(server, del('ada', '3'))).status, 204)
 })
 
@@ -206,22 +203,22 @@ test('a response that the host has ended holds nothing up', async (t) => {
   client.send(deleteBytes(1))
   const bodies = (await first).map(({ body }) => body)
   assert.deepEqual(bodies, ['the host'])
-  const second = client.answers(1)
+  const second = client.statuses(1)
   client.send(deleteBytes(2))
-  assert.deepEqual(await statusesOf(second), [404])
+  assert.deepEqual(await second, [404])
   client.socket.destroy()
 })
 
 test('requests in the packet that ends a refused body do not break Node', async (t) => {
   const server = await servePlants(t)
   const client = await RawConnection.open(server)
-  const refused = client.answers(1)
+  const refused = client.statuses(1)
   client.send('POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel')
   await refused
   const rest = client.answers()
   const anonymous = 'PUT /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello'
   client.send(`lo${anonymous.repeat(2)}GET /plants HTTP/1.1\r\nHost: a\r\n\r\n`)
-  assert.deepEqual(await statusesOf(refused), [401])
+  assert.deepEqual(await refused, [401])
   assert.deepEqual(await rest, [])
   assert.equal((await send(server, get('ada'))).status, 200)
 })
@@ -233,11 +230,11 @@ for (const [version, line] of [
   test(`a request of HTTP/${version} behind a response that closes the connection does not break Node`, async (t) => {
     const server = await servePlants(t)
     const client = await RawConnection.open(server)
-    const answers = client.answers()
+    const statuses = client.statuses()
     const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
     // Node refuses the first itself, as it has no Host, and has closed the connection when the second's body is read.
     client.send(`GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}${line}\r\n${content}GET`)
-    assert.deepEqual(await statusesOf(answers), [400])
+    assert.deepEqual(await statuses, [400])
     assert.equal((await send(server, get('ada'))).status, 200)
   })
 }
@@ -246,13 +243,13 @@ test('a request that begins in the packet of a body over the limit is read to it
   const server = await servePlants(t, { maxBodyBytes: 10_000 })
   const client = await RawConnection.open(server)
   const content = (length: number): string => `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
-  const answers = client.answers(2)
+  const statuses = client.statuses(2)
   const [first, second] = [`POST /plants HTTP/1.1\r\n${FIELDS}${content(56_000)}${' '.repeat(56_000)}`, postBytes(1)]
   const arrived = once(server, 'request').then(() => once(server, 'request'))
   client.send(first + second.slice(0, -10))
   await arrived
   client.send(second.slice(-10))
-  assert.deepEqual(await statusesOf(answers), [413, 200])
+  assert.deepEqual(await statuses, [413, 200])
   client.socket.destroy()
 })
 

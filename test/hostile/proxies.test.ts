@@ -8,7 +8,7 @@ import { memoryStore } from '../../src/index.ts'
 import { createServer } from '../../src/http-server/create-server.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import type { Scope } from '../support/child.ts'
-import { startHttpHaproxy, startNginx, withoutProxy } from '../support/wire/proxies.ts'
+import { runHaproxy, startNginx, withoutProxy } from '../support/wire/proxies.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { close, createService, get, listen, portOf, sendTo } from '../support/wire/service.ts'
 import { PAYLOADS } from './framing.ts'
@@ -39,7 +39,7 @@ const PROXIES = {
       }`,
     ),
   haproxy: (t: Scope, port: number, program: number, secret: string) =>
-    startHttpHaproxy(
+    runHaproxy(
       t,
       port,
       `defaults

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ERRORS, HTTP_ERRORS } from '../../src/http/errors.ts'
+import { ERRORS } from '../../src/http/errors.ts'
 import { bearer, del, get, post, send, servePlants, type Request } from '../support/wire/service.ts'
 
 /** The most bytes of an error's body; the longest message says all that can be wrong with a plant. */
@@ -48,24 +48,9 @@ for (const [error, name, request] of WORST) {
   })
 }
 
-test('a rule of the host is answered in its own words', async (t) => {
-  const message = `The name ${ECHO} is too long.`
-  const server = await servePlants(t, { validate: () => message })
-
-  const { status, body } = await send(server, post('ada', '{"id":1,"name":"Fern"}'))
-
-  assert.deepEqual([status, JSON.parse(body)], [400, { error: 40002, message }])
-})
-
 test('each error has a code and a message of its own', () => {
   const rows = Object.values(ERRORS)
   assert.equal(new Set(rows.map(({ error }) => error)).size, rows.length)
   assert.equal(new Set(rows.map(({ message }) => message)).size, rows.length)
   for (const { message } of rows) assert.match(message, /^[A-Z].+\.$/)
-})
-
-test('an error that has nothing more exact to say is made once', () => {
-  const body = '{"error":40401,"message":"You have no plant with this id."}'
-  const { status, headers, body: made } = HTTP_ERRORS.noPlant
-  assert.deepEqual({ status, headers, body: made }, { status: 404, headers: [], body })
 })

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { inTurn, isHeldBack } from '../../src/http/turn.ts'
@@ -42,24 +41,6 @@ for (const [what, act] of [
   })
 }
 
-test('a request is not carried out if its client goes while it waits', { timeout: 10_000 }, async (t) => {
-  let endFirst: (() => void) | undefined
-  const carriedOut: unknown[] = []
-  const server = await serve(t, (request, response) => {
-    inTurn(request, response, () => {
-      carriedOut.push(request.url)
-      endFirst = () => {
-        response.end()
-        request.socket.destroy()
-      }
-    })
-    if (request.url === '/second') endFirst?.()
-  })
-  const client = await RawConnection.open(server)
-  await client.send(GET + GET.replace('/', '/second')).closed
-  assert.deepEqual(carriedOut, ['/'])
-})
-
 test('a stream of HTTP/2 is carried out though its connection is lost', { timeout: 10_000 }, async (t) => {
   let isCarriedOut = false
   const client = await serveIn(t, 'h2c', (request, response) => {
@@ -68,11 +49,4 @@ test('a stream of HTTP/2 is carried out though its connection is lost', { timeou
   })
   await assert.rejects(client.send({ method: 'GET', path: '/', fields: [] }))
   await until(() => isCarriedOut)
-})
-
-test('a request without a connection is carried out at once', () => {
-  const request = new IncomingMessage(null as never)
-  let isCarriedOut = false
-  inTurn(request, new ServerResponse(request), () => (isCarriedOut = true))
-  assert.ok(isCarriedOut)
 })

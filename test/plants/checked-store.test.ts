@@ -1,34 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
-import { checkStore, findWrongMethod } from '../../src/plants/checked-store.ts'
-import { StoreUnavailableError, type PageRequest } from '../../src/plants/store.ts'
+import { checkStore } from '../../src/plants/checked-store.ts'
+import type { PageRequest } from '../../src/plants/store.ts'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 
 const FERN = { id: 7n, name: 'Fern' }
 const PAGE = { limit: 2, maxBytes: 1000 }
-
-suite('a store', () => {
-  const store = { ...memoryStore(), ping: () => undefined, close: () => undefined }
-
-  for (const name of ['create', 'list', 'delete', 'ping', 'close']) {
-    test(`must not have a ${name} that is no function`, () => {
-      assert.deepEqual(findWrongMethod({ ...store, [name]: 'soon' }), { name, value: 'soon' })
-    })
-  }
-
-  for (const name of ['create', 'list', 'delete']) {
-    test(`must have ${name}`, () => {
-      assert.deepEqual(findWrongMethod({ ...store, [name]: undefined }), { name, value: undefined })
-    })
-  }
-
-  test('may lack ping and close', () => {
-    assert.equal(findWrongMethod(store), undefined)
-    assert.equal(findWrongMethod({ ...store, ping: undefined, close: undefined }), undefined)
-  })
-})
 
 type Method = 'create' | 'list' | 'delete'
 
@@ -91,10 +70,3 @@ suite('the list of a store', () => {
     })
   }
 })
-
-for (const method of ['create', 'list', 'delete'] as const) {
-  test(`the outcome of a ${method} that takes too long is unknown`, async () => {
-    const late = new StoreUnavailableError('The store did not answer within 20 ms.', { isOutcomeUnknown: true })
-    await assert.rejects(async () => await call(method, new Promise(() => undefined)), late)
-  })
-}

@@ -48,9 +48,10 @@ export const programDescription: Description<PlantPaths & Readonly<Record<Progra
         {
           name: 'If-None-Match',
           in: 'header',
-          description: 'The entity tags of what the client has already; `*` stands for any (RFC 9110 section 13.1.2).',
-          schema: { type: 'string' },
-          example: '"k5Zl6FR3"',
+          ...header(
+            'The entity tags of what the client has already; `*` stands for any (RFC 9110 section 13.1.2).',
+            '"k5Zl6FR3"',
+          ),
         },
       ],
       responses: {

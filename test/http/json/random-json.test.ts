@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { HttpError } from '../../../src/http/errors.ts'
 import { readJson } from '../../../src/http/json/reader.ts'
@@ -48,20 +49,9 @@ function asParsed(value: JsonValue, numbers: (bigint | number)[]): unknown {
   }
   if (typeof value === 'bigint' || typeof value === 'number') {
     numbers.push(value)
-    return Number(value)
+    return Number(value) + 0
   }
   return Array.isArray(value) ? value.map((item: JsonValue) => asParsed(item, numbers)) : value
-}
-
-/** Deep equality that holds 0 and -0 for the same, and is quick enough for a hundred thousand documents. */
-function same(a: unknown, b: unknown): boolean {
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b
-  const [entries, others] = [Object.entries(a), Object.entries(b)]
-  return (
-    Array.isArray(a) === Array.isArray(b) &&
-    entries.length === others.length &&
-    entries.every(([name, value], i) => name === others[i]?.[0] && same(value, others[i][1]))
-  )
 }
 
 function outcome<T>(run: () => T): { value: T } | { error: unknown } {
@@ -102,7 +92,7 @@ function assertReadAsParsed(bytes: Buffer): void {
     return
   }
   const text = bytes.toString().replace(/^\ufeff/, '')
-  const parsed = outcome(() => JSON.parse(text) as unknown)
+  const parsed = outcome(() => JSON.parse(text, (_, value: unknown) => (value === 0 ? 0 : value)) as unknown)
   if ('error' in read) {
     assertError(read.error, bytes)
     assert('error' in parsed || depth(text) > 64)
@@ -110,7 +100,7 @@ function assertReadAsParsed(bytes: Buffer): void {
   }
   assert('value' in parsed && depth(text) <= 64)
   const numbers: (bigint | number)[] = []
-  assert(same(asParsed(read.value, numbers), parsed.value))
+  assert(isDeepStrictEqual(asParsed(read.value, numbers), parsed.value))
   assert.deepEqual(
     numbers,
     tokens(text)

@@ -61,23 +61,21 @@ export async function serveFuzzed(kind: FuzzedServer): Promise<FuzzedService> {
     })
   }
 
+  function write(owner: string, call: string, act: () => unknown): boolean | Promise<boolean> {
+    return answer(owner, call, () => {
+      const isDone = !isReader(owner) && act() === true
+      visits.get(tagOf(owner))!.writes.push(`${call}: ${isDone}`)
+      return isDone
+    })
+  }
+
   const store: Store = {
-    create: (owner, plant) =>
-      answer(owner, `create ${plant.id}`, () => {
-        const isCreated = isReader(owner) ? false : (memory.create(owner, plant) as boolean)
-        visits.get(tagOf(owner))!.writes.push(`create ${plant.id}: ${isCreated}`)
-        return isCreated
-      }),
+    create: (owner, plant) => write(owner, `create ${plant.id}`, () => memory.create(owner, plant)),
     list: (owner, page) =>
       answer(owner, `list ${page.limit} ${page.after}`, () =>
         isReader(owner) ? many.list('many', page) : memory.list(owner, page),
       ) as [],
-    delete: (owner, id) =>
-      answer(owner, `delete ${id}`, () => {
-        const isDeleted = isReader(owner) ? false : (memory.delete(owner, id) as boolean)
-        visits.get(tagOf(owner))!.writes.push(`delete ${id}: ${isDeleted}`)
-        return isDeleted
-      }),
+    delete: (owner, id) => write(owner, `delete ${id}`, () => memory.delete(owner, id)),
     ping: () => later(2),
   }
   const options: Partial<PlantStoreOptions> = {

@@ -6,7 +6,7 @@ import { Readable, type Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { TLS } from './tls/certificate.ts'
-import { close, listen, portOf, type Answer, type Request } from './service.ts'
+import { close, listen, portOf, toAnswer, toOptions, type Answer, type Request } from './service.ts'
 
 /** What a client and a server speak: HTTP/1 or HTTP/2, each in clear or over TLS. */
 export type Protocol = 'http' | 'https' | 'h2c' | 'h2'
@@ -47,12 +47,7 @@ function connectHttp1(protocol: 'http' | 'https', port: number): Omit<Client, 's
   const [request, Agent] = protocol === 'https' ? [httpsRequest, HttpsAgent] : [httpRequest, HttpAgent]
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
-    open({ method, path, fields, body }) {
-      const host = fields.includes('Host') ? [] : ['Host', `127.0.0.1:${port}`]
-      const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
-      const headers = [...host, ...fields, ...length]
-      return request({ host: '127.0.0.1', port, method, path, headers, agent, ca: TLS.cert })
-    },
+    open: (asked) => request({ ...toOptions(port, asked), agent, ca: TLS.cert }),
     close: () => agent.destroy(),
   }
 }
@@ -70,8 +65,6 @@ function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'
     close: () => session.destroy(),
   }
 }
-
-const HOP_BY_HOP = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', ':status'])
 
 function send(client: Pick<Client, 'open'>, request: Request): Promise<Answer> {
   return new Promise((resolve, reject) => {
@@ -108,12 +101,4 @@ export function decode(coding: unknown, body: Buffer): string {
   if (coding === 'gzip') return gunzipSync(body).toString()
   if (coding === 'br') return brotliDecompressSync(body).toString()
   return body.toString()
-}
-
-function toAnswer(status: number, fields: Readonly<Record<string, unknown>>, body: string): Answer {
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(fields)) {
-    if (!HOP_BY_HOP.has(name)) headers[name] = String(value)
-  }
-  return { status, headers, connection: undefined, body }
 }

@@ -23,6 +23,7 @@ import { Client } from 'pg'
 import { startChild, type Scope } from '../child.ts'
 import { freePort } from './free-port.ts'
 import { listening } from './listening.ts'
+import { runHaproxy } from './proxies.ts'
 import { isRunElsewhere } from '../requirements.ts'
 
 const POSTGRES = '/usr/lib/postgresql'
@@ -253,9 +254,8 @@ export async function startPgbouncer(t: Scope, server: PostgresServer, poolSize 
  * ends the connections to a server that no longer does. Returns its port.
  */
 export async function startHaproxy(t: Scope, servers: readonly PostgresServer[]): Promise<number> {
-  const [folder, port] = [makeFolder(t), await freePort()]
+  const port = await freePort()
   const checks = await Promise.all(servers.map((server) => serveChecks(t, server)))
-  const file = join(folder, 'haproxy.cfg')
   const lines = [
     'defaults\n mode tcp\n retries 0\n timeout connect 1s\n timeout check 2s\n timeout client 1h\n timeout server 1h',
     `frontend plants\n bind 127.0.0.1:${port}\n default_backend postgres`,
@@ -263,9 +263,7 @@ export async function startHaproxy(t: Scope, servers: readonly PostgresServer[])
     ' default-server inter 200ms fall 2 rise 1 on-marked-down shutdown-sessions',
     ...servers.map(({ port }, index) => ` server s${index} 127.0.0.1:${port} check port ${checks[index]}`),
   ]
-  writeFileSync(file, `${lines.join('\n')}\n`)
-  startProcess(t, HAPROXY, ['-db', '-f', file])
-  await listening(port)
+  await runHaproxy(t, port, lines.join('\n'))
   return port
 }
 

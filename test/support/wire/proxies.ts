@@ -30,7 +30,7 @@ export function startNginx(t: Scope, port: number, http: string): Promise<void> 
 }
 
 /** Starts HAProxy in the foreground, and settles once it listens on a port. */
-export function startHttpHaproxy(t: Scope, port: number, configuration: string): Promise<void> {
+export function runHaproxy(t: Scope, port: number, configuration: string): Promise<void> {
   return start(t, 'haproxy', port, configuration, (file) => ['-db', '-q', '-f', file])
 }
 

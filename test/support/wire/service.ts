@@ -3,6 +3,7 @@ import {
   request as httpRequest,
   type IncomingMessage,
   type RequestListener,
+  type RequestOptions,
   type Server,
 } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
@@ -23,11 +24,10 @@ export interface Answer {
   readonly status: number
   /** Every field but Date, Connection, Keep-Alive and Transfer-Encoding, whose names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  readonly connection: string | undefined
   readonly body: string
 }
 
-const HOP_BY_HOP = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding'])
+const HOP_BY_HOP = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', ':status'])
 
 /** Makes a service in which each token is an owner of its own, unless the options say otherwise. */
 export function createService(options: Partial<PlantStoreOptions> = {}): PlantStore {
@@ -72,14 +72,13 @@ export function send(server: Server, request: Request): Promise<Answer> {
 /** As {@link send}, to whatever listens on a port. */
 export async function sendTo(port: number, request: Request): Promise<Answer> {
   const response = await openTo(port, request)
-  const chunks: Buffer[] = []
-  for await (const chunk of response) chunks.push(chunk as Buffer)
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (!HOP_BY_HOP.has(name)) headers[name] = String(value)
-  }
-  const { connection } = response.headers
-  return { status: response.statusCode!, headers, connection, body: Buffer.concat(chunks).toString() }
+  const body = Buffer.concat((await response.toArray()) as Buffer[]).toString()
+  return toAnswer(response.statusCode!, response.headers, body)
+}
+
+export function toAnswer(status: number, fields: object, body: string): Answer {
+  const entries = Object.entries(fields).filter(([name]) => !HOP_BY_HOP.has(name))
+  return { status, headers: Object.fromEntries(entries.map(([name, value]) => [name, String(value)])), body }
 }
 
 /** Sends a request on a connection of its own; the answer's body is not read yet. */
@@ -87,17 +86,21 @@ export function open(server: Server, request: Request): Promise<IncomingMessage>
   return openTo(portOf(server), request)
 }
 
-function openTo(port: number, { method, path, fields, body }: Request): Promise<IncomingMessage> {
-  const host = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host')
-    ? []
-    : ['Host', `127.0.0.1:${port}`]
-  const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+function openTo(port: number, request: Request): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    httpRequest({ host: '127.0.0.1', port, method, path, headers: [...host, ...fields, ...length], agent: false })
+    httpRequest({ ...toOptions(port, request), agent: false })
       .on('response', resolve)
       .on('error', reject)
-      .end(body)
+      .end(request.body)
   })
+}
+
+/** What Node needs to send a request in HTTP/1, with Host and the length of its body. */
+export function toOptions(port: number, { method, path, fields, body }: Request): RequestOptions {
+  const hasHost = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host')
+  const host = hasHost ? [] : ['Host', `127.0.0.1:${port}`]
+  const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+  return { host: '127.0.0.1', port, method, path, headers: [...host, ...fields, ...length] }
 }
 
 /** A POST of a plant by the owner of a token. */

@@ -1,8 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** Why an upload is refused, by the error that says so. */
@@ -59,17 +56,12 @@ function uploadByHttp(port: number, { token, type }: Refusal): Promise<number> {
 }
 
 async function uploadByCurl(port: number, { token, type }: Refusal): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-upload-'))
-  const file = join(folder, 'upload')
-  writeFileSync(file, UPLOAD)
-  try {
-    // Without the Expect field, for curl would wait for leave to send.
-    const fields = ['-H', `Authorization: Bearer ${token}`, '-H', `Content-Type: ${type}`, '-H', 'Expect:']
-    const args = ['--silent', '--show-error', '--data-binary', `@${file}`, ...fields, urlOf(port)]
-    return errorOf((await promisify(execFile)('curl', args)).stdout)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  // Without the Expect field, for curl would wait for leave to send.
+  const fields = ['-H', `Authorization: Bearer ${token}`, '-H', `Content-Type: ${type}`, '-H', 'Expect:']
+  const args = ['--silent', '--show-error', '--data-binary', '@-', ...fields, urlOf(port)]
+  const running = promisify(execFile)('curl', args)
+  running.child.stdin!.end(UPLOAD)
+  return errorOf((await running).stdout)
 }
 
 async function uploadByFetch(port: number, { token, type }: Refusal, init: RequestInit): Promise<number> {
