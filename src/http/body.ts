@@ -23,37 +23,44 @@ export function readBody(
   if (request.destroyed || request.readableEnded) {
     return isBodyAwaited(request) ? undefined : readRest(request, maxBytes)
   }
-  return new Promise((resolve, reject) => {
-    let body: Buffer = NOTHING
-    let length = 0
+  return new Promise((resolve, reject) => collect(request, maxBytes, resolve, reject))
+}
 
-    function onData(chunk: Buffer): void {
-      const start = length
-      length += chunk.length
-      if (length > maxBytes) {
-        request.off('data', onData)
-        body = NOTHING
-        return reject(bodyTooLarge(maxBytes))
-      }
-      // Most bodies are one chunk, which is not copied, unless it would keep a larger piece of memory alive.
-      if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
-        body = chunk
-        return
-      }
-      if (length > body.length) body = enlarge(body, Math.min(2 * length, maxBytes))
-      body.set(chunk, start)
+function collect(
+  request: IncomingMessage,
+  maxBytes: number,
+  resolve: (body: Uint8Array | undefined) => void,
+  reject: (error: HttpError) => void,
+): void {
+  let body: Buffer = NOTHING
+  let length = 0
+
+  function onData(chunk: Buffer): void {
+    const start = length
+    length += chunk.length
+    if (length > maxBytes) {
+      request.off('data', onData)
+      body = NOTHING
+      return reject(bodyTooLarge(maxBytes))
     }
-    request.on('data', onData)
-    request.on('end', () => resolve(body.length === length ? body : body.subarray(0, length)))
-    // The only error is that of a lost client. The first of these events settles the promise.
-    request.on('error', () => resolve(undefined))
-    request.on('close', () => {
-      // Node looks into every promise that is resolved twice, which takes as long as reading a small body.
-      if (!request.readableEnded) resolve(undefined)
-    })
-    // A host may have paused it while it looked at the header.
-    request.resume()
+    // Most bodies are one chunk, which is not copied, unless it would keep a larger piece of memory alive.
+    if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
+      body = chunk
+      return
+    }
+    if (length > body.length) body = enlarge(body, Math.min(2 * length, maxBytes))
+    body.set(chunk, start)
+  }
+  request.on('data', onData)
+  request.on('end', () => resolve(body.length === length ? body : body.subarray(0, length)))
+  // The only error is that of a lost client. The first of these events settles the promise.
+  request.on('error', () => resolve(undefined))
+  request.on('close', () => {
+    // Node looks into every promise that is resolved twice, which takes as long as reading a small body.
+    if (!request.readableEnded) resolve(undefined)
   })
+  // A host may have paused it while it looked at the header.
+  request.resume()
 }
 
 /** Copies bytes to a larger piece of memory. Each chunk that is kept costs 400 bytes, even if it is one byte long. */

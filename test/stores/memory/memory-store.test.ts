@@ -17,7 +17,7 @@ test('answers without a promise', () => {
   assert.equal(store.delete('demo', 1n), true)
 })
 
-test('has no more blocks to walk over after 100,000 deletes from the front than without them', () => {
+test('has hardly more blocks to walk over after 100,000 deletes from the front than without them', () => {
   const before = blockCount()
   const small = storeOf(1000)
   const expected = blockCount() - before
@@ -25,7 +25,8 @@ test('has no more blocks to walk over after 100,000 deletes from the front than 
   assert.ok(blockCount() - before > 50 * expected)
   for (let i = 0; i < 100_000; i++) assert.equal(emptied.delete('demo', BigInt(i)), true)
 
-  assert.ok(blockCount() - before <= 2 * expected)
+  // The first block stays, and another one may be half empty.
+  assert.ok(blockCount() - before <= 2 * expected + 2)
   for (const store of [small, emptied]) {
     assert.equal((store.list('demo', { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as unknown[]).length, 1000)
   }
