@@ -3,11 +3,11 @@ import type { Socket } from 'node:net'
 import { isHeldBack } from '../http/turn.ts'
 import { inLaterRound } from '../later-round.ts'
 
-/** The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes, so a slice has at most 100 requests. */
-const SLICE_BYTES = 1800
+/** The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes, so a slice has at most 14 requests. */
+const SLICE_BYTES = 256
 
-/** For a connection that pipelines: what a slice takes is what all others wait for. */
-const PIPELINED_SLICE_BYTES = 128
+/** For a connection that pipelines: about a request. All others wait for what a slice takes, and what waits lives longer. */
+const PIPELINED_SLICE_BYTES = 40
 
 /**
  * Hands the input of a connection to Node's parser in slices, each in a round of the event loop that other connections

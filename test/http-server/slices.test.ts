@@ -44,23 +44,23 @@ function lengths(slices: readonly string[]): number[] {
 }
 
 suite('input is handed on', { timeout: 10_000 }, () => {
-  test('in slices of 1800 bytes', async () => {
+  test('in slices of 256 bytes', async () => {
     const { client, slices, requests } = connect(answer)
-    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(4000)}\r\n\r\n`
+    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(600)}\r\n\r\n`
     client.write(sent)
     await until(() => requests.length === 1)
-    assert.deepEqual(lengths(slices), [1800, 1800, sent.length - 3600])
+    assert.deepEqual(lengths(slices), [256, 256, sent.length - 512])
     assert.equal(slices.join(''), sent)
   })
 
-  test('in slices of 128 bytes, once a request has waited for its turn', async () => {
+  test('in slices of 40 bytes, once a request has waited for its turn', async () => {
     const { client, slices, requests } = connect(answer)
     client.write(GET.repeat(2))
     await until(() => requests.length === 2)
-    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(200)}\r\n\r\n`
+    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(50)}\r\n\r\n`
     client.write(sent)
     await until(() => requests.length === 3)
-    assert.deepEqual(lengths(slices), [2 * GET.length, 128, sent.length - 128])
+    assert.deepEqual(lengths(slices), [2 * GET.length, 40, 40, sent.length - 80])
   })
 
   test('only once no request waits for its turn any more', async () => {
@@ -68,11 +68,11 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     const { client, slices, requests } = connect((request, response) =>
       inTurn(request, response, () => ends.push(() => response.end())),
     )
-    const count = Math.ceil(3600 / GET.length)
+    const count = Math.ceil(512 / GET.length)
     client.write(GET.repeat(count))
     for (let turn = 0; turn < 5; turn++) await setImmediate()
-    assert.deepEqual(lengths(slices), [1800])
-    const first = Math.floor(1800 / GET.length)
+    assert.deepEqual(lengths(slices), [256])
+    const first = Math.floor(256 / GET.length)
     assert.equal(requests.length, first)
     for (let ended = 0; ended < first; ended++) {
       assert.equal(slices.length, 1)
@@ -89,16 +89,16 @@ suite('input is handed on', { timeout: 10_000 }, () => {
 
   test('of a body too', async () => {
     const { client, slices, requests } = connect(ignore)
-    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n'
-    client.write(head + 'x'.repeat(9000))
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n'
+    client.write(head + 'x'.repeat(1280))
     await until(() => slices.length === 6)
     assert.equal(requests.length, 1)
-    assert.deepEqual(lengths(slices), [1800, 1800, 1800, 1800, 1800, head.length])
+    assert.deepEqual(lengths(slices), [256, 256, 256, 256, 256, head.length])
   })
 
   test('only as long as a body that nobody reads fits its buffer', async () => {
     const { client, slices, requests } = connect(ignore)
-    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n'
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n'
     client.write(head)
     await until(() => requests.length === 1)
     const [request] = requests
@@ -106,7 +106,7 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     client.write('x'.repeat(2 * fitting))
     await until(() => request!.readableLength >= fitting)
     for (let turn = 0; turn < 5; turn++) await setImmediate()
-    assert.ok(request!.readableLength < fitting + 1800, `${request!.readableLength} bytes`)
+    assert.ok(request!.readableLength < fitting + 256, `${request!.readableLength} bytes`)
     request!.resume()
     await until(() => slices.join('').length === head.length + 2 * fitting)
   })
@@ -115,7 +115,7 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     const { client, requests } = connect(ignore)
     const length = getDefaultHighWaterMark(false)
     const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`
-    client.write(`${post}GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(4000)}\r\n\r\n`)
+    client.write(`${post}GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(600)}\r\n\r\n`)
     await until(() => requests.length === 2)
   })
 
