@@ -85,6 +85,12 @@ export function createHttpServer(
   const connections = keepConnections(server)
   const guard = createGuard(connections, (isAwake) => onGuard?.(isAwake), limits.guardMs)
   server.on('connection', guard.admit)
+  server.on('connection', (socket: Socket) => {
+    // If a request asks for an upgrade, Node takes the end of its connection for the end of its body.
+    socket.on('end', () => {
+      if (connections.get(socket)?.latest?.req.complete === false) server.emit('clientError', new Error(), socket)
+    })
+  })
   cutStalled(server, connections, limits.stallTimeoutMs)
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, listener))

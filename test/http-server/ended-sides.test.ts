@@ -27,6 +27,8 @@ function slow(store: Store): Store {
   }
 }
 
+const UPGRADE = 'Connection: upgrade\r\nUpgrade: h2c\r\n'
+
 suite('a client that ends its side after its requests gets an answer to each of them, and then the end:', () => {
   const rows: readonly [name: string, sent: string, statuses: readonly number[], kept: readonly bigint[]][] = [
     ['a create', post(1), [200], [1n]],
@@ -39,6 +41,7 @@ suite('a client that ends its side after its requests gets an answer to each of 
     ['OPTIONS with many fields', `OPTIONS /plants HTTP/1.1\r\n${MANY_FIELDS}Host: a\r\n\r\n`, [204], []],
     ['requests of the program', 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3), [200, 200, 200], []],
     ['a create, and half of another request', `${post(1)}GET /pla`, [200, 400], [1n]],
+    ['half of a create that asks for an upgrade', post(1, UPGRADE).slice(0, -3), [400], []],
     ['nothing', '', [], []],
   ]
   for (const [name, sent, statuses, kept] of rows) {

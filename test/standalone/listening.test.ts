@@ -23,9 +23,10 @@ suite('a server that cannot listen', () => {
   // Whether a user may take or share a port depends on the machine.
   for (const [code, message] of [
     ['EACCES', 'PORT takes a port that is free on HOST; 80 is not (EACCES)'],
+    ['EADDRNOTAVAIL', 'HOST takes an address of this machine, and this is not one (EADDRNOTAVAIL)'],
     ['ENOTSUP', 'PLANT_STORE_REUSE_PORT takes 0 on this system (ENOTSUP)'],
   ] as const) {
-    test(`says so if the system refuses the port with ${code}`, async (t) => {
+    test(`says so if the system refuses with ${code}`, async (t) => {
       class Refused extends Server {
         override listen(): this {
           process.nextTick(() => this.emit('error', Object.assign(new Error(), { code })))

@@ -18,23 +18,30 @@ export interface ConnectionOptions {
  * closed, SQLite brings the log into the file, whether it fits or not.
  * @throws Error if the file cannot be opened, or the log beside it belongs to another one
  */
-export function openFile(path: string, { busyTimeoutMs, migrate }: ConnectionOptions): SqliteHandle {
+export function openFile(path: string, options: ConnectionOptions): SqliteHandle {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
   if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')
-  let reader: SqliteHandle | undefined
   try {
-    try {
-      reader = new sqlite.DatabaseSync(path, { readOnly: true })
-    } catch {
-      if (!migrate) throw new Error('there is no such file, and none is to be made')
-    }
-    reader?.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-    // Also without a file, as SQLite would remove its log.
-    checkLog(reader === undefined ? path : pathOf(reader), reader)
+    checkFile(path, () => new sqlite.DatabaseSync(path, { readOnly: true }), options)
     return new sqlite.DatabaseSync(path)
   } catch (error) {
     throw explainOpening(error, path)
+  }
+}
+
+function checkFile(path: string, open: () => SqliteHandle, { busyTimeoutMs, migrate }: ConnectionOptions): void {
+  let reader
+  try {
+    reader = open()
+  } catch {
+    if (!migrate) throw new Error('there is no such file, and none is to be made')
+    // SQLite would remove a log that has no file.
+    return checkLog(path)
+  }
+  try {
+    reader.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    checkLog(pathOf(reader), reader)
   } finally {
-    reader?.close()
+    reader.close()
   }
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Plant } from '../../../../src/plants/plant.ts'
 import { checkHistory, type Listing, type Operation } from './history.ts'
 import { TOKEN, type Program } from '../../program/program.ts'
+import { until } from '../../until.ts'
 
 /** Between two lists of a program, in milliseconds. */
 const LIST_INTERVAL_MS = 250
@@ -64,7 +65,7 @@ export class Workload {
   async finish(program: Program): Promise<void> {
     this.#isStopped = true
     await Promise.all(this.#running)
-    assert.equal(await this.#list(program), 200)
+    await until(async () => (await this.#list(program)) === 200)
     checkHistory(this.#operations, this.#listings)
   }
 
