@@ -68,19 +68,21 @@ suite('a drain goes on listening', { timeout: 10_000 }, () => {
     assert.equal(countTimers(), timers)
   })
 
-  test('until it has accepted what came while the process was busy', async (t) => {
-    const http = await serve(t)
-    const startedAt = performance.now()
-    const drained = http.drain()
-    // The timers come next, and find that the quiet has lasted for long enough.
-    await setImmediate()
-    const connecting = Promise.all([http.connect(), http.connect(), http.connect()])
-    // After the tick in which the connections are begun.
-    process.nextTick(block, 200)
-    for (const late of await connecting) assert.match(await late.send(LIST).closed, LAST_LIST)
-    await drained
-    assertQuick(startedAt)
-  })
+  for (const isShared of [false, true]) {
+    test(`until it has accepted what came while the process was busy, if others ${isShared ? '' : 'do not '}listen beside it`, async (t) => {
+      const http = await serve(t)
+      const startedAt = performance.now()
+      const drained = http.drain(isShared)
+      // The timers come next, and find that the quiet has lasted for long enough.
+      await setImmediate()
+      const connecting = Promise.all([http.connect(), http.connect(), http.connect()])
+      // After the tick in which the connections are begun.
+      process.nextTick(block, 200)
+      for (const late of await connecting) assert.match(await late.send(LIST).closed, LAST_LIST)
+      await drained
+      assertQuick(startedAt)
+    })
+  }
 
   test('until the connections have closed that were open, whoever else comes, if others listen beside it', async (t) => {
     const http = await serve(t, { drainTimeoutMs: 60_000 })
