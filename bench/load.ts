@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type Answer, ResponseReader } from './response-reader.ts'
-import { Samples } from './statistics.ts'
+import { Samples } from './report/statistics.ts'
 
 /** What a client sends for a while. */
 export interface Load {

@@ -3,7 +3,7 @@ import type { Contestant } from './contestants.ts'
 import type { TemporaryDatabase } from './databases.ts'
 import { Client, type Load, type Outcome } from './load.ts'
 import { ServerProcess } from './server-process.ts'
-import { merge, percentile } from './statistics.ts'
+import { merge, percentile } from './report/statistics.ts'
 
 export interface Settings {
   readonly connections: number

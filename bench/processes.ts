@@ -7,7 +7,7 @@ import { freePort } from '../test/support/wire/free-port.ts'
 import { type Case, creating, list, TOKEN } from './cases.ts'
 import { type Database, POSTGRES, SQLITE } from './databases.ts'
 import { Client } from './load.ts'
-import { percentile } from './statistics.ts'
+import { percentile } from './report/statistics.ts'
 
 const PROGRAM = fileURLToPath(new URL('../dist/server.js', import.meta.url))
 

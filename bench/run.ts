@@ -4,7 +4,7 @@ import { measureRound, type Measurement } from './measure.ts'
 import { HELP, type Options, parseOptions } from './options.ts'
 import { installPeers } from './peers.ts'
 import { measureProcesses } from './processes.ts'
-import { ratios, type Result, type Row, type Run, table } from './report.ts'
+import { ratios, type Result, type Row, type Run, table } from './report/table.ts'
 import { runOn } from './other-node.ts'
 
 function participants({ contestants, database }: Case, { against }: Options): readonly Contestant[] {

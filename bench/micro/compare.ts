@@ -1,4 +1,4 @@
-import { median } from '../statistics.ts'
+import { median } from '../report/statistics.ts'
 
 /** One candidate, with what an operation of it took in each round, in nanoseconds. */
 export interface Row {

@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { draw } from './chart.ts'
-import { ratio, type Row, type Run, written } from './report.ts'
+import { ratio, type Row, type Run, written } from './table.ts'
 import { median } from './statistics.ts'
 
 interface Column {
@@ -96,13 +96,13 @@ function write(document: string, figures: string): void {
 
 const runs = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Run[]
 const [first] = runs
-write('../README.md', `CPU time of a request on Node ${first!.node.slice(1)}, in µs:\n\n${times(first!, NAMES)}`)
+write('../../README.md', `CPU time of a request on Node ${first!.node.slice(1)}, in µs:\n\n${times(first!, NAMES)}`)
 const all = {
   ...Object.fromEntries(Object.keys(NAMES).map((name) => [name, name])),
   'program-metrics': 'program-metrics',
 }
 write(
-  'README.md',
+  '../README.md',
   runs
     .map((run) => {
       const { node, connections, rounds, duration } = run
@@ -112,7 +112,7 @@ write(
     .join('\n\n'),
 )
 writeFileSync(
-  new URL('../docs/cpu.svg', import.meta.url),
+  new URL('../../docs/cpu.svg', import.meta.url),
   `${draw(
     first!,
     COLUMNS.map((column) => column.case),

@@ -1,6 +1,6 @@
-import type { Case } from './cases.ts'
-import type { Measurement } from './measure.ts'
-import { PLANT_STORE } from './contestants.ts'
+import type { Case } from '../cases.ts'
+import type { Measurement } from '../measure.ts'
+import { PLANT_STORE } from '../contestants.ts'
 import { median, medianInterval } from './statistics.ts'
 
 /** A contestant with its measurements, one a round. */

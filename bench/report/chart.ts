@@ -1,4 +1,4 @@
-import type { Run } from './report.ts'
+import type { Run } from './table.ts'
 import { median } from './statistics.ts'
 
 const WIDTH = 760
