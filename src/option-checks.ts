@@ -14,10 +14,10 @@ export type Resolved<Options> = { readonly [Name in keyof Options]-?: NonNullabl
  * @param bounds the least and the greatest value of whole numbers that are not from 1 on
  * @throws TypeError if an option is wrong, or does not exist
  */
-export function resolveOptions<Options extends object>(
+export function withDefaults<Options extends object>(
   options: Options,
   defaults: Resolved<Options>,
-  bounds: { readonly [Name in keyof Options]?: readonly [min: number, max?: number] } = {},
+  bounds: { readonly [Name in keyof Options]?: { readonly min: number; readonly max?: number } } = {},
 ): Resolved<Options> {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   checkNoUnknown(options, defaults)
@@ -26,7 +26,7 @@ export function resolveOptions<Options extends object>(
     const value: unknown = options[name]
     if (value === undefined) continue
     const type = typeof defaults[name]
-    const [min, max] = bounds[name] ?? [1]
+    const { min, max } = bounds[name] ?? { min: 1 }
     if (type === 'number') checkWholeNumber(name, value as number, min, max)
     else if (typeof value !== type)
       throw wrong(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)

@@ -4,7 +4,7 @@
  */
 
 import type { RequestListener, Server } from 'node:http'
-import { checkWholeNumber, isObject, checkNoUnknown, wrong } from '../option-checks.ts'
+import { withDefaults, wrong } from '../option-checks.ts'
 import { createHttpServer } from './http-server.ts'
 import { LIMITS, type Limits, type ServerOptions } from './limits.ts'
 
@@ -24,6 +24,8 @@ export interface PlantServer {
   readonly connectionCount: () => number
 }
 
+const PRESETS = Object.fromEntries(Object.entries(LIMITS).map(([name, { preset }]) => [name, preset])) as Limits
+
 /**
  * Makes the server that the program uses, with a listener of yours: it keeps its time-outs, answers what `node:http`
  * refuses with an Error body, carries out the requests of a connection one after another, and can be drained.
@@ -41,12 +43,7 @@ export interface PlantServer {
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
   if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
-  if (!isObject(options)) throw wrong('options', 'an object', options)
-  checkNoUnknown(options, LIMITS)
-  const checked = Object.entries(LIMITS).map(([name, { preset, min, max }]) => {
-    return [name, checkWholeNumber(name, options[name as keyof Limits], min, max) ?? preset]
-  })
-  const limits = Object.fromEntries(checked) as Limits
+  const limits = withDefaults(options, PRESETS, LIMITS)
   const http = createHttpServer(listener, limits)
   let draining: Promise<number> | undefined
 

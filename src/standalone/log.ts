@@ -12,8 +12,8 @@ const FLUSH_MS = 500
 let dropped = 0
 
 /**
- * Writes one event to stderr as a line of JSON; `docs/running.md` lists the events. No field may hold a token, a query or a body. If the lines are not read
- * as fast as they are written, some are dropped, and the log says how many.
+ * Writes one event to stderr as a line of JSON; `docs/running.md` lists the events. No field may hold a token, a query
+ * or a body. If the lines are not read as fast as they are written, some are dropped, and the log says how many.
  */
 export function log(event: string, fields: object): void {
   const { stderr } = process

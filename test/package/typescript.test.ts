@@ -62,8 +62,8 @@ for (const [name, code] of EXAMPLES) {
 }
 
 /**
- * Compiles a program in a strict project that has the package. Gives what the compiler has to say; the types of Node are
- * older than some compilers, and not ours.
+ * Compiles a program in a strict project that has the package. Gives what the compiler has to say; the types of Node
+ * are older than some compilers, and not ours.
  */
 async function compile(
   t: TestContext,

@@ -3,7 +3,7 @@
  * @module plant-store/postgres
  */
 
-import { resolveOptions, type Resolved } from '../../option-checks.ts'
+import { withDefaults, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { createBatcher } from './batcher.ts'
@@ -99,7 +99,7 @@ type Values = (string | null)[]
  * createServer(plants).listen(3000)
  */
 export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
-  const resolved = resolveOptions(options, DEFAULTS)
+  const resolved = withDefaults(options, DEFAULTS)
   checkPool(pool)
   const connections = new Connections(pool, resolved.timeoutMs)
   const sender = new Sender((query) => connections.send(query), resolved)

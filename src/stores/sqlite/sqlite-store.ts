@@ -3,7 +3,7 @@
  * @module plant-store/sqlite
  */
 
-import { resolveOptions, wrong, type Resolved } from '../../option-checks.ts'
+import { withDefaults, wrong, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
@@ -79,7 +79,7 @@ export function sqliteStore(
   source: string | SqliteHandle,
   options: SqliteStoreOptions = {},
 ): Store & Required<Pick<Store, 'ping' | 'close'>> {
-  const resolved = resolveOptions(options, DEFAULTS, { busyTimeoutMs: [0] })
+  const resolved = withDefaults(options, DEFAULTS, { busyTimeoutMs: { min: 0 } })
   checkSource(source)
 
   const connection = new SqliteConnection(source, resolved)
