@@ -72,5 +72,8 @@ function closeGently(socket: Duplex): void {
   })
   socket.end()
   const [oldest] = lingering
-  if (lingering.size > MAX_LINGERING) oldest!.destroy()
+  if (lingering.size <= MAX_LINGERING) return
+  // Its event comes later, and meanwhile the next one must not be counted on it again.
+  lingering.delete(oldest!)
+  oldest!.destroy()
 }
