@@ -12,6 +12,8 @@ export interface Connection {
   /** How far it had been read when its latest chunk came, and how many chunks that read has brought. */
   bytesRead?: number
   chunks: number
+  /** What the guard saw when it looked last. */
+  readonly seen: { latest?: ServerResponse; bytesRead: number }
   /** What it sent could not be read, and nothing more is. */
   isBroken?: true
 }
@@ -22,7 +24,7 @@ export type Connections = ReadonlyMap<Duplex, Connection>
 export function keepConnections(server: Server): Connections {
   const connections = new Map<Duplex, Connection>()
   server.on('connection', (socket) => {
-    connections.set(socket, { socket, chunks: 0 })
+    connections.set(socket, { socket, chunks: 0, seen: { bytesRead: 0 } })
     socket.once('close', () => connections.delete(socket))
   })
   return connections

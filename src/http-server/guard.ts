@@ -1,10 +1,16 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Connection, Connections } from './connections.ts'
+import { isSilent, type Connection, type Connections } from './connections.ts'
 import { readInSlices } from './slices.ts'
 
 /** How many requests of a connection may wait, or how many chunks one read may bring, before the guard wakes. */
 const MAX_PIECES = 100
+
+/** How often the guard looks for connections that bring bytes but no request, in milliseconds. */
+const LOOK_MS = 100
+
+/** How many such bytes a connection may bring between two looks. */
+const MAX_EMPTY_BYTES = 65_536
 
 /** How long the guard stays awake after the last sign of a client that sends too much in small pieces. */
 const AWAKE_MS = 60_000
@@ -21,13 +27,14 @@ export interface Guard {
 }
 
 /**
- * Makes a guard that sleeps until more than 100 requests of a connection wait, or one read brings more than 100 chunks.
- * Then all connections, those that are open and those that come, are read in slices. Hardly any client does so, and
- * reading in slices takes Node's fast path from all of them. A connection that was read in slices once stays so, as
- * what it sent may still wait to be read.
+ * Makes a guard that sleeps until more than 100 requests of a connection wait, one read brings more than 100 chunks, or
+ * a connection sends empty lines without end. Then all connections, those that are open and those that come, are read
+ * in slices. Hardly any client does so, and reading in slices takes Node's fast path from all of them. A connection that
+ * was read in slices once stays so, as what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
  */
 export function createGuard(
+  server: Server,
   connections: Connections,
   onChange: (isAwake: boolean) => void,
   awakeMs: number = AWAKE_MS,
@@ -47,12 +54,26 @@ export function createGuard(
   }
 
   function watch(pieces: number): void {
-    if (pieces <= MAX_PIECES) return
+    if (pieces > MAX_PIECES) wake()
+  }
+
+  function wake(): void {
     if (timer !== undefined) return void timer.refresh()
     timer = setTimeout(sleep, awakeMs).unref()
     for (const connection of connections.values()) slice(connection)
     onChange(true)
   }
+
+  // Node skips empty lines before a request, and tells nobody.
+  const looks = setInterval(() => {
+    for (const connection of connections.values()) {
+      const { latest, seen } = connection
+      const { bytesRead } = connection.socket
+      if (latest === seen.latest && isSilent(connection) && bytesRead - seen.bytesRead > MAX_EMPTY_BYTES) wake()
+      Object.assign(seen, { latest, bytesRead })
+    }
+  }, LOOK_MS).unref()
+  server.once('close', () => clearInterval(looks))
 
   return {
     isAwake: () => timer !== undefined,

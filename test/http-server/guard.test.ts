@@ -57,6 +57,30 @@ test('the guard sleeps while one read brings at most 100 chunks of a body, and w
   }
 })
 
+test('the guard sleeps while requests come, and wakes if more than 64 KiB of empty lines come between two looks', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const http = await serve(t)
+  const { client, accepted } = await openBoth(http.server)
+  const body = `{"name":"${'x'.repeat(40_000)}","id":`
+  for (const id of [1, 2, 3]) {
+    const fields = `Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nContent-Length: ${body.length + 2}`
+    const answers = client.answers(1)
+    client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${body}${id}}`)
+    assert.equal((await answers)[0]!.status, 200)
+    if (id > 1) t.mock.timers.tick(100)
+  }
+  for (const [length, isGuarded] of [
+    [65_536, false],
+    [65_538, true],
+  ] as const) {
+    const { bytesRead } = accepted
+    client.send('\r\n'.repeat(length / 2))
+    await until(() => accepted.bytesRead === bytesRead + length)
+    t.mock.timers.tick(100)
+    assert.equal(http.isGuarded(), isGuarded)
+  }
+})
+
 test('the guard sleeps again after its time, and wakes anew', async (t) => {
   const http = await serve(t, 20)
   await pipeline(await RawConnection.open(http.server), 300)
