@@ -1,8 +1,10 @@
 import type { RequestListener } from 'node:http'
 import { answer, type OnAnswer } from '../http-server/answer.ts'
 import type { HttpResponse } from '../http/response.ts'
+import type { Router } from '../http/route.ts'
 import type { RequestHead } from '../http-server/http-server.ts'
-import { methodsOf, type Routes } from './paths/routes.ts'
+import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'
+import { PROGRAM_METHODS } from './paths/program-paths.ts'
 import type { Origins } from './settings/variables.ts'
 
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
@@ -29,7 +31,7 @@ export interface Cors {
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
 /** @param onAnswer is told of the responses to preflights for no resource */
-export function createCors(origins: Origins, routes: Routes, onAnswer?: OnAnswer): Cors {
+export function createCors(origins: Origins, routes: Router<string>, onAnswer?: OnAnswer): Cors {
   // With a list, responses depend on the origin whether or not there is one, so a cache must know.
   const vary = origins === '*' ? [] : ['Vary', 'Origin']
 
@@ -47,8 +49,9 @@ export function createCors(origins: Origins, routes: Routes, onAnswer?: OnAnswer
       const fields = [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED]
       if (!isPreflight(request)) return fields
       const path = routes(request.url!)?.path
-      const methods = path === undefined ? [] : ['Access-Control-Allow-Methods', methodsOf(path).join(', ')]
-      return [...fields, ...methods, ...PREFLIGHT]
+      if (path === undefined) return [...fields, ...PREFLIGHT]
+      const methods = path in OPERATIONS ? methodsOf(path as ResourcePath) : PROGRAM_METHODS
+      return [...fields, 'Access-Control-Allow-Methods', methods.join(', '), ...PREFLIGHT]
     },
     answerPreflights: (listener) => (request, response) => {
       const isAllowed = isPreflight(request) && findAllowed(request) !== undefined

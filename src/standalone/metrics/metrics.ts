@@ -1,7 +1,7 @@
+import type { Router } from '../../http/route.ts'
 import type { Store } from '../../plants/store.ts'
 import { gaugesOf } from '../../stores/gauges.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
-import type { Routes } from '../paths/routes.ts'
 import { measureEventLoop } from './event-loop.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics } from './process.ts'
@@ -18,7 +18,7 @@ export interface Metrics extends Pick<RequestMetrics, 'onRequest' | 'onRefusal'>
   readonly format: (isReady: boolean) => string
 }
 
-export function createMetrics(routes: Routes): Metrics {
+export function createMetrics(routes: Router<string>): Metrics {
   const requests = createRequestMetrics(routes)
   const store = createStoreMetrics()
   const families: Family[] = [...requests.families, ...store.families, ...createProcessMetrics(), measureEventLoop()]
