@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { isPath, reachableHost } from './address.ts'
-import type { Address } from './settings/settings.ts'
+import { reachableHost } from './listening.ts'
+import { isPath, type Address } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
 /** How long the service may take. It gives its store a second. */

@@ -12,9 +12,7 @@ const KEY: unique symbol = Symbol('id')
  * could not stand in a log.
  */
 export function idOf(request: RequestHead & { [KEY]?: string }): string {
-  const id = request[KEY] ?? chooseId(request.headers?.['x-request-id'])
-  request[KEY] = id
-  return id
+  return (request[KEY] ??= chooseId(request.headers?.['x-request-id']))
 }
 
 function chooseId(sent: string | string[] | undefined): string {
