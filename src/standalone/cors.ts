@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http'
 import { answer, type OnAnswer } from '../http-server/answer.ts'
 import type { HttpResponse } from '../http/response.ts'
 import type { Router } from '../http/route.ts'
-import type { RequestHead } from '../http-server/http-server.ts'
+import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
 import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'
 import { PROGRAM_METHODS } from './paths/program-paths.ts'
 import type { Origins } from './settings/variables.ts'
@@ -18,20 +18,19 @@ const PREFLIGHT = [
   '7200',
 ]
 
-export interface Cors {
-  /** Makes the header fields of a response for browsers. */
-  readonly fields: (request: RequestHead) => readonly string[]
-  /**
-   * Puts before a listener what answers a preflight for no resource. A browser takes a refused preflight for a refusal
-   * of its origin, and does not show its page the 404 that the request itself would get.
-   */
-  readonly answerPreflights: (listener: RequestListener) => RequestListener
-}
-
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
-/** @param onAnswer is told of the responses to preflights for no resource */
-export function createCors(origins: Origins, routes: Router<string>, onAnswer?: OnAnswer): Cors {
+/**
+ * Makes the function for the header fields of a response for browsers, and another one that puts before a listener what
+ * answers a preflight for no resource. A browser takes a refused preflight for a refusal of its origin, and does not
+ * show its page the 404 that the request itself would get.
+ * @param onAnswer is told of the responses to preflights for no resource
+ */
+export function createCors(
+  origins: Origins,
+  routes: Router<string>,
+  onAnswer?: OnAnswer,
+): { readonly fields: CommonFields; readonly answerPreflights: (listener: RequestListener) => RequestListener } {
   // With a list, responses depend on the origin whether or not there is one, so a cache must know.
   const vary = origins === '*' ? [] : ['Vary', 'Origin']
 

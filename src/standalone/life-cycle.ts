@@ -78,9 +78,8 @@ function invitation(url: string, token: string, hasPage: boolean): string {
   const isWeb = url.startsWith('http:')
   const target = isWeb ? `'${url}/plants'` : `--unix-socket '${url.slice('unix:'.length)}' 'http://localhost/plants'`
   const curl = `The token of the owner demo is ${token}\n\n  curl ${target} ${headers} -d '${plant}'\n`
-  return hasPage && isWeb
-    ? `${curl}\nOr open the page, which takes the token along:\n\n  ${url}/#token=${token}\n`
-    : curl
+  const page = `\nOr open the page, which takes the token along:\n\n  ${url}/#token=${token}\n`
+  return hasPage && isWeb ? curl + page : curl
 }
 
 /**
