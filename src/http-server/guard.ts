@@ -6,10 +6,7 @@ import { readInSlices } from './slices.ts'
 /** How many requests of a connection may wait, or how many chunks one read may bring, before the guard wakes. */
 const MAX_PIECES = 100
 
-/** How long the guard stays awake after the last sign of a client that sends too much in small pieces. */
-const AWAKE_MS = 60_000
-
-/** Keeps clients that pipeline, or cut bodies into tiny chunks, from filling the memory, and from holding up the others. */
+/** Keeps clients that pipeline, or cut bodies into tiny chunks, from filling the memory and holding up the others. */
 export interface Guard {
   readonly isAwake: () => boolean
   /** Takes note of how many requests of a connection wait. */
@@ -26,12 +23,9 @@ export interface Guard {
  * reading in slices takes Node's fast path from all of them. A connection that was read in slices once stays so, as
  * what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
+ * @param awakeMs how long it stays awake after the last sign of a client that sends too much in small pieces
  */
-export function createGuard(
-  connections: Connections,
-  onChange: (isAwake: boolean) => void,
-  awakeMs: number = AWAKE_MS,
-): Guard {
+export function createGuard(connections: Connections, onChange: (isAwake: boolean) => void, awakeMs = 60_000): Guard {
   const sliced = new WeakSet<Connection>()
   let timer: NodeJS.Timeout | undefined
 

@@ -10,7 +10,7 @@ import type { Origins } from './settings/variables.ts'
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
 const EXPOSED = ['Access-Control-Expose-Headers', 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow']
 
-/** `*` would not cover Authorization (Fetch standard, section 3.3.2). Browsers keep the response for two hours at most. */
+/** `*` would not cover Authorization (Fetch standard section 3.3.2). Browsers keep the response for at most 2 hours. */
 const PREFLIGHT = [
   'Access-Control-Allow-Headers',
   'Authorization, Content-Type, X-Request-Id',

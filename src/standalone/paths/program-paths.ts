@@ -33,10 +33,7 @@ export interface ProgramOptions {
   readonly onAnswer?: OnAnswer | undefined
 }
 
-/**
- * Makes the listener for the paths of the program itself.
- * @param notFound answers the requests for all other paths
- */
+/** Makes the listener for the paths of the program itself; `notFound` gets the requests for all others. */
 export function createProgramPaths(options: ProgramOptions, notFound: RequestListener): RequestListener {
   const description = jsonResponse(200, [], programDescription)
   const documents = [['/openapi.json', description] as const, ...(options.documents ?? [])]

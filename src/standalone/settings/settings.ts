@@ -174,18 +174,12 @@ export function checkSharing(
   }
 }
 
-/**
- * Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now.
- * @throws SettingError if one of these variables is wrong
- */
+/** Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now. */
 export function readAddress(environment: NodeJS.ProcessEnv): Address {
   return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }
 }
 
-/**
- * Reads again the URL that a file holds; undefined if none does.
- * @throws SettingError if the file is wrong
- */
+/** Reads again the URL that a file holds, which may be wrong by now; undefined if none does. */
 export function readStoreUrlFile(environment: NodeJS.ProcessEnv): string | undefined {
   return readVariable(environment, VARIABLES.storeUrlFile)
 }

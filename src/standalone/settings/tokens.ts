@@ -52,10 +52,7 @@ export function tokenFile(name: string, insteadOf: string): Variable<TokenFile |
   return { name, preset: undefined, takes, parse }
 }
 
-/**
- * Reads the tokens of a file.
- * @throws SettingError if a line is wrong, or there is no token
- */
+/** @throws SettingError if a line is wrong, or there is no token */
 export function parseTokenFile(variable: string, bytes: Buffer): Tokens {
   // Otherwise two owners could become the same one.
   if (!isUtf8(bytes)) throw new SettingError(variable, 'takes a file in UTF-8, and this one is not')
