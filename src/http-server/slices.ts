@@ -6,7 +6,7 @@ import { inLaterRound } from '../later-round.ts'
 /** At most 14 requests: the shortest one, `GET / HTTP/1.1` and an empty line, has 18 bytes. */
 const SLICE_BYTES = 256
 
-/** For a connection that pipelines: about a request. Others wait for what a slice takes, and what waits lives longer. */
+/** For a connection that pipelines: about a request. Others wait for what one takes, and what waits lives longer. */
 const PIPELINED_SLICE_BYTES = 40
 
 /**
