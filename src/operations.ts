@@ -85,8 +85,12 @@ export function findOperation({ path, id }: Resource<ResourcePath>, method: stri
   return operation
 }
 
+export function methodsOf(path: ResourcePath): readonly string[] {
+  return [...Object.keys(OPERATIONS[path]), 'OPTIONS']
+}
+
 function allowField(path: ResourcePath): readonly string[] {
-  return ['Allow', [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', ')]
+  return ['Allow', methodsOf(path).join(', ')]
 }
 
 function list({ store, maxLimit, listSlots: slots }: Service, call: Call): MaybePromise<HttpResponse> {

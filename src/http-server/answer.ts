@@ -12,10 +12,7 @@ export type OnAnswer = (
   path?: string,
 ) => void
 
-/**
- * Sends a response, and tells of it.
- * @param path the path that the request named, if there is one
- */
+/** Sends a response, and tells of it, with the path that the request named if there is one. */
 export function answer(
   request: IncomingMessage,
   response: ServerResponse,

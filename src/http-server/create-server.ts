@@ -60,6 +60,6 @@ export function createServer(listener: RequestListener, options: ServerOptions =
   return {
     server: http.server,
     drain: () => (draining ??= drain()),
-    connectionCount: () => http.connectionCount(),
+    connectionCount: http.connectionCount,
   }
 }

@@ -6,16 +6,10 @@ import { readInSlices } from './slices.ts'
 /** How many requests of a connection may wait, or how many chunks one read may bring, before the guard wakes. */
 const MAX_PIECES = 100
 
-/** How often the guard looks for connections that bring bytes but no request, in milliseconds. */
-const LOOK_MS = 100
-
-/** How many such bytes a connection may bring between two looks. */
+/** How many bytes without a request a connection may bring in a tenth of a second. */
 const MAX_EMPTY_BYTES = 65_536
 
-/** How long the guard stays awake after the last sign of a client that sends too much in small pieces. */
-const AWAKE_MS = 60_000
-
-/** Keeps clients that pipeline, or cut bodies into tiny chunks, from filling the memory, and from holding up the others. */
+/** Keeps clients that pipeline, or cut bodies into tiny chunks, from filling the memory and holding up the others. */
 export interface Guard {
   readonly isAwake: () => boolean
   /** Takes note of how many requests of a connection wait. */
@@ -32,12 +26,13 @@ export interface Guard {
  * in slices. Hardly any client does so, and reading in slices takes Node's fast path from all of them. A connection that
  * was read in slices once stays so, as what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
+ * @param awakeMs how long it stays awake after the last sign of a client that sends too much in small pieces
  */
 export function createGuard(
   server: Server,
   connections: Connections,
   onChange: (isAwake: boolean) => void,
-  awakeMs: number = AWAKE_MS,
+  awakeMs = 60_000,
 ): Guard {
   const sliced = new WeakSet<Connection>()
   let timer: NodeJS.Timeout | undefined
@@ -72,7 +67,7 @@ export function createGuard(
       if (latest === seen.latest && isSilent(connection) && bytesRead - seen.bytesRead > MAX_EMPTY_BYTES) wake()
       Object.assign(seen, { latest, bytesRead })
     }
-  }, LOOK_MS).unref()
+  }, 100).unref()
   server.once('close', () => clearInterval(looks))
 
   return {

@@ -41,9 +41,8 @@ export interface Observer {
   readonly onGuard?: (isAwake: boolean) => void
 }
 
-/** A server that keeps its time-outs, refuses in JSON, and can be drained. */
 export interface HttpServer {
-  /** The server itself, which its host has listen. */
+  /** Listens when its host tells it to. */
   readonly server: Server
   /**
    * Ends every connection after its next response, and settles once the server and all connections are closed. If some

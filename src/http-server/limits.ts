@@ -47,11 +47,7 @@ export interface ServerOptions {
 /** The time-outs and limits of a server. */
 export type Limits = { readonly [K in keyof ServerOptions]-?: number }
 
-interface Limit {
-  readonly preset: number
-  readonly min: number
-  readonly max: number
-}
+type Limit = Readonly<Record<'preset' | 'min' | 'max', number>>
 
 export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
   // Well within the 30 s that Kubernetes waits before it kills a process.

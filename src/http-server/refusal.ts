@@ -16,10 +16,9 @@ export function isTimeout(error: NodeJS.ErrnoException): boolean {
 }
 
 /** Says what is wrong with a request that `node:http` could not read. */
-export function toHttpError(error: Error): HttpError {
+export function toHttpError(error: NodeJS.ErrnoException): HttpError {
   if (isTimeout(error)) return HTTP_ERRORS.requestTimeout
-  const isTooLarge = (error as NodeJS.ErrnoException).code === 'HPE_HEADER_OVERFLOW'
-  return isTooLarge ? HTTP_ERRORS.tooManyFields : HTTP_ERRORS.malformedRequest
+  return error.code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.tooManyFields : HTTP_ERRORS.malformedRequest
 }
 
 /**
@@ -53,10 +52,7 @@ export function refuseAfter(response: ServerResponse | undefined, refuseNow: () 
  */
 export function refuseInstead(response: ServerResponse, socket: Duplex, refuseNow: () => void): void {
   const { req } = response
-  function end(): void {
-    if (response.headersSent) closeGently(socket)
-    else refuseNow()
-  }
+  const end = (): void => (response.headersSent ? closeGently(socket) : refuseNow())
   // The service starts to read a body in the request's turn, and Node reads the rest of it after the response.
   if (req.readableFlowing === null) req.once('resume', end)
   else end()

@@ -3,25 +3,21 @@ import type { Socket } from 'node:net'
 import { reset } from '../http/transport.ts'
 import { isSilent, type Connections } from './connections.ts'
 
-/** How many times in a stall time-out the server looks for connections that wait for their clients. */
-const LOOKS = 4
-
 /**
  * Resets a connection that hands on nothing of its response for `stallTimeoutMs`.
  *
  * Node's own timer of a socket sees how far a write has come. Setting it for each request would cost all of them, so it
- * is set only once something waits for a client. A client that sends while it reads nothing sets it back a few times at
- * most: nothing is read while requests wait, and a request that does not become whole has a time-out of its own.
+ * is set only if something waits for a client when the server looks for that, four times in a stall time-out. A client
+ * that sends while it reads nothing sets it back a few times at most: nothing is read while requests wait, and requests
+ * that do not become whole have a time-out of their own.
  */
 export function cutStalled(server: Server, connections: Connections, stallTimeoutMs: number): void {
-  const timer = setInterval(
-    () => {
-      for (const { socket } of connections.values()) {
-        if (socket.writableLength > 0 && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
-      }
-    },
-    Math.ceil(stallTimeoutMs / LOOKS),
-  ).unref()
+  function look(): void {
+    for (const { socket } of connections.values()) {
+      if (socket.writableLength > 0 && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
+    }
+  }
+  const timer = setInterval(look, Math.ceil(stallTimeoutMs / 4)).unref()
   server.once('close', () => clearInterval(timer))
 
   // This replaces what Node does after its own time-outs too.

@@ -1,8 +1,11 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { VERSION } from '../version.ts'
 import { start } from './life-cycle.ts'
+import { reachableHost } from './listening.ts'
 import { describeError } from './log.ts'
-import { askReady } from './ask-ready.ts'
-import { helpText, readAddress, readSettings } from './settings/settings.ts'
+import { helpText, isPath, readAddress, readSettings, type Address } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
 /** Runs the command with its arguments. Ends the process if that fails. */
@@ -33,5 +36,24 @@ export async function runCommand(args: readonly string[]): Promise<void> {
     process.stderr.write(`plant-store: ${message}\n`)
     // Container engines take no other status of a check than 0 and 1.
     process.exit(isSetting && !isCheck ? error.exitStatus : 1)
+  }
+}
+
+/**
+ * Asks the service at an address of this machine whether it is ready.
+ * @param timeoutMs how long it may take; it gives its store a second
+ * @throws Error that says why it is not
+ */
+export async function askReady({ host, port }: Address, timeoutMs = 5000): Promise<void> {
+  const at = isPath(host) ? { socketPath: host } : { host: reachableHost(host), port }
+  if (at.port === 0) throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')
+  const signal = AbortSignal.timeout(timeoutMs)
+  const asking = request({ ...at, path: '/readyz', agent: false, signal }).end()
+  try {
+    const [response] = (await once(asking, 'response')) as [IncomingMessage]
+    const body = await text(response)
+    if (response.statusCode !== 200) throw new Error(`the service is not ready: ${body}`)
+  } catch (error) {
+    throw signal.aborted ? new Error('the service did not answer in time') : error
   }
 }

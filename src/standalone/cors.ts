@@ -1,14 +1,16 @@
 import type { RequestListener } from 'node:http'
 import { answer, type OnAnswer } from '../http-server/answer.ts'
 import type { HttpResponse } from '../http/response.ts'
-import type { RequestHead } from '../http-server/http-server.ts'
-import { methodsOf, type Routes } from './paths/routes.ts'
+import type { Router } from '../http/route.ts'
+import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
+import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'
+import { PROGRAM_METHODS } from './paths/program-paths.ts'
 import type { Origins } from './settings/variables.ts'
 
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
 const EXPOSED = ['Access-Control-Expose-Headers', 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow']
 
-/** `*` would not cover Authorization (Fetch standard, section 3.3.2). Browsers keep the response for two hours at most. */
+/** `*` would not cover Authorization (Fetch standard section 3.3.2). Browsers keep the response for at most 2 hours. */
 const PREFLIGHT = [
   'Access-Control-Allow-Headers',
   'Authorization, Content-Type, X-Request-Id',
@@ -16,20 +18,19 @@ const PREFLIGHT = [
   '7200',
 ]
 
-export interface Cors {
-  /** Makes the header fields of a response for browsers. */
-  readonly fields: (request: RequestHead) => readonly string[]
-  /**
-   * Puts before a listener what answers a preflight for no resource. A browser takes a refused preflight for a refusal
-   * of its origin, and does not show its page the 404 that the request itself would get.
-   */
-  readonly answerPreflights: (listener: RequestListener) => RequestListener
-}
-
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
-/** @param onAnswer is told of the responses to preflights for no resource */
-export function createCors(origins: Origins, routes: Routes, onAnswer?: OnAnswer): Cors {
+/**
+ * Makes the function for the header fields of a response for browsers, and another one that puts before a listener what
+ * answers a preflight for no resource. A browser takes a refused preflight for a refusal of its origin, and does not
+ * show its page the 404 that the request itself would get.
+ * @param onAnswer is told of the responses to preflights for no resource
+ */
+export function createCors(
+  origins: Origins,
+  routes: Router<string>,
+  onAnswer?: OnAnswer,
+): { readonly fields: CommonFields; readonly answerPreflights: (listener: RequestListener) => RequestListener } {
   // With a list, responses depend on the origin whether or not there is one, so a cache must know.
   const vary = origins === '*' ? [] : ['Vary', 'Origin']
 
@@ -47,8 +48,9 @@ export function createCors(origins: Origins, routes: Routes, onAnswer?: OnAnswer
       const fields = [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED]
       if (!isPreflight(request)) return fields
       const path = routes(request.url!)?.path
-      const methods = path === undefined ? [] : ['Access-Control-Allow-Methods', methodsOf(path).join(', ')]
-      return [...fields, ...methods, ...PREFLIGHT]
+      if (path === undefined) return [...fields, ...PREFLIGHT]
+      const methods = path in OPERATIONS ? methodsOf(path as ResourcePath) : PROGRAM_METHODS
+      return [...fields, 'Access-Control-Allow-Methods', methods.join(', '), ...PREFLIGHT]
     },
     answerPreflights: (listener) => (request, response) => {
       const isAllowed = isPreflight(request) && findAllowed(request) !== undefined

@@ -2,15 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { openStore, schemeOf } from '../stores/open-store.ts'
 import type { HttpServer } from '../http-server/http-server.ts'
-import { inheritedSockets } from './inherited-sockets.ts'
-import { adminPlace, listen, servicePlace } from './listening.ts'
+import { adminPlace, inheritedSockets, listen, servicePlace } from './listening.ts'
 import { describeError, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
+import { reportTurnedAway } from './reports.ts'
 import { readStoreUrlFile, type Settings } from './settings/settings.ts'
 import { followStoreUrl } from './settings/store-url.ts'
 import { createTokenSource } from './settings/token-rotation.ts'
 import { tokenList } from './settings/tokens.ts'
-import { reportTurnedAway } from './turned-away.ts'
 import { SettingError } from './settings/variables.ts'
 
 /**
@@ -79,9 +78,8 @@ function invitation(url: string, token: string, hasPage: boolean): string {
   const isWeb = url.startsWith('http:')
   const target = isWeb ? `'${url}/plants'` : `--unix-socket '${url.slice('unix:'.length)}' 'http://localhost/plants'`
   const curl = `The token of the owner demo is ${token}\n\n  curl ${target} ${headers} -d '${plant}'\n`
-  return hasPage && isWeb
-    ? `${curl}\nOr open the page, which takes the token along:\n\n  ${url}/#token=${token}\n`
-    : curl
+  const page = `\nOr open the page, which takes the token along:\n\n  ${url}/#token=${token}\n`
+  return hasPage && isWeb ? curl + page : curl
 }
 
 /**
@@ -90,12 +88,8 @@ function invitation(url: string, token: string, hasPage: boolean): string {
  * signal, or when the time for the drain is over, it cuts what is left and ends the process with status 1.
  * @param isShared whether another process takes the connections that come later
  */
-function stopAtSignal(
-  http: HttpServer,
-  store: Store,
-  { drainDelayMs, drainTimeoutMs }: Settings,
-  isShared: boolean,
-): void {
+function stopAtSignal(http: HttpServer, store: Store, settings: Settings, isShared: boolean): void {
+  const { drainDelayMs, drainTimeoutMs } = settings
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
   function onSignal(signal: NodeJS.Signals): void {

@@ -1,11 +1,8 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { isPath, reachableHost, urlOf } from './address.ts'
-import type { InheritedSocket } from './inherited-sockets.ts'
-import type { Settings } from './settings/settings.ts'
+import { lstatSync, rmSync } from 'node:fs'
+import { connect, type AddressInfo, type Server } from 'node:net'
+import { isPath, type Settings } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
-import { listenOnPath } from './unix-socket.ts'
 
 /** Where a server listens, and which variables say so. */
 interface Place extends Pick<Settings, 'host' | 'port' | 'reusePort' | 'socketMode'> {
@@ -25,6 +22,38 @@ export function adminPlace(settings: Settings): Place {
   return isPath(host) ? { ...at, host: '127.0.0.1' } : at
 }
 
+/** A socket that systemd has opened. */
+interface InheritedSocket {
+  readonly descriptor: number
+  readonly name: string
+}
+
+/** SD_LISTEN_FDS_START of sd_listen_fds(3). */
+const FIRST_DESCRIPTOR = 3
+
+/**
+ * Finds the sockets that systemd has opened for this process.
+ * @throws SettingError if they are not those of the program
+ */
+export function inheritedSockets(
+  environment: NodeJS.ProcessEnv,
+  pid: number = process.pid,
+): { readonly service?: InheritedSocket; readonly admin?: InheritedSocket | undefined } {
+  const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = '' } = environment
+  // The variables may be those of a parent.
+  if (LISTEN_PID !== String(pid)) return {}
+  const names = LISTEN_FDNAMES.split(':')
+  const sockets = Array.from({ length: Number(LISTEN_FDS) }, (_, i) => {
+    return { descriptor: FIRST_DESCRIPTOR + i, name: names[i] ?? '' }
+  })
+  const [service, ...others] = sockets.filter(({ name }) => name !== 'admin')
+  const [admin, ...more] = sockets.filter(({ name }) => name === 'admin')
+  if (service === undefined || others.length > 0 || more.length > 0) {
+    throw new SettingError('LISTEN_FDS', 'takes one socket, and one more if LISTEN_FDNAMES calls it admin')
+  }
+  return { service, admin }
+}
+
 /**
  * Starts listening.
  * @returns the URL of the server
@@ -40,13 +69,11 @@ export async function listen(server: Server, place: Place | InheritedSocket): Pr
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOTSUP') throw new SettingError('PLANT_STORE_REUSE_PORT', 'takes 0 on this system (ENOTSUP)')
     const isTaken = code === 'EADDRINUSE'
-    throw isTaken || code === 'EACCES'
-      ? new SettingError(
-          portVariable,
-          `takes a port that is free on ${hostVariable}; ${port} is not (${code})`,
-          isTaken ? 1 : 2,
-        )
-      : new SettingError(hostVariable, `takes an address of this machine, and this is not one (${code})`)
+    if (!isTaken && code !== 'EACCES') {
+      throw new SettingError(hostVariable, `takes an address of this machine, and this is not one (${code})`)
+    }
+    const problem = `takes a port that is free on ${hostVariable}; ${port} is not (${code})`
+    throw new SettingError(portVariable, problem, isTaken ? 1 : 2)
   }
   const { address, port: realPort } = server.address() as AddressInfo
   // The host is a name that people chose, unless it stands for all addresses.
@@ -63,4 +90,51 @@ async function listenOnDescriptor(server: Server, { descriptor, name }: Inherite
   const at = server.address() as AddressInfo | null
   // Node does not know the path of a Unix socket that it has not made.
   return at === null ? `unix:${name}` : urlOf(at.address, at.port)
+}
+
+/**
+ * Listens on a Unix socket, whose file is gone when listening or the process ends. A socket that nobody listens on is
+ * replaced: a process that was killed has left it.
+ * @param mode the permissions of the file
+ */
+export async function listenOnPath(server: Server, path: string, mode: number): Promise<string> {
+  try {
+    if (await isLeft(path)) rmSync(path)
+    // This makes the file. If its permissions came later, others could be quicker.
+    const umask = process.umask(0o777 & ~mode)
+    const listening = once(server.listen({ path }), 'listening')
+    process.umask(umask)
+    await listening
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const takes = 'takes the path of a Unix socket that can be made'
+    throw code === 'EADDRINUSE'
+      ? new SettingError('HOST', `${takes}; somebody listens on this one, or it is another kind of file (${code})`, 1)
+      : new SettingError('HOST', `${takes}, and this one cannot (${code})`)
+  }
+  process.once('exit', () => server.close())
+  return `unix:${path}`
+}
+
+async function isLeft(path: string): Promise<boolean> {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return false
+  const socket = connect(path)
+  const isRefused = await once(socket, 'connect').then(
+    () => false,
+    (error: unknown) => (error as NodeJS.ErrnoException).code === 'ECONNREFUSED',
+  )
+  socket.destroy()
+  return isRefused
+}
+
+/** A host of this machine that stands for an address to listen on: nobody can connect to all addresses. */
+export function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  return host === '::' ? '::1' : host
+}
+
+/** The URL of a server on this machine. */
+function urlOf(host: string, port: number): string {
+  const reachable = reachableHost(host)
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

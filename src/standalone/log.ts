@@ -1,6 +1,5 @@
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { reportAllNow } from './throttle.ts'
 
 /** How many characters of the log may wait for its reader. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
@@ -8,8 +7,14 @@ const MAX_WAITING = 2 ** 20
 /** How long the end of the process waits for lines that are not written yet. */
 const FLUSH_MS = 500
 
+/** How often a throttled event is reported, at most. */
+const INTERVAL_MS = 1000
+
 /** Lines that were dropped since the last one was written. */
 let dropped = 0
+
+/** Reports that wait until their second is over. */
+const waiting = new Set<() => void>()
 
 /**
  * Writes one event to stderr as a line of JSON; `docs/running.md` lists the events. No field may hold a token, a query
@@ -30,11 +35,39 @@ function reportDropped(): void {
   log('dropped', { lines })
 }
 
+/**
+ * Makes a function that counts its calls and reports them: at once if the last report is a second ago, and else when
+ * the second is over, or the process ends.
+ * @param report is given how many calls there were since the last report
+ */
+export function throttle(report: (count: number) => void): () => void {
+  let count = 0
+  let timer: NodeJS.Timeout | undefined
+
+  function reportNow(): void {
+    waiting.delete(reportNow)
+    clearTimeout(timer)
+    timer = setTimeout(endSecond, INTERVAL_MS).unref()
+    const counted = count
+    count = 0
+    report(counted)
+  }
+  function endSecond(): void {
+    timer = undefined
+    if (count > 0) reportNow()
+  }
+  return () => {
+    count++
+    if (timer === undefined) reportNow()
+    else waiting.add(reportNow)
+  }
+}
+
 /** Settles once all lines are written, or have waited too long: their reader may have stopped. */
 export async function flushLog(): Promise<void> {
-  reportAllNow()
+  for (const report of [...waiting]) report()
   const deadline = performance.now() + FLUSH_MS
-  while (process.stderr.writableLength > 0 && performance.now() < deadline) await setTimeout(10)
+  while (process.stderr.writableLength > 0 && performance.now() < deadline) await delay(10)
 }
 
 /**

@@ -1,18 +1,18 @@
 import type { RequestListener } from 'node:http'
 import type { Authenticate } from '../http/caller.ts'
+import { createRouter } from '../http/route.ts'
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
-import { createAdminListener } from './paths/admin.ts'
 import { createCors } from './cors.ts'
 import { createHttpServer, type HttpServer, type Observer } from '../http-server/http-server.ts'
 import { log } from './log.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { pageDocuments } from './paths/page/documents.ts'
-import { createProgramPaths } from './paths/program-paths.ts'
+import { programDescription } from './paths/program-description.ts'
+import { createAdminListener, createProgramPaths } from './paths/program-paths.ts'
 import { createReadiness } from './paths/readiness.ts'
 import { createReports } from './reports.ts'
 import { idOf } from './request-ids.ts'
-import { createRoutes } from './paths/routes.ts'
 import type { Settings } from './settings/settings.ts'
 
 /** What the program serves, and for whom. */
@@ -36,7 +36,7 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     settings
   const { scheme, authenticate, isDraining } = parts
   const documents = settings.page ? pageDocuments(scheme) : new Map()
-  const routes = createRoutes([...documents.keys()])
+  const routes = createRouter('', [...Object.keys(programDescription.paths), ...documents.keys()])
   const metrics = adminPort === undefined ? undefined : createMetrics(routes)
   const store = metrics?.watchStore(parts.store) ?? parts.store
 

@@ -1,20 +1,14 @@
-import type { IncomingMessage } from 'node:http'
+import { closeSync, openSync } from 'node:fs'
+import type { Server } from 'node:net'
+import { devNull } from 'node:os'
 import type { OnAnswer } from '../http-server/answer.ts'
 import type { Observer } from '../http-server/http-server.ts'
-import type { ResponseEvent } from '../options.ts'
-import { describeError, log } from './log.ts'
+import type { CommonOptions, ResponseEvent } from '../options.ts'
+import { describeError, log, throttle } from './log.ts'
 import { idOf } from './request-ids.ts'
-import { throttle } from './throttle.ts'
 
 /** Listeners that log. Those that have nothing to log are undefined. */
-export interface Reports {
-  readonly onError: (error: unknown, request: IncomingMessage) => void
-  /** Is told of the responses of the service. */
-  readonly onResponse: ((event: Event) => void) | undefined
-  /** Is told of all others. */
-  readonly onAnswer: OnAnswer | undefined
-  readonly onRefusal: Observer['onRefusal']
-}
+export type Reports = Pick<CommonOptions, 'onError' | 'onResponse'> & Pick<Observer, 'onAnswer' | 'onRefusal'>
 
 type Event = Omit<ResponseEvent, 'resource'> & { readonly resource: string | undefined }
 
@@ -33,8 +27,17 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
 
   function onResponse(event: Event): void {
     const { request, resource, owner, status, error, bytes, complete, durationMs } = event
-    const { method } = request
-    const fields = { request: idOf(request), method, resource, owner, status, error, bytes, complete, durationMs }
+    const fields = {
+      request: idOf(request),
+      method: request.method,
+      resource,
+      owner,
+      status,
+      error,
+      bytes,
+      complete,
+      durationMs,
+    }
     if (durationMs >= (slowMs ?? Infinity)) log('slow', fields)
     if (accessLog) log('response', fields)
   }
@@ -56,4 +59,23 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
       ? ({ status, error }, request) => log('refused', { request: idOf(request), status, error })
       : undefined,
   }
+}
+
+/**
+ * Logs, at most once a second, that connections were closed as soon as they came: because `maxConnections` are open, or
+ * no file descriptor is left. Node does not tell of the latter, so this opens a file when a connection has come, and
+ * then every second until it succeeds.
+ */
+export function reportTurnedAway(server: Server): void {
+  const reportDrops = throttle((count) => log('connections-dropped', { count, max: server.maxConnections }))
+  const look = throttle(() => {
+    try {
+      closeSync(openSync(devNull, 'r'))
+    } catch (error) {
+      // The process, or the system, has reached its limit.
+      log('descriptors-exhausted', { code: (error as NodeJS.ErrnoException).code })
+      look()
+    }
+  })
+  server.on('connection', look).on('drop', reportDrops)
 }

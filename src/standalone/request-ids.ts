@@ -11,10 +11,8 @@ const KEY: unique symbol = Symbol('id')
  * The id of a request, which its response and all its lines of the log have: the client's own, or a new one if that
  * could not stand in a log.
  */
-export function idOf(request: RequestHead & { [KEY]?: string }): string {
-  const id = request[KEY] ?? chooseId(request.headers?.['x-request-id'])
-  request[KEY] = id
-  return id
+export function idOf(request: RequestHead & { [KEY]?: string | undefined }): string {
+  return (request[KEY] ??= chooseId(request.headers?.['x-request-id']))
 }
 
 function chooseId(sent: string | string[] | undefined): string {

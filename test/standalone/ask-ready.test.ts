@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { askReady } from '../../src/standalone/ask-ready.ts'
+import { askReady } from '../../src/standalone/command-line.ts'
 import { portOf, serve } from '../support/wire/service.ts'
 
 test('a service is not ready if it does not answer in time', async (t) => {

@@ -1,15 +1,14 @@
+import type { Router } from '../../http/route.ts'
 import type { Store } from '../../plants/store.ts'
 import { gaugesOf } from '../../stores/gauges.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
-import type { Routes } from '../paths/routes.ts'
-import { measureEventLoop } from './event-loop.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics } from './process.ts'
 import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
 /** Counts and times for those who run the program. */
-export interface Metrics extends Pick<RequestMetrics, 'onRequest' | 'onRefusal'> {
+export interface Metrics extends Omit<RequestMetrics, 'families'> {
   /** The store, with its calls counted. Adds the figures that it has of its own. */
   readonly watchStore: (store: Store) => Store
   /** Adds what only a server knows. */
@@ -18,13 +17,12 @@ export interface Metrics extends Pick<RequestMetrics, 'onRequest' | 'onRefusal'>
   readonly format: (isReady: boolean) => string
 }
 
-export function createMetrics(routes: Routes): Metrics {
-  const requests = createRequestMetrics(routes)
+export function createMetrics(routes: Router<string>): Metrics {
+  const { families: ofRequests, ...listeners } = createRequestMetrics(routes)
   const store = createStoreMetrics()
-  const families: Family[] = [...requests.families, ...store.families, ...createProcessMetrics(), measureEventLoop()]
+  const families: Family[] = [...ofRequests, ...store.families, ...createProcessMetrics()]
   return {
-    onRequest: requests.onRequest,
-    onRefusal: requests.onRefusal,
+    ...listeners,
     watchStore(watched) {
       families.push(...gaugesOf(watched).map(({ name, help, read }) => single('gauge', name, help, read)))
       return store.watch(watched)
@@ -49,10 +47,8 @@ export function createMetrics(routes: Routes): Metrics {
       )
     },
     format(isReady) {
-      return formatFamilies([
-        ...families,
-        single('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => isReady),
-      ])
+      const ready = single('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => isReady)
+      return formatFamilies([...families, ready])
     },
   }
 }

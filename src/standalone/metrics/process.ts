@@ -1,7 +1,8 @@
 import { VERSION } from '../../version.ts'
-import { single, type Family } from './families.ts'
+import { createHistogram, single, type Family } from './families.ts'
 
-const MICROSECOND = 1e-6
+/** How often the delay of the event loop is measured. */
+const INTERVAL_MS = 100
 
 /** Metrics of the process, under the names that Prometheus's own client libraries use. */
 export function createProcessMetrics(): readonly Family[] {
@@ -9,15 +10,11 @@ export function createProcessMetrics(): readonly Family[] {
   return [
     single('counter', 'process_cpu_seconds_total', 'CPU time of the process, in seconds.', () => {
       const { user, system } = process.cpuUsage()
-      return (user + system) * MICROSECOND
+      return (user + system) / 1e6
     }),
     single('gauge', 'process_start_time_seconds', 'When the process started, in seconds since 1970.', () => startedAt),
-    single('gauge', 'process_resident_memory_bytes', 'Memory that the process has in RAM.', () => {
-      return process.memoryUsage.rss()
-    }),
-    single('gauge', 'nodejs_heap_size_used_bytes', 'Memory of the heap that is in use.', () => {
-      return process.memoryUsage().heapUsed
-    }),
+    single('gauge', 'process_resident_memory_bytes', 'Memory of the process in RAM.', () => process.memoryUsage.rss()),
+    single('gauge', 'nodejs_heap_size_used_bytes', 'Memory of the heap in use.', () => process.memoryUsage().heapUsed),
     single('gauge', 'nodejs_heap_size_total_bytes', 'Memory of the heap.', () => process.memoryUsage().heapTotal),
     {
       name: 'plant_store_build_info',
@@ -25,5 +22,26 @@ export function createProcessMetrics(): readonly Family[] {
       type: 'gauge',
       samples: () => [[{ version: VERSION, node: process.versions.node }, 1]],
     },
+    measureEventLoop(),
   ]
+}
+
+/**
+ * Measures from now on how late the event loop runs a timer. The figures of Node itself are quantiles, which cannot be
+ * added up over time: a reader would have to reset them, for all other readers too.
+ */
+export function measureEventLoop(): Family {
+  const delays = createHistogram('nodejs_eventloop_delay_seconds', 'How late the event loop ran a timer.')
+  const observe = delays.addSeries({})
+
+  function measureNext(): void {
+    const due = performance.now() + INTERVAL_MS
+    setTimeout(() => {
+      // A timer may be early, by less than a millisecond.
+      observe(Math.max(0, performance.now() - due) / 1000)
+      measureNext()
+    }, INTERVAL_MS).unref()
+  }
+  measureNext()
+  return delays
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Routes } from '../paths/routes.ts'
+import type { Router } from '../../http/route.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
@@ -11,7 +11,7 @@ export interface RequestMetrics {
   readonly onRefusal: (error: { readonly status: number }) => void
 }
 
-export function createRequestMetrics(routes: Routes): RequestMetrics {
+export function createRequestMetrics(routes: Router<string>): RequestMetrics {
   const durations = createHistogram(
     'http_server_request_duration_seconds',
     'How long requests took, from their turn on the connection to the end of the response.',

@@ -15,13 +15,8 @@ type Operation = Exclude<keyof Store, 'close'>
 
 type AllSeries = Readonly<Record<Operation, Readonly<Record<Outcome, Observe>>>>
 
-/** Counts and times of the calls of a store. */
-export interface StoreMetrics {
-  readonly families: readonly Family[]
-  watch(store: Store): Store
-}
-
-export function createStoreMetrics(): StoreMetrics {
+/** Counts and times the calls of the stores that it is given to watch. */
+export function createStoreMetrics(): { readonly families: readonly Family[]; watch(store: Store): Store } {
   const durations = createHistogram(
     'plant_store_store_call_duration_seconds',
     'How long the store took, by operation and outcome.',

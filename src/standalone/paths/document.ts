@@ -5,9 +5,7 @@ import type { HttpResponse } from '../../http/response.ts'
 /** A response with status 200 and a body in one piece. */
 export type Document = HttpResponse & { readonly body: string }
 
-/**
- * Makes the GET of a response that never changes. Clients that have it already get 304 (RFC 9110 section 13.1.2).
- */
+/** Makes the GET of a response that never changes. Clients that have it get 304 (RFC 9110 section 13.1.2). */
 export function createDocument(document: Document): (request: IncomingMessage) => HttpResponse {
   // Node would copy a text for each response, to join it with the head.
   const body = Buffer.from(document.body, 'latin1')
@@ -16,15 +14,9 @@ export function createDocument(document: Document): (request: IncomingMessage) =
   const whole: HttpResponse = { ...document, headers, body }
   const notModified: HttpResponse = { status: 304, headers, body: undefined }
 
-  return function getDocument(request) {
-    return isNamed(etag, request.headers['if-none-match']) ? notModified : whole
+  return function getDocument({ headers: { 'if-none-match': known = '' } }) {
+    // The comparison is weak: `W/` before a tag does not matter. A tag holds no quote, so the text of ours, quotes
+    // included, can only be a whole member of the list.
+    return known === '*' || known.includes(etag) ? notModified : whole
   }
-}
-
-/**
- * Whether an If-None-Match field names an entity tag. The comparison is weak: `W/` before a tag does not matter. A tag
- * holds no quote, so the text of ours, quotes included, can only be a whole member of the list.
- */
-function isNamed(etag: string, ifNoneMatch = ''): boolean {
-  return ifNoneMatch === '*' || ifNoneMatch.includes(etag)
 }

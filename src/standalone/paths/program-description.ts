@@ -11,10 +11,10 @@ import { getAndHead, options } from '../../openapi/methods.ts'
 import type { PlantPaths } from '../../openapi/plants.ts'
 import { errors, json } from '../../openapi/responses.ts'
 
-/** The paths that programs use, beside those of the plants. None needs a token. */
-export type ProgramPath = '/livez' | '/readyz' | '/openapi.json'
-
 type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
+
+/** The paths that programs use, beside those of the plants. None needs a token. */
+type ProgramPaths = Readonly<Record<'/livez' | '/readyz' | '/openapi.json', ProgramPathItem>>
 
 /** The tag of the program's operations. */
 const PROGRAM = 'program'
@@ -22,7 +22,7 @@ const PROGRAM = 'program'
 const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
 
 /** Describes all that the program serves: the plants, and its own paths. */
-export const programDescription: Description<PlantPaths & Readonly<Record<ProgramPath, ProgramPathItem>>> & {
+export const programDescription: Description<PlantPaths & ProgramPaths> & {
   readonly servers: readonly { readonly url: string }[]
 } = {
   ...openapi,

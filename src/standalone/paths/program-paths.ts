@@ -1,19 +1,29 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
-import { HttpError } from '../../http/errors.ts'
+import { HTTP_ERRORS, HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
 import { jsonResponse, type HttpResponse } from '../../http/response.ts'
 import { createRouter } from '../../http/route.ts'
 import { answer, type OnAnswer } from '../../http-server/answer.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 import { createDocument, type Document } from './document.ts'
-import { programDescription, type ProgramPath } from './program-description.ts'
-import { createProbes } from './probes.ts'
+import { programDescription } from './program-description.ts'
 import type { Readiness } from './readiness.ts'
-
-export const PROGRAM_PATHS: readonly ProgramPath[] = ['/livez', '/readyz', '/openapi.json']
 
 /** The methods of each path of the program: HEAD and OPTIONS follow from GET. */
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
+
+const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
+
+const LIVE = jsonResponse(200, [], { status: 'live' })
+
+const BY_READINESS: Readonly<Record<Readiness, HttpResponse>> = {
+  ready: jsonResponse(200, [], { status: 'ready' }),
+  unready: HTTP_ERRORS.storeUnavailable,
+  draining: new HttpError('storeUnavailable', 'The service is shutting down.'),
+}
+
+type Get = (request: IncomingMessage) => MaybePromise<HttpResponse>
+type Gets = readonly (readonly [path: string, get: Get])[]
 
 export interface ProgramOptions {
   readonly readiness: () => Promise<Readiness>
@@ -23,27 +33,44 @@ export interface ProgramOptions {
   readonly onAnswer?: OnAnswer | undefined
 }
 
-type Get = (request: IncomingMessage) => MaybePromise<HttpResponse>
-
-const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
-
-/**
- * Makes the listener for the paths of the program itself.
- * @param notFound answers the requests for all other paths
- */
+/** Makes the listener for the paths of the program itself; `notFound` gets the requests for all others. */
 export function createProgramPaths(options: ProgramOptions, notFound: RequestListener): RequestListener {
   const description = jsonResponse(200, [], programDescription)
   const documents = [['/openapi.json', description] as const, ...(options.documents ?? [])]
   const gets = documents.map(([path, document]) => [path, createDocument(document)] as const)
-  return serveGets(Object.entries(createProbes(options.readiness)), serveGets(gets, notFound, options.onAnswer))
+  return serveGets(probes(options.readiness), serveGets(gets, notFound, options.onAnswer))
+}
+
+/**
+ * Makes the listener of the admin port: the probes and the metrics. None needs a token.
+ * @param formatMetrics writes them in Prometheus's text format
+ */
+export function createAdminListener(
+  readiness: () => Promise<Readiness>,
+  formatMetrics: (isReady: boolean) => string,
+): RequestListener {
+  const getMetrics = async (): Promise<HttpResponse> => ({
+    status: 200,
+    headers: [],
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    body: formatMetrics((await readiness()) === 'ready'),
+  })
+  const message = 'There is nothing at this path. Here are /livez, /readyz and /metrics.'
+  return serveGets([...probes(readiness), ['/metrics', getMetrics]], (request, response) => {
+    answer(request, response, new HttpError('noResource', message), undefined)
+  })
+}
+
+/** Whether the program lives, and whether it can serve. */
+function probes(readiness: () => Promise<Readiness>): Gets {
+  return [
+    ['/livez', () => LIVE],
+    ['/readyz', async () => BY_READINESS[await readiness()]],
+  ]
 }
 
 /** Makes the listener for paths that have a GET, and HEAD and OPTIONS with it. */
-export function serveGets(
-  gets: Iterable<readonly [path: string, get: Get]>,
-  notFound: RequestListener,
-  onAnswer?: OnAnswer,
-): RequestListener {
+function serveGets(gets: Gets, notFound: RequestListener, onAnswer?: OnAnswer): RequestListener {
   const byPath = new Map(gets)
   const route = createRouter('', [...byPath.keys()])
 

@@ -1,8 +1,5 @@
 import { SettingError } from './variables.ts'
 
-/** The variables of a process. */
-export type Environment = Readonly<Record<string, string | undefined>>
-
 const PREFIX = 'PLANT_STORE_'
 
 /**
@@ -15,7 +12,7 @@ const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP
 const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 
 /** The environment without the variables that Kubernetes has put there. */
-export function withoutServiceLinks(environment: Environment): Environment {
+export function withoutServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const isOurs = ([name, value]: [string, string | undefined]): boolean =>
     !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && SERVICE_URL.test(String(value)))
   return Object.fromEntries(Object.entries(environment).filter(isOurs))
@@ -25,7 +22,7 @@ export function withoutServiceLinks(environment: Environment): Environment {
  * A misspelt PLANT_STORE_TOKENS must never start a service with a demo token.
  * @throws SettingError if a variable begins like a setting and is none
  */
-export function checkVariableNames(environment: Environment, known: readonly string[]): void {
+export function checkVariableNames(environment: NodeJS.ProcessEnv, known: readonly string[]): void {
   for (const name of Object.keys(environment)) {
     if (!name.startsWith(PREFIX) || known.includes(name)) continue
     throw new SettingError(name, `is no setting; the nearest one is ${findNearest(name, known)}`)

@@ -12,11 +12,9 @@ const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 export function textFile(name: string, other: Variable<string>): Variable<string | undefined> {
   const takes = `a file that holds the value of ${other.name}, in place of it`
   function parse(path: string): string {
-    const value = readSettingFile(name, path)
-      .toString()
-      .replace(/\r?\n$/, '')
+    const content = readSettingFile(name, path).toString()
     try {
-      return other.parse(value)
+      return other.parse(content.replace(/\r?\n$/, ''))
     } catch (error) {
       throw new SettingError(name, `takes ${takes}, and this one does not: ${(error as SettingError).message}`)
     }

@@ -2,8 +2,7 @@ import { LIMITS, type Limits } from '../../http-server/limits.ts'
 import { MAX_INT32 } from '../../option-checks.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
 import { isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
-import { isPath } from '../address.ts'
-import { checkVariableNames, withoutServiceLinks, type Environment } from './environment.ts'
+import { checkVariableNames, withoutServiceLinks } from './environment.ts'
 import { textFile } from './setting-file.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
 import {
@@ -51,12 +50,9 @@ const STORE_URLS = STORE_SCHEMES.map(({ example }) => example).join(' or ')
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103
 
-function isHostName(name: string): boolean {
-  return name !== '' && !isPath(name)
-}
-
-function isHost(name: string): boolean {
-  return isHostName(name) || (isPath(name) && Buffer.byteLength(name) <= MAX_PATH_BYTES)
+/** Whether a host is a Unix socket. */
+export function isPath(host: string): boolean {
+  return host.startsWith('/')
 }
 
 const STORE_URL = text('PLANT_STORE_URL', 'memory:', `a URL like ${STORE_URLS}: where the plants are kept`, isStoreUrl)
@@ -88,7 +84,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'HOST',
     '127.0.0.1',
     `the host name or address to listen on, or the absolute path of a Unix socket, of ${MAX_PATH_BYTES} bytes at most`,
-    isHost,
+    (host) => (isPath(host) ? Buffer.byteLength(host) <= MAX_PATH_BYTES : host !== ''),
   ),
   port: wholeNumber('PORT', 3000, 0, 65_535, 'the port to listen on; 0 takes a free one'),
   tokens: tokenList('PLANT_STORE_TOKENS'),
@@ -123,7 +119,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'PLANT_STORE_ADMIN_HOST',
     undefined,
     'the host name or address of that port; HOST if not set, or 127.0.0.1 if that is a path',
-    isHostName,
+    (host) => host !== '' && !isPath(host),
   ),
   reusePort: flag('PLANT_STORE_REUSE_PORT', '0', 'whether several programs may listen on the port'),
   socketMode: permissions('PLANT_STORE_SOCKET_MODE', '660', 'who may connect to the Unix socket'),
@@ -137,36 +133,27 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   ...limitVariables(),
 }
 
-/** Pairs of variables of which only one may be set: if both were, nobody could see which one counts. */
-const ALTERNATIVES = [
-  [VARIABLES.tokensFile, VARIABLES.tokens],
-  [VARIABLES.storeUrlFile, VARIABLES.storeUrl],
-] as const
-
 /**
  * Reads the settings of the program.
  * @throws SettingError if a variable is wrong, or is none
  */
-export function readSettings(environment: Environment): Settings {
+export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   const ours = withoutServiceLinks(environment)
   const isSet = ({ name }: { readonly name: string }): boolean => ours[name] !== undefined
-  const { host, port, adminHost, adminPort } = VARIABLES
-  checkVariableNames(
-    ours,
-    Object.values(VARIABLES).map(({ name }) => name),
-  )
-  for (const [one, other] of ALTERNATIVES) {
-    if (!isSet(one) || !isSet(other)) continue
-    throw new SettingError(one.name, `and ${other.name} are both set: set only one of them`)
+  const { host, port, adminHost, adminPort, tokens, tokensFile, storeUrl, storeUrlFile } = VARIABLES
+  const all = Object.entries<Variable<unknown>>(VARIABLES)
+  const names = all.map(([, { name }]) => name)
+  checkVariableNames(ours, names)
+  // If both were set, nobody could see which one counts.
+  for (const [file, other] of [[tokensFile, tokens] as const, [storeUrlFile, storeUrl] as const]) {
+    if (!isSet(file) || !isSet(other)) continue
+    throw new SettingError(file.name, `and ${other.name} are both set: set only one of them`)
   }
   if (isSet(adminHost) && !isSet(adminPort)) throw new SettingError(adminHost.name, `needs ${adminPort.name} beside it`)
   if (isSet(port) && isPath(readVariable(ours, host))) {
     throw new SettingError(port.name, 'must not be set if HOST is the path of a Unix socket')
   }
-  const values = Object.entries<Variable<unknown>>(VARIABLES).map(([key, variable]) => [
-    key,
-    readVariable(ours, variable),
-  ])
+  const values = all.map(([key, variable]) => [key, readVariable(ours, variable)])
   const settings = Object.fromEntries(values) as Settings
   if (settings.reusePort) checkSharing(settings)
   return settings
@@ -187,23 +174,17 @@ export function checkSharing(
   }
 }
 
-/**
- * Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now.
- * @throws SettingError if one of these variables is wrong
- */
-export function readAddress(environment: Environment): Address {
+/** Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now. */
+export function readAddress(environment: NodeJS.ProcessEnv): Address {
   return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }
 }
 
-/**
- * Reads again the URL that a file holds; undefined if none does.
- * @throws SettingError if the file is wrong
- */
-export function readStoreUrlFile(environment: Environment): string | undefined {
+/** Reads again the URL that a file holds, which may be wrong by now; undefined if none does. */
+export function readStoreUrlFile(environment: NodeJS.ProcessEnv): string | undefined {
   return readVariable(environment, VARIABLES.storeUrlFile)
 }
 
-function readVariable<T>(environment: Environment, { name, preset, parse }: Variable<T>): T {
+function readVariable<T>(environment: NodeJS.ProcessEnv, { name, preset, parse }: Variable<T>): T {
   const value = environment[name] ?? preset
   return value === undefined ? (value as T) : parse(value)
 }

@@ -1,18 +1,15 @@
 import { isSameStore } from '../../stores/open-store.ts'
 import { log } from '../log.ts'
 
-/** A URL that may get another password while the program runs. */
-export interface StoreUrl {
-  readonly current: () => string
-  /** Reads it again. If it is wrong, or names another store, the last good one holds. */
-  readonly reread: () => void
-}
-
 /**
- * Follows the URL of the store.
+ * Follows the URL of the store, which may get another password while the program runs. If what is reread is wrong, or
+ * names another store, the last good one holds.
  * @param readFile reads the file that holds it; undefined if none does
  */
-export function followStoreUrl(url: string, readFile: () => string | undefined): StoreUrl {
+export function followStoreUrl(
+  url: string,
+  readFile: () => string | undefined,
+): { readonly current: () => string; readonly reread: () => void } {
   let current = url
   return {
     current: () => current,

@@ -6,21 +6,14 @@ import { rereadSettingFile } from './setting-file.ts'
 import { parseTokenFile, type TokenFile, type Tokens } from './tokens.ts'
 import { SettingError } from './variables.ts'
 
-/** How often the file is looked at. */
-const LOOK_MS = 10_000
-
 /** How soon a second look follows one that found a change. Both must find the same: a file may be half written. */
 const SETTLE_MS = 100
 
-/** Tokens that may change while the program runs. */
-export interface TokenSource {
-  readonly authenticate: (token: string) => Caller | undefined
-  /** Reads the file of tokens again, if there is one. */
-  readonly reread: () => void
-}
-
 /** Makes the source of the tokens. If they come from a file, it is read again whenever it has changed, too. */
-export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): TokenSource {
+export function createTokenSource(
+  tokens: Tokens,
+  file: TokenFile | undefined,
+): { readonly authenticate: (token: string) => Caller | undefined; readonly reread: () => void } {
   let callers = tokens
   const lookAtOnce = file && followTokenFile(file, (changed) => (callers = changed))
   return {
@@ -36,17 +29,14 @@ export function createTokenSource(tokens: Tokens, file: TokenFile | undefined): 
  * Follows the content of a file of tokens. Its time or inode would not do: a mounted secret is swapped by symbolic
  * link. If the file is missing or wrong, the last good tokens hold.
  * @param apply is given the tokens when they have changed
+ * @param lookMs how often the file is looked at
  * @returns a function that rereads the file now, without the second look
  */
-export function followTokenFile(
-  file: TokenFile,
-  apply: (tokens: Tokens) => void,
-  lookMs: number = LOOK_MS,
-): () => void {
+export function followTokenFile(file: TokenFile, apply: (tokens: Tokens) => void, lookMs = 10_000): () => void {
   const { variable, path } = file
   let held = file.tokens
-  /** What the last look found: the digest of the file, or why it cannot be read. */
-  let seen = digest(file.bytes)
+  /** What the last look found: a digest of the file, which may hold tokens in plain text, or why it cannot be read. */
+  let seen = hash('sha256', file.bytes)
   /** What the log has told of last. */
   let told = seen
   let latest = Promise.resolve()
@@ -64,7 +54,7 @@ export function followTokenFile(
 
   async function look(isTold: boolean): Promise<void> {
     const found = await rereadSettingFile(variable, path).catch((error: unknown) => error as SettingError)
-    const print = found instanceof SettingError ? found.message : digest(found)
+    const print = found instanceof SettingError ? found.message : hash('sha256', found)
     const isSettled = print === seen
     seen = print
     if (isTold || isSettled) take(found, print, isTold)
@@ -91,12 +81,7 @@ export function followTokenFile(
   return () => queue(true)
 }
 
-/** The file may hold tokens in plain text, so it is not kept. */
-function digest(bytes: Buffer): string {
-  return hash('sha256', bytes)
-}
-
-function compare(before: Tokens, after: Tokens): { added: number; removed: number; changed: number } {
+function compare(before: Tokens, after: Tokens): Readonly<Record<string, number>> {
   const kept = [...after].filter(([token]) => before.has(token))
   const changed = kept.filter(([token, { owner, access }]) => {
     const caller = before.get(token)

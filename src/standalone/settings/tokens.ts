@@ -52,19 +52,13 @@ export function tokenFile(name: string, insteadOf: string): Variable<TokenFile |
   return { name, preset: undefined, takes, parse }
 }
 
-/**
- * Reads the tokens of a file.
- * @throws SettingError if a line is wrong, or there is no token
- */
+/** @throws SettingError if a line is wrong, or there is no token */
 export function parseTokenFile(variable: string, bytes: Buffer): Tokens {
   // Otherwise two owners could become the same one.
   if (!isUtf8(bytes)) throw new SettingError(variable, 'takes a file in UTF-8, and this one is not')
   const lines = bytes.toString().split('\n')
-  return parseTokens(
-    variable,
-    'line',
-    lines.map((line) => line.replace(/^\s*#.*/, '')),
-  )
+  const entries = lines.map((line) => line.replace(/^\s*#.*/, ''))
+  return parseTokens(variable, 'line', entries)
 }
 
 /** Its errors give the number of a wrong entry, and do not quote it: it may hold a token. */
@@ -78,9 +72,7 @@ function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly
     if (parts === undefined) throw new SettingError(variable, `takes ${FORM}; ${place} is not of that form`)
     const { owner, digest, token, read } = parts as { owner: string } & Partial<Record<string, string>>
     const key = token === undefined ? Buffer.from(digest!, 'hex').toString('latin1') : digestToken(token)
-    if (UNSET.has(key)) {
-      throw new SettingError(variable, `must not hold the token of an unset variable; ${place} does`)
-    }
+    if (UNSET.has(key)) throw new SettingError(variable, `must not hold the token of an unset variable; ${place} does`)
     if (tokens.has(key)) throw new SettingError(variable, `takes each token once; ${place} repeats one`)
     tokens.set(key, { owner, access: read === undefined ? 'write' : 'read' })
   }

@@ -25,17 +25,11 @@ export interface Variable<T> {
   readonly preset: string | undefined
   /** What it takes, in words for people. */
   readonly takes: string
-  /**
-   * Reads what the variable is set to.
-   * @throws SettingError
-   */
+  /** Reads what the variable is set to, or throws a SettingError. */
   readonly parse: (value: string) => T
 }
 
-/**
- * Makes a variable.
- * @param read gives undefined for what the variable does not take
- */
+/** @param read gives undefined for what the variable does not take */
 function variable<T>(
   name: string,
   preset: string | undefined,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { measureEventLoop } from '../../../src/standalone/metrics/event-loop.ts'
+import { measureEventLoop } from '../../../src/standalone/metrics/process.ts'
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { until } from '../../support/until.ts'
 

@@ -1,6 +1,5 @@
-// Builds the page into dist, unless it is current: its script by the compiler, the rest as it is. Its types are checked
-// by
-// `npm run typecheck`; here that would take longest, and `npm start` waits for this.
+// Builds the page into dist, unless it is current: its script by the compiler, the rest as it is. `npm run typecheck`
+// checks its types; here that would take longest, and `npm start` waits for this.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
