@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { memoryStore } from './memory/memory-store.ts'
-import { openPostgres, type PostgresSettings } from './postgres/open-postgres.ts'
+import { openPostgres, type PostgresSettings as StoreSettings } from './postgres/open-postgres.ts'
 import { isSameDatabase } from './postgres/postgres-url.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
 
@@ -14,9 +14,6 @@ export interface StoreScheme {
   /** @throws if the store cannot be opened */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
 }
-
-/** The settings of a program for its store. */
-export type StoreSettings = PostgresSettings
 
 const POSTGRES = /^postgres(?:ql)?:\/\/./
 

@@ -8,10 +8,9 @@ import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { createBatcher } from './batcher.ts'
 import { Connections } from './connections.ts'
-import { createPageReader, type Send } from './list.ts'
+import { createPageReader, shareReads, type Send } from './list.ts'
 import type { ConnectionPool } from './pool.ts'
 import { Sender } from './sender.ts'
-import { shareReads } from './shared-reads.ts'
 import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema, type Statement } from './statements.ts'
 
 export { schema }
@@ -100,7 +99,10 @@ type Values = (string | null)[]
  */
 export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
   const resolved = withDefaults(options, DEFAULTS)
-  checkPool(pool)
+  // Quotes nothing: what was given may be a URL with a password.
+  if (typeof (pool as Partial<ConnectionPool> | null | undefined)?.connect !== 'function') {
+    throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
+  }
   const connections = new Connections(pool, resolved.timeoutMs)
   const sender = new Sender((query) => connections.send(query), resolved)
   const send: Send = (statement, values) => sender.send(statement, values)
@@ -109,7 +111,8 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   function batch(one: Statement, many: Statement): (values: Values) => Promise<boolean> {
     return createBatcher(async (group) => {
       if (group.length === 1) return [(await send(one, group[0]!)).rowCount === 1]
-      const { rows, rowCount } = await send(many, transpose(group))
+      const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
+      const { rows, rowCount } = await send(many, columns)
       if (rowCount === group.length) return group.map(() => true)
       const changed = new Set(rows.map((row) => row.join(' ')))
       // The first write of a plant is the one that changed it; the others came too late.
@@ -153,15 +156,4 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       connections.close()
     },
   }
-}
-
-/** Quotes nothing: what was given may be a URL with a password. */
-function checkPool(pool: Partial<ConnectionPool> | null | undefined): void {
-  if (typeof pool?.connect === 'function') return
-  throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
-}
-
-/** The values of a group, column by column. */
-function transpose(rows: readonly Values[]): Values[] {
-  return rows[0]!.map((_, column) => rows.map((row) => row[column]!))
 }
