@@ -46,7 +46,7 @@ export function isTransient(error: unknown): boolean {
   return isFromServer(error) ? hasState(error, TRANSIENT) : error instanceof Error && !isFault(error)
 }
 
-/** Whether the code or its set-up is wrong. Most errors of a connection have only a message, so these are told apart. */
+/** Whether the code or its set-up is wrong: told apart, as most errors of a connection have only a message. */
 export function isFault(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof UnsuitableDatabaseError
 }
@@ -86,7 +86,7 @@ export function isCancelled(error: unknown): boolean {
   return hasState(error, /^57014/)
 }
 
-/** Whether the server rejected a value, by type, constraint or size. Other values of the same statement may be sound. */
+/** Whether the server rejected a value, by type, constraint or size. Others of the same statement may be sound. */
 export function isRejectedValue(error: unknown): boolean {
   return hasState(error, /^(?:22|23|54)/)
 }

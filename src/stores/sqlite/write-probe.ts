@@ -1,30 +1,16 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import type { SqliteConnection } from './connection.ts'
-import type { SqliteStatement } from './handle.ts'
 
 /** How long to wait before trying again whether writes succeed. */
 const TRY_INTERVAL_MS = 1000
 
-/**
- * A plant that needs two pages of its own, so that the file must have room for it. No token stands for its owner, and
- * it is deleted in the same transaction.
- */
-const INSERT = "INSERT INTO plants VALUES ('', 0, hex(zeroblob(4096)), NULL)"
-const REMOVE = "DELETE FROM plants WHERE owner = ''"
-
 /** Tells whether plants can be created now. */
 export class WriteProbe {
   readonly #connection: SqliteConnection
-  readonly #look: SqliteStatement
-  readonly #insert: SqliteStatement
-  readonly #remove: SqliteStatement
   #nextTryAt = 0
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection
-    this.#look = connection.prepare('SELECT 1 FROM plants LIMIT 1')
-    this.#insert = connection.prepare(INSERT)
-    this.#remove = connection.prepare(REMOVE)
   }
 
   /**
@@ -32,8 +18,8 @@ export class WriteProbe {
    * @throws if no plant can be created now
    */
   check(): void {
-    if (this.#connection.failure === undefined) this.#connection.transaction(() => this.#look.all())
-    else this.#try()
+    if (this.#connection.failure !== undefined) return this.#try()
+    this.#connection.transaction(() => this.#connection.prepare('SELECT 1 FROM plants LIMIT 1').all())
   }
 
   /**
@@ -51,8 +37,9 @@ export class WriteProbe {
       if (now < this.#nextTryAt) throw this.#connection.failure
       this.#nextTryAt = now + TRY_INTERVAL_MS
       this.#connection.transaction(() => {
-        this.#insert.run()
-        this.#remove.run()
+        // Needs two pages of its own, so that the file must have room for it. No token stands for its owner.
+        this.#connection.prepare("INSERT INTO plants VALUES ('', 0, hex(zeroblob(4096)), NULL)").run()
+        this.#connection.prepare("DELETE FROM plants WHERE owner = ''").run()
       })
       this.#connection.failure = undefined
     } catch (error) {

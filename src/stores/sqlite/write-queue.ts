@@ -16,11 +16,9 @@ interface Entry {
   readonly reject: (reason: unknown) => void
 }
 
-/** How a {@link WriteQueue} groups writes. */
+/** How long a write waits while another process has the file locked, and the most writes that share a transaction. */
 export interface WriteQueueOptions {
-  /** How long a write waits while another process has the file locked. */
   readonly busyTimeoutMs: number
-  /** The most writes that share a transaction. */
   readonly maxBatch: number
 }
 
@@ -77,7 +75,9 @@ export class WriteQueue {
       for (const [index, { resolve }] of this.#waiting.splice(0, group.length).entries()) resolve(results[index]!)
     } catch (error) {
       if (isBusy(error)) {
-        this.#rejectExpired(error)
+        const now = performance.now()
+        const valid = this.#waiting.findIndex(({ expiresAt }) => expiresAt > now)
+        this.#reject(valid === -1 ? this.#waiting.length : valid, error)
         return false
       }
       // If it is unknown whether the group was committed, a second create of a plant would find the first.
@@ -89,12 +89,6 @@ export class WriteQueue {
       this.#reject(group.length, error)
     }
     return true
-  }
-
-  #rejectExpired(error: unknown): void {
-    const now = performance.now()
-    const valid = this.#waiting.findIndex(({ expiresAt }) => expiresAt > now)
-    this.#reject(valid === -1 ? this.#waiting.length : valid, error)
   }
 
   #reject(count: number, error: unknown): void {
