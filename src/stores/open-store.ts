@@ -5,20 +5,17 @@ import { openPostgres, type PostgresSettings as StoreSettings } from './postgres
 import { isSameDatabase } from './postgres/postgres-url.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
 
-/** A scheme of URLs that name a store. */
-export interface StoreScheme {
+const POSTGRES = /^postgres(?:ql)?:\/\/./
+
+/** What a URL can name, by its scheme. */
+export const STORE_SCHEMES: readonly {
   /** A URL of this scheme, for people. */
   readonly example: string
   /** Matches the URLs of this scheme, and of no other. */
   readonly form: RegExp
   /** @throws if the store cannot be opened */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
-}
-
-const POSTGRES = /^postgres(?:ql)?:\/\/./
-
-/** What a URL can name. */
-export const STORE_SCHEMES: readonly StoreScheme[] = [
+}[] = [
   { example: 'memory:', form: /^memory:$/, open: memoryStore },
   // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
   { example: 'sqlite:plants.db', form: /^sqlite:(?!\/\/)./, open: openSqlite },

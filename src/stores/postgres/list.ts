@@ -3,18 +3,17 @@ import { encodePlant } from '../../plants/plant.ts'
 import type { Page, PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 import type { QueryResult } from './pool.ts'
-import { LARGE_BYTES, LIST, LIST_LARGE, type Statement } from './statements.ts'
+import type { Sender } from './sender.ts'
+import { LARGE_BYTES, LIST, LIST_LARGE } from './statements.ts'
 
 /** A plant as the server sends it; both texts are null if it is large. */
 type PlantRow = readonly [id: string, name: string | null, tag: string | null]
-
-export type Send = (statement: Statement, values: unknown[]) => Promise<QueryResult>
 
 /**
  * Reads pages. A page of small plants takes a statement that counts no bytes. If a plant is large, another statement
  * lets the server cut the page, so that it sends nothing beyond.
  */
-export function createPageReader(send: Send): (owner: string, request: PageRequest) => Promise<Page> {
+export function createPageReader(sender: Sender): (owner: string, request: PageRequest) => Promise<Page> {
   // A page with large plants is mostly followed by another one.
   let isLarge = false
 
@@ -23,8 +22,8 @@ export function createPageReader(send: Send): (owner: string, request: PageReque
     if (after === MAX_INT64) return []
     const values = [owner, String(after === undefined ? MIN_INT64 : after + 1n), limit]
     let builder: PageBuilder | undefined
-    if (!isLarge) builder = buildPage(request, await send(LIST, [...values]))
-    builder ??= buildPage(request, await send(LIST_LARGE, [...values, maxBytes]))!
+    if (!isLarge) builder = buildPage(request, await sender.send(LIST, [...values]))
+    builder ??= buildPage(request, await sender.send(LIST_LARGE, [...values, maxBytes]))!
     isLarge = builder.isHeavy || builder.plants.some(({ json }) => json.length >= LARGE_BYTES)
     return builder.plants
   }

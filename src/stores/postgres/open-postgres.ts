@@ -12,7 +12,6 @@ const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
 
 /** The settings of a program for its store in Postgres. */
 export interface PostgresSettings {
-  /** The most connections. */
   readonly postgresPoolSize: number
   /** The most plants that one statement creates or deletes. */
   readonly postgresBatch: number

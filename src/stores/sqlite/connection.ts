@@ -29,7 +29,7 @@ const KEPT_LOG_BYTES = 16 * 2 ** 20
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
-  /** Why a transaction has failed, unless it was for a lock. The probe removes it once writes succeed again. */
+  /** Why a transaction has failed, unless it was for a lock. The queue removes it once writes succeed again. */
   failure: unknown
   readonly #handle: SqliteHandle
   readonly #ownsHandle: boolean

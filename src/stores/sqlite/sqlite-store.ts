@@ -11,7 +11,6 @@ import { addGauges } from '../gauges.ts'
 import { PageBuilder } from '../page-builder.ts'
 import { SqliteConnection } from './connection.ts'
 import type { SqliteHandle } from './handle.ts'
-import { WriteProbe } from './write-probe.ts'
 import { WriteQueue } from './write-queue.ts'
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
@@ -87,8 +86,7 @@ export function sqliteStore(
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
-  const probe = new WriteProbe(connection)
-  const writes = new WriteQueue(connection, probe, resolved)
+  const writes = new WriteQueue(connection, resolved)
   let closed: Promise<void> | undefined
 
   const store: Store & Required<Pick<Store, 'ping' | 'close'>> = {
@@ -113,7 +111,7 @@ export function sqliteStore(
     },
 
     ping(): Promise<void> {
-      return connection.whenFree(() => probe.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs))
+      return connection.whenFree(() => writes.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs))
     },
 
     close(): Promise<void> {
