@@ -24,9 +24,6 @@ const SCHEMA = `
 /** How long to wait before trying a locked file again. */
 export const RETRY_MS = 5
 
-/** How much room the log keeps on the disk when it starts anew, as getting it again takes time. */
-const KEPT_LOG_BYTES = 16 * 2 ** 20
-
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
   /** Why a transaction has failed, unless it was for a lock. The queue removes it once writes succeed again. */
@@ -57,9 +54,10 @@ export class SqliteConnection {
       this.#commit = this.prepare('COMMIT')
       this.#rollback = this.prepare('ROLLBACK')
       this.transaction(() => this.#checkSchema())
+      // A log that starts anew keeps this much room on the disk, as getting it again takes time.
       this.#handle.exec(`
         PRAGMA journal_mode = WAL;
-        PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
+        PRAGMA journal_size_limit = ${16 * 2 ** 20};
         PRAGMA busy_timeout = 0`)
       // A database in memory has no log, and no file that could be moved.
       if (ask(this.#handle, 'journal_mode') === 'wal') {

@@ -4,8 +4,7 @@
  */
 
 import { withDefaults, wrong, type Resolved } from '../../option-checks.ts'
-import type { NewPlant } from '../../plants/plant.ts'
-import type { PageRequest, Store } from '../../plants/store.ts'
+import type { Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
 import { addGauges } from '../gauges.ts'
 import { PageBuilder } from '../page-builder.ts'
@@ -90,11 +89,11 @@ export function sqliteStore(
   let closed: Promise<void> | undefined
 
   const store: Store & Required<Pick<Store, 'ping' | 'close'>> = {
-    create(owner: string, { id, name, tag }: NewPlant): Promise<boolean> {
+    create(owner, { id, name, tag }) {
       return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0)
     },
 
-    list(owner: string, request: PageRequest): Promise<NewPlant[]> {
+    list(owner, request) {
       return connection.whenFree(() => {
         const { limit, after } = request
         const builder = new PageBuilder(request)
@@ -106,15 +105,15 @@ export function sqliteStore(
       })
     },
 
-    delete(owner: string, id: bigint): Promise<boolean> {
+    delete(owner, id) {
       return writes.add(() => remove.run(owner, id).changes > 0)
     },
 
-    ping(): Promise<void> {
+    ping() {
       return connection.whenFree(() => writes.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs))
     },
 
-    close(): Promise<void> {
+    close() {
       return (closed ??= writes.idle().then(() => connection.close()))
     },
   }
