@@ -40,7 +40,8 @@ export class Sender {
     const { name, text, isWrite = false, isCreate = false } = statement
     const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
-    for (let attempt = 1; ; attempt++) {
+    let attempt = 1
+    for (;;) {
       try {
         const result = await this.#sendQuery(query)
         const { rows, rowCount } = result
@@ -55,7 +56,7 @@ export class Sender {
           this.#stopPreparing(error as Error)
           delete query.name
         } else if (isConflict(error) && attempt < MAX_ATTEMPTS) {
-          await sleep(Math.random() * 2 ** attempt)
+          await sleep(Math.random() * 2 ** attempt++)
         } else {
           throw this.#explain(error, isWrite)
         }
