@@ -5,7 +5,6 @@ export const BATCHES = 'plant-store.batch'
 
 /** Creates and deletes that shared a statement or a commit. */
 export interface Batch {
-  /** How many they are. */
   readonly size: number
 }
 

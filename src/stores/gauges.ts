@@ -5,7 +5,6 @@ export interface Gauge {
   readonly name: string
   /** Describes the value, in a sentence. */
   readonly help: string
-  /** Its value now. */
   readonly read: () => number
 }
 

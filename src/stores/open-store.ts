@@ -1,27 +1,21 @@
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { memoryStore } from './memory/memory-store.ts'
-import { openPostgres, type PostgresSettings } from './postgres/open-postgres.ts'
+import { openPostgres, type PostgresSettings as StoreSettings } from './postgres/open-postgres.ts'
 import { isSameDatabase } from './postgres/postgres-url.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
 
-/** A scheme of URLs that name a store. */
-export interface StoreScheme {
+const POSTGRES = /^postgres(?:ql)?:\/\/./
+
+/** What a URL can name, by its scheme. */
+export const STORE_SCHEMES: readonly {
   /** A URL of this scheme, for people. */
   readonly example: string
   /** Matches the URLs of this scheme, and of no other. */
   readonly form: RegExp
   /** @throws if the store cannot be opened */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
-}
-
-/** The settings of a program for its store. */
-export type StoreSettings = PostgresSettings
-
-const POSTGRES = /^postgres(?:ql)?:\/\/./
-
-/** What a URL can name. */
-export const STORE_SCHEMES: readonly StoreScheme[] = [
+}[] = [
   { example: 'memory:', form: /^memory:$/, open: memoryStore },
   // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
   { example: 'sqlite:plants.db', form: /^sqlite:(?!\/\/)./, open: openSqlite },

@@ -2,13 +2,10 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
 import { isRejectedValue } from './failure.ts'
 
-/** How {@link createBatcher} forms groups. */
+/** The most groups in flight, the most writes of a group, and how long a write may wait to be sent. */
 export interface BatcherOptions {
-  /** The most groups in flight. */
   readonly maxInFlight: number
-  /** The most writes of a group. */
   readonly maxBatch: number
-  /** How long a write may wait to be sent, in milliseconds. */
   readonly timeoutMs: number
 }
 
@@ -32,7 +29,6 @@ export function createBatcher<Write, Result>(
   const waiting: Entry<Write, Result>[] = []
   let inFlight = 0
 
-  /** Starts as many groups as may be in flight. */
   function wake(settled = 0): void {
     for (; waiting.length > 0 && inFlight < maxInFlight; settled = 0) void start(settled)
   }

@@ -1,5 +1,5 @@
 import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net'
-import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { connect as connectTls } from 'node:tls'
 import { NoAnswerError } from './failure.ts'
 import type { Connection } from './pool.ts'
 
@@ -14,7 +14,7 @@ const SSL_REQUEST = 80_877_103
  */
 export function cancelStatement(connection: Connection, ms: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const { processID, secretKey, ssl, host } = connection
+    const { processID, secretKey, ssl, host = '' } = connection
     if (typeof processID !== 'number' || typeof secretKey !== 'number') {
       return reject(new Error('The connection does not tell how its statements are cancelled.'))
     }
@@ -36,7 +36,9 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
       socket.once('data', (answer) => {
         // The key is a secret: if the connection has TLS, it never goes without.
         if (answer.toString() === 'S') {
-          const secure = connectTls(tlsOptions(socket, ssl, host))
+          // The options that `pg` sets for the connection itself. It makes the key not enumerable.
+          const own = ssl === true ? {} : { ...ssl, key: ssl.key }
+          const secure = connectTls({ socket, host, ...own, ...(isIP(host) === 0 && { servername: host }) })
           secure.on('error', reject).once('secureConnect', () => send(secure))
         } else {
           socket.destroy(new Error('The server refused TLS for a cancellation.'))
@@ -67,13 +69,6 @@ export function isAnswering(connection: Connection | undefined, ms: number): Pro
 /** @param ip one of the servers that the host's name stands for, if it must be that one */
 function addressOf({ host = 'localhost', port = 5432 }: Connection, ip = host): NetConnectOpts {
   return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: ip, port }
-}
-
-/** The options that `pg` sets for the connection itself. */
-function tlsOptions(socket: Socket, ssl: true | ConnectionOptions, host = ''): ConnectionOptions {
-  // The driver makes the key not enumerable.
-  const own = ssl === true ? {} : { ...ssl, key: ssl.key }
-  return { socket, host, ...own, ...(isIP(host) === 0 && { servername: host }) }
 }
 
 function message(...fields: readonly number[]): Buffer {

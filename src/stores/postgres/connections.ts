@@ -1,8 +1,7 @@
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { cancelStatement, isAnswering } from './cancel.ts'
-import { checkConnection } from './check.ts'
-import { connectSoon } from './connect-soon.ts'
+import { checkConnection, connectSoon } from './connect.ts'
 import {
   breaksConnection,
   isCancelled,
@@ -19,7 +18,7 @@ import { Silence } from './silence.ts'
 class Call {
   readonly startedAt = performance.now()
   connection: Connection | undefined
-  /** Settles when the server is done with the statement; undefined before it is sent. */
+  /** Settles when the server is done with the statement. */
   answer: Promise<QueryResult> | undefined
   /** Why nobody waits for it any more. */
   timeout: Error | undefined
@@ -76,13 +75,18 @@ export class Connections {
         return (call.timeout = new NoAnswerError(this.#timeoutMs))
       })
     } catch (error) {
-      const { connection, answer } = call
-      if (connection === undefined || answer === undefined) throw this.#explainUnsent(error, call.startedAt)
+      const { connection, answer, timeout } = call
+      if (connection === undefined) {
+        if (isFault(error)) throw error
+        if (isTimeout(error)) void this.#missAnswer(call.startedAt)
+        throw new StoreUnavailableError('The database cannot be used now.', { cause: error })
+      }
       const reason =
-        call.timeout === undefined
+        timeout === undefined
           ? this.#takeBack(connection, error as Error)
-          : await this.#cancel(connection, answer, call.timeout)
-      throw this.#hasForeignTables && isCancelled(reason) ? new UnconfirmedError(CANCELLED) : reason
+          : await this.#cancel(connection, answer!, timeout)
+      if (!this.#hasForeignTables || !isCancelled(reason)) throw reason
+      throw new UnconfirmedError('The statement was cancelled. Another server may have committed it.')
     }
   }
 
@@ -129,13 +133,6 @@ export class Connections {
     }
     this.#checked.set(connection, era)
     return (this.#latest = connection)
-  }
-
-  /** Says why a query was not sent. */
-  #explainUnsent(error: unknown, startedAt: number): unknown {
-    if (isFault(error)) return error
-    if (isTimeout(error)) void this.#missAnswer(startedAt)
-    return new StoreUnavailableError('The database cannot be used now.', { cause: error })
   }
 
   /** Cancels a late statement; returns its outcome if known soon. */
@@ -207,14 +204,10 @@ async function withFallback<T>(promise: Promise<T>, ms: number, fallback: T): Pr
   }
 }
 
-const CANCELLED = 'The statement was cancelled. Another server may have committed it.'
-
 /** The function of PostgreSQL that waits for the standby. It speaks only if it is told to wait no longer. */
 const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN'
 
-/**
- * Connections whose last statement was committed without the standby, as somebody told the server to wait no longer.
- */
+/** Connections whose last statement was committed without the standby: the server was told to wait no longer. */
 const unconfirmed = new WeakSet<Connection>()
 
 /** Pools and connections that have listeners. Several stores may share a pool. */

@@ -18,10 +18,6 @@ const UNUSABLE = /^(?:08(?!001)|57P|25P04|40003|25006)/
 
 /** A statement had no answer within its time. */
 export class NoAnswerError extends Error {
-  static {
-    this.prototype.name = 'NoAnswerError'
-  }
-
   constructor(ms: number) {
     super(`No answer within ${ms} ms.`)
   }
@@ -32,30 +28,25 @@ export class NoAnswerError extends Error {
  * another server to commit it, when it was cancelled.
  */
 export class UnconfirmedError extends Error {
-  static {
-    this.prototype.name = 'UnconfirmedError'
-  }
-
   constructor(message = 'The statement was committed, but its standby has not confirmed it.') {
     super(message)
   }
 }
 
 /** A database cannot keep every plant, and waiting does not help. */
-export class UnsuitableDatabaseError extends Error {
-  static {
-    this.prototype.name = 'UnsuitableDatabaseError'
-  }
+export class UnsuitableDatabaseError extends Error {}
+
+// Not the names of the classes, which a bundler may shorten.
+for (const [name, { prototype }] of Object.entries({ NoAnswerError, UnconfirmedError, UnsuitableDatabaseError })) {
+  prototype.name = name
 }
 
-/** Whether trying again may help after this error. */
+/** Whether trying again may help. */
 export function isTransient(error: unknown): boolean {
   return isFromServer(error) ? hasState(error, TRANSIENT) : error instanceof Error && !isFault(error)
 }
 
-/**
- * Whether the code or its set-up is wrong. Most errors of a connection have only a message, so these are told apart.
- */
+/** Whether the code or its set-up is wrong: told apart, as most errors of a connection have only a message. */
 export function isFault(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof UnsuitableDatabaseError
 }
@@ -70,7 +61,7 @@ export function isFromServer(error: unknown): boolean {
   return sqlState(error) !== undefined
 }
 
-/** Whether the statement may have been carried out in spite of this error. */
+/** Whether the statement may have been carried out. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return !isFromServer(error) || hasState(error, OUTCOME_UNKNOWN)
 }
@@ -80,10 +71,7 @@ export function breaksConnection(error: unknown): boolean {
   return isFromServer(error) ? hasState(error, UNUSABLE) : !(error instanceof UnconfirmedError)
 }
 
-/**
- * Whether another session prepared the statement, as a pooler lends sessions to connections for one transaction each.
- * Nothing was carried out.
- */
+/** Whether another session prepared the statement, as a pooler lends one for each transaction. Nothing was done. */
 export function isNotPrepared(error: unknown): boolean {
   return hasState(error, /^(?:42P05|26000)/)
 }
@@ -98,7 +86,7 @@ export function isCancelled(error: unknown): boolean {
   return hasState(error, /^57014/)
 }
 
-/** Whether the server rejected a value, by type, constraint or size. Other values of the same statement may be sound. */
+/** Whether the server rejected a value, by type, constraint or size. Others of the same statement may be sound. */
 export function isRejectedValue(error: unknown): boolean {
   return hasState(error, /^(?:22|23|54)/)
 }

@@ -3,19 +3,17 @@ import { encodePlant } from '../../plants/plant.ts'
 import type { Page, PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 import type { QueryResult } from './pool.ts'
-import { LARGE_BYTES, LIST, LIST_LARGE, type Statement } from './statements.ts'
+import type { Sender } from './sender.ts'
+import { LARGE_BYTES, LIST, LIST_LARGE } from './statements.ts'
 
 /** A plant as the server sends it; both texts are null if it is large. */
 type PlantRow = readonly [id: string, name: string | null, tag: string | null]
-
-/** Sends a statement. */
-export type Send = (statement: Statement, values: unknown[]) => Promise<QueryResult>
 
 /**
  * Reads pages. A page of small plants takes a statement that counts no bytes. If a plant is large, another statement
  * lets the server cut the page, so that it sends nothing beyond.
  */
-export function createPageReader(send: Send): (owner: string, request: PageRequest) => Promise<Page> {
+export function createPageReader(sender: Sender): (owner: string, request: PageRequest) => Promise<Page> {
   // A page with large plants is mostly followed by another one.
   let isLarge = false
 
@@ -24,10 +22,35 @@ export function createPageReader(send: Send): (owner: string, request: PageReque
     if (after === MAX_INT64) return []
     const values = [owner, String(after === undefined ? MIN_INT64 : after + 1n), limit]
     let builder: PageBuilder | undefined
-    if (!isLarge) builder = buildPage(request, await send(LIST, [...values]))
-    builder ??= buildPage(request, await send(LIST_LARGE, [...values, maxBytes]))!
+    if (!isLarge) builder = buildPage(request, await sender.send(LIST, [...values]))
+    builder ??= buildPage(request, await sender.send(LIST_LARGE, [...values, maxBytes]))!
     isLarge = builder.isHeavy || builder.plants.some(({ json }) => json.length >= LARGE_BYTES)
     return builder.plants
+  }
+}
+
+/**
+ * Shares a read among callers that want the same. A caller that comes while a read is under way waits for the next one:
+ * the current one may have begun before a write that the caller knows of.
+ * @returns reads; its keys are the same for two reads only if they read the same
+ */
+export function shareReads<Result>(): (key: string, read: () => Promise<Result>) => Promise<Result> {
+  /** When each read has ended, and the one that follows, if anybody waits for it. */
+  const underWay = new Map<string, { readonly ended: Promise<void>; next?: Promise<Result> }>()
+
+  function start(key: string, read: () => Promise<Result>): Promise<Result> {
+    const result = read()
+    const end = (): void => {
+      if (underWay.get(key)!.next === undefined) underWay.delete(key)
+    }
+    underWay.set(key, { ended: result.then(end, end) })
+    return result
+  }
+
+  return (key, read) => {
+    const current = underWay.get(key)
+    if (current === undefined) return start(key, read)
+    return (current.next ??= current.ended.then(() => start(key, read)))
   }
 }
 

@@ -7,15 +7,11 @@ import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
 
-/** The SQLSTATE of a missing table. */
-const UNDEFINED_TABLE = '42P01'
-
 /** How long to wait between two tries to start, in milliseconds: at first, and at most. */
 const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
 
 /** The settings of a program for its store in Postgres. */
 export interface PostgresSettings {
-  /** The most connections. */
   readonly postgresPoolSize: number
   /** The most plants that one statement creates or deletes. */
   readonly postgresBatch: number
@@ -79,7 +75,8 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
   let problem = await begin()
   // The connection that has shown it is closed already.
   if (problem instanceof UnsuitableDatabaseError) throw problem
-  if (!migrate && (problem as NodeJS.ErrnoException | undefined)?.code === UNDEFINED_TABLE) {
+  // The SQLSTATE of a missing table.
+  if (!migrate && (problem as NodeJS.ErrnoException | undefined)?.code === '42P01') {
     await pool.end()
     throw new Error('it has no table plant_store_plants, and none is to be made')
   }

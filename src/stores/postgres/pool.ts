@@ -11,9 +11,7 @@ export interface ConnectionPool {
   on?(event: 'error' | 'connect', listener: ((error: Error) => void) | ((connection: Connection) => void)): unknown
 }
 
-/**
- * A connection that the pool lends, as far as the store uses it: a `PoolClient` of `pg`, or one that behaves like it.
- */
+/** A connection that the pool lends, as far as the store uses it: a `PoolClient` of `pg`, or one like it. */
 export interface Connection {
   /** Runs a statement on this connection. */
   query(query: Query): Promise<QueryResult>
@@ -21,9 +19,7 @@ export interface Connection {
   release(error?: Error): void
   /** Where the connection tells that it broke. */
   on(event: 'error', listener: (error: Error) => void): unknown
-  /**
-   * Where the connection passes on what the server says beside its answers, and which function of the server says it.
-   */
+  /** Where the connection passes on what the server says beside its answers, and which of its functions says it. */
   on(event: 'notice', listener: (notice: { readonly routine?: string | undefined }) => void): unknown
 
   /**
@@ -71,7 +67,5 @@ export interface QueryResult {
   readonly rowCount: number | null
 }
 
-const asText = (text: string): string => text
-
 /** For `pg`, which would read an int8 as a double if its host has chosen so. */
-export const AS_TEXT: Query['types'] = { getTypeParser: () => asText }
+export const AS_TEXT: Query['types'] = { getTypeParser: () => String }

@@ -8,10 +8,9 @@ import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { createBatcher } from './batcher.ts'
 import { Connections } from './connections.ts'
-import { createPageReader, type Send } from './list.ts'
+import { createPageReader, shareReads } from './list.ts'
 import type { ConnectionPool } from './pool.ts'
 import { Sender } from './sender.ts'
-import { shareReads } from './shared-reads.ts'
 import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema, type Statement } from './statements.ts'
 
 export { schema }
@@ -72,9 +71,6 @@ export interface PostgresStore extends Store {
   close(): void
 }
 
-/** The values that a statement takes for one plant, its owner and id first. */
-type Values = (string | null)[]
-
 /**
  * Keeps plants in Postgres, shared by any number of service processes. Creates that arrive while a statement is in
  * flight go together in the next one, and so do deletes. Requests for the same page share a statement.
@@ -100,16 +96,19 @@ type Values = (string | null)[]
  */
 export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
   const resolved = withDefaults(options, DEFAULTS)
-  checkPool(pool)
+  // Quotes nothing: what was given may be a URL with a password.
+  if (typeof (pool as Partial<ConnectionPool> | null | undefined)?.connect !== 'function') {
+    throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
+  }
   const connections = new Connections(pool, resolved.timeoutMs)
   const sender = new Sender((query) => connections.send(query), resolved)
-  const send: Send = (statement, values) => sender.send(statement, values)
 
   /** Collects writes while statements are in flight, and sends each group in one statement. */
-  function batch(one: Statement, many: Statement): (values: Values) => Promise<boolean> {
+  function batch(one: Statement, many: Statement): (values: (string | null)[]) => Promise<boolean> {
     return createBatcher(async (group) => {
-      if (group.length === 1) return [(await send(one, group[0]!)).rowCount === 1]
-      const { rows, rowCount } = await send(many, transpose(group))
+      if (group.length === 1) return [(await sender.send(one, group[0]!)).rowCount === 1]
+      const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
+      const { rows, rowCount } = await sender.send(many, columns)
       if (rowCount === group.length) return group.map(() => true)
       const changed = new Set(rows.map((row) => row.join(' ')))
       // The first write of a plant is the one that changed it; the others came too late.
@@ -119,7 +118,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
 
   const create = batch(CREATE_ONE, CREATE_MANY)
   const remove = batch(DELETE_ONE, DELETE_MANY)
-  const readPage = createPageReader(send)
+  const readPage = createPageReader(sender)
   const share = shareReads<Page>()
 
   return {
@@ -142,26 +141,15 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
 
     async migrate() {
       // A role that may not create tables may not ask for one that is there already, either.
-      const { rows } = await send(FIND_TABLE, [])
+      const { rows } = await sender.send(FIND_TABLE, [])
       if (rows[0]![0] !== null) return
       // `IF NOT EXISTS` does not see a table that another process is making. The second time it does, and any other
       // error comes again.
-      await send({ text: schema }, []).catch(() => send({ text: schema }, []))
+      await sender.send({ text: schema }, []).catch(() => sender.send({ text: schema }, []))
     },
 
     close() {
       connections.close()
     },
   }
-}
-
-/** Quotes nothing: what was given may be a URL with a password. */
-function checkPool(pool: Partial<ConnectionPool> | null | undefined): void {
-  if (typeof pool?.connect === 'function') return
-  throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
-}
-
-/** The values of a group, column by column. */
-function transpose(rows: readonly Values[]): Values[] {
-  return rows[0]!.map((_, column) => rows.map((row) => row[column]!))
 }

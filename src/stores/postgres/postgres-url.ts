@@ -30,7 +30,13 @@ export function readPostgresUrl(text: string): string {
     throw new Error('takes one host; a proxy such as HAProxy, or a DNS name, stands for several')
   }
   const url = parse(text)
-  for (const [name, value] of url.searchParams) check(name, value)
+  for (const [name, value] of url.searchParams) {
+    if (!Object.hasOwn(PARAMETERS, name)) {
+      throw new Error(`unknown parameter "${name}"; known are ${Object.keys(PARAMETERS).join(', ')}`)
+    }
+    const values = PARAMETERS[name]
+    if (values?.includes(value) === false) throw new Error(`${name} takes ${values.join(', ')}`)
+  }
   url.searchParams.delete('target_session_attrs')
   // Without it the driver takes `require` for `verify-full`, and warns that it will not for long.
   if (url.searchParams.has('sslmode')) url.searchParams.set('uselibpqcompat', 'true')
@@ -48,14 +54,6 @@ export function isSameDatabase(one: string, other: string): boolean {
     return url.href
   })
   return first === second
-}
-
-function check(name: string, value: string): void {
-  if (!Object.hasOwn(PARAMETERS, name)) {
-    throw new Error(`unknown parameter "${name}"; known are ${Object.keys(PARAMETERS).join(', ')}`)
-  }
-  const values = PARAMETERS[name]
-  if (values?.includes(value) === false) throw new Error(`${name} takes ${values.join(', ')}`)
 }
 
 function parse(text: string): URL {

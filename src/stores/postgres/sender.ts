@@ -36,31 +36,32 @@ export class Sender {
    * @param values are emptied when it has succeeded
    * @throws StoreUnavailableError if trying again may help
    */
-  send(statement: Statement, values: unknown[]): Promise<QueryResult> {
-    const { name, text } = statement
-    const query = { text, values, rowMode: 'array', types: AS_TEXT } as const
-    return this.#attempt(statement, this.#prepares && name !== undefined ? { ...query, name } : query, 1)
-  }
-
-  async #attempt(statement: Statement, query: Query & { values: unknown[] }, attempt: number): Promise<QueryResult> {
-    const { isWrite = false, isCreate = false } = statement
-    try {
-      const result = await this.#sendQuery(query)
-      // A plant that was there already, or is deleted, needs no room.
-      if (isCreate && result.rowCount !== 0) this.#isInTrouble = false
-      query.values.length = 0
-      return takeOut(result)
-    } catch (error) {
-      if (isNotPrepared(error) && query.name !== undefined) {
-        this.#stopPreparing(error as Error)
-        delete query.name
-      } else if (isConflict(error) && attempt < MAX_ATTEMPTS) {
-        await sleep(Math.random() * 2 ** attempt)
-      } else {
-        throw this.#explain(error, isWrite)
+  async send(statement: Statement, values: unknown[]): Promise<QueryResult> {
+    const { name, text, isWrite = false, isCreate = false } = statement
+    const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
+    if (this.#prepares && name !== undefined) query.name = name
+    let attempt = 1
+    for (;;) {
+      try {
+        const result = await this.#sendQuery(query)
+        const { rows, rowCount } = result
+        // A plant that was there already, or is deleted, needs no room.
+        if (isCreate && rowCount !== 0) this.#isInTrouble = false
+        // The driver keeps both for long. The result of another driver may be frozen.
+        values.length = 0
+        Reflect.set(result, 'rows', [])
+        return { rows, rowCount }
+      } catch (error) {
+        if (isNotPrepared(error) && query.name !== undefined) {
+          this.#stopPreparing(error as Error)
+          delete query.name
+        } else if (isConflict(error) && attempt < MAX_ATTEMPTS) {
+          await sleep(Math.random() * 2 ** attempt++)
+        } else {
+          throw this.#explain(error, isWrite)
+        }
       }
     }
-    return this.#attempt(statement, query, attempt + 1)
   }
 
   /**
@@ -105,12 +106,4 @@ export class Sender {
     const options = { cause: error, isOutcomeUnknown: isWrite && isOutcomeUnknown(error) }
     return new StoreUnavailableError('The database cannot be used now.', options)
   }
-}
-
-/** Takes the rows out of the driver's result: it keeps that, and the values that it was sent, for long. */
-function takeOut(result: QueryResult): QueryResult {
-  const { rows, rowCount } = result
-  // The result of another driver may be frozen.
-  Reflect.set(result, 'rows', [])
-  return { rows, rowCount }
 }

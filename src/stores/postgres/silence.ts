@@ -19,17 +19,8 @@ export class Silence {
    * @param askedAt when the unanswered question was sent
    */
   begin(askedAt: number): void {
-    if (askedAt > this.#lastOver) this.over ??= this.#listen()
-  }
-
-  /** Ends the silence for good. */
-  stop(): void {
-    this.#stopAsking?.()
-    this.#lastOver = Infinity
-  }
-
-  #listen(): Promise<void> {
-    return new Promise((resolve) => {
+    if (askedAt <= this.#lastOver || this.over !== undefined) return
+    this.over = new Promise((resolve) => {
       const end = (): void => {
         clearInterval(timer)
         this.#lastOver = Math.max(this.#lastOver, performance.now())
@@ -41,5 +32,11 @@ export class Silence {
       this.#stopAsking = end
       ask()
     })
+  }
+
+  /** Ends the silence for good. */
+  stop(): void {
+    this.#stopAsking?.()
+    this.#lastOver = Infinity
   }
 }

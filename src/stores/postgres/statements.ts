@@ -94,9 +94,7 @@ export const LARGE_BYTES = 1024
 // without reading them.
 export const LIST: Statement = {
   name: 'plant-store list',
-  text: `
-    SELECT
-      id,
+  text: `SELECT id,
       CASE WHEN octet_length(name) < ${LARGE_BYTES} AND coalesce(octet_length(tag), 0) < ${LARGE_BYTES} THEN name END,
       CASE WHEN octet_length(tag) < ${LARGE_BYTES} THEN tag END
     FROM plant_store_plants WHERE owner = $1 AND id >= $2 ORDER BY id LIMIT $3`,
@@ -105,8 +103,7 @@ export const LIST: Statement = {
 /** A page that ends with the plant that brings it to $4 bytes. Counting them costs the server half as much again. */
 export const LIST_LARGE: Statement = {
   name: 'plant-store list large',
-  text: `
-    SELECT id, name, tag
+  text: `SELECT id, name, tag
     FROM (
       SELECT id, name, tag, sum(octet_length(name) + coalesce(octet_length(tag), 0))
         OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before

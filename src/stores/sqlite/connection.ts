@@ -24,18 +24,9 @@ const SCHEMA = `
 /** How long to wait before trying a locked file again. */
 export const RETRY_MS = 5
 
-/**
- * Makes a commit survive a power cut. Some builds of SQLite reopen a WAL file with NORMAL, which loses commits. On
- * macOS only fullfsync makes the drive write; elsewhere it does nothing.
- */
-const DURABLE = 'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON'
-
-/** How much room the log keeps on the disk when it starts anew, as getting it again takes time. */
-const KEPT_LOG_BYTES = 16 * 2 ** 20
-
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
-  /** Why a transaction has failed, unless it was for a lock. The probe removes it once writes succeed again. */
+  /** Why a transaction has failed, unless it was for a lock. The queue removes it once writes succeed again. */
   failure: unknown
   readonly #handle: SqliteHandle
   readonly #ownsHandle: boolean
@@ -56,16 +47,23 @@ export class SqliteConnection {
     try {
       this.#handle.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`)
       if (!this.#ownsHandle) checkLog(path, this.#handle)
-      this.#handle.exec(DURABLE)
+      // For commits to survive a power cut. Some builds of SQLite reopen a WAL file with NORMAL, which loses commits.
+      // On macOS only fullfsync makes the drive write; elsewhere it does nothing.
+      this.#handle.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON')
       this.#begin = this.prepare('BEGIN IMMEDIATE')
       this.#commit = this.prepare('COMMIT')
       this.#rollback = this.prepare('ROLLBACK')
       this.transaction(() => this.#checkSchema())
+      // A log that starts anew keeps this much room on the disk, as getting it again takes time.
       this.#handle.exec(`
         PRAGMA journal_mode = WAL;
-        PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
+        PRAGMA journal_size_limit = ${16 * 2 ** 20};
         PRAGMA busy_timeout = 0`)
-      this.#opened = this.#watchFile(typeof source === 'string' && !source.startsWith('file:') ? resolve(source) : path)
+      // A database in memory has no log, and no file that could be moved.
+      if (ask(this.#handle, 'journal_mode') === 'wal') {
+        const name = typeof source === 'string' && !source.startsWith('file:') ? resolve(source) : path
+        this.#opened = new OpenedFile(name, this.#handle, options.onWarning)
+      }
     } catch (error) {
       this.close()
       throw explainOpening(error, this.#file)
@@ -93,8 +91,7 @@ export class SqliteConnection {
 
   /**
    * Does the work in a transaction that takes the write lock at once, so that only BEGIN can find it taken.
-   * @throws StoreUnavailableError if the file is not the one that was opened, or it is unknown whether this was
-   *   committed
+   * @throws StoreUnavailableError if the file is not the one that was opened, or nobody knows if this was committed
    */
   transaction<Result>(work: () => Result): Result {
     this.#opened?.check()
@@ -127,7 +124,6 @@ export class SqliteConnection {
   /**
    * Does the work once no other process has the file locked. It waits with a timer: SQLite's own busy handler would
    * stop the event loop.
-   * @param waitMs how long to wait
    * @throws StoreUnavailableError if the file stays locked, is not the one that was opened, or trying again may help
    */
   async whenFree<Result>(work: () => Result, waitMs: number = this.#options.busyTimeoutMs): Promise<Result> {
@@ -158,12 +154,6 @@ export class SqliteConnection {
     // Its log will be gone.
     this.#opened = undefined
     if (this.#ownsHandle) this.#handle.close()
-  }
-
-  /** A database in memory has no log, and no file that could be moved. */
-  #watchFile(name: string): OpenedFile | undefined {
-    if (ask(this.#handle, 'journal_mode') !== 'wal') return undefined
-    return new OpenedFile(name, this.#handle, this.#options.onWarning)
   }
 
   #checkSchema(): void {

@@ -25,10 +25,8 @@ function transientCode(error: unknown): string | undefined {
 /** The error that the caller of the store gets: it names the file, and says whether trying again may help. */
 export function explain(error: unknown, file: string): Error {
   if (error instanceof StoreUnavailableError) return error
-  const message = messageOf(error, file)
-  return transientCode(error) === undefined
-    ? new Error(message, { cause: error })
-    : new StoreUnavailableError(message, { cause: error })
+  const Kind = transientCode(error) === undefined ? Error : StoreUnavailableError
+  return new Kind(messageOf(error, file), { cause: error })
 }
 
 /**

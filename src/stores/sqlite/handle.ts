@@ -1,6 +1,4 @@
-/**
- * An open database, as far as the store uses it: a `DatabaseSync` of `node:sqlite`, or a `Database` of better-sqlite3.
- */
+/** An open database, as far as the store uses it: `DatabaseSync` of `node:sqlite`, or `Database` of better-sqlite3. */
 export interface SqliteHandle {
   /** Runs SQL that gives no rows; may be several statements. Throws if one fails. */
   exec(sql: string): unknown

@@ -11,16 +11,6 @@ const MAGIC = 0x377f0682
 /** A file that has, with its log, at most this size is read as a whole, which takes about 0.2 s. */
 const QUICK_BYTES = 64 * 2 ** 20
 
-/** What a log says of its database. */
-interface Log {
-  readonly bytes: number
-  readonly pageBytes: number
-  /** How many pages the database has after the last commit. */
-  readonly pages: number
-  /** The numbers of the pages that the log has. */
-  readonly held: ReadonlySet<number>
-}
-
 /**
  * Checks that the log beside a file belongs to it. SQLite does not: if a backup was copied over the file, it would
  * bring the pages of the log into the backup.
@@ -50,7 +40,7 @@ function misfit(reason: string): Error {
  * Reads which pages a log has; undefined if it has no commit. A wrong checksum ends the log: behind it may be the rest
  * of a commit that failed, or of an earlier log.
  */
-function readLog(path: string): Log | undefined {
+function readLog(path: string) {
   if (!existsSync(path)) return undefined
   const file = openSync(path, 'r')
   try {
@@ -62,6 +52,7 @@ function readLog(path: string): Log | undefined {
     if (magic >>> 1 !== MAGIC >>> 1 || !isAt(header, 24, checksum)) return undefined
     const pageBytes = header.readUInt32BE(8)
     const frame = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes)
+    // The numbers of the pages that the log has, and how many the database has after the last commit.
     const held = new Set<number>()
     let pages = 0
     let bytes = HEADER_BYTES

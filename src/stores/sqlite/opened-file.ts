@@ -5,10 +5,8 @@ import { ask, pathOf, type SqliteHandle } from './handle.ts'
 /** A log of this size is worth a warning, and so is each doubling. */
 const LARGE_LOG_BYTES = 64 * 2 ** 20
 
-/** How long reads rely on the last look at the file. */
-const READ_LOOK_MS = 100
-
 const MOVED = 'another file, or none, has its name or that of its log (-wal), so nothing is read or written'
+const STUCK = 'it cannot be emptied while another process reads, and emptying it will stop the service for a moment'
 const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
 
 /**
@@ -27,7 +25,7 @@ export class OpenedFile {
   #version: unknown
   #problem: string | undefined
   #warnAt = LARGE_LOG_BYTES
-  /** The size of the log at the last look: before a commit or a ping. */
+  /** The size of the log before the last commit or ping. */
   logBytes = 0
   #nextReadLookAt = 0
 
@@ -58,7 +56,7 @@ export class OpenedFile {
   checkForRead(): void {
     const now = performance.now()
     if (this.#problem === undefined && now < this.#nextReadLookAt) return
-    this.#nextReadLookAt = now + READ_LOOK_MS
+    this.#nextReadLookAt = now + 100
     this.check()
   }
 
@@ -95,9 +93,7 @@ export class OpenedFile {
     } else if (bytes >= this.#warnAt) {
       while (this.#warnAt <= bytes) this.#warnAt *= 2
       const size = `${Math.floor(bytes / 2 ** 20)} MiB`
-      const reason =
-        'it cannot be emptied while another process reads, and emptying it will stop the service for a moment'
-      this.#warn(`SQLite database ${this.#name}: its log (-wal) has ${size}; ${reason}`)
+      this.#warn(`SQLite database ${this.#name}: its log (-wal) has ${size}; ${STUCK}`)
     }
   }
 }

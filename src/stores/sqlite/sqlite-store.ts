@@ -4,14 +4,12 @@
  */
 
 import { withDefaults, wrong, type Resolved } from '../../option-checks.ts'
-import type { NewPlant } from '../../plants/plant.ts'
-import type { PageRequest, Store } from '../../plants/store.ts'
+import type { Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
 import { addGauges } from '../gauges.ts'
 import { PageBuilder } from '../page-builder.ts'
 import { SqliteConnection } from './connection.ts'
 import type { SqliteHandle } from './handle.ts'
-import { WriteProbe } from './write-probe.ts'
 import { WriteQueue } from './write-queue.ts'
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
@@ -87,16 +85,15 @@ export function sqliteStore(
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
-  const probe = new WriteProbe(connection)
-  const writes = new WriteQueue(connection, probe, resolved)
+  const writes = new WriteQueue(connection, resolved)
   let closed: Promise<void> | undefined
 
   const store: Store & Required<Pick<Store, 'ping' | 'close'>> = {
-    create(owner: string, { id, name, tag }: NewPlant): Promise<boolean> {
+    create(owner, { id, name, tag }) {
       return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0)
     },
 
-    list(owner: string, request: PageRequest): Promise<NewPlant[]> {
+    list(owner, request) {
       return connection.whenFree(() => {
         const { limit, after } = request
         const builder = new PageBuilder(request)
@@ -108,15 +105,15 @@ export function sqliteStore(
       })
     },
 
-    delete(owner: string, id: bigint): Promise<boolean> {
+    delete(owner, id) {
       return writes.add(() => remove.run(owner, id).changes > 0)
     },
 
-    ping(): Promise<void> {
-      return connection.whenFree(() => probe.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs))
+    ping() {
+      return connection.whenFree(() => writes.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs))
     },
 
-    close(): Promise<void> {
+    close() {
       return (closed ??= writes.idle().then(() => connection.close()))
     },
   }

@@ -3,7 +3,9 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
-import type { WriteProbe } from './write-probe.ts'
+
+/** How long to wait before trying again whether writes succeed. */
+const TRY_INTERVAL_MS = 1000
 
 /** Writes within a transaction, and returns whether there was something to change. */
 type Write = () => boolean
@@ -16,11 +18,9 @@ interface Entry {
   readonly reject: (reason: unknown) => void
 }
 
-/** How a {@link WriteQueue} groups writes. */
+/** How long a write waits while another process has the file locked, and the most writes that share a transaction. */
 export interface WriteQueueOptions {
-  /** How long a write waits while another process has the file locked. */
   readonly busyTimeoutMs: number
-  /** The most writes that share a transaction. */
   readonly maxBatch: number
 }
 
@@ -30,14 +30,13 @@ export interface WriteQueueOptions {
  */
 export class WriteQueue {
   readonly #connection: SqliteConnection
-  readonly #probe: WriteProbe
   readonly #options: WriteQueueOptions
   /** While a write waits here, `#commitNext` is scheduled. */
   readonly #waiting: Entry[] = []
+  #nextTryAt = 0
 
-  constructor(connection: SqliteConnection, probe: WriteProbe, options: WriteQueueOptions) {
+  constructor(connection: SqliteConnection, options: WriteQueueOptions) {
     this.#connection = connection
-    this.#probe = probe
     this.#options = options
   }
 
@@ -58,6 +57,33 @@ export class WriteQueue {
     while (this.#waiting.length > 0) await sleep(RETRY_MS)
   }
 
+  /**
+   * Takes the write lock and gives it up. That cannot show a full disk, so after a write has failed, one is tried.
+   * @throws if no plant can be created now
+   */
+  check(): void {
+    if (this.#connection.failure !== undefined) return this.#tryWrite()
+    this.#connection.transaction(() => this.#connection.prepare('SELECT 1 FROM plants LIMIT 1').all())
+  }
+
+  #tryWrite(): void {
+    const now = performance.now()
+    try {
+      if (now < this.#nextTryAt) throw this.#connection.failure
+      this.#nextTryAt = now + TRY_INTERVAL_MS
+      this.#connection.transaction(() => {
+        // Needs two pages of its own, so that the file must have room for it. No token stands for its owner.
+        this.#connection.prepare("INSERT INTO plants VALUES ('', 0, hex(zeroblob(4096)), NULL)").run()
+        this.#connection.prepare("DELETE FROM plants WHERE owner = ''").run()
+      })
+      this.#connection.failure = undefined
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error
+      // The outcome of the tried write may be unknown, but nothing was carried out for the caller.
+      throw new StoreUnavailableError(error.message, { cause: error.cause })
+    }
+  }
+
   readonly #commitNext = (): void => {
     const isLocked = !this.#commit(this.#waiting.slice(0, this.#options.maxBatch))
     if (this.#waiting.length === 0) return
@@ -71,13 +97,17 @@ export class WriteQueue {
    */
   #commit(group: readonly Entry[]): boolean {
     try {
-      this.#probe.checkCommits()
+      // After a commit has failed, the next one would leave unknown what became of its plants if it failed too. So
+      // commits without plants are tried first, until one succeeds.
+      if (this.#connection.failure instanceof StoreUnavailableError) this.#tryWrite()
       const results = this.#connection.transaction(() => group.map(({ write }) => write()))
       reportBatch(group.length)
       for (const [index, { resolve }] of this.#waiting.splice(0, group.length).entries()) resolve(results[index]!)
     } catch (error) {
       if (isBusy(error)) {
-        this.#rejectExpired(error)
+        const now = performance.now()
+        const valid = this.#waiting.findIndex(({ expiresAt }) => expiresAt > now)
+        this.#reject(valid === -1 ? this.#waiting.length : valid, error)
         return false
       }
       // If it is unknown whether the group was committed, a second create of a plant would find the first.
@@ -89,12 +119,6 @@ export class WriteQueue {
       this.#reject(group.length, error)
     }
     return true
-  }
-
-  #rejectExpired(error: unknown): void {
-    const now = performance.now()
-    const valid = this.#waiting.findIndex(({ expiresAt }) => expiresAt > now)
-    this.#reject(valid === -1 ? this.#waiting.length : valid, error)
   }
 
   #reject(count: number, error: unknown): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shareReads } from '../../../src/stores/postgres/shared-reads.ts'
+import { shareReads } from '../../../src/stores/postgres/list.ts'
 
 /** Reads that end in order, when the test says so, with how many had begun before them. */
 function heldReads(): { begun: () => number; read: () => Promise<number>; end: (error?: Error) => void } {

@@ -5,7 +5,6 @@ import type { TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { BATCHES, type Batch } from '../../../src/stores/batch-channel.ts'
 import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
-import { WriteProbe } from '../../../src/stores/sqlite/write-probe.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
 import { keptIds, post, send, servePlants } from '../../support/wire/service.ts'
 import { connectionOptions, lockElsewhere, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
@@ -62,7 +61,7 @@ test('waits before it tries a locked file again', { skip }, async (t) => {
   const connection = new SqliteConnection(path, connectionOptions(4000))
   t.after(() => connection.close())
   const tries = t.mock.method(connection, 'transaction').mock
-  const queue = new WriteQueue(connection, new WriteProbe(connection), { busyTimeoutMs: 4000, maxBatch: 1 })
+  const queue = new WriteQueue(connection, { busyTimeoutMs: 4000, maxBatch: 1 })
   const elsewhere = open(t, path)
   elsewhere.exec('BEGIN IMMEDIATE')
   const start = performance.now()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { connectSoon } from '../../../src/stores/postgres/connect-soon.ts'
+import { connectSoon } from '../../../src/stores/postgres/connect.ts'
 import type { Connection } from '../../../src/stores/postgres/postgres-store.ts'
 
 const INTERVAL_MS = 500
