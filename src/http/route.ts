@@ -1,6 +1,5 @@
 import { decodePercent } from './percent.ts'
 
-/** The resource that a request target names. */
 export interface Resource<Path extends string> {
   /** One of the paths that the router was made for. */
   readonly path: Path
