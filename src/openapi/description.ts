@@ -71,7 +71,7 @@ export interface Parameter extends Header {
 
 export interface Header {
   readonly description: string
-  /** Whether each message that lists it has it. */
+  /** Whether it is in each message for which it is listed. */
   readonly required: boolean
   readonly schema: Schema
   readonly example: unknown
