@@ -104,7 +104,7 @@ export interface ResolvedOptions extends Resolved<Omit<CommonOptions, Hook>>, Re
   readonly findCaller: FindCaller
 }
 
-/** Those that are whole numbers, from 1 on. */
+/** The options that are whole numbers, from 1 on. */
 const NUMBERS = {
   maxBodyBytes: 65_536,
   maxLimit: Infinity,

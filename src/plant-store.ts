@@ -128,7 +128,7 @@ function checkNodePair(request: { url?: unknown } | undefined, response: { write
   throw new TypeError(`plant-store needs ${needed}, not (${got}): see docs/hosts.md`)
 }
 
-/** The error that a client gets. Only the service's own class chooses a status: an error of a host may carry one too. */
+/** The error that a client gets. An error of a host may carry a status too, which does not count. */
 function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown
   if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected', undefined, { cause: thrown })

@@ -8,10 +8,7 @@ export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const BEARER = new RegExp(`^bearer +(${B64TOKEN})$`, 'i')
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
-/**
- * Reads the token from the values of the Authorization fields.
- * @throws HttpError 40100 if there is no credential, or one of another scheme; 40101 if it is malformed or given twice
- */
+/** @throws HttpError 40100 if there is no bearer credential; 40101 if it is malformed, or there is another one */
 export function readBearerToken(authorization: readonly string[]): string {
   const [credential = '', second] = authorization
   if (second !== undefined) throw GIVEN_TWICE

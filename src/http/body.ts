@@ -3,7 +3,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import { HttpError } from './errors.ts'
 import { streamOf } from './transport.ts'
 
-/** How much of an unwanted body is read, and how long its client has to see the response before the connection closes. */
+/** How much of an unwanted body is read, and how long its client has to see the response. */
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 

@@ -3,10 +3,7 @@ import { encodeUtf8 } from '../plants/text.ts'
 /** The `error` member of the body of an error. Its first three digits are the status. */
 export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 
-/**
- * Every error of the service: its code, its message, unless one that is more exact is given, and the header fields of
- * its response: name, value, name, value…
- */
+/** Every error of the service. The message is for those that are given none that is more exact. */
 export const ERRORS = {
   malformedRequest: { error: 40000, message: 'The request is malformed.', headers: [] },
   notJson: { error: 40001, message: 'The body is not JSON.', headers: [] },

@@ -55,10 +55,7 @@ export const PLANT_PATHS: PlantPaths = {
       tags: [PLANTS],
       operationId: 'deletePlant',
       summary: 'Delete plant',
-      responses: {
-        204: { description: 'The plant is deleted.' },
-        ...errors('badId', 'noPlant', ...WRITE, ...STORE),
-      },
+      responses: { 204: { description: 'The plant is deleted.' }, ...errors('badId', 'noPlant', ...WRITE, ...STORE) },
     },
     // A path with a malformed escape needs a token.
     options: options(PLANTS, 'getPlantOptions', ...TOKEN),
