@@ -3,7 +3,7 @@ import { encodeUtf8 } from '../plants/text.ts'
 /** The `error` member of the body of an error. Its first three digits are the status. */
 export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 
-/** Every error of the service. The message is for those that are given none that is more exact. */
+/** Every error of the service. One that is made may get a message that is more exact. */
 export const ERRORS = {
   malformedRequest: { error: 40000, message: 'The request is malformed.', headers: [] },
   notJson: { error: 40001, message: 'The body is not JSON.', headers: [] },
