@@ -1,4 +1,4 @@
-import { parseInt64 } from '../../plants/int64.ts'
+import { int64 } from '../../plants/int64.ts'
 
 const ZERO = 0x30
 
@@ -18,5 +18,5 @@ export function scaledInt64(digits: string, scale: number): bigint | undefined {
   while (digits.charCodeAt(end - 1) === ZERO) end--
   const zeros = digits.length - end + scale
   if (zeros < 0) return undefined
-  return parseInt64(sign + digits.slice(start, end) + '0'.repeat(zeros))
+  return int64(sign + digits.slice(start, end) + '0'.repeat(zeros))
 }

@@ -1,5 +1,5 @@
 import { Buffer, isUtf8 } from 'node:buffer'
-import { parseInt64 } from '../../plants/int64.ts'
+import { int64 } from '../../plants/int64.ts'
 import type { HttpError } from '../errors.ts'
 import { jsonError } from './error.ts'
 import { scaledInt64 } from './number.ts'
@@ -198,7 +198,7 @@ class JsonReader {
     // Up to here a double is exact, and a bigint is made of it faster than of text.
     if (this.#pos - first <= 15) return BigInt(negative ? -value : value)
     const literal = this.#latin1.slice(start, this.#pos)
-    return parseInt64(literal) ?? Number(literal)
+    return int64(literal) ?? Number(literal)
   }
 
   /** Reads on in a number that has a fraction, an exponent, or both. */
