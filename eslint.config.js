@@ -64,6 +64,9 @@ const DIRECTION_OF_IMPORTS = [
   },
 ]
 
+/** What is thrown and no Error; its comment says why. */
+const THROWN = [{ from: 'file', name: 'HttpError' }]
+
 export default defineConfig(
   globalIgnores(['dist/', 'coverage/', 'bench/peers/node_modules/', 'test/peers/projects/']),
   {
@@ -77,9 +80,8 @@ export default defineConfig(
     },
     rules: {
       '@typescript-eslint/explicit-module-boundary-types': 'error',
-      // It is thrown and no Error; its comment says why.
-      '@typescript-eslint/only-throw-error': ['error', { allow: [{ from: 'file', name: 'HttpError' }] }],
-      '@typescript-eslint/prefer-promise-reject-errors': ['error', { allowThrowingUnknown: true }],
+      '@typescript-eslint/only-throw-error': ['error', { allow: THROWN }],
+      '@typescript-eslint/prefer-promise-reject-errors': ['error', { allow: THROWN, allowThrowingUnknown: true }],
       '@typescript-eslint/no-confusing-void-expression': [
         'error',
         { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },

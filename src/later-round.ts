@@ -1,7 +1,7 @@
 /** How much time of each round of the event loop the calls get. A call that has begun may take longer. */
 const ROUND_MS = 0.1
 
-/** The calls that wait, the oldest first. Each has an immediate, which makes the oldest call or waits for another round. */
+/** The calls that wait, the oldest first. Each has an immediate, which makes the oldest or waits for another round. */
 const waiting: (() => void)[] = []
 
 /** When the calls of this round end; undefined before the first. */
@@ -16,7 +16,7 @@ export function inLaterRound(call: () => void): void {
   setImmediate(callNext)
 }
 
-/** Node finishes a callback and its microtasks before the next immediate, so the time of a call includes its effects. */
+/** Node ends a callback and its microtasks before the next immediate, so the time of a call includes its effects. */
 function callNext(): void {
   if (roundEnd === undefined) {
     roundEnd = performance.now() + ROUND_MS

@@ -3,15 +3,9 @@ export type MaybePromise<T> = T | Promise<T>
 
 /**
  * Limits how long a call may take; a later result is ignored. A result that is there at once passes through without a
- * promise or a timer.
- * @param result from a host's code: any thenable counts as a promise
- * @param createError makes the error of a call that takes longer
+ * promise or a timer. Any thenable counts as a promise, as the code of a host may return one.
  */
-export function withDeadline<T>(
-  result: MaybePromise<T> | PromiseLike<T>,
-  ms: number,
-  createError: () => unknown,
-): MaybePromise<T> {
+export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createError: () => unknown): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
   // `Promise.race` and `finally` would make five more promises for each call of a store.
   return new Promise<T>((resolve, reject) => {

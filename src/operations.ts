@@ -22,7 +22,7 @@ export interface Service {
   readonly store: CheckedStore
   readonly maxBodyBytes: number
   readonly maxLimit: number
-  readonly listSlots: ListSlots
+  readonly slots: ListSlots
   /** Checks a plant by the host's own rules: returns what is wrong with it. */
   readonly validate: ((plant: NewPlant) => unknown) | undefined
 }
@@ -41,7 +41,7 @@ export interface Call {
 export interface Operation {
   /** The access that its caller needs. */
   readonly access: Access
-  /** Runs a call. The result is undefined if the client went away before its request was complete. */
+  /** The result is undefined if the client went away before its request was complete. */
   readonly run: (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
 }
 
@@ -66,16 +66,12 @@ export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) a
 
 const NO_FIELDS: readonly string[] = []
 
-/** The response to OPTIONS. */
+/** Responds to OPTIONS. */
 export function describeMethods(path: ResourcePath): HttpResponse {
   return { status: 204, headers: allowField(path), body: undefined }
 }
 
-/**
- * Finds what a caller asks for.
- * @throws HttpError 40000 if the path holds a malformed escape; 40500 if the resource does not have the method; 40300
- * if the caller may not do that
- */
+/** @throws HttpError 40000, 40500 or 40300 if the path, the method or the caller does not fit */
 export function findOperation({ path, id }: Resource<ResourcePath>, method: string, { access }: Caller): Operation {
   if (id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
   const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
@@ -93,8 +89,7 @@ function allowField(path: ResourcePath): readonly string[] {
   return ['Allow', methodsOf(path).join(', ')]
 }
 
-function list({ store, maxLimit, listSlots: slots }: Service, call: Call): MaybePromise<HttpResponse> {
-  const { owner, query, response } = call
+function list({ store, maxLimit, slots }: Service, { owner, query, response }: Call): MaybePromise<HttpResponse> {
   const { limit, after } = parseListQuery(query)
   const cap = Math.min(limit, maxLimit)
   const source: PlantSource = {

@@ -8,26 +8,31 @@ export const MAX_TIMER_MS: number = MAX_INT32
 /** Options with every default in place. */
 export type Resolved<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> }
 
+/** The least and the greatest value of a whole number. */
+interface Bounds {
+  readonly min: number
+  readonly max?: number
+}
+
 /**
  * Puts defaults in place of the options that are not given. A default says what its option may be: true or false, a
- * function, or a whole number.
- * @param bounds the least and the greatest value of whole numbers that are not from 1 on
+ * function, or a whole number, which is from 1 on unless `bounds` says otherwise.
  * @throws TypeError if an option is wrong, or does not exist
  */
 export function withDefaults<Options extends object>(
   options: Options,
   defaults: Resolved<Options>,
-  bounds: { readonly [Name in keyof Options]?: { readonly min: number; readonly max?: number } } = {},
+  bounds: { readonly [Name in keyof Options]?: Bounds } = {},
 ): Resolved<Options> {
   if (!isObject(options)) throw wrong('options', 'an object', options)
-  checkNoUnknown(options, defaults)
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(defaults, name))
+  if (unknown !== undefined) throw new TypeError(`unknown option "${unknown}"`)
   const resolved: Record<string, unknown> = { ...defaults }
   for (const name of Object.keys(defaults) as (keyof Options & string)[]) {
     const value: unknown = options[name]
     if (value === undefined) continue
     const type = typeof defaults[name]
-    const { min, max } = bounds[name] ?? { min: 1 }
-    if (type === 'number') checkWholeNumber(name, value as number, min, max)
+    if (type === 'number') checkWholeNumber(name, value, bounds[name])
     else if (typeof value !== type)
       throw wrong(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)
     resolved[name] = value
@@ -35,32 +40,18 @@ export function withDefaults<Options extends object>(
   return resolved as Resolved<Options>
 }
 
-/** @throws TypeError if there is an option that does not exist */
-export function checkNoUnknown(options: object, known: object = {}): void {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(known, name)) throw new TypeError(`unknown option "${name}"`)
-  }
-}
-
-/**
- * Names of times end in `Ms`, and a timer must take them.
- * @throws TypeError if an option is neither absent nor a whole number from `min` to `max`
- */
-export function checkWholeNumber(
-  name: string,
-  value: number | undefined,
-  min: number,
-  max: number = name.endsWith('Ms') ? MAX_TIMER_MS : Number.MAX_SAFE_INTEGER,
-): number | undefined {
-  if (value === undefined || (Number.isSafeInteger(value) && value >= min && value <= max)) return value
-  throw wrong(`options.${name}`, `a whole number from ${min} to ${max}`, value)
+/** Names of times end in `Ms`, and a timer must take them. */
+function checkWholeNumber(name: string, value: unknown, { min, max }: Bounds = { min: 1 }): void {
+  const most = max ?? (name.endsWith('Ms') ? MAX_TIMER_MS : Number.MAX_SAFE_INTEGER)
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= most) return
+  throw wrong(`options.${name}`, `a whole number from ${min} to ${most}`, value)
 }
 
 export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** The error for a wrong option or argument: names it and quotes what came, without the members of an object. */
+/** The error for a wrong option or argument: names it and quotes what came. */
 export function wrong(name: string, expected: string, got: unknown): TypeError {
   return new TypeError(`${name} must be ${expected}, not ${quote(got)}`)
 }

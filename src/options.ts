@@ -4,7 +4,7 @@ import type { ErrorCode } from './http/errors.ts'
 import { decodePercent } from './http/percent.ts'
 import { createTokenTable } from './http/token-table.ts'
 import type { ResourcePath } from './operations.ts'
-import { checkWholeNumber, isObject, MAX_TIMER_MS, checkNoUnknown, wrong } from './option-checks.ts'
+import { isObject, withDefaults, wrong, type Resolved } from './option-checks.ts'
 import { STORE_METHODS } from './plants/checked-store.ts'
 import { DEFAULT_LISTS_PER_OWNER } from './plants/list-slots.ts'
 import type { NewPlant } from './plants/plant.ts'
@@ -97,15 +97,19 @@ export interface ResponseEvent {
   readonly durationMs: number
 }
 
+type Hook = 'validate' | 'onError' | 'onResponse'
+
 /** The options with every default in place. */
-export interface ResolvedOptions extends Required<Pick<CommonOptions, 'validate' | 'onError' | 'onResponse'>> {
-  readonly store: Store
+export interface ResolvedOptions extends Resolved<Omit<CommonOptions, Hook>>, Required<Pick<CommonOptions, Hook>> {
   readonly findCaller: FindCaller
-  readonly basePath: string
-  readonly maxBodyBytes: number
-  readonly maxLimit: number
-  readonly maxListsPerOwner: number
-  readonly storeTimeoutMs: number
+}
+
+/** The options that are whole numbers, from 1 on. */
+const NUMBERS = {
+  maxBodyBytes: 65_536,
+  maxLimit: Infinity,
+  maxListsPerOwner: DEFAULT_LISTS_PER_OWNER,
+  storeTimeoutMs: 10_000,
 }
 
 /**
@@ -114,19 +118,13 @@ export interface ResolvedOptions extends Required<Pick<CommonOptions, 'validate'
  */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { tokens, authenticate, store, basePath, maxBodyBytes, maxLimit, maxListsPerOwner, ...rest } = options
-  const { storeTimeoutMs, validate, onError, onResponse, ...unknown } = rest
-  checkNoUnknown(unknown)
-  const checkedTimeoutMs = checkWholeNumber('storeTimeoutMs', storeTimeoutMs, 1, MAX_TIMER_MS) ?? 10_000
-
+  const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...given } = options
+  const numbers = withDefaults(given, NUMBERS)
   return {
-    findCaller: resolveFindCaller(tokens, authenticate, checkedTimeoutMs),
+    ...numbers,
+    findCaller: resolveFindCaller(tokens, authenticate, numbers.storeTimeoutMs),
     store: store === undefined ? memoryStore() : checkMethods(store),
     basePath: basePath === undefined ? '' : checkBasePath(basePath),
-    maxBodyBytes: checkWholeNumber('maxBodyBytes', maxBodyBytes, 1) ?? 65_536,
-    maxLimit: checkWholeNumber('maxLimit', maxLimit, 1) ?? Infinity,
-    maxListsPerOwner: checkWholeNumber('maxListsPerOwner', maxListsPerOwner, 1) ?? DEFAULT_LISTS_PER_OWNER,
-    storeTimeoutMs: checkedTimeoutMs,
     validate: checkFunction('validate', validate),
     onError: checkFunction('onError', onError),
     onResponse: checkFunction('onResponse', onResponse),

@@ -53,15 +53,11 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   const service: Service = {
     ...settings,
     store: checkStore(settings.store, storeTimeoutMs),
-    listSlots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
+    slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
   }
 
-  function plantStore(
-    request: IncomingMessage | Http2ServerRequest,
-    response: ServerResponse | Http2ServerResponse,
-    next?: () => void,
-  ): void {
-    if (!isNodePair(request, response)) throw notNodePair(request, response)
+  const plantStore: PlantStore = (request, response, next) => {
+    checkNodePair(request, response)
     const resource = route(request.url!)
     if (resource === undefined && next !== undefined) return next()
     // The compatibility API of HTTP/2 has all members that the service uses.
@@ -89,10 +85,9 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     const token = readBearerToken(fields.authorization)
     return andThen(findCaller(token, request), (caller) => {
       if (caller === undefined) return HTTP_ERRORS.tokenRefused
-      const { owner } = caller
-      exchange.owner = owner
+      exchange.owner = caller.owner
       const operation = findOperation(resource, request.method!, caller)
-      return operation.run(service, { owner, id: id!, query, fields, request, response })
+      return operation.run(service, { owner: caller.owner, id: id!, query, fields, request, response })
     })
   }
 
@@ -125,17 +120,15 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   return plantStore
 }
 
-/** Whether these are of `node:http`, or made up to be like it. This is the least that tells those of others apart. */
-function isNodePair(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): boolean {
-  return typeof request?.url === 'string' && typeof response?.writeHead === 'function'
-}
-
-function notNodePair(...got: readonly unknown[]): TypeError {
+/** Checks the least that tells a request and a response of `node:http`, or made up to be like them, from others. */
+function checkNodePair(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): void {
+  if (typeof request?.url === 'string' && typeof response?.writeHead === 'function') return
   const needed = 'the request and the response of node:http, which a framework has inside of its own'
-  return new TypeError(`plant-store needs ${needed}, not (${got.map(quote).join(', ')}): see docs/hosts.md`)
+  const got = [request, response].map(quote).join(', ')
+  throw new TypeError(`plant-store needs ${needed}, not (${got}): see docs/hosts.md`)
 }
 
-/** The error that a client gets. Only the service's own class chooses a status: an error of a host may carry one too. */
+/** The error that a client gets. An error of a host may carry a status too, which does not count. */
 function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown
   if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected', undefined, { cause: thrown })

@@ -1,17 +1,9 @@
 import type { NewPlant } from '../plants/plant.ts'
-import type { PageRequest } from '../plants/store.ts'
+import type { Page, PageRequest } from '../plants/store.ts'
 import { quote } from './watched-store.ts'
 
-/**
- * Says in words how a page is wrong; undefined if it is right.
- * @param page the result of `list`
- * @param expected the plants that it must hold
- */
-export function findDifference(
-  page: unknown,
-  expected: readonly NewPlant[],
-  { limit, after }: PageRequest,
-): string | undefined {
+/** Says in words how the result of `list` differs from the plants that it must hold; undefined if it does not. */
+export function findDifference(page: unknown, expected: Page, { limit, after }: PageRequest): string | undefined {
   if (!Array.isArray(page)) return `must return an array. It returned ${quote(page)}.`
   const wrong = page.findIndex((plant: Partial<NewPlant> | null | undefined) => typeof plant?.id !== 'bigint')
   if (wrong !== -1) return `must return plants whose id is a bigint. One is ${quote(page[wrong])}.`

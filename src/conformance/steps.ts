@@ -6,30 +6,21 @@ import { callText, quote, type WatchedStore } from './watched-store.ts'
 /** More bytes than the plants of any test have. */
 export const MANY_BYTES: number = 2 ** 30
 
-/** Asserts what a create or a delete returned. */
-function assertResult(
-  method: 'create' | 'delete',
-  owner: string,
-  what: unknown,
-  result: unknown,
-  expected: boolean,
-): void {
-  if (result === expected) return
-  const isThere = (method === 'delete') === expected
-  const reason = isThere
-    ? 'this owner has a plant with this id'
-    : 'this owner has no plant with this id, whatever others have'
-  throw new Error(`${callText(method, owner, what)} must return ${expected}: ${reason}. It returned ${quote(result)}.`)
-}
-
 /** @param isNew whether the owner has no plant with this id */
 export async function assertCreate(store: WatchedStore, owner: string, plant: NewPlant, isNew = true): Promise<void> {
-  assertResult('create', owner, plant, await store.create(owner, plant), isNew)
+  const result = await store.create(owner, plant)
+  if (result !== isNew) throw wrongResult(callText('create', owner, plant), isNew, !isNew, result)
 }
 
 /** @param isThere whether the owner has a plant with this id */
 export async function assertDelete(store: WatchedStore, owner: string, id: bigint, isThere = true): Promise<void> {
-  assertResult('delete', owner, id, await store.delete(owner, id), isThere)
+  const result = await store.delete(owner, id)
+  if (result !== isThere) throw wrongResult(callText('delete', owner, id), isThere, isThere, result)
+}
+
+function wrongResult(call: string, expected: boolean, isThere: boolean, result: unknown): Error {
+  const plant = isThere ? 'a plant with this id' : 'no plant with this id, whatever others have'
+  return new Error(`${call} must return ${expected}: this owner has ${plant}. It returned ${quote(result)}.`)
 }
 
 export async function assertList(
@@ -92,11 +83,10 @@ export async function createAll(store: WatchedStore, owner: string, plants: read
 /** Asserts how many of some calls at the same time returned true. */
 export function assertOnce(method: 'create' | 'delete', results: readonly unknown[]): void {
   const count = results.filter((result) => result === true).length
-  if (count !== 1 || results.some((result) => typeof result !== 'boolean')) {
-    throw new Error(
-      `Of ${results.length} calls of ${method} for one id at the same time, one must return true and the others false. ${count} returned true.`,
-    )
-  }
+  if (count === 1 && results.every((result) => typeof result === 'boolean')) return
+  throw new Error(
+    `Of ${results.length} calls of ${method} for one id at the same time, one must return true and the others false. ${count} returned true.`,
+  )
 }
 
 /** Plants as most tests need them. */

@@ -10,7 +10,7 @@ export type WatchedStore = {
 /** Asserts that a store does one thing right. The seed chooses what is random. */
 export type Check = (store: WatchedStore, seed: number) => Promise<void>
 
-/** Gives each call of a store its time. A call that takes longer fails, and says which one it is; so does one that throws. */
+/** Gives each call of a store its time. One that takes longer, or throws, fails with an error that names it. */
 export function watchStore(store: Store, timeoutMs: number): WatchedStore {
   return {
     create: (...args) => settleCall(callText('create', ...args), () => store.create(...args), timeoutMs),

@@ -6,15 +6,9 @@ export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 
 /** RFC 9110 section 11.4: a scheme in any case, one space or more, the credentials. */
 const BEARER = new RegExp(`^bearer +(${B64TOKEN})$`, 'i')
-
-/** The scheme, whatever follows it. */
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
-/**
- * Reads the token of a Bearer credential (RFC 6750 section 2.1).
- * @param authorization the value of each Authorization field
- * @throws HttpError 40100 if there is no credential, or one of another scheme; 40101 if it is malformed or given twice
- */
+/** @throws HttpError 40100 if there is no bearer credential; 40101 if it is malformed, or there is another one */
 export function readBearerToken(authorization: readonly string[]): string {
   const [credential = '', second] = authorization
   if (second !== undefined) throw GIVEN_TWICE

@@ -3,15 +3,15 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import { HttpError } from './errors.ts'
 import { streamOf } from './transport.ts'
 
-/** How much of an unwanted body is read, and how long its client has to see the response before the connection closes. */
+/** How much of an unwanted body is read, and how long its client has to see the response. */
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Reads the body of a request, and counts the bytes as they come. Content-Length is only believed if it is too much.
- * @returns undefined if the client went away before its body was complete
+ * Reads the body of a request, and counts the bytes as they come: Content-Length is only believed if it is too much.
+ * The result is undefined if the client went away before its body was complete.
  * @throws HttpError 41300 as soon as there are more than `maxBytes` bytes
  */
 export function readBody(
@@ -23,51 +23,42 @@ export function readBody(
   if (request.destroyed || request.readableEnded) {
     return isBodyAwaited(request) ? undefined : readRest(request, maxBytes)
   }
-  return new Promise((resolve, reject) => collect(request, maxBytes, resolve, reject))
-}
+  return new Promise((resolve, reject) => {
+    let body: Buffer = NOTHING
+    let length = 0
 
-function collect(
-  request: IncomingMessage,
-  maxBytes: number,
-  resolve: (body: Uint8Array | undefined) => void,
-  reject: (error: HttpError) => void,
-): void {
-  let body: Buffer = NOTHING
-  let length = 0
-
-  function onData(chunk: Buffer): void {
-    const start = length
-    length += chunk.length
-    if (length > maxBytes) {
-      request.off('data', onData)
-      body = NOTHING
-      return reject(bodyTooLarge(maxBytes))
+    function onData(chunk: Buffer): void {
+      const start = length
+      length += chunk.length
+      if (length > maxBytes) {
+        request.off('data', onData)
+        body = NOTHING
+        return reject(bodyTooLarge(maxBytes))
+      }
+      // Most bodies are one chunk, which is not copied, unless it would keep a larger piece of memory alive.
+      if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
+        body = chunk
+        return
+      }
+      if (length > body.length) {
+        // The chunks are not kept: each would cost 400 bytes, even if it is one byte long.
+        const larger = Buffer.allocUnsafeSlow(Math.min(2 * length, maxBytes))
+        larger.set(body)
+        body = larger
+      }
+      body.set(chunk, start)
     }
-    // Most bodies are one chunk, which is not copied, unless it would keep a larger piece of memory alive.
-    if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
-      body = chunk
-      return
-    }
-    if (length > body.length) body = enlarge(body, Math.min(2 * length, maxBytes))
-    body.set(chunk, start)
-  }
-  request.on('data', onData)
-  request.on('end', () => resolve(body.length === length ? body : body.subarray(0, length)))
-  // The only error is that of a lost client. The first of these events settles the promise.
-  request.on('error', () => resolve(undefined))
-  request.on('close', () => {
-    // Node looks into every promise that is resolved twice, which takes as long as reading a small body.
-    if (!request.readableEnded) resolve(undefined)
+    request.on('data', onData)
+    request.on('end', () => resolve(body.length === length ? body : body.subarray(0, length)))
+    // The only error is that of a lost client. The first of these events settles the promise.
+    request.on('error', () => resolve(undefined))
+    request.on('close', () => {
+      // Node looks into every promise that is resolved twice, which takes as long as reading a small body.
+      if (!request.readableEnded) resolve(undefined)
+    })
+    // A host may have paused it while it looked at the header.
+    request.resume()
   })
-  // A host may have paused it while it looked at the header.
-  request.resume()
-}
-
-/** Copies bytes to a larger piece of memory. Each chunk that is kept costs 400 bytes, even if it is one byte long. */
-function enlarge(bytes: Buffer, size: number): Buffer {
-  const larger = Buffer.allocUnsafeSlow(size)
-  larger.set(bytes)
-  return larger
 }
 
 /**
@@ -83,8 +74,7 @@ function readRest(request: IncomingMessage, maxBytes: number): Buffer {
 }
 
 /**
- * Takes the body that a host's parser has read already.
- * @returns undefined if nothing of the request was read yet
+ * Takes the body that a host's parser has read already; undefined if nothing of the request was read yet.
  * @throws HttpError 41300; TypeError, which says what the host should do, if what the parser left is not exact
  */
 export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {

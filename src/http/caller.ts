@@ -19,7 +19,6 @@ export type TokenHolder =
 
 /** Who is asking, and what they may do. */
 export interface Caller {
-  /** Whose plants it has access to. */
   readonly owner: string
   readonly access: Access
 }
@@ -48,16 +47,10 @@ export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number)
   }
 }
 
-/**
- * Turns the holder of a token into its caller.
- * @param complaint how the message of the error begins
- * @throws TypeError if it is no holder
- */
+/** @throws TypeError that begins with `complaint` if this is no holder of a token */
 export function toCaller(holder: unknown, complaint: string): Caller {
   const { owner, access = 'write' } = (isObject(holder) ? holder : { owner: holder }) as Record<string, unknown>
-  if (!isText(owner) || owner === '') {
-    throw new TypeError(`${complaint} an owner: a non-empty string of ${TEXT}`)
-  }
+  if (!isText(owner) || owner === '') throw new TypeError(`${complaint} an owner: a non-empty string of ${TEXT}`)
   if (access !== 'read' && access !== 'write') {
     throw new TypeError(`${complaint} an access of "read" or "write", not ${quote(access)}`)
   }

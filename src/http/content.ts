@@ -4,10 +4,7 @@ import { TCHAR } from './header-fields.ts'
 /** RFC 9110 section 5.6.6: one parameter after another, each `;name=value`, its value a token or a quoted string. */
 const PARAMETER = new RegExp(String.raw`[ \t]*;[ \t]*(?:(${TCHAR}+)=(?:(${TCHAR}+)|"((?:[^"\\]|\\.)*)"))?`, 'y')
 
-/**
- * Checks that a body is JSON in UTF-8, in no content coding.
- * @throws HttpError 41500 if Content-Type is missing, malformed or another; 41501 if a coding was applied
- */
+/** @throws HttpError 41500 unless the body is said to be JSON, in UTF-8; 41501 if a content coding was applied */
 export function checkContent(contentType: string | undefined, contentEncoding: string): void {
   if (contentType !== 'application/json' && !isJson(contentType ?? '')) throw HTTP_ERRORS.wrongContentType
   if (contentEncoding !== '' && !isIdentity(contentEncoding)) throw HTTP_ERRORS.wrongContentEncoding

@@ -3,16 +3,7 @@ import { encodeUtf8 } from '../plants/text.ts'
 /** The `error` member of the body of an error. Its first three digits are the status. */
 export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 
-/** One row of the service's table of errors. */
-interface ErrorRow {
-  readonly error: number
-  /** The message, unless an error has one that is more exact. */
-  readonly message: string
-  /** Header fields of the response: name, value, name, value… */
-  readonly headers: readonly string[]
-}
-
-/** Every error of the service. */
+/** Every error of the service. One that is made may get a message that is more exact. */
 export const ERRORS = {
   malformedRequest: { error: 40000, message: 'The request is malformed.', headers: [] },
   notJson: { error: 40001, message: 'The body is not JSON.', headers: [] },
@@ -74,7 +65,6 @@ export const ERRORS = {
   },
 } as const
 
-/** Names a row of {@link ERRORS}. */
 export type ErrorName = keyof typeof ERRORS
 
 /**
@@ -91,13 +81,10 @@ export class HttpError {
   /** The error for `onError` of the host, if the fault is not the client's. */
   readonly cause: unknown
 
-  /**
-   * @param name the row of {@link ERRORS}
-   * @param message says more exactly what is wrong; never holds anything that the client sent
-   */
+  /** @param message says more exactly what is wrong; never holds anything that the client sent */
   constructor(name: ErrorName, message?: string, options: ErrorOptions & { headers?: readonly string[] } = {}) {
-    const row: ErrorRow = ERRORS[name]
-    this.error = ERRORS[name].error
+    const row = ERRORS[name]
+    this.error = row.error
     this.status = Math.trunc(row.error / 100)
     this.message = message ?? row.message
     this.headers = options.headers ?? row.headers

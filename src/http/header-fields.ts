@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
 
-/** The pattern of a character of a token, such as the name of a field (RFC 9110 section 5.6.2). */
+/** A character of a token, such as the name of a field (RFC 9110 section 5.6.2). */
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
 /** The fields of a request's header that the service looks at. */
@@ -15,31 +15,25 @@ export interface HeaderFields {
   readonly contentLength: number
 }
 
-/**
- * From 1,000 fields on, some versions of Node drop fields silently, for example a second Host or Authorization. Names
- * and values alternate, so a field takes two places.
- */
+/** Names and values. From 1,000 fields on, some versions of Node drop some silently, such as a second Authorization. */
 const TOO_MANY = 2 * 1000
 
-/** The header fields of a request. A serverless adapter may give it no `rawHeaders`, or empty ones. */
-interface Fields {
-  readonly rawHeaders?: readonly string[]
-  readonly headers: IncomingHttpHeaders
-}
+/** A serverless adapter may give a request no `rawHeaders`, or empty ones. */
+type Head = Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>
 
 /**
- * The header fields of a request: name, value, name, value… If a request has only `headers`, most fields that were sent
- * twice look as if they were sent once.
+ * The header fields of a request: name, value, name, value… If it has only `headers`, most fields that were sent twice
+ * look as if they were sent once.
  */
-export function rawHeadersOf({ rawHeaders = [], headers }: Fields): readonly string[] {
+export function rawHeadersOf(request: Head): readonly string[] {
+  const { rawHeaders = [] } = request
   if (rawHeaders.length > 0) return rawHeaders
-  return Object.entries(headers).flatMap(([name, value = []]) => [value].flat().flatMap((one) => [name, one]))
+  return Object.entries(request.headers).flatMap(([name, value = []]) => [value].flat().flatMap((one) => [name, one]))
 }
 
 /**
  * Picks the fields that matter in one pass over them as they were sent: `req.headers` would hide which were given
  * twice, and takes longer to build.
- * @param rawHeaders name, value, name, value…
  * @throws HttpError 43100, 50100, or 40000 if Host or Content-Type is given twice
  */
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
@@ -88,10 +82,7 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   return { authorization, contentType, contentEncoding, contentLength }
 }
 
-/** A registered name or an address, and a port if need be (RFC 3986 section 3.2). */
-const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i
-
-/** Whether the value of a Host field is one (RFC 9112 section 3.2); it may be empty. */
+/** Whether a Host field holds a name or an address, and a port if need be (RFC 9112 section 3.2). It may be empty. */
 export function isHost(value: string): boolean {
-  return HOST.test(value)
+  return /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i.test(value)
 }

@@ -6,10 +6,7 @@ import { decodePercent } from './percent.ts'
 
 const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined }
 
-/**
- * Reads `limit` and `after` from a query such as `limit=10&after=42`; other parameters are ignored.
- * @throws HttpError 40004 that names every parameter that is wrong
- */
+/** @throws HttpError 40004 that says of `limit` and `after` which is wrong; other parameters are ignored */
 export function parseListQuery(query: string): ListQuery {
   if (query === '') return WHOLE_LIST
 

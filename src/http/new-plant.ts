@@ -4,10 +4,7 @@ import { isText, TEXT } from '../plants/text.ts'
 import { HttpError } from './errors.ts'
 import { JsonObject, type JsonValue } from './json/value.ts'
 
-/**
- * Checks that a JSON value is a plant.
- * @throws HttpError 40002 that names every member that is wrong, and what was expected of it
- */
+/** @throws HttpError 40002 that names every member that is wrong, and what was expected of it */
 export function parseNewPlant(value: JsonValue): NewPlant {
   if (!(value instanceof JsonObject)) {
     throw new HttpError('notPlant', 'The body must be a JSON object with the members id, name and, if wanted, tag.')

@@ -1,9 +1,8 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 
 /**
- * Decodes percent-escapes (RFC 3986 section 2.1), each once. Unlike `decodeURIComponent` it does not throw for a
- * malformed escape: a request may hold thousands.
- * @returns undefined if an escape is malformed or does not stand for UTF-8
+ * Decodes percent-escapes (RFC 3986 section 2.1), each once; undefined if one is malformed or does not stand for UTF-8.
+ * `decodeURIComponent` would throw then, and a request may hold thousands.
  */
 export function decodePercent(text: string): string | undefined {
   if (!text.includes('%')) return text

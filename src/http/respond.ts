@@ -8,21 +8,18 @@ import type { HttpResponse } from './response.ts'
 
 const JSON_TYPE = 'application/json'
 
-/** How much of a response was sent. */
+/** How much of a response was handed over. */
 export interface Sent {
-  /** Bytes of its body that were handed over. */
+  /** Of its body. */
   readonly bytes: number
-  /** Whether that was all of the response. */
   readonly complete: boolean
   /** The error of a body that broke off half-way. */
   readonly failure?: { readonly thrown: unknown }
 }
 
 /**
- * Sends a response. Does nothing if the host has sent one already or the client has gone.
- *
- * A middleware may have replaced methods of the response: it reads the header fields, writes elsewhere, or ends the
- * response later.
+ * Sends a response. Does nothing if the host has sent one already or the client has gone. A middleware may have
+ * replaced methods of the response: it reads the header fields, writes elsewhere, or ends the response later.
  * @returns what was sent, once all is handed over or the client has gone
  * @throws what the body throws before its first piece: nothing is sent then
  */
@@ -98,9 +95,7 @@ function isBare(response: ServerResponse): boolean {
   )
 }
 
-/** The fields of {@link addFields}. */
 const ADDED: unique symbol = Symbol('added fields')
-
 type Extended = ServerResponse & { [ADDED]?: readonly string[] }
 
 /**
@@ -131,12 +126,11 @@ function withdraw(response: ServerResponse, name: string): void {
   if (response.hasHeader(name)) response.removeHeader(name)
 }
 
-/** A body for a middleware that wraps the response, and may not pass on an encoding. */
+/** A body for a middleware, which may not pass on an encoding. */
 function decode(body: string | Uint8Array): string | Uint8Array {
   return typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body
 }
 
-/** Sends the whole body, if there is one. */
 function end(response: ServerResponse, body: string | Uint8Array | undefined): void {
   if (body === undefined) return void response.end()
   if (!isBare(response)) return void response.end(decode(body))
@@ -147,10 +141,7 @@ function end(response: ServerResponse, body: string | Uint8Array | undefined): v
   response.end()
 }
 
-/**
- * Writes a piece of the body.
- * @returns whether the next one must wait until the response drains
- */
+/** Writes a piece of the body, and says whether the next one must wait until the response drains. */
 function write(response: ServerResponse, piece: string | Uint8Array): boolean {
   const isTaken = isBare(response) ? response.write(piece, 'latin1') : response.write(decode(piece))
   // A middleware that wraps `write` may return nothing, and may never drain then. Streams of Node go on then too.
@@ -193,17 +184,13 @@ async function writeAll(
   }
 }
 
-/**
- * Ends a response, which may still wait for its client.
- * @returns whether all of it was handed over, once it is so or the client has gone
- */
+/** Ends a response, and says whether all of it was handed over, once it is so or the client has gone. */
 function endWhole(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
-    function onFinish(): void {
+    listenTo(response, 'finish', () => {
       // The compatibility API of HTTP/2, and Node 20, emit this for a lost client too.
       resolve(streamOf(response)?.writableFinished ?? socketOf(request)?.destroyed !== true)
-    }
-    listenTo(response, 'finish', onFinish)
+    })
     listenTo(response, 'close', () => resolve(false))
     response.end()
   })

@@ -1,10 +1,9 @@
 import { decodePercent } from './percent.ts'
 
-/** The resource that a request target names. */
 export interface Resource<Path extends string> {
   /** One of the paths that the router was made for. */
   readonly path: Path
-  /** The segment in the place of `{id}`, decoded; empty if the path has none, undefined if an escape in it is malformed. */
+  /** The segment in the place of `{id}`, decoded; empty if there is none, undefined if an escape in it is malformed. */
   readonly id: string | undefined
   /** The text after the `?`, as it was sent. */
   readonly query: string

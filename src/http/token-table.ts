@@ -3,7 +3,6 @@ import { quote } from '../option-checks.ts'
 import { B64TOKEN } from './bearer.ts'
 import { toCaller, type Caller, type TokenHolder } from './caller.ts'
 
-/** A text that a header can carry as a token. */
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
 
 /**

@@ -34,8 +34,8 @@ export function whenClosed(response: ServerResponse, listener: () => void): void
 }
 
 /**
- * Closes a connection whose client must not get the rest. A TCP connection is reset: the kernel then drops at once what
- * it still has for the client, and the client sees that something is missing.
+ * Closes a connection whose client must not get the rest. TCP is reset: the kernel drops at once what it still has for
+ * the client, which sees that something is missing.
  */
 export function reset(socket: Socket): void {
   try {

@@ -1,3 +1,5 @@
+import { HTTP_ERRORS, type ErrorName } from '../http/errors.ts'
+
 /**
  * The part of OpenAPI 3.1 that this service uses, with the names of its specification. Arrays are not readonly, as the
  * types of OpenAPI tools take no readonly ones.
@@ -15,7 +17,7 @@ export interface Description<Paths> {
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>
 
-/** The names of security schemes, each with its scopes. */
+/** Security schemes, each with its scopes. */
 type SecurityRequirement = Readonly<Record<string, string[]>>
 
 /** A path, with the operations of its methods. */
@@ -43,8 +45,7 @@ export interface Response {
   readonly content?: Content
 }
 
-/** The bodies by their media type. */
-export type Content = Readonly<Record<'application/json', MediaType>>
+type Content = Readonly<Record<'application/json', MediaType>>
 
 interface MediaType {
   readonly schema: Schema | Reference
@@ -52,12 +53,11 @@ interface MediaType {
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
 }
 
-/** Names one of the {@link Components}. */
 export interface Reference {
   readonly $ref: string
 }
 
-export interface Components {
+interface Components {
   readonly securitySchemes: Readonly<Record<'bearerToken', Texts<'scheme' | 'description'> & { readonly type: 'http' }>>
   readonly schemas: Readonly<Record<'Plant' | 'NewPlant' | 'Error', Schema>>
   readonly parameters: Readonly<Record<'id' | 'limit' | 'after', Parameter>>
@@ -71,7 +71,7 @@ export interface Parameter extends Header {
 
 export interface Header {
   readonly description: string
-  /** Whether each such message has it. */
+  /** Whether it is in each message for which it is listed. */
   readonly required: boolean
   readonly schema: Schema
   readonly example: unknown
@@ -90,18 +90,81 @@ export interface Schema {
   readonly minimum?: number
 }
 
-/**
- * Names a component.
- * @param path such as `schemas/Plant`
- */
+/** Names one of the components by its path, such as `schemas/Plant`. */
 export function ref(path: string): Reference {
   return { $ref: `#/components/${path}` }
 }
 
-/**
- * Describes a header field.
- * @param required whether each message that lists the field has it
- */
 export function header(description: string, example: string, required = false): Header {
   return { description, required, schema: { type: 'string' }, example }
+}
+
+/** A body of JSON. */
+export function json(schema: Schema | Reference, example: unknown): { readonly content: Content } {
+  return { content: { 'application/json': { schema, example } } }
+}
+
+/**
+ * The errors that any request may get. OpenAPI has no place for the responses to other paths and methods, so each
+ * operation lists them too.
+ */
+const ANY: readonly ErrorName[] = [
+  'noResource',
+  'methodNotAllowed',
+  'malformedRequest',
+  'requestTimeout',
+  'expectationFailed',
+  'tooManyFields',
+  'unknownTransferCoding',
+]
+
+/** The responses of these errors and of those that any request may get, by their status. */
+export function errors(...names: readonly ErrorName[]): Operation['responses'] {
+  const all = [...names, ...ANY]
+  const responses: Record<string, Response> = {}
+  for (const { status } of all.map((name) => HTTP_ERRORS[name])) {
+    responses[status] = error(all.filter((name) => HTTP_ERRORS[name].status === status))
+  }
+  return responses
+}
+
+/** One response for errors of the same status. */
+function error(names: readonly ErrorName[]): Response {
+  const headers: Record<string, Reference> = {}
+  const examples: Record<string, { readonly value: object }> = {}
+  for (const name of names) {
+    const { error, message, headers: fields } = HTTP_ERRORS[name]
+    examples[name] = { value: { error, message } }
+    for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = ref(`headers/${fields[i]}`)
+    if (name === 'methodNotAllowed') headers['Allow'] = ref('headers/Allow')
+  }
+  return {
+    description: names.map((name) => HTTP_ERRORS[name].message).join(' Or: '),
+    headers,
+    content: { 'application/json': { schema: ref('schemas/Error'), examples } },
+  }
+}
+
+/** Adds to a GET its HEAD, which gets the same responses without their bodies. */
+export function getAndHead(get: Operation): { readonly get: Operation; readonly head: Operation } {
+  const responses: Record<string, Response> = {}
+  for (const [status, { description, headers = {} }] of Object.entries(get.responses)) {
+    responses[status] = { description, headers }
+  }
+  const operationId = `${get.operationId}Head`
+  return { get, head: { ...get, operationId, summary: `${get.summary}, without the body`, responses } }
+}
+
+/** Describes OPTIONS, which may get these errors beside those of any request. */
+export function options(tag: string, operationId: string, ...names: readonly ErrorName[]): Operation {
+  return {
+    tags: [tag],
+    operationId,
+    summary: 'Ask for the methods of the resource',
+    security: [],
+    responses: {
+      204: { description: '`Allow` lists the methods.', headers: { Allow: ref('headers/Allow') } },
+      ...errors(...names),
+    },
+  }
 }

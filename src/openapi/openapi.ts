@@ -1,7 +1,17 @@
 import { VERSION } from '../version.ts'
-import { COMPONENTS } from './components.ts'
-import type { Description } from './description.ts'
+import { header, type Description, type Parameter, type Schema } from './description.ts'
 import { PLANT_PATHS, type PlantPaths } from './plants.ts'
+
+/**
+ * Text that every store keeps: without U+0000. No pattern can say that it is well-formed Unicode. Some generators of
+ * clients write what `\u0000` means into their source, and keep `\x00` as it stands.
+ */
+const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
+
+const INT64 = { type: 'integer', format: 'int64' } as const
+const LIMIT: Schema = { type: 'integer', format: 'int32', minimum: 0 }
+const NAME: Schema = { ...TEXT, description: 'The name of the plant.' }
+const TAG: Schema = { ...TEXT, description: 'The type of the plant.' }
 
 /** The type of {@link openapi}. */
 export type PlantStoreDescription = Description<PlantPaths>
@@ -24,5 +34,49 @@ export const openapi: PlantStoreDescription = {
   tags: [{ name: 'plants', description: 'The plants of the owner that the token stands for.' }],
   security: [{ bearerToken: [] }],
   paths: PLANT_PATHS,
-  components: COMPONENTS,
+  components: {
+    securitySchemes: { bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` of RFC 6750.' } },
+    schemas: {
+      Plant: { type: 'object', required: ['name'], properties: { name: NAME, tag: TAG }, additionalProperties: false },
+      NewPlant: {
+        type: 'object',
+        description: 'The service ignores all other members.',
+        required: ['id', 'name'],
+        properties: {
+          id: {
+            ...INT64,
+            description: 'Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.',
+          },
+          name: NAME,
+          tag: TAG,
+        },
+      },
+      Error: {
+        type: 'object',
+        required: ['error', 'message'],
+        properties: {
+          error: { type: 'integer', format: 'int32', description: 'Tells programs what went wrong.' },
+          message: { type: 'string', description: 'Tells people what went wrong.' },
+        },
+        additionalProperties: false,
+      },
+    },
+    parameters: {
+      id: parameter('path', 'id', 'The id of the plant, in decimal.', 42, INT64),
+      limit: parameter('query', 'limit', 'List at most this many plants. Without it, list all.', 10, LIMIT),
+      after: parameter('query', 'after', 'List only plants whose id is greater.', 42, INT64),
+    },
+    headers: {
+      Link: header('Leads to the rest of the list (RFC 8288).', '<?limit=10&after=42>; rel="next"'),
+      Allow: header('The methods that the resource has.', 'GET, HEAD, POST, OPTIONS', true),
+      'WWW-Authenticate': header('How to send a token (RFC 6750 section 3).', 'Bearer realm="plant-store"', true),
+      'Retry-After': header('After how many seconds to try again.', '1', true),
+      Accept: header('The media type that the service understands.', 'application/json'),
+      'Accept-Encoding': header('The content coding that the service understands.', 'identity'),
+    },
+  },
+}
+
+function parameter(place: Parameter['in'], name: string, text: string, example: number, schema: Schema): Parameter {
+  return { name, in: place, description: text, required: place === 'path', schema, example }
 }

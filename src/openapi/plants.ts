@@ -1,8 +1,6 @@
 import type { ErrorName } from '../http/errors.ts'
 import type { ResourceMethods, ResourcePath } from '../operations.ts'
-import { ref, type PathItem } from './description.ts'
-import { getAndHead, options } from './methods.ts'
-import { errors, json } from './responses.ts'
+import { errors, getAndHead, json, options, ref, type PathItem } from './description.ts'
 
 /** The paths of the plants, each with its methods. */
 export type PlantPaths = { readonly [Path in ResourcePath]: PathItem<Lowercase<ResourceMethods[Path]> | 'options'> }
@@ -12,12 +10,10 @@ const WRITE: readonly ErrorName[] = [...TOKEN, 'readOnlyToken']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
 const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'outcomeUnknown']
 
-/** The tag of these operations. */
 const PLANTS = 'plants'
 
 const MONSTERA = { name: 'Monstera deliciosa', tag: 'tropical' }
 
-/** The operations on the plants. */
 export const PLANT_PATHS: PlantPaths = {
   '/plants': {
     ...getAndHead({
@@ -59,10 +55,7 @@ export const PLANT_PATHS: PlantPaths = {
       tags: [PLANTS],
       operationId: 'deletePlant',
       summary: 'Delete plant',
-      responses: {
-        204: { description: 'The plant is deleted.' },
-        ...errors('badId', 'noPlant', ...WRITE, ...STORE),
-      },
+      responses: { 204: { description: 'The plant is deleted.' }, ...errors('badId', 'noPlant', ...WRITE, ...STORE) },
     },
     // A path with a malformed escape needs a token.
     options: options(PLANTS, 'getPlantOptions', ...TOKEN),

@@ -19,7 +19,6 @@ export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'> &
 /**
  * Limits the time of a store's calls, and checks their results: a store that returns `undefined` must not tell a client
  * that its plant is kept.
- * @param timeoutMs how long a call may take
  */
 export function checkStore(store: Store, timeoutMs: number): CheckedStore {
   function withTimeout(result: MaybePromise<unknown>): MaybePromise<unknown> {

@@ -8,7 +8,13 @@ export function isInt64(value: bigint): boolean {
 
 /** Reads a decimal int64 such as `42`; undefined for anything else: `01`, `+1`, `1.0`, a space, 2^63. */
 export function parseInt64(text: string): bigint | undefined {
-  if (!/^-?(?:0|[1-9][0-9]{0,18})$/.test(text)) return undefined
-  const value = BigInt(text)
+  return /^-?(?:0|[1-9][0-9]*)$/.test(text) ? int64(text) : undefined
+}
+
+/** The value of a text that is an integer without a zero before it; undefined if that is beyond int64. */
+export function int64(integer: string): bigint | undefined {
+  // The longest has a minus and 19 digits. To make a bigint of a million digits takes quadratic time.
+  if (integer.length > 20) return undefined
+  const value = BigInt(integer)
   return isInt64(value) ? value : undefined
 }

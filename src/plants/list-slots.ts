@@ -2,14 +2,12 @@ import { StoreUnavailableError } from './store.ts'
 
 export const DEFAULT_LISTS_PER_OWNER = 32
 
-/** A long list. */
 interface LongList {
   readonly owner: string
   /** Calls `listener` once the client has gone. */
   whenGone(listener: () => void): void
 }
 
-/** The long lists of an owner. */
 interface OwnerLists {
   /** How many have a slot. */
   running: number
@@ -23,19 +21,18 @@ interface OwnerLists {
  */
 export class ListSlots {
   readonly #maxPerOwner: number
+  /** How long a list may wait. */
   readonly #timeoutMs: number
   readonly #owners = new Map<string, OwnerLists>()
 
-  /** @param timeoutMs how long a list may wait */
   constructor(maxPerOwner: number, timeoutMs: number) {
     this.#maxPerOwner = maxPerOwner
     this.#timeoutMs = timeoutMs
   }
 
   /**
-   * Takes a slot of the owner, which {@link release} must give back.
-   * @returns undefined if a slot is free. Otherwise a promise: of true once one is, or of false if the client goes
-   * before. It is rejected with a StoreUnavailableError if that takes too long.
+   * Takes a slot of the owner, which {@link release} must give back. Undefined if one is free, else a promise: of true
+   * once one is, or of false if the client goes before. It rejects with a StoreUnavailableError if that takes too long.
    */
   take(list: LongList): Promise<boolean> | undefined {
     const lists = this.#owners.get(list.owner) ?? { running: 0, waiting: new Set() }
@@ -73,9 +70,9 @@ export class ListSlots {
     if (next !== undefined) {
       lists.waiting.delete(next)
       next()
-      return
+    } else {
+      lists.running--
+      if (lists.running === 0) this.#owners.delete(owner)
     }
-    lists.running--
-    if (lists.running === 0) this.#owners.delete(owner)
   }
 }

@@ -8,11 +8,9 @@ import { SurveyedIds } from './surveyed-ids.ts'
 /** The plants of an owner. */
 export interface PlantSource {
   readonly owner: string
-  /** The long lists of the owner that may be read at once. */
   readonly slots: ListSlots
   /** The list without a page of plants, if the store can make it so and it fits a page. */
   listShort?(query: ListQuery): ShortList | undefined
-  /** Reads one page. */
   readPage(request: PageRequest): MaybePromise<Page>
   /** Whether the client has gone. */
   isGone(): boolean
@@ -20,7 +18,6 @@ export interface PlantSource {
   whenGone(listener: () => void): void
 }
 
-/** Which plants a request asks for. */
 export interface ListQuery {
   /** At most this many; Infinity if there is no limit. */
   readonly limit: number
@@ -28,7 +25,6 @@ export interface ListQuery {
   readonly after: bigint | undefined
 }
 
-/** A list of plants. */
 export interface Listing {
   /** The JSON array in UTF-8, one character for each byte: whole if it fits a page, else piece by piece. */
   readonly body: string | AsyncIterable<string>
@@ -42,10 +38,7 @@ export type ShortList = Listing & { readonly body: string }
 /** A piece of a list ends with the plant that makes it this long. */
 const PIECE_BYTES = 65_536
 
-/**
- * Lists plants. A page or two and a piece of text are in memory at once, however long the list is and however large its
- * plants are.
- */
+/** Lists plants. A page or two and a piece of text are in memory at once, however long the list and its texts are. */
 export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<Listing> {
   const { limit, after } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
@@ -59,7 +52,7 @@ export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<
     const body = page.length < asked ? encodeWhole(page, page.length) : undefined
     if (body !== undefined) return { body, cursor: undefined }
 
-    if (limit === Infinity) return { body: encodePages(allPages(source, page, after)), cursor: undefined }
+    if (limit === Infinity) return { body: encodePages(allPages(source, after, page)), cursor: undefined }
     if (page.length < limit) return listSurveyed(source, page, query)
     const last = page.at(-1)!.id
     return andThen(source.readPage({ limit: 1, maxBytes: MAX_PAGE_BYTES, after: last }), (following) => {
@@ -72,11 +65,7 @@ export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<
  * The pages of a long list, which waits for a slot of its owner. They end once the client has gone.
  * @param first the first page, which is read again if the list has to wait: nothing is kept meanwhile
  */
-async function* allPages(
-  source: PlantSource,
-  first: Page | undefined,
-  after: bigint | undefined,
-): AsyncGenerator<Page> {
+async function* allPages(source: PlantSource, after: bigint | undefined, first?: Page): AsyncGenerator<Page> {
   const { owner, slots } = source
   const waiting = slots.take(source)
   if (waiting !== undefined) {
@@ -110,7 +99,7 @@ async function listSurveyed(source: PlantSource, first: Page, { limit, after }: 
   const ids = new SurveyedIds()
   let count = 0
   let isCut = false
-  for await (const page of allPages(source, first, after)) {
+  for await (const page of allPages(source, after, first)) {
     for (const { id } of page) {
       isCut = count === limit || ids.isFull
       if (isCut) break
@@ -129,7 +118,7 @@ async function listSurveyed(source: PlantSource, first: Page, { limit, after }: 
 async function* surveyedPages(source: PlantSource, ids: SurveyedIds, after: bigint | undefined): AsyncGenerator<Page> {
   const surveyed = ids[Symbol.iterator]()
   let wanted = surveyed.next()
-  for await (const page of allPages(source, undefined, after)) {
+  for await (const page of allPages(source, after)) {
     yield page.filter(({ id }) => {
       while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()
       const isWanted = wanted.value === id

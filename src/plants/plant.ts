@@ -20,10 +20,9 @@ export interface NewPlant extends Plant {
  */
 export class EncodedPlant implements NewPlant {
   readonly id: bigint
-  /** `{"name":…}` or `{"name":…,"tag":…}` in UTF-8, one character for each byte. */
+  /** As {@link encodePlant} makes it. */
   readonly json: string
 
-  /** @param json as {@link encodePlant} makes it */
   constructor(id: bigint, json: string) {
     this.id = id
     this.json = json
@@ -43,7 +42,7 @@ export class EncodedPlant implements NewPlant {
 }
 
 /**
- * The plant's JSON text as a response has it, without the id; in UTF-8, one character for each byte.
+ * The JSON text of a response, `{"name":…}` or `{"name":…,"tag":…}` in UTF-8, one character for each byte.
  * @throws TypeError if name or tag is no string, which a faulty store may return
  */
 export function encodePlant(plant: NewPlant): string {
@@ -53,7 +52,7 @@ export function encodePlant(plant: NewPlant): string {
   return encodeUtf8(`{"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
 }
 
-/** @returns how many bytes of UTF-8 a plant's name and tag are, by its JSON text as {@link encodePlant} makes it */
+/** How many bytes of UTF-8 the name and tag of a plant are, by its JSON text as {@link encodePlant} makes it. */
 export function countTextBytes(json: string): number {
   // A quote within a name stands behind a backslash, so this is none of it.
   const hasTag = json.includes('","tag":"')

@@ -2,13 +2,8 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import { HttpError } from '../errors.ts'
 
 /** The error of a body that is no JSON text: what was expected at `offset`. If the body is not UTF-8, it says that. */
-export function jsonError(
-  body: Buffer,
-  offset: number,
-  expected: string,
-  problem: string = problemAt(body, offset),
-): HttpError {
-  if (isUtf8(body)) return notJson(problem, expected, offset)
+export function jsonError(body: Buffer, offset: number, expected: string, problem?: string): HttpError {
+  if (isUtf8(body)) return notJson(problem ?? problemAt(body, offset), expected, offset)
   return notJson('is not UTF-8', 'a well-formed character', illFormedAt(body))
 }
 

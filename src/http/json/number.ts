@@ -1,14 +1,6 @@
-import { isInt64 } from '../../plants/int64.ts'
+import { int64 } from '../../plants/int64.ts'
 
 const ZERO = 0x30
-
-/** The value of an integer literal of JSON; undefined if it is beyond int64. */
-export function int64(literal: string): bigint | undefined {
-  // The longest has a minus and 19 digits. To make a bigint of a million digits takes quadratic time.
-  if (literal.length > 20) return undefined
-  const value = BigInt(literal)
-  return isInt64(value) ? value : undefined
-}
 
 /**
  * The value of a decimal literal that is finite as a double, and so not 10^309 or more; undefined if it is no whole

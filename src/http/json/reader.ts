@@ -1,7 +1,8 @@
 import { Buffer, isUtf8 } from 'node:buffer'
+import { int64 } from '../../plants/int64.ts'
 import type { HttpError } from '../errors.ts'
 import { jsonError } from './error.ts'
-import { int64, scaledInt64 } from './number.ts'
+import { scaledInt64 } from './number.ts'
 import { JsonObject, type JsonMember, type JsonValue } from './value.ts'
 
 /**
@@ -251,11 +252,8 @@ class JsonReader {
   /** Steps over white space, to the byte that is returned. */
   #next(): number {
     let byte = this.#byte()
-    while (
-      // Enough for most bytes.
-      byte <= SPACE &&
-      (byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB)
-    ) {
+    // The first comparison is enough for most bytes.
+    while (byte <= SPACE && (byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB)) {
       this.#pos++
       byte = this.#byte()
     }
@@ -264,8 +262,7 @@ class JsonReader {
 
   /**
    * The byte that comes next. The length is checked first: after one read beyond the end, as of a body that is cut
-   * short, V8 runs slower code for every later body. `Number` costs nothing. It is for TypeScript, which does not see
-   * that the element is there.
+   * short, V8 runs slower code for every later body. `Number` costs nothing, and tells TypeScript that there is a byte.
    */
   #byte(): number {
     return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END

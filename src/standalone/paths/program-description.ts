@@ -1,5 +1,9 @@
 import {
+  errors,
+  getAndHead,
   header,
+  json,
+  options,
   type Description,
   type Operation,
   type PathItem,
@@ -7,9 +11,7 @@ import {
   type Schema,
 } from '../../openapi/description.ts'
 import { openapi } from '../../openapi/openapi.ts'
-import { getAndHead, options } from '../../openapi/methods.ts'
 import type { PlantPaths } from '../../openapi/plants.ts'
-import { errors, json } from '../../openapi/responses.ts'
 
 type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
 
