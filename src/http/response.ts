@@ -17,11 +17,7 @@ export interface HttpResponse {
   readonly error?: ErrorCode
 }
 
-/** A response whose body is the JSON text of a value. */
-export function jsonResponse(
-  status: number,
-  headers: readonly string[],
-  value: object,
-): HttpResponse & { readonly body: string } {
-  return { status, headers, body: encodeUtf8(JSON.stringify(value)) }
+/** The response 200 whose body is the JSON text of a value. */
+export function jsonResponse(value: object): HttpResponse & { readonly body: string } {
+  return { status: 200, headers: [], body: encodeUtf8(JSON.stringify(value)) }
 }

@@ -14,10 +14,10 @@ export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
 const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
 
-const LIVE = jsonResponse(200, [], { status: 'live' })
+const LIVE = jsonResponse({ status: 'live' })
 
 const BY_READINESS: Readonly<Record<Readiness, HttpResponse>> = {
-  ready: jsonResponse(200, [], { status: 'ready' }),
+  ready: jsonResponse({ status: 'ready' }),
   unready: HTTP_ERRORS.storeUnavailable,
   draining: new HttpError('storeUnavailable', 'The service is shutting down.'),
 }
@@ -35,7 +35,7 @@ export interface ProgramOptions {
 
 /** Makes the listener for the paths of the program itself; `notFound` gets the requests for all others. */
 export function createProgramPaths(options: ProgramOptions, notFound: RequestListener): RequestListener {
-  const description = jsonResponse(200, [], programDescription)
+  const description = jsonResponse(programDescription)
   const documents = [['/openapi.json', description] as const, ...(options.documents ?? [])]
   const gets = documents.map(([path, document]) => [path, createDocument(document)] as const)
   return serveGets(probes(options.readiness), serveGets(gets, notFound, options.onAnswer))

@@ -15,7 +15,7 @@ const WHOLE = jsonAnswer(200, VALUE, { etag: ETAG })
 const NOT_MODIFIED = { status: 304, headers: { etag: ETAG }, body: '' }
 
 function serveDocument(t: TestContext): Promise<Server> {
-  const get = createDocument(jsonResponse(200, [], VALUE))
+  const get = createDocument(jsonResponse(VALUE))
   return serve(t, (request, response) => void respond(request, response, get(request)))
 }
 
@@ -68,7 +68,7 @@ test('a 304 ends with its header, and the connection goes on', async (t) => {
 })
 
 test('comes whole through what wraps the response', async (t) => {
-  const get = createDocument(jsonResponse(200, [], VALUE))
+  const get = createDocument(jsonResponse(VALUE))
   const server = await serve(t, (request, response) => {
     const write = response.write.bind(response)
     Object.assign(response, { write: (piece: string) => write(piece) })
