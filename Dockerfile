@@ -11,4 +11,4 @@ USER node
 ENV HOST=0.0.0.0
 EXPOSE 3000
 HEALTHCHECK CMD ["node", "dist/server.js", "--ready"]
-CMD ["node", "dist/server.js"]
+CMD ["node", "--max-semi-space-size=16", "dist/server.js"]
