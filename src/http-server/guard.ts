@@ -6,9 +6,6 @@ import { readInSlices } from './slices.ts'
 /** How many requests of a connection may wait, or how many chunks one read may bring, before the guard wakes. */
 const MAX_PIECES = 100
 
-/** How many bytes without a request a connection may bring in a tenth of a second. */
-const MAX_EMPTY_BYTES = 65_536
-
 /** Keeps clients that pipeline, or cut bodies into tiny chunks, from filling the memory and holding up the others. */
 export interface Guard {
   readonly isAwake: () => boolean
@@ -31,6 +28,7 @@ export interface Guard {
 export function createGuard(
   server: Server,
   connections: Connections,
+  maxHeaderBytes: number,
   onChange: (isAwake: boolean) => void,
   awakeMs = 60_000,
 ): Guard {
@@ -59,12 +57,13 @@ export function createGuard(
     onChange(true)
   }
 
-  // Node skips empty lines before a request, and tells nobody.
+  // Node skips empty lines before a request, and tells nobody. A sound client sends no more than a header before that.
   const looks = setInterval(() => {
     for (const connection of connections.values()) {
-      const { latest, seen } = connection
-      const { bytesRead } = connection.socket
-      if (latest === seen.latest && isSilent(connection) && bytesRead - seen.bytesRead > MAX_EMPTY_BYTES) wake()
+      const { socket, latest, seen, isBroken = false } = connection
+      const { bytesRead } = socket
+      const isEmpty = latest === seen.latest && isSilent(connection) && !isBroken
+      if (isEmpty && bytesRead - seen.bytesRead > maxHeaderBytes) wake()
       Object.assign(seen, { latest, bytesRead })
     }
   }, 100).unref()

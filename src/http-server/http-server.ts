@@ -82,7 +82,7 @@ export function createHttpServer(
   Object.assign(server, { httpAllowHalfOpen: true })
 
   const connections = keepConnections(server)
-  const guard = createGuard(server, connections, (isAwake) => onGuard?.(isAwake), limits.guardMs)
+  const guard = createGuard(server, connections, limits.maxHeaderBytes, (isAwake) => onGuard?.(isAwake), limits.guardMs)
   server.on('connection', guard.admit)
   server.on('connection', (socket: Socket) => {
     // If a request asks for an upgrade, Node takes the end of its connection for the end of its body.

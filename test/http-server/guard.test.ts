@@ -57,7 +57,7 @@ test('the guard sleeps while one read brings at most 100 chunks of a body, and w
   }
 })
 
-test('the guard sleeps while requests come, and wakes if more than 64 KiB of empty lines come between two looks', async (t) => {
+test('the guard sleeps while requests come, and wakes if more than a header of empty lines comes at once', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const http = await serve(t)
   const { client, accepted } = await openBoth(http.server)
@@ -70,8 +70,8 @@ test('the guard sleeps while requests come, and wakes if more than 64 KiB of emp
     if (id > 1) t.mock.timers.tick(100)
   }
   for (const [length, isGuarded] of [
-    [65_536, false],
-    [65_538, true],
+    [16_384, false],
+    [16_386, true],
   ] as const) {
     const { bytesRead } = accepted
     client.send('\r\n'.repeat(length / 2))
@@ -79,6 +79,15 @@ test('the guard sleeps while requests come, and wakes if more than 64 KiB of emp
     t.mock.timers.tick(100)
     assert.equal(http.isGuarded(), isGuarded)
   }
+})
+
+test('the guard sleeps on if a header is too large', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const http = await serve(t)
+  const client = await RawConnection.open(http.server)
+  assert.deepEqual(await client.send(`GET / HTTP/1.1\r\nX: ${'x'.repeat(60_000)}`).statuses(1), [431])
+  t.mock.timers.tick(100)
+  assert.equal(http.isGuarded(), false)
 })
 
 test('the guard sleeps again after its time, and wakes anew', async (t) => {
