@@ -10,11 +10,11 @@ export interface Connection {
   /** The response to the request that runs, or ran last. */
   current?: ServerResponse
   /** How far it had been read when its latest chunk came, and how many chunks that read has brought. */
-  bytesRead?: number
+  chunksAt?: number
   chunks: number
-  /** What the guard saw when it looked last. */
-  readonly seen: { latest?: ServerResponse; bytesRead: number }
-  /** What it sent could not be read, and nothing more is. */
+  /** How many bytes its requests have, at most. */
+  expectedBytes: number
+  /** It was refused, and nothing more is read from it. */
   isBroken?: true
 }
 
@@ -24,7 +24,7 @@ export type Connections = ReadonlyMap<Duplex, Connection>
 export function keepConnections(server: Server): Connections {
   const connections = new Map<Duplex, Connection>()
   server.on('connection', (socket) => {
-    connections.set(socket, { socket, chunks: 0, seen: { bytesRead: 0 } })
+    connections.set(socket, { socket, chunks: 0, expectedBytes: 0 })
     socket.once('close', () => connections.delete(socket))
   })
   return connections
@@ -33,4 +33,11 @@ export function keepConnections(server: Server): Connections {
 /** Whether a connection waits for a request, or for the rest of its header. */
 export function isSilent({ latest }: Connection): boolean {
   return latest === undefined || latest.writableFinished
+}
+
+/** Looks again and again while a server listens. */
+export function lookEvery(ms: number, server: Server, look: () => void): void {
+  let timer: NodeJS.Timeout | undefined
+  server.on('listening', () => (timer = setInterval(look, ms).unref()))
+  server.on('close', () => clearInterval(timer))
 }

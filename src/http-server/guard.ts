@@ -1,18 +1,24 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { isSilent, type Connection, type Connections } from './connections.ts'
+import { lookEvery, type Connection, type Connections } from './connections.ts'
 import { readInSlices } from './slices.ts'
 
 /** How many requests of a connection may wait, or how many chunks one read may bring, before the guard wakes. */
 const MAX_PIECES = 100
 
-/** Keeps clients that pipeline, or cut bodies into tiny chunks, from filling the memory and holding up the others. */
+/** How often the guard looks for connections that bring more than requests, in milliseconds. */
+const LOOK_MS = 100
+
+/** How many bytes the line before a chunk may have. */
+const CHUNK_LINE_BYTES = 1024
+
+/** Keeps clients that send too much in small pieces from filling the memory and holding up the others. */
 export interface Guard {
   readonly isAwake: () => boolean
   /** Takes note of how many requests of a connection wait. */
   readonly watch: (waiting: number) => void
-  /** Counts the chunks of a body, of which one read may bring ten thousand. */
-  readonly watchChunks: (request: IncomingMessage) => void
+  /** Takes note of how many bytes a request may have, and of its chunks: one read may bring ten thousand. */
+  readonly expect: (request: IncomingMessage) => void
   /** Takes in a new connection. */
   readonly admit: (socket: Socket) => void
 }
@@ -57,26 +63,29 @@ export function createGuard(
     onChange(true)
   }
 
-  // Node skips empty lines before a request, and tells nobody. A sound client sends no more than a header before that.
-  const looks = setInterval(() => {
+  // Node skips empty lines before a request, and tells nobody. A sound client brings requests, and part of a header.
+  lookEvery(LOOK_MS, server, () => {
     for (const connection of connections.values()) {
-      const { socket, latest, seen, isBroken = false } = connection
-      const { bytesRead } = socket
-      const isEmpty = latest === seen.latest && isSilent(connection) && !isBroken
-      if (isEmpty && bytesRead - seen.bytesRead > maxHeaderBytes) wake()
-      Object.assign(seen, { latest, bytesRead })
+      const { socket, expectedBytes, isBroken = false } = connection
+      const parsedBytes = socket.bytesRead - socket.readableLength
+      if (isBroken || parsedBytes <= expectedBytes + maxHeaderBytes) continue
+      connection.expectedBytes = parsedBytes
+      wake()
     }
-  }, 100).unref()
-  server.once('close', () => clearInterval(looks))
+  })
 
   return {
     isAwake: () => timer !== undefined,
     watch,
-    watchChunks(request) {
+    expect(request) {
       const connection = connections.get(request.socket)!
-      function count(): void {
+      const { 'content-length': length = 0, 'transfer-encoding': coding } = request.headers
+      connection.expectedBytes += maxHeaderBytes + Number(length)
+      if (coding === undefined) return
+      function count(chunk: Buffer | string): void {
         const { bytesRead } = connection.socket
-        if (connection.bytesRead !== bytesRead) Object.assign(connection, { bytesRead, chunks: 0 })
+        if (connection.chunksAt !== bytesRead) Object.assign(connection, { chunksAt: bytesRead, chunks: 0 })
+        connection.expectedBytes += CHUNK_LINE_BYTES + Buffer.byteLength(chunk)
         watch(++connection.chunks)
       }
       // A listener for `data` would begin to read the body.

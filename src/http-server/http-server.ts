@@ -37,7 +37,7 @@ export interface Observer {
   readonly onRefusal?: ((error: HttpError, request: RequestHead) => void) | undefined
   /** The server itself has answered a request. */
   readonly onAnswer?: OnAnswer | undefined
-  /** The guard against input in too many pieces wakes, or sleeps. */
+  /** The guard against clients that send too much in small pieces wakes, or sleeps. */
   readonly onGuard?: (isAwake: boolean) => void
 }
 
@@ -51,7 +51,7 @@ export interface HttpServer {
    */
   drain(isShared?: boolean): Promise<void>
   readonly connectionCount: () => number
-  /** Whether it reads in slices, as a client has sent too many pieces at once. */
+  /** Whether it reads in slices, as a client has sent too much in small pieces. */
   readonly isGuarded: () => boolean
 }
 
@@ -109,7 +109,7 @@ export function createHttpServer(
     const connection = connections.get(request.socket)!
     connection.latest = response
     addFields(response, commonFields(request))
-    if (request.headers['transfer-encoding'] !== undefined) guard.watchChunks(request)
+    guard.expect(request)
     const waiting = inTurn(request, response, () => {
       connection.current = response
       onRequest?.(request, response)
@@ -162,6 +162,7 @@ export function createHttpServer(
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     const connection = connections.get(stream)!
     const { socket } = connection
+    connection.isBroken = true
     stopReading(socket)
     // Node has removed its own listeners, and a list that is being sent waits for `drain`.
     socket

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { reset } from '../http/transport.ts'
-import { isSilent, type Connections } from './connections.ts'
+import { isSilent, lookEvery, type Connections } from './connections.ts'
 
 /**
  * Resets a connection that hands on nothing of its response for `stallTimeoutMs`.
@@ -12,13 +12,11 @@ import { isSilent, type Connections } from './connections.ts'
  * that do not become whole have a time-out of their own.
  */
 export function cutStalled(server: Server, connections: Connections, stallTimeoutMs: number): void {
-  function look(): void {
+  lookEvery(Math.ceil(stallTimeoutMs / 4), server, () => {
     for (const { socket } of connections.values()) {
       if (socket.writableLength > 0 && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
     }
-  }
-  const timer = setInterval(look, Math.ceil(stallTimeoutMs / 4)).unref()
-  server.once('close', () => clearInterval(timer))
+  })
 
   // This replaces what Node does after its own time-outs too.
   server.on('timeout', (socket: Socket) => {

@@ -57,37 +57,41 @@ test('the guard sleeps while one read brings at most 100 chunks of a body, and w
   }
 })
 
-test('the guard sleeps while requests come, and wakes if more than a header of empty lines comes at once', async (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] })
-  const http = await serve(t)
-  const { client, accepted } = await openBoth(http.server)
-  const body = `{"name":"${'x'.repeat(40_000)}","id":`
-  for (const id of [1, 2, 3]) {
-    const fields = `Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nContent-Length: ${body.length + 2}`
-    const answers = client.answers(1)
-    client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${body}${id}}`)
-    assert.equal((await answers)[0]!.status, 200)
-    if (id > 1) t.mock.timers.tick(100)
+suite('the guard looks at the bytes that come', () => {
+  const LOOK_MS = 100
+  const NOTHING = '\r\n'.repeat(8193)
+  const fields = 'Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\n'
+  const body = `{"id":1,"name":"${'x'.repeat(40_000)}"}`
+  const post = `POST /plants HTTP/1.1\r\n${fields}Content-Length: ${body.length}\r\n\r\n`
+  const chunk = `4000\r\n${'x'.repeat(16_384)}\r\n`
+  const rows: readonly (readonly [what: string, pieces: readonly string[], isAwake: boolean])[] = [
+    ['of a body that it sees in the middle', [post + body.slice(0, 100), body.slice(100), OPTIONS], false],
+    ['of a body behind the response', [post.replace('POST /plants', 'DELETE /plants/2') + body, OPTIONS], false],
+    [
+      'of a body in chunks',
+      [`${post.replace(/Content-Length.*/, 'Transfer-Encoding: chunked')}${chunk}`, chunk, chunk, '0\r\n\r\n'],
+      false,
+    ],
+    ['of a header that is too large', [`GET / HTTP/1.1\r\nX: ${'x'.repeat(60_000)}`], false],
+    ['behind CONNECT', [`CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n${NOTHING.repeat(3)}`], false],
+    ['of empty lines, as many as a header may have', [NOTHING.slice(2)], false],
+    ['of more empty lines', [NOTHING], true],
+    ['of empty lines between requests', Array<string>(3).fill(NOTHING.repeat(3) + OPTIONS), true],
+  ]
+  for (const [what, pieces, isAwake] of rows) {
+    test(`and ${isAwake ? 'wakes' : 'sleeps on'} for those ${what}`, async (t) => {
+      t.mock.timers.enable({ apis: ['setInterval'] })
+      const http = await serve(t)
+      const { client, accepted } = await openBoth(http.server)
+      for (const piece of pieces) {
+        const length = accepted.bytesRead + piece.length
+        client.send(piece)
+        await until(() => accepted.bytesRead === length || accepted.destroyed)
+        t.mock.timers.tick(LOOK_MS)
+      }
+      assert.equal(http.isGuarded(), isAwake)
+    })
   }
-  for (const [length, isGuarded] of [
-    [16_384, false],
-    [16_386, true],
-  ] as const) {
-    const { bytesRead } = accepted
-    client.send('\r\n'.repeat(length / 2))
-    await until(() => accepted.bytesRead === bytesRead + length)
-    t.mock.timers.tick(100)
-    assert.equal(http.isGuarded(), isGuarded)
-  }
-})
-
-test('the guard sleeps on if a header is too large', async (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] })
-  const http = await serve(t)
-  const client = await RawConnection.open(http.server)
-  assert.deepEqual(await client.send(`GET / HTTP/1.1\r\nX: ${'x'.repeat(60_000)}`).statuses(1), [431])
-  t.mock.timers.tick(100)
-  assert.equal(http.isGuarded(), false)
 })
 
 test('the guard sleeps again after its time, and wakes anew', async (t) => {

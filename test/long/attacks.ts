@@ -44,6 +44,7 @@ interface Attack {
   readonly plants?: number
 }
 
+const PROBE = 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'
 const DESCRIPTION = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'
 /** Responses that are more than the kernel takes for a client that reads nothing. */
 const UNREAD = DESCRIPTION.repeat(90)
@@ -64,8 +65,8 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   'pipelined-refusals': pipelined('/plants'),
   'empty-lines': {
     clients: 50,
-    first: 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n',
-    endless: '\r\n'.repeat(32_768),
+    first: PROBE,
+    endless: '\r\n'.repeat(32_768) + PROBE,
     reads: true,
   },
   blanks: { clients: 50, first: REFUSED, reads: true },
