@@ -1,7 +1,7 @@
 /** How much time of each round of the event loop the calls get. A call that has begun may take longer. */
 const ROUND_MS = 0.1
 
-/** The calls that wait, the oldest first. Each has an immediate, which makes the oldest or waits for another round. */
+/** The calls that wait, the oldest first. For each there is an immediate: it makes the oldest call, or waits on. */
 const waiting: (() => void)[] = []
 
 /** When the calls of this round end; undefined before the first. */

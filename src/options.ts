@@ -118,8 +118,9 @@ const NUMBERS = {
  */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...given } = options
-  const numbers = withDefaults(given, NUMBERS)
+  const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...rest } = options
+  const { maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs } = options
+  const numbers = withDefaults({ ...rest, maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs }, NUMBERS)
   return {
     ...numbers,
     findCaller: resolveFindCaller(tokens, authenticate, numbers.storeTimeoutMs),

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import { isHeldBack } from '../http/turn.ts'
 import { inLaterRound } from '../later-round.ts'
 
-/** At most 14 requests: the shortest one, `GET / HTTP/1.1` and an empty line, has 18 bytes. */
+/** How long a slice is. The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes: so at most 14 wait. */
 const SLICE_BYTES = 256
 
-/** For a connection that pipelines: about a request. Others wait for what one takes, and what waits lives longer. */
+/** The same for a connection that pipelines: about a request. Other connections wait until a slice is carried out. */
 const PIPELINED_SLICE_BYTES = 40
 
 /**
@@ -39,7 +39,7 @@ export function readInSlices(socket: Socket, latest: () => IncomingMessage | und
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
   socket.on('readable', () => isDue || readSlice()).on('resume', readLater)
-  // Node may have stopped reading before, and would wait for what it has not asked for. An empty piece ends that.
+  // Node may have stopped reading, and would wait for data that it has not asked for. An empty piece ends the wait.
   socket.push('')
 }
 

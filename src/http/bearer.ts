@@ -8,7 +8,7 @@ export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const BEARER = new RegExp(`^bearer +(${B64TOKEN})$`, 'i')
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
-/** @throws HttpError 40100 if there is no bearer credential; 40101 if it is malformed, or there is another one */
+/** @throws HttpError 40100 if there is no bearer credential; 40101 if it is malformed, or there are two fields */
 export function readBearerToken(authorization: readonly string[]): string {
   const [credential = '', second] = authorization
   if (second !== undefined) throw GIVEN_TWICE

@@ -82,7 +82,10 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   return { authorization, contentType, contentEncoding, contentLength }
 }
 
-/** Whether a Host field holds a name or an address, and a port if need be (RFC 9112 section 3.2). It may be empty. */
+/** A name or an address, and a port if need be (RFC 9112 section 3.2); or nothing. */
+const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i
+
+/** Whether the value of a Host field is one. */
 export function isHost(value: string): boolean {
-  return /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i.test(value)
+  return HOST.test(value)
 }

@@ -6,7 +6,7 @@ import { decodePercent } from './percent.ts'
 
 const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined }
 
-/** @throws HttpError 40004 that says of `limit` and `after` which is wrong; other parameters are ignored */
+/** @throws HttpError 40004 that names each of `limit` and `after` that is wrong; other parameters are ignored */
 export function parseListQuery(query: string): ListQuery {
   if (query === '') return WHOLE_LIST
 

@@ -42,7 +42,8 @@ export class EncodedPlant implements NewPlant {
 }
 
 /**
- * The JSON text of a response, `{"name":…}` or `{"name":…,"tag":…}` in UTF-8, one character for each byte.
+ * The JSON text of a plant, as responses have it: `{"name":…}` or `{"name":…,"tag":…}`, in UTF-8, one character for
+ * each byte.
  * @throws TypeError if name or tag is no string, which a faulty store may return
  */
 export function encodePlant(plant: NewPlant): string {

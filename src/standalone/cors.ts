@@ -21,9 +21,9 @@ const PREFLIGHT = [
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
 /**
- * Makes the function for the header fields of a response for browsers, and another one that puts before a listener what
- * answers a preflight for no resource. A browser takes a refused preflight for a refusal of its origin, and does not
- * show its page the 404 that the request itself would get.
+ * Makes two functions: `fields` gives the header fields of a response for browsers, and `answerPreflights` puts the
+ * answer to a preflight for no resource before a listener. A browser takes a refused preflight for a refusal of its
+ * origin, and does not show its page the 404 that the request itself would get.
  * @param onAnswer is told of the responses to preflights for no resource
  */
 export function createCors(

@@ -14,7 +14,7 @@ const INTERVAL_MS = 1000
 let dropped = 0
 
 /** Reports that wait until their second is over. */
-const waiting = new Set<() => void>()
+const waitingReports = new Set<() => void>()
 
 /**
  * Writes one event to stderr as a line of JSON; `docs/running.md` lists the events. No field may hold a token, a query
@@ -45,7 +45,7 @@ export function throttle(report: (count: number) => void): () => void {
   let timer: NodeJS.Timeout | undefined
 
   function reportNow(): void {
-    waiting.delete(reportNow)
+    waitingReports.delete(reportNow)
     clearTimeout(timer)
     timer = setTimeout(endSecond, INTERVAL_MS).unref()
     const counted = count
@@ -59,13 +59,13 @@ export function throttle(report: (count: number) => void): () => void {
   return () => {
     count++
     if (timer === undefined) reportNow()
-    else waiting.add(reportNow)
+    else waitingReports.add(reportNow)
   }
 }
 
 /** Settles once all lines are written, or have waited too long: their reader may have stopped. */
 export async function flushLog(): Promise<void> {
-  for (const report of [...waiting]) report()
+  for (const report of [...waitingReports]) report()
   const deadline = performance.now() + FLUSH_MS
   while (process.stderr.writableLength > 0 && performance.now() < deadline) await delay(10)
 }

@@ -41,7 +41,7 @@ export function createMetrics(routes: Router<string>): Metrics {
         single(
           'gauge',
           'plant_store_http_guarded',
-          'Whether all connections are read in slices, as a client has sent too many pieces at once.',
+          'Whether all connections are read in slices, as a client has sent too much in small pieces.',
           http.isGuarded,
         ),
       )

@@ -46,7 +46,7 @@ export function isTransient(error: unknown): boolean {
   return isFromServer(error) ? hasState(error, TRANSIENT) : error instanceof Error && !isFault(error)
 }
 
-/** Whether the code or its set-up is wrong: told apart, as most errors of a connection have only a message. */
+/** Whether the code or its set-up is wrong. All other errors without a SQLSTATE are taken for those of a connection. */
 export function isFault(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof UnsuitableDatabaseError
 }

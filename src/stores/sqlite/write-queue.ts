@@ -72,7 +72,7 @@ export class WriteQueue {
       if (now < this.#nextTryAt) throw this.#connection.failure
       this.#nextTryAt = now + TRY_INTERVAL_MS
       this.#connection.transaction(() => {
-        // Needs two pages of its own, so that the file must have room for it. No token stands for its owner.
+        // The plant needs two pages of its own, so the file must have room for them. No token stands for its owner.
         this.#connection.prepare("INSERT INTO plants VALUES ('', 0, hex(zeroblob(4096)), NULL)").run()
         this.#connection.prepare("DELETE FROM plants WHERE owner = ''").run()
       })
