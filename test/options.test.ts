@@ -112,3 +112,13 @@ for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
     assert.equal(typeof findCaller, 'function')
   })
 }
+
+test('are read where a class has them as getters', () => {
+  class Settings {
+    readonly tokens = tokens
+    get maxLimit(): number {
+      return 7
+    }
+  }
+  assert.equal(resolveOptions(new Settings()).maxLimit, 7)
+})
