@@ -116,8 +116,10 @@ for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
 test('are read where a class has them as getters', () => {
   class Settings {
     readonly tokens = tokens
+    readonly #limit = 7
+
     get maxLimit(): number {
-      return 7
+      return this.#limit
     }
   }
   assert.equal(resolveOptions(new Settings()).maxLimit, 7)
