@@ -18,7 +18,7 @@ export interface Guard {
   /** Takes note of how many requests of a connection wait. */
   readonly watch: (waiting: number) => void
   /** Takes note of how many bytes a request may have, and of its chunks: one read may bring ten thousand. */
-  readonly expect: (request: IncomingMessage) => void
+  readonly expect: (connection: Connection, request: IncomingMessage) => void
   /** Takes in a new connection. */
   readonly admit: (socket: Socket) => void
 }
@@ -77,8 +77,7 @@ export function createGuard(
   return {
     isAwake: () => timer !== undefined,
     watch,
-    expect(request) {
-      const connection = connections.get(request.socket)!
+    expect(connection, request) {
       const { 'content-length': length = 0, 'transfer-encoding': coding } = request.headers
       connection.expectedBytes += maxHeaderBytes + Number(length)
       if (coding === undefined) return

@@ -109,7 +109,7 @@ export function createHttpServer(
     const connection = connections.get(request.socket)!
     connection.latest = response
     addFields(response, commonFields(request))
-    guard.expect(request)
+    guard.expect(connection, request)
     const waiting = inTurn(request, response, () => {
       connection.current = response
       onRequest?.(request, response)
