@@ -3,6 +3,7 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
+import type { SqliteStatement } from './handle.ts'
 
 /** How long to wait before trying again whether writes succeed. */
 const TRY_INTERVAL_MS = 1000
@@ -33,11 +34,13 @@ export class WriteQueue {
   readonly #options: WriteQueueOptions
   /** While a write waits here, `#commitNext` is scheduled. */
   readonly #waiting: Entry[] = []
+  readonly #look: SqliteStatement
   #nextTryAt = 0
 
   constructor(connection: SqliteConnection, options: WriteQueueOptions) {
     this.#connection = connection
     this.#options = options
+    this.#look = connection.prepare('SELECT 1 FROM plants LIMIT 1')
   }
 
   /**
@@ -63,7 +66,7 @@ export class WriteQueue {
    */
   check(): void {
     if (this.#connection.failure !== undefined) return this.#tryWrite()
-    this.#connection.transaction(() => this.#connection.prepare('SELECT 1 FROM plants LIMIT 1').all())
+    this.#connection.transaction(() => this.#look.all())
   }
 
   #tryWrite(): void {
