@@ -5,20 +5,16 @@ import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { compile } from './typescript-hooks.js'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
-/** Node reads TypeScript itself since 22.18. */
-const TYPESCRIPT = process.features.typescript ? [] : ['--import', import.meta.resolve('./typescript.js')]
+const TYPESCRIPT = ['--import', import.meta.resolve('./typescript.js')]
 
-/** Or else each process would load the compiler for the files that it is the first to need. */
-async function compileAll() {
-  const { compile } = await import('./typescript-hooks.js')
-  for (const path of ['src', 'test', 'bench'].flatMap(filesIn)) {
-    if (/(?<!\.d)\.ts$/.test(path)) await compile(pathToFileURL(path))
-  }
+// Or else each process would load the compiler for the files that it is the first to need.
+for (const path of ['src', 'test', 'bench'].flatMap(filesIn)) {
+  if (/(?<!\.d)\.ts$/.test(path)) compile(pathToFileURL(path))
 }
-if (TYPESCRIPT.length > 0) await compileAll()
 
 /** What Node compiles is kept for the next process, but then it could not tell exactly what has run. */
 const isCovered = process.env.NODE_V8_COVERAGE !== undefined

@@ -1,33 +1,40 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 /** Holds the code of each file by a digest of its text. */
-const CACHE = new URL('../../node_modules/.cache/typescript/', import.meta.url)
+const CACHE = new URL(`../../node_modules/.cache/typescript/${process.version}/`, import.meta.url)
+
+/** For a Node that cannot do it itself. */
+function transpile(text, url) {
+  const ts = module.createRequire(import.meta.url)('typescript')
+  const compilerOptions = { target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, inlineSourceMap: true }
+  return ts.transpileModule(text, {
+    compilerOptions: { ...compilerOptions, verbatimModuleSyntax: true },
+    fileName: fileURLToPath(url),
+  }).outputText
+}
 
 /** The code of a file of TypeScript. Its types are not checked. */
-export async function compile(url) {
+export function compile(url) {
   const text = readFileSync(new URL(url), 'utf8')
   const cached = new URL(createHash('sha256').update(text).digest('hex'), CACHE)
   try {
     return readFileSync(cached, 'utf8')
   } catch {
-    const { default: ts } = await import('typescript')
-    const compilerOptions = { target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, inlineSourceMap: true }
-    const { outputText } = ts.transpileModule(text, {
-      compilerOptions: { ...compilerOptions, verbatimModuleSyntax: true },
-      fileName: fileURLToPath(url),
-    })
+    // Node's own way leaves all else where it stands, as coverage needs it.
+    const code = module.stripTypeScriptTypes?.(text) ?? transpile(text, url)
     mkdirSync(CACHE, { recursive: true })
     // Another process may be reading it.
     const temporary = new URL(`${cached.href}.${process.pid}`)
-    writeFileSync(temporary, outputText)
+    writeFileSync(temporary, code)
     renameSync(temporary, cached)
-    return outputText
+    return code
   }
 }
 
-export async function load(url, context, nextLoad) {
+export function load(url, context, nextLoad) {
   if (!/^file:.*\.ts$/.test(url) || url.includes('/node_modules/')) return nextLoad(url, context)
-  return { format: 'module', source: await compile(url), shortCircuit: true }
+  return { format: 'module', source: compile(url), shortCircuit: true }
 }

@@ -30,7 +30,6 @@ export interface Outcome {
 }
 
 const RUN = fileURLToPath(new URL('fault-run.ts', import.meta.url))
-const NODE_ARGS = process.features.typescript === false ? process.execArgv : []
 
 function injection(calls: string, fault: Fault, n: number): string {
   if (fault === 'kill') return `inject=${calls}:signal=SIGKILL:when=${n}`
@@ -45,7 +44,7 @@ export async function runWithFault(calls: string, fault: Fault, n: number): Prom
     const strace = ['-f', '-o', trace, '-e', `trace=${calls}`, '-e', injection(calls, fault, n)]
     const env = { ...process.env, NODE_V8_COVERAGE: undefined }
     // The run ends by SIGKILL in any case.
-    const lines = await promisify(execFile)('strace', [...strace, process.execPath, ...NODE_ARGS, RUN, path], {
+    const lines = await promisify(execFile)('strace', [...strace, process.execPath, ...process.execArgv, RUN, path], {
       env,
     }).then(
       ({ stdout }) => stdout,
