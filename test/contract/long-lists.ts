@@ -1,10 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_PAGE, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
 import { get, type Request } from '../support/wire/service.ts'
 
 /** The owners of long lists, and how many plants each has. */
-export const LISTS = { some: 5000, many: 200_000 }
+export const LISTS = { some: 5000, more: 40_000, many: 200_000 }
 
 /** Has the long lists, in names that hardly compress. */
 const lists = memoryStore()
@@ -22,9 +22,12 @@ export function firstPageOf(owner: string): number {
   return Buffer.byteLength(JSON.stringify(names)) - 1
 }
 
+/** Names that hardly compress, and soon fill what a connection holds. */
+const LONG_NAMES = Array.from({ length: 100 }, () => randomBytes(750).toString('base64'))
+
 /** Plants of which there are always more. */
 function nextPlants({ limit, after = 0n }: PageRequest): readonly NewPlant[] {
-  return Array.from({ length: limit }, (_, i) => ({ id: after + BigInt(i) + 1n, name: randomUUID() }))
+  return Array.from({ length: limit }, (_, i) => ({ id: after + BigInt(i) + 1n, name: LONG_NAMES[i % 100]! }))
 }
 
 /**

@@ -85,9 +85,9 @@ for (const [host, mount] of Object.entries(HOSTS)) {
         for (const [group, rows] of Object.entries(CONTRACT_CASES)) await checkCases(client, group, rows, place)
       })
 
-      for (const [owner, count] of Object.entries(LISTS)) {
+      for (const owner of ['some', 'more'] as const) {
         for (const coding of ['identity', 'gzip', 'br']) {
-          test(`sends a list of ${count} plants whole, for ${coding}`, async () => {
+          test(`sends a list of ${LISTS[owner]} plants whole, for ${coding}`, async () => {
             const answer = await client.send(getCoded(owner, coding))
 
             const { status, headers, body } = withoutAdded(chain, answer)
