@@ -3,7 +3,7 @@ import type { Router } from '../../http/route.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'])
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']
 
 export interface RequestMetrics {
   readonly families: readonly Family[]
@@ -16,10 +16,27 @@ export function createRequestMetrics(routes: Router<string>): RequestMetrics {
     'http_server_request_duration_seconds',
     'How long requests took, from their turn on the connection to the end of the response.',
   )
-  const series = new Map<string, Observe>()
+  /** By route, then by method and status: to join the three in a text would cost as much as all else here. */
+  const series = new Map<string, Map<number, Observe>>()
   /** By status. */
   const refusals = new Map<number, number>()
   let active = 0
+
+  function seriesOf(route: string, method: number, status: number): Observe {
+    let ofRoute = series.get(route)
+    if (ofRoute === undefined) series.set(route, (ofRoute = new Map<number, Observe>()))
+    const key = 1000 * method + status
+    let observe = ofRoute.get(key)
+    if (observe === undefined) {
+      const labels = {
+        http_request_method: METHODS[method] ?? '_OTHER',
+        http_route: route,
+        http_response_status_code: status || 'none',
+      }
+      ofRoute.set(key, (observe = durations.addSeries(labels)))
+    }
+    return observe
+  }
 
   return {
     families: [
@@ -37,16 +54,10 @@ export function createRequestMetrics(routes: Router<string>): RequestMetrics {
       active++
       response.on('close', () => {
         active--
-        const method = METHODS.has(request.method!) ? request.method! : '_OTHER'
         const route = routes(request.url!)?.path ?? 'unmatched'
         // The client may have gone before there was a response.
-        const status = response.headersSent ? response.statusCode : 'none'
-        const key = `${method} ${route} ${status}`
-        let observe = series.get(key)
-        if (observe === undefined) {
-          const labels = { http_request_method: method, http_route: route, http_response_status_code: status }
-          series.set(key, (observe = durations.addSeries(labels)))
-        }
+        const status = response.headersSent ? response.statusCode : 0
+        const observe = seriesOf(route, METHODS.indexOf(request.method!), status)
         observe((performance.now() - startedAt) / 1000)
       })
     },
