@@ -53,17 +53,26 @@ export class RawConnection {
    * @throws Error if what comes is not HTTP, or ends within an answer
    */
   async answers(count = Infinity): Promise<readonly WireAnswer[]> {
-    const start = this.received.length
-    // Answers without end would be read again and again.
-    if (count === Infinity) await this.closed
-    for (;;) {
-      const { answers, rest } = readSoundly(this.received.slice(start))
-      if (answers.filter(({ status }) => status >= 200).length >= count) return answers
-      if (this.socket.closed) {
-        assert.equal(rest.toString('latin1'), '', 'the connection closed within an answer')
-        return answers
+    const all: WireAnswer[] = []
+    const pieces: Buffer[] = []
+    const take = (piece: Buffer): unknown => pieces.push(piece)
+    this.socket.on('data', take)
+    try {
+      // A body without a length ends with the connection.
+      if (count === Infinity) await this.closed
+      for (;;) {
+        const { answers, rest } = readSoundly(Buffer.concat(pieces.splice(0)))
+        all.push(...answers)
+        pieces.push(rest)
+        if (all.filter(({ status }) => status >= 200).length >= count) return all
+        if (this.socket.closed) {
+          assert.equal(rest.toString('latin1'), '', 'the connection closed within an answer')
+          return all
+        }
+        await this.#news()
       }
-      await this.#news()
+    } finally {
+      this.socket.off('data', take)
     }
   }
 
@@ -85,9 +94,9 @@ export class RawConnection {
   }
 }
 
-function readSoundly(received: string): ReturnType<typeof readAnswers> {
+function readSoundly(received: Buffer): ReturnType<typeof readAnswers> {
   try {
-    return readAnswers(Buffer.from(received, 'latin1'))
+    return readAnswers(received)
   } catch (cause) {
     throw new Error('what the server sent is not HTTP', { cause })
   }
