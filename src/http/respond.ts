@@ -134,11 +134,7 @@ function decode(body: string | Uint8Array): string | Uint8Array {
 function end(response: ServerResponse, body: string | Uint8Array | undefined): void {
   if (body === undefined) return void response.end()
   if (!isBare(response)) return void response.end(decode(body))
-  // With `end(body)`, Node 20 and 22 notice that the client has gone only once the next request of the connection runs.
-  response.cork()
-  response.write(body, 'latin1')
-  response.uncork()
-  response.end()
+  response.end(body, 'latin1')
 }
 
 /** Writes a piece of the body, and says whether the next one must wait until the response drains. */

@@ -62,5 +62,6 @@ function isOpen(request: IncomingMessage): boolean {
   // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
   if (streamOf(request) !== undefined) return true
   const socket = socketOf(request)
-  return socket === null || !(socket.writableEnded || socket.destroyed)
+  // Node 20 and 22 know that a response has met a lost client before they destroy its connection.
+  return socket === null || !(socket.writableEnded || Boolean(socket.errored) || socket.destroyed)
 }
