@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { test } from 'node:test'
-import type { TestContext } from 'node:test'
+import { statSync } from 'node:fs'
+import { test, type TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { BATCHES, type Batch } from '../../../src/stores/batch-channel.ts'
 import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
 import { keptIds, post, send, servePlants } from '../../support/wire/service.ts'
 import { connectionOptions, lockElsewhere, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
+import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 
 const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
 
@@ -91,4 +92,39 @@ test('rejects the write that fails, and commits those around it in their order',
   )
   assert.deepEqual(sizes, [2, 3])
   assert.deepEqual(await keptIds(store), [0n, 1n, 3n, 4n, 5n])
+})
+
+const LARGE = { id: 2n, name: 'x'.repeat(100_000) }
+const FULL = { name: 'StoreUnavailableError', message: /plants\.db: database or disk is full$/ }
+
+test('a ping writes nothing as long as no write has failed', { skip }, async (t) => {
+  const { path, store } = openStore(t)
+  const { size } = statSync(`${path}-wal`)
+  for (let i = 0; i < 3; i++) await store.ping()
+  assert.equal(statSync(`${path}-wal`).size, size)
+})
+
+test('a ping fails once a write has failed, and tries to write once a second until it can', { skip }, async (t) => {
+  const path = newPath(t)
+  const handle = open(t, path)
+  const store = sqliteStore(handle)
+  await store.create('ada', { id: 1n, name: 'Fern' })
+  let now = 5000
+  t.mock.method(performance, 'now', () => now)
+  handle.exec('PRAGMA max_page_count = 2')
+  await assert.rejects(async () => store.create('ada', LARGE), FULL)
+  await assert.rejects(async () => store.ping(), FULL)
+
+  // That needs no room, and so says nothing of it.
+  assert.equal(await store.delete('ada', 1n), true)
+  handle.exec('PRAGMA max_page_count = 1000')
+  now += 999
+  await assert.rejects(async () => store.ping(), FULL)
+
+  now += 1
+  const { size } = statSync(`${path}-wal`)
+  await store.ping()
+  assert.ok(statSync(`${path}-wal`).size > size)
+  assert.deepEqual(handle.prepare('SELECT * FROM plants').all(), [])
+  await store.ping()
 })

@@ -10,10 +10,6 @@ const UNAVAILABLE = jsonAnswer(
   { 'retry-after': '1' },
 )
 
-test('/livez answers without a token', async (t) => {
-  await assertAnswer(ask(await serveProgramPaths(t), '/livez'), jsonAnswer(200, { status: 'live' }))
-})
-
 suite('/readyz', () => {
   const ready = jsonAnswer(200, { status: 'ready' })
 
