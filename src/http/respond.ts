@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { nextTick } from 'node:process'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
-import { isClosed, listenTo, reset, socketOf, streamOf } from './transport.ts'
+import { isClosed, isLost, listenTo, reset, socketOf, streamOf } from './transport.ts'
 import { rawHeadersOf } from './header-fields.ts'
 import type { HttpResponse } from './response.ts'
 
@@ -184,8 +184,8 @@ async function writeAll(
 function endWhole(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
     listenTo(response, 'finish', () => {
-      // The compatibility API of HTTP/2, and Node 20, emit this for a lost client too.
-      resolve(streamOf(response)?.writableFinished ?? socketOf(request)?.destroyed !== true)
+      // The compatibility API of HTTP/2, and Node 20 and 22, emit this for a lost client too.
+      resolve(streamOf(response)?.writableFinished ?? !isLost(socketOf(request)))
     })
     listenTo(response, 'close', () => resolve(false))
     response.end()

@@ -27,6 +27,11 @@ export function isClosed(response: ServerResponse): boolean {
   return response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
 }
 
+/** Whether a connection is lost. If a write fails, Node 20 and 22 go on for a moment before they destroy it. */
+export function isLost(socket: Duplex | null): boolean {
+  return socket?.destroyed === true || Boolean(socket?.errored)
+}
+
 /** Calls `listener` once nothing more can be written: at once if that is so already. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (isClosed(response)) listener()

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { listenTo, socketOf, streamOf } from './transport.ts'
+import { isLost, listenTo, socketOf, streamOf } from './transport.ts'
 
 /** How many requests of a connection wait for their turn. */
 const waiting = new WeakMap<Duplex, number>()
@@ -62,6 +62,5 @@ function isOpen(request: IncomingMessage): boolean {
   // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
   if (streamOf(request) !== undefined) return true
   const socket = socketOf(request)
-  // Node 20 and 22 know that a response has met a lost client before they destroy its connection.
-  return socket === null || !(socket.writableEnded || Boolean(socket.errored) || socket.destroyed)
+  return socket === null || !(socket.writableEnded || isLost(socket))
 }

@@ -22,7 +22,7 @@ export function firstPageOf(owner: string): number {
   return Buffer.byteLength(JSON.stringify(names)) - 1
 }
 
-/** Names that hardly compress, and soon fill what a connection holds. */
+/** Names that soon fill what a connection holds: gzip hardly compresses them, as they recur beyond its window. */
 const LONG_NAMES = Array.from({ length: 100 }, () => randomBytes(750).toString('base64'))
 
 /** Plants of which there are always more. */

@@ -131,11 +131,14 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
 
   test('a signal changes nothing once the program is to end', async (t) => {
     const program = await startWithoutConnections(t)
+    const exited = once(program.child, 'exit')
     program.child.kill('SIGTERM')
     // When it no longer listens, the drain is over, as no connection is open.
     await until(() => isFree(program.port))
     program.child.kill('SIGINT')
-    assert.deepEqual(await once(program.child, 'exit'), [0, null])
+    assert.deepEqual(await exited, [0, null])
+    program.child.stderr.resume()
+    await program.ended
     const stops = program.stdout.all.slice(1)
     assert.deepEqual([stops.length, stops[0]?.endsWith(',"status":0}')], [1, true])
   })

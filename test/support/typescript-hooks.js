@@ -1,37 +1,40 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 /** Holds the code of each file by a digest of its text. */
 const CACHE = new URL(`../../node_modules/.cache/typescript/${process.version}/`, import.meta.url)
 
-/** For a Node that cannot do it itself. */
-function transpile(text, url) {
+/** Node's own way leaves all else where it stands, as coverage needs it. */
+function eraseTypes(text, path) {
+  if (module.stripTypeScriptTypes === undefined) return transpile(text, path)
+  try {
+    return module.stripTypeScriptTypes(text)
+  } catch (cause) {
+    throw new SyntaxError(`${path}: ${cause.message}`, { cause })
+  }
+}
+
+function transpile(text, fileName) {
   const ts = module.createRequire(import.meta.url)('typescript')
   const compilerOptions = { target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, inlineSourceMap: true }
-  return ts.transpileModule(text, {
-    compilerOptions: { ...compilerOptions, verbatimModuleSyntax: true },
-    fileName: fileURLToPath(url),
-  }).outputText
+  return ts.transpileModule(text, { compilerOptions: { ...compilerOptions, verbatimModuleSyntax: true }, fileName })
+    .outputText
 }
 
 /** The code of a file of TypeScript. Its types are not checked. */
 export function compile(url) {
   const text = readFileSync(new URL(url), 'utf8')
   const cached = new URL(createHash('sha256').update(text).digest('hex'), CACHE)
-  try {
-    return readFileSync(cached, 'utf8')
-  } catch {
-    // Node's own way leaves all else where it stands, as coverage needs it.
-    const code = module.stripTypeScriptTypes?.(text) ?? transpile(text, url)
-    mkdirSync(CACHE, { recursive: true })
-    // Another process may be reading it.
-    const temporary = new URL(`${cached.href}.${process.pid}`)
-    writeFileSync(temporary, code)
-    renameSync(temporary, cached)
-    return code
-  }
+  if (existsSync(cached)) return readFileSync(cached, 'utf8')
+  const code = eraseTypes(text, fileURLToPath(url))
+  mkdirSync(CACHE, { recursive: true })
+  // Another process may be reading it.
+  const temporary = new URL(`${cached.href}.${process.pid}`)
+  writeFileSync(temporary, code)
+  renameSync(temporary, cached)
+  return code
 }
 
 export function load(url, context, nextLoad) {

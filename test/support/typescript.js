@@ -1,5 +1,5 @@
-// Lets Node run TypeScript: a version that cannot do so itself, and one that would erase the types again in every
-// process, which takes as long as a small test: node --import ./test/support/typescript.js
+// Lets Node run TypeScript. Some versions cannot do so, and the others would erase the types in every process, which
+// takes as long as a small test. To run one file: node --import ./test/support/typescript.js test/plants/plant.test.ts
 import module from 'node:module'
 import { load } from './typescript-hooks.js'
 

@@ -16,7 +16,7 @@ export function createRequestMetrics(routes: Router<string>): RequestMetrics {
     'http_server_request_duration_seconds',
     'How long requests took, from their turn on the connection to the end of the response.',
   )
-  /** By route, then by method and status: to join the three in a text would cost as much as all else here. */
+  /** By route, then by method and status, as a text that joins the three would be new for each request. */
   const series = new Map<string, Map<number, Observe>>()
   /** By status. */
   const refusals = new Map<number, number>()

@@ -27,7 +27,7 @@ test('under load no good token is refused, and no removed one accepted once the 
   const loggedAt: number[] = []
   for (let goods = 0; rotation.next(); goods = rotation.goods) {
     program.child.kill('SIGHUP')
-    // The program may find a change before its signal, and then reads it twice.
+    // The program may find a change before its signal, and then logs it twice. For a wrong one that does no harm.
     if (rotation.goods > goods) await program.stderr.find((line) => line.includes('"added":1'), rotation.goods)
     else await program.logged('tokens-kept', rotation.wrongs)
     loggedAt.push(performance.now())
