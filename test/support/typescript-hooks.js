@@ -18,9 +18,9 @@ function eraseTypes(text, path) {
 
 function transpile(text, fileName) {
   const ts = module.createRequire(import.meta.url)('typescript')
-  const compilerOptions = { target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, inlineSourceMap: true }
-  return ts.transpileModule(text, { compilerOptions: { ...compilerOptions, verbatimModuleSyntax: true }, fileName })
-    .outputText
+  const { ESNext } = ts.ScriptTarget
+  const kept = { target: ESNext, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
+  return ts.transpileModule(text, { compilerOptions: { ...kept, inlineSourceMap: true }, fileName }).outputText
 }
 
 /** The code of a file of TypeScript. Its types are not checked. */

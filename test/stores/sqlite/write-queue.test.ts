@@ -5,10 +5,10 @@ import { test, type TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { BATCHES, type Batch } from '../../../src/stores/batch-channel.ts'
 import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
+import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
 import { keptIds, post, send, servePlants } from '../../support/wire/service.ts'
 import { connectionOptions, lockElsewhere, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
-import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 
 const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
 
