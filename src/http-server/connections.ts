@@ -5,6 +5,8 @@ import type { Duplex } from 'node:stream'
 /** An open connection. */
 export interface Connection {
   readonly socket: Socket
+  /** Where it stands among the open connections. */
+  index: number
   /** The response to the request that came last. */
   latest?: ServerResponse
   /** The response to the request that runs, or ran last. */
@@ -18,14 +20,31 @@ export interface Connection {
   isBroken?: true
 }
 
-export type Connections = ReadonlyMap<Duplex, Connection>
+const CONNECTION: unique symbol = Symbol('connection')
+type Connected = Duplex & { [CONNECTION]?: Connection | undefined }
 
-/** Keeps the open connections of a server. */
-export function keepConnections(server: Server): Connections {
-  const connections = new Map<Duplex, Connection>()
-  server.on('connection', (socket) => {
-    connections.set(socket, { socket, chunks: 0, expectedBytes: 0 })
-    socket.once('close', () => connections.delete(socket))
+/** The connection of a socket; undefined once it is closed. */
+export function connectionOf(socket: Connected): Connection | undefined {
+  return socket[CONNECTION]
+}
+
+/**
+ * Keeps the open connections of a server, in no order. In a `Map` or a `Set`, those that are long closed would outlive
+ * each collection of young objects, which takes ten times as long then if many connections come and go.
+ */
+export function keepConnections(server: Server): readonly Connection[] {
+  const connections: Connection[] = []
+  server.on('connection', (socket: Socket & Connected) => {
+    const connection: Connection = { socket, index: connections.length, chunks: 0, expectedBytes: 0 }
+    connections.push(connection)
+    socket[CONNECTION] = connection
+    socket.once('close', () => {
+      socket[CONNECTION] = undefined
+      const last = connections.pop()!
+      if (last === connection) return
+      connections[connection.index] = last
+      last.index = connection.index
+    })
   })
   return connections
 }

@@ -3,7 +3,7 @@ import { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { isSilent, type Connections } from './connections.ts'
+import { isSilent, type Connection } from './connections.ts'
 
 /** The server stops listening once no connection has been open for this long. */
 const QUIET_MS = 50
@@ -27,13 +27,14 @@ const BACKLOG = 511
  */
 export async function closeServer(
   server: Server,
-  connections: Connections,
+  connections: readonly Connection[],
   timeoutMs: number,
   isShared: boolean,
   refuse: (socket: Socket) => void,
 ): Promise<void> {
   const closed = once(server, 'close')
-  await quiet(server, connections.keys(), STOP_LISTENING * timeoutMs, isShared)
+  const sockets = connections.map(({ socket }) => socket)
+  await quiet(server, sockets, STOP_LISTENING * timeoutMs, isShared)
   await acceptWaiting(server)
   // The close() of an HTTP server also stops looking for late requests, and some may still be arriving. In Bun it is no
   // server of `node:net`, and has that close() alone.
@@ -45,9 +46,9 @@ export async function closeServer(
 }
 
 /** Closes the connections that wait for a request: a client that sends nothing must not decide how the drain ends. */
-function closeSilent(server: Server, connections: Connections, refuse: (socket: Socket) => void): void {
+function closeSilent(server: Server, connections: readonly Connection[], refuse: (socket: Socket) => void): void {
   server.closeIdleConnections()
-  for (const connection of connections.values()) {
+  for (const connection of connections) {
     if (!isSilent(connection)) continue
     const { socket } = connection
     refuse(socket)
@@ -61,7 +62,7 @@ function closeSilent(server: Server, connections: Connections, refuse: (socket: 
  * Settles once none of these connections, and if not shared none that comes later, has been open for a moment, in which
  * clients come again; or after `patienceMs`.
  */
-function quiet(server: Server, sockets: Iterable<Duplex>, patienceMs: number, isShared: boolean): Promise<void> {
+function quiet(server: Server, sockets: readonly Duplex[], patienceMs: number, isShared: boolean): Promise<void> {
   return new Promise((resolve) => {
     const open = new Set<Duplex>()
     let moment: NodeJS.Timeout | undefined

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { lookEvery, type Connection, type Connections } from './connections.ts'
+import { connectionOf, lookEvery, type Connection } from './connections.ts'
 import { readInSlices } from './slices.ts'
 
 /** How many requests of a connection may wait, or how many chunks one read may bring, before the guard wakes. */
@@ -33,7 +33,7 @@ export interface Guard {
  */
 export function createGuard(
   server: Server,
-  connections: Connections,
+  connections: readonly Connection[],
   maxHeaderBytes: number,
   onChange: (isAwake: boolean) => void,
   awakeMs = 60_000,
@@ -59,13 +59,13 @@ export function createGuard(
   function wake(): void {
     if (timer !== undefined) return void timer.refresh()
     timer = setTimeout(sleep, awakeMs).unref()
-    for (const connection of connections.values()) slice(connection)
+    for (const connection of connections) slice(connection)
     onChange(true)
   }
 
   // Node skips empty lines before a request, and tells nobody. A sound client brings requests, and part of a header.
   lookEvery(LOOK_MS, server, () => {
-    for (const connection of connections.values()) {
+    for (const connection of connections) {
       const { socket, expectedBytes, isBroken = false } = connection
       const parsedBytes = socket.bytesRead - socket.readableLength
       if (isBroken || parsedBytes <= expectedBytes + maxHeaderBytes) continue
@@ -91,7 +91,7 @@ export function createGuard(
       request.once('resume', () => request.on('data', count))
     },
     admit(socket) {
-      if (timer !== undefined) slice(connections.get(socket)!)
+      if (timer !== undefined) slice(connectionOf(socket)!)
     },
   }
 }

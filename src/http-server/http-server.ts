@@ -8,7 +8,7 @@ import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
 import { answer, type OnAnswer } from './answer.ts'
-import { keepConnections } from './connections.ts'
+import { connectionOf, keepConnections } from './connections.ts'
 import { closeServer } from './drain.ts'
 import { createGuard } from './guard.ts'
 import type { Limits } from './limits.ts'
@@ -87,7 +87,7 @@ export function createHttpServer(
   server.on('connection', (socket: Socket) => {
     // If a request asks for an upgrade, Node takes the end of its connection for the end of its body.
     socket.on('end', () => {
-      if (connections.get(socket)?.latest?.req.complete === false) server.emit('clientError', new Error(), socket)
+      if (connectionOf(socket)?.latest?.req.complete === false) server.emit('clientError', new Error(), socket)
     })
   })
   cutStalled(server, connections, limits.stallTimeoutMs)
@@ -106,7 +106,7 @@ export function createHttpServer(
   })
 
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
-    const connection = connections.get(request.socket)!
+    const connection = connectionOf(request.socket)!
     connection.latest = response
     addFields(response, commonFields(request))
     guard.expect(connection, request)
@@ -141,7 +141,7 @@ export function createHttpServer(
   }
 
   server.on('clientError', (error: Error, stream) => {
-    const connection = connections.get(stream)
+    const connection = connectionOf(stream)
     // What Node had read already may be a second error.
     if (connection === undefined || connection.isBroken) return
     const { socket, latest } = connection
@@ -160,7 +160,7 @@ export function createHttpServer(
 
   // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
-    const connection = connections.get(stream)!
+    const connection = connectionOf(stream)!
     const { socket } = connection
     connection.isBroken = true
     stopReading(socket)
@@ -175,11 +175,11 @@ export function createHttpServer(
 
   return {
     server,
-    connectionCount: () => connections.size,
+    connectionCount: () => connections.length,
     isGuarded: guard.isAwake,
     async drain(isShared = false) {
       isDraining = true
-      for (const { latest } of connections.values()) {
+      for (const { latest } of connections) {
         if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
       }
       await closeServer(server, connections, limits.drainTimeoutMs, isShared, (socket) =>

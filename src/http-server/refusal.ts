@@ -8,7 +8,8 @@ const LINGER_MS = 1000
 /** How many refused clients have that at once. Otherwise a few that come again and again would take all connections. */
 const MAX_LINGERING = 100
 
-const lingering = new Set<Duplex>()
+/** The oldest first. In a `Set`, closed ones would outlive many collections of young objects. */
+const lingering: Duplex[] = []
 
 /** Whether a request did not arrive in time. */
 export function isTimeout(error: NodeJS.ErrnoException): boolean {
@@ -61,15 +62,12 @@ export function refuseInstead(response: ServerResponse, socket: Duplex, refuseNo
 /** Closes a connection after what was written to it. */
 function closeGently(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
-  lingering.add(socket)
+  lingering.push(socket)
   socket.once('close', () => {
     clearTimeout(timer)
-    lingering.delete(socket)
+    const index = lingering.indexOf(socket)
+    if (index !== -1) lingering.splice(index, 1)
   })
   socket.end()
-  const [oldest] = lingering
-  if (lingering.size <= MAX_LINGERING) return
-  // Its event comes later, and meanwhile the next one must not be counted on it again.
-  lingering.delete(oldest!)
-  oldest!.destroy()
+  if (lingering.length > MAX_LINGERING) lingering.shift()!.destroy()
 }

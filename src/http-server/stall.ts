@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { reset } from '../http/transport.ts'
-import { isSilent, lookEvery, type Connections } from './connections.ts'
+import { connectionOf, isSilent, lookEvery, type Connection } from './connections.ts'
 
 /**
  * Resets a connection that hands on nothing of its response for `stallTimeoutMs`.
@@ -11,16 +11,16 @@ import { isSilent, lookEvery, type Connections } from './connections.ts'
  * that sends while it reads nothing sets it back a few times at most: nothing is read while requests wait, and requests
  * that do not become whole have a time-out of their own.
  */
-export function cutStalled(server: Server, connections: Connections, stallTimeoutMs: number): void {
+export function cutStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
   lookEvery(Math.ceil(stallTimeoutMs / 4), server, () => {
-    for (const { socket } of connections.values()) {
+    for (const { socket } of connections) {
       if (socket.writableLength > 0 && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
     }
   })
 
   // This replaces what Node does after its own time-outs too.
   server.on('timeout', (socket: Socket) => {
-    const connection = connections.get(socket)
+    const connection = connectionOf(socket)
     if (socket.writableLength > 0) reset(socket)
     // Otherwise it is the store that is slow.
     else if (connection === undefined || isSilent(connection)) socket.destroy()
