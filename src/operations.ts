@@ -1,10 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readBody, takeParsedBody } from './http/body.ts'
+import type { ServerResponse } from 'node:http'
 import { isClosed, whenClosed } from './http/transport.ts'
-import { checkContent } from './http/content.ts'
 import type { Access, Caller } from './http/caller.ts'
 import { HTTP_ERRORS, HttpError } from './http/errors.ts'
-import type { HeaderFields } from './http/header-fields.ts'
 import { readJson } from './http/json/reader.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
@@ -20,7 +17,6 @@ import { encodePlant, type NewPlant } from './plants/plant.ts'
 /** The parts that all operations share. */
 export interface Service {
   readonly store: CheckedStore
-  readonly maxBodyBytes: number
   readonly maxLimit: number
   readonly slots: ListSlots
   /** Checks a plant by the host's own rules: returns what is wrong with it. */
@@ -33,16 +29,17 @@ export interface Call {
   /** The `{id}` of the path, decoded. */
   readonly id: string
   readonly query: string
-  readonly fields: HeaderFields
-  readonly request: IncomingMessage
+  /** Empty unless the operation takes one. */
+  readonly body: Uint8Array
   readonly response: ServerResponse
 }
 
 export interface Operation {
   /** The access that its caller needs. */
   readonly access: Access
-  /** The result is undefined if the client went away before its request was complete. */
-  readonly run: (service: Service, call: Call) => MaybePromise<HttpResponse | undefined>
+  /** Whether the body of its request must be JSON, and is read before it runs. */
+  readonly takesBody?: true
+  readonly run: (service: Service, call: Call) => MaybePromise<HttpResponse>
 }
 
 /** The path of a resource, as the interface description writes it. */
@@ -58,7 +55,7 @@ const LIST: Operation = { access: 'read', run: list }
 
 /** All that the service does: path, method, operation. The router, `Allow`, 405 and 403 follow from this table. */
 export const OPERATIONS: { readonly [Path in ResourcePath]: Readonly<Record<ResourceMethods[Path], Operation>> } = {
-  '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', run: create } },
+  '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', takesBody: true, run: create } },
   '/plants/{id}': { DELETE: { access: 'write', run: remove } },
 }
 
@@ -106,17 +103,11 @@ function list({ store, maxLimit, slots }: Service, { owner, query, response }: C
   })
 }
 
-function create(service: Service, { owner, fields, request }: Call): MaybePromise<HttpResponse | undefined> {
-  const { store, maxBodyBytes } = service
-  checkContent(fields.contentType, fields.contentEncoding)
-  const body = takeParsedBody(request, maxBodyBytes) ?? readBody(request, fields.contentLength, maxBodyBytes)
-  return andThen(body, (bytes) => {
-    if (bytes === undefined) return undefined
-    const plant = parseNewPlant(readJson(bytes))
-    checkRules(service, plant)
-    return andThen(store.create(owner, plant), (isCreated) => {
-      return isCreated ? { status: 200, headers: NO_FIELDS, body: encodePlant(plant) } : HTTP_ERRORS.idTaken
-    })
+function create(service: Service, { owner, body }: Call): MaybePromise<HttpResponse> {
+  const plant = parseNewPlant(readJson(body))
+  checkRules(service, plant)
+  return andThen(service.store.create(owner, plant), (isCreated) => {
+    return isCreated ? { status: 200, headers: NO_FIELDS, body: encodePlant(plant) } : HTTP_ERRORS.idTaken
   })
 }
 

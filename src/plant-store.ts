@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { readBearerToken } from './http/bearer.ts'
+import { NOTHING, readBody, takeParsedBody } from './http/body.ts'
+import { checkContent } from './http/content.ts'
 import { HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
 import { respond } from './http/respond.ts'
@@ -48,7 +50,8 @@ interface Exchange {
  * createServer(plants).listen(3000)
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
-  const { basePath, findCaller, storeTimeoutMs, onError, onResponse, ...settings } = resolveOptions(options)
+  const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, onError, onResponse, ...settings } =
+    resolveOptions(options)
   const route = createRouter(basePath, RESOURCE_PATHS)
   const service: Service = {
     ...settings,
@@ -64,18 +67,20 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     const [req, res] = [request as IncomingMessage, response as ServerResponse]
     inTurn(req, res, () => {
       const startedAt = onResponse === undefined ? 0 : performance.now()
-      serve({ request: req, response: res, resource, startedAt, owner: undefined })
+      const exchange: Exchange = { request: req, response: res, resource, startedAt, owner: undefined }
+      serve(exchange, () => answer(exchange))
     })
   }
 
-  function serve(exchange: Exchange): void {
+  /** Sends what comes of a part of the way: a response, an error, or nothing yet. */
+  function serve(exchange: Exchange, part: () => MaybePromise<HttpResponse | undefined>): void {
     attempt(
-      () => andThen(answer(exchange), (found) => found && send(exchange, found)),
+      () => andThen(part(), (found) => found && send(exchange, found)),
       (thrown) => fail(exchange, thrown),
     )
   }
 
-  /** The way of a request, from its path to its response; undefined if the client went away on it. */
+  /** The way of a request, from its path to its response; undefined if it goes on once the body is there. */
   function answer(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, response, resource } = exchange
     if (resource === undefined) return HTTP_ERRORS.noResource
@@ -85,9 +90,18 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     const token = readBearerToken(fields.authorization)
     return andThen(findCaller(token, request), (caller) => {
       if (caller === undefined) return HTTP_ERRORS.tokenRefused
-      exchange.owner = caller.owner
+      const { owner } = caller
+      exchange.owner = owner
       const operation = findOperation(resource, request.method!, caller)
-      return operation.run(service, { owner: caller.owner, id: id!, query, fields, request, response })
+      const run = (body: Uint8Array) => operation.run(service, { owner, id: id!, query, body, response })
+      if (operation.takesBody !== true) return run(NOTHING)
+
+      checkContent(fields.contentType, fields.contentEncoding)
+      const parsed = takeParsedBody(request, maxBodyBytes)
+      if (parsed !== undefined) return run(parsed)
+      const goOn = (body: Uint8Array) => serve(exchange, () => run(body))
+      readBody(request, fields.contentLength, maxBodyBytes, goOn, (error) => fail(exchange, error))
+      return undefined
     })
   }
 

@@ -1,5 +1,5 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
-import type { MaybePromise } from '../maybe-promise.ts'
 import { HttpError } from './errors.ts'
 import { streamOf } from './transport.ts'
 
@@ -7,70 +7,73 @@ import { streamOf } from './transport.ts'
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
-const NOTHING = Buffer.alloc(0)
+/** No body. */
+export const NOTHING: Buffer = Buffer.alloc(0)
 
 /**
  * Reads the body of a request, and counts the bytes as they come: Content-Length is only believed if it is too much.
- * The result is undefined if the client went away before its body was complete.
- * @throws HttpError 41300 as soon as there are more than `maxBytes` bytes
+ * Calls back in the async context of this call; promises would take longer.
+ * @param onBody gets the body; not called if the client goes away before that is complete
+ * @param onError gets HttpError 41300, as soon as there are more than `maxBytes` bytes
  */
 export function readBody(
   request: IncomingMessage,
   contentLength: number,
   maxBytes: number,
-): MaybePromise<Uint8Array | undefined> {
-  if (contentLength > maxBytes) throw bodyTooLarge(maxBytes)
+  onBody: (body: Uint8Array) => void,
+  onError: (error: HttpError) => void,
+): void {
+  if (contentLength > maxBytes) return onError(bodyTooLarge(maxBytes))
   if (request.destroyed || request.readableEnded) {
-    return isBodyAwaited(request) ? undefined : readRest(request, maxBytes)
+    if (isBodyAwaited(request)) return
+    const rest = readRest(request)
+    return rest.length > maxBytes ? onError(bodyTooLarge(maxBytes)) : onBody(rest)
   }
-  return new Promise((resolve, reject) => {
-    let body: Buffer = NOTHING
-    let length = 0
 
-    function onData(chunk: Buffer): void {
-      const start = length
-      length += chunk.length
-      if (length > maxBytes) {
-        request.off('data', onData)
-        body = NOTHING
-        return reject(bodyTooLarge(maxBytes))
-      }
-      // Most bodies are one chunk, which is not copied, unless it would keep a larger piece of memory alive.
-      if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
-        body = chunk
-        return
-      }
-      if (length > body.length) {
-        // The chunks are not kept: each would cost 400 bytes, even if it is one byte long.
-        const larger = Buffer.allocUnsafeSlow(Math.min(2 * length, maxBytes))
-        larger.set(body)
-        body = larger
-      }
-      body.set(chunk, start)
+  // The events come in the context of whatever else the connection does.
+  const context = new AsyncResource('plant-store')
+  let body: Buffer = NOTHING
+  let length = 0
+
+  function onData(chunk: Buffer): void {
+    const start = length
+    length += chunk.length
+    if (length > maxBytes) {
+      request.off('data', onData).off('end', onEnd)
+      body = NOTHING
+      return context.runInAsyncScope(onError, undefined, bodyTooLarge(maxBytes))
     }
-    request.on('data', onData)
-    request.on('end', () => resolve(body.length === length ? body : body.subarray(0, length)))
-    // The only error is that of a lost client. The first of these events settles the promise.
-    request.on('error', () => resolve(undefined))
-    request.on('close', () => {
-      // Node looks into every promise that is resolved twice, which takes as long as reading a small body.
-      if (!request.readableEnded) resolve(undefined)
-    })
-    // A host may have paused it while it looked at the header.
-    request.resume()
-  })
+    // Most bodies are one chunk, which is not copied, unless it would keep a larger piece of memory alive.
+    if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
+      body = chunk
+      return
+    }
+    if (length > body.length) {
+      // The chunks are not kept: each would cost 400 bytes, even if it is one byte long.
+      const larger = Buffer.allocUnsafeSlow(Math.min(2 * length, maxBytes))
+      larger.set(body)
+      body = larger
+    }
+    body.set(chunk, start)
+  }
+  function onEnd(): void {
+    context.runInAsyncScope(onBody, undefined, body.length === length ? body : body.subarray(0, length))
+  }
+  request.on('data', onData).on('end', onEnd)
+  // Otherwise a lost client would end the process, if the request is one that a host has made up.
+  request.on('error', () => undefined)
+  // A host may have paused it while it looked at the header.
+  request.resume()
 }
 
 /**
  * Reads a body for which Node emits no more events: a whole one whose client has gone, or an empty one. With the option
  * `optimizeEmptyRequests`, a server of Node ends empty bodies before it announces their requests.
  */
-function readRest(request: IncomingMessage, maxBytes: number): Buffer {
+function readRest(request: IncomingMessage): Buffer {
   const chunks: Buffer[] = []
   for (let chunk; (chunk = request.read() as Buffer | null) !== null;) chunks.push(chunk)
-  const body = Buffer.concat(chunks)
-  if (body.length > maxBytes) throw bodyTooLarge(maxBytes)
-  return body
+  return Buffer.concat(chunks)
 }
 
 /**

@@ -28,13 +28,13 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, run: 
   waiting.set(socket, before + 1)
 
   // The event comes once, in the async context of the request before.
-  const listener = AsyncResource.bind(() => {
+  const context = new AsyncResource('plant-store')
+  listenTo(response, 'socket', () => {
     const left = waiting.get(socket)! - 1
     waiting.set(socket, left)
     if (left === 0) socket.off('resume', pause).resume()
-    if (isOpen(request)) run()
+    if (isOpen(request)) context.runInAsyncScope(run)
   })
-  listenTo(response, 'socket', listener)
   return before + 1
 }
 

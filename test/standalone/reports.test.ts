@@ -12,10 +12,9 @@ import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/program/in
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { get, post, send, servePlants } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
-import { startProgram, type Program } from '../support/program/program.ts'
+import { NEW_ID, startProgram, type Program } from '../support/program/program.ts'
 
 const SECRET = 'c2VjcmV0'
-const NEW_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
 const broken = delegatingStore(memoryStore(), {
   list: () => {

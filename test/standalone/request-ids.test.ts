@@ -3,12 +3,11 @@ import { suite, test } from 'node:test'
 import { idOf } from '../../src/standalone/request-ids.ts'
 import { captureLog, valuesOf } from '../support/program/captured-log.ts'
 import { ask, serveProgram } from '../support/program/in-process-program.ts'
+import { NEW_ID, startProgram } from '../support/program/program.ts'
 
 const HOST = 'Host: plants\r\n'
 
 suite('the id of a request', () => {
-  const NEW_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
-
   const rows: readonly [what: string, fields: string, id: string | RegExp][] = [
     ...['x', '!'.repeat(128), '01JDZ/abc~{"}'].map((id): (typeof rows)[number] => [id, `X-Request-Id: ${id}\r\n`, id]),
     ['none', '', NEW_ID],
@@ -31,10 +30,14 @@ suite('the id of a request', () => {
     })
   }
 
-  test('is another one for each request', () => {
-    const ids = Array.from({ length: 1000 }, () => idOf({ headers: {} }))
-    assert.equal(new Set(ids).size, 1000)
+  test('is another one for each request, and in each process', async (t) => {
+    const program = await startProgram(t)
+    const elsewhere = (await program.fetch('/livez')).headers.get('x-request-id')!
+    const ids = [idOf({ headers: {} }), idOf({ headers: {} }), elsewhere]
     for (const id of ids) assert.match(id, NEW_ID)
+    const [processes, numbers] = [0, 1].map((part) => ids.map((id) => id.split('-')[part]))
+    assert.equal(new Set(processes).size, 2)
+    assert.notEqual(numbers![0], numbers![1])
   })
 
   test('is a new one in a response to what node:http refuses, of which nothing is read', async (t) => {

@@ -20,6 +20,9 @@ export interface Surroundings {
 /** The token of the owner ada, unless a test asks for others. */
 export const TOKEN = 'YWRh'
 
+/** The id of a request whose client has sent none. */
+export const NEW_ID = /^[\da-f]{16}-\d+$/
+
 const LISTENING = 'plant-store listening on '
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
