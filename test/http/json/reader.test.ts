@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { readJson } from '../../../src/http/json/reader.ts'
 import { JsonObject, type JsonValue } from '../../../src/http/json/value.ts'
 import { MAX_INT64, MIN_INT64 } from '../../../src/plants/int64.ts'
+import { cpuTime } from '../../support/cpu-time.ts'
 
 function read(text: string): JsonValue {
   return readJson(Buffer.from(text))
@@ -22,17 +23,6 @@ function textOf(value: JsonValue): string {
 
 function refuses(bytes: Uint8Array, message: string): void {
   assert.throws(() => readJson(bytes), { status: 400, error: 40001, message })
-}
-
-/** CPU time in microseconds, the least of several runs. */
-function cpuTime(run: () => unknown): number {
-  const times = Array.from({ length: 5 }, () => {
-    const before = process.cpuUsage()
-    run()
-    const { user, system } = process.cpuUsage(before)
-    return user + system
-  })
-  return Math.min(...times)
 }
 
 suite('reads a number as a bigint if it is whole and in the int64 range', () => {
