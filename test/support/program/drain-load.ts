@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { TOKEN } from './program.ts'
 
@@ -7,6 +8,13 @@ const HEADERS = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application
 
 // A store that keeps plants has those of earlier runs.
 let lastId = BigInt(Date.now()) * 1_000_000n
+
+export interface Failure {
+  /** The response or the error. */
+  readonly reason: string
+  /** The client's port on its latest connection. */
+  readonly port: number | undefined
+}
 
 interface LoadOptions {
   /** How long a client takes to send a body, at most, in milliseconds. */
@@ -22,7 +30,7 @@ interface LoadOptions {
 export class DrainLoad {
   answered = 0
   /** What befell the requests that were not answered 200. */
-  readonly failures: string[] = []
+  readonly failures: Failure[] = []
   /** Settles once every client has ended: it was refused a connection, or told to stop. */
   readonly ended: Promise<unknown>
   #isStopped = false
@@ -51,24 +59,28 @@ export class DrainLoad {
 
   async #work(keepAlive: boolean): Promise<void> {
     const agent = new Agent({ keepAlive, maxSockets: 1 })
+    let port: number | undefined
     while (!this.#isStopped) {
       try {
-        const status = await this.#create(agent)
+        const status = await this.#create(agent, (socket) => (port = socket.localPort))
         if (status === 200) this.#goals.get(++this.answered)?.()
-        else this.failures.push(`status ${status}`)
+        else this.failures.push({ reason: `status ${status}`, port })
       } catch (error) {
         // A reset is a refusal too as long as the client has not connected: it has sent nothing.
         if (this.#endsIfRefused && (error as NodeJS.ErrnoException).syscall === 'connect') break
-        this.failures.push(String(error))
+        this.failures.push({ reason: String(error), port })
       }
     }
     agent.destroy()
   }
 
-  async #create(agent: Agent): Promise<number | undefined> {
+  async #create(agent: Agent, onConnect: (socket: Socket) => void): Promise<number | undefined> {
     const body = `{"id":${++lastId},"name":"Fern"}`
     const headers = { ...HEADERS, 'Content-Length': body.length }
     const sent = request({ agent, host: '127.0.0.1', port: this.#port, method: 'POST', path: '/plants', headers })
+    sent.once('socket', (socket) => {
+      if (socket.connecting) socket.once('connect', () => onConnect(socket))
+    })
     const responded = once(sent, 'response') as Promise<[IncomingMessage]>
     await Promise.all([responded, sendSlowly(sent, body, this.#slowestMs)])
     const [response] = await responded

@@ -212,7 +212,7 @@ export class PostgresServer {
 
 /** Settles with what a server answers to one query. */
 export async function query<R extends object>(connectionString: string, text: string): Promise<R[]> {
-  const client = new Client({ connectionString, connectionTimeoutMillis: 2000 })
+  const client = new Client({ connectionString, connectionTimeoutMillis: 10_000 })
   client.on('error', () => undefined)
   await client.connect()
   try {
