@@ -45,12 +45,12 @@ interface Attack {
 }
 
 const PROBE = 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'
-const DESCRIPTION = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'
-/** Responses that are more than the kernel takes for a client that reads nothing. */
-const UNREAD = DESCRIPTION.repeat(90)
 const BLANKS = ' '.repeat(7000)
 const REFUSED = `GET /livez HTTP/1.1\r\nOrigin: a${BLANKS}b\r\nX-Request-Id: a${BLANKS}b\r\nno field\r\n\r\n`
 const AUTHORIZED = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\n`
+/** The response is more than the kernel takes for a client that reads nothing. */
+const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
+const LARGE_PLANTS = 1000
 const POST = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
 const ANYTHING = 'x'.repeat(65_536)
 
@@ -71,12 +71,18 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   blanks: { clients: 50, first: REFUSED, reads: true },
   malformed: { clients: 50, first: 'BAD\r\n\r\n', endless: ANYTHING, reads: true },
-  'malformed-behind-response': { clients: 50, first: `${UNREAD}BAD\r\n\r\n`, endless: ANYTHING },
+  'malformed-behind-response': {
+    clients: 32,
+    first: `${LIST}BAD\r\n\r\n`,
+    endless: ANYTHING,
+    plants: LARGE_PLANTS,
+  },
   connect: { clients: 50, first: 'CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n', endless: ANYTHING, reads: true },
   'connect-behind-response': {
-    clients: 50,
-    first: `${UNREAD}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`,
+    clients: 32,
+    first: `${LIST}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`,
     endless: ANYTHING,
+    plants: LARGE_PLANTS,
   },
   'one-byte-chunks': {
     clients: 100,
@@ -84,7 +90,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   'slow-headers': { clients: 700, first: 'GET /plants HTTP/1.1\r\nX: ', drips: true, reads: true },
   'slow-bodies': { clients: 700, first: `${POST}Content-Length: 60000\r\n\r\n`, drips: true, reads: true },
-  'unread-lists': { clients: 100, first: `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`, plants: 1000 },
+  'unread-lists': { clients: 100, first: LIST, plants: LARGE_PLANTS },
 }
 
 /** Attacks until the process that wants it has gone. A connection that ends is opened anew. */
