@@ -1,58 +1,101 @@
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
 import { inLaterRound } from '../src/later-round.ts'
 
 /** Counts the rounds of the event loop while the test runs. */
-function countTurns(t: TestContext): () => number {
-  let turns = 0
+function countRounds(t: TestContext): () => number {
+  let rounds = 0
   let next = setImmediate(function count() {
-    turns++
+    rounds++
     next = setImmediate(count)
   })
   t.after(() => clearImmediate(next))
-  return () => turns
+  return () => rounds
 }
 
 function spin(ms: number): void {
   for (const until = performance.now() + ms; performance.now() < until;);
 }
 
-/** Makes calls that take so long, and says in which turn each was made. */
-async function turnsOf(t: TestContext, calls: number, ms: number): Promise<number[]> {
-  const turn = countTurns(t)
-  const turns: number[] = []
+/** Makes calls that each do so, and says in which round each was made. */
+async function roundsOf(t: TestContext, calls: number, act: () => void): Promise<number[]> {
+  const round = countRounds(t)
+  const rounds: number[] = []
   await new Promise<void>((resolve) => {
     for (let i = 0; i < calls; i++) {
       inLaterRound(() => {
-        spin(ms)
-        if (turns.push(turn()) === calls) resolve()
+        act()
+        if (rounds.push(round()) === calls) resolve()
       })
     }
-    assert.deepEqual(turns, [])
+    assert.deepEqual(rounds, [])
   })
-  return turns
+  return rounds
 }
 
-suite('calls in later turns', () => {
-  test('are made in the order in which they were asked for', async () => {
-    const made: number[] = []
+suite('calls in later rounds', () => {
+  test('are made in the order in which they were asked for, the urgent ones first', async () => {
+    const made: string[] = []
     await new Promise<void>((resolve) => {
-      for (const n of [1, 2, 3]) inLaterRound(() => made.push(n))
-      inLaterRound(resolve)
+      inLaterRound(() => made.push('first'))
+      inLaterRound(() => made.push('first urgent'), true)
+      inLaterRound(() => (made.push('last'), resolve()))
+      inLaterRound(() => made.push('last urgent'), true)
       assert.deepEqual(made, [])
     })
-    assert.deepEqual(made, [1, 2, 3])
+    assert.deepEqual(made, ['first urgent', 'last urgent', 'first', 'last'])
   })
 
-  for (const round of ['first', 'second']) {
-    test(`have a turn each if each takes longer than their share, for the ${round} time`, async (t) => {
-      const turns = await turnsOf(t, 5, 3)
-      assert.equal(new Set(turns).size, 5)
-    })
-  }
+  test('have a round each if each takes longer than their share', async (t) => {
+    const rounds = await roundsOf(t, 5, () => spin(3))
+    assert.equal(new Set(rounds).size, 5)
+  })
 
-  test('share turns if they take little', async (t) => {
-    const turns = await turnsOf(t, 200, 0)
-    assert.ok(new Set(turns).size < 50, `200 calls in ${new Set(turns).size} turns`)
+  test('have a round each if each takes longer with what it leaves to promises and ticks', async (t) => {
+    const rounds = await roundsOf(t, 5, () => process.nextTick(() => void Promise.resolve().then(() => spin(3))))
+    assert.equal(new Set(rounds).size, 5)
+  })
+
+  test('share rounds if they take little, however many wait', async (t) => {
+    const count = 20_000
+    const rounds = await roundsOf(t, count, () => undefined)
+    assert.ok(new Set(rounds).size < count / 20, `${count} calls in ${new Set(rounds).size} rounds`)
+  })
+
+  test('are made in rounds of their own if one call asks for the next', async (t) => {
+    const round = countRounds(t)
+    const rounds: number[] = []
+    await new Promise<void>((resolve) => {
+      function next(): void {
+        if (rounds.push(round()) < 5) inLaterRound(next)
+        else resolve()
+      }
+      next()
+    })
+    assert.equal(new Set(rounds).size, 5)
+  })
+
+  test('are made though one of them throws', async () => {
+    const caught: unknown[] = []
+    const listeners = process.listeners('uncaughtException')
+    process.removeAllListeners('uncaughtException').once('uncaughtException', (error) => caught.push(error.message))
+    await new Promise<void>((resolve) => {
+      inLaterRound(() => {
+        throw new Error('of a host')
+      })
+      inLaterRound(resolve)
+    })
+    for (const listener of listeners) process.on('uncaughtException', listener)
+    assert.deepEqual(caught, ['of a host'])
+  })
+
+  test('are made in the async context of none that asks', async () => {
+    const context = new AsyncLocalStorage<string>()
+    const found = await new Promise((resolve) => {
+      context.run('of a request', () => inLaterRound(() => resolve(context.getStore())))
+    })
+    assert.equal(found, undefined)
   })
 })
