@@ -11,11 +11,8 @@ export interface Connection {
   latest?: ServerResponse
   /** The response to the request that runs, or ran last. */
   current?: ServerResponse
-  /** How far it had been read when its latest chunk came, and how many chunks that read has brought. */
-  chunksAt?: number
-  chunks: number
-  /** How many bytes its requests have, at most. */
-  expectedBytes: number
+  /** How many of its requests wait for their turn. */
+  waiting: number
   /** It was refused, and nothing more is read from it. */
   isBroken?: true
 }
@@ -35,7 +32,7 @@ export function connectionOf(socket: Connected): Connection | undefined {
 export function keepConnections(server: Server): readonly Connection[] {
   const connections: Connection[] = []
   server.on('connection', (socket: Socket & Connected) => {
-    const connection: Connection = { socket, index: connections.length, chunks: 0, expectedBytes: 0 }
+    const connection: Connection = { socket, index: connections.length, waiting: 0 }
     connections.push(connection)
     socket[CONNECTION] = connection
     socket.once('close', () => {

@@ -1,59 +1,55 @@
-import type { IncomingMessage, Server } from 'node:http'
-import type { Socket } from 'node:net'
-import { connectionOf, lookEvery, type Connection } from './connections.ts'
+import type { Server } from 'node:http'
+import process from 'node:process'
+import { lookEvery, type Connection } from './connections.ts'
 import { readInSlices } from './slices.ts'
 
-/** How many requests of a connection may wait, or how many chunks one read may bring, before the guard wakes. */
-const MAX_PIECES = 100
+/** How many requests may wait, on all connections together, before the guard wakes. */
+const MAX_WAITING = 100
 
-/** How often the guard looks for connections that bring more than requests, in milliseconds. */
+/** How often the guard looks whether the event loop is late, in milliseconds. */
 const LOOK_MS = 100
 
-/** How many bytes the line before a chunk may have. */
-const CHUNK_LINE_BYTES = 1024
+/** How late the event loop may be before the guard wakes, in milliseconds. */
+const MAX_LATE_MS = 50
 
-/** Keeps clients that send too much in small pieces from filling the memory and holding up the others. */
+/** Keeps clients that send much at once from filling the memory and holding up the others. */
 export interface Guard {
   readonly isAwake: () => boolean
-  /** Takes note of how many requests of a connection wait. */
-  readonly watch: (waiting: number) => void
-  /** Takes note of how many bytes a request may have, and of its chunks: one read may bring ten thousand. */
-  readonly expect: (connection: Connection, request: IncomingMessage) => void
   /** Takes in a new connection. */
-  readonly admit: (socket: Socket) => void
+  readonly admit: (connection: Connection) => void
+  /** A request begins to wait for its turn. */
+  readonly wait: (connection: Connection) => void
+  /** The turn of a request that has waited has come. */
+  readonly goOn: (connection: Connection) => void
 }
 
 /**
- * Makes a guard that sleeps until more than 100 requests of a connection wait, one read brings more than 100 chunks, or
- * a connection sends empty lines without end. Then all connections, those that are open and those that come, are read
- * in slices. Hardly any client does so, and reading in slices takes Node's fast path from all of them. A connection that
- * was read in slices once stays so, as what it sent may still wait to be read.
+ * Makes a guard that sleeps until more than 100 requests wait on all connections together, or the event loop is late
+ * by the work of this process. Then all connections, those that are open and those that come, are read in slices. Few
+ * clients make that necessary, and reading in slices takes Node's fast path from all of them. A connection that was
+ * read in slices once stays so, as what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
- * @param awakeMs how long it stays awake after the last sign of a client that sends too much in small pieces
+ * @param awakeMs how long it stays awake after the last such sign
  */
 export function createGuard(
   server: Server,
   connections: readonly Connection[],
-  maxHeaderBytes: number,
   onChange: (isAwake: boolean) => void,
   awakeMs = 60_000,
 ): Guard {
   const sliced = new WeakSet<Connection>()
   let timer: NodeJS.Timeout | undefined
+  let waiting = 0
 
   function slice(connection: Connection): void {
     if (sliced.has(connection)) return
     sliced.add(connection)
-    readInSlices(connection.socket, () => connection.latest?.req)
+    readInSlices(connection)
   }
 
   function sleep(): void {
     timer = undefined
     onChange(false)
-  }
-
-  function watch(pieces: number): void {
-    if (pieces > MAX_PIECES) wake()
   }
 
   function wake(): void {
@@ -63,35 +59,33 @@ export function createGuard(
     onChange(true)
   }
 
-  // Node skips empty lines before a request, and tells nobody. A sound client brings requests, and part of a header.
+  // No count tells of all that holds others up: Node skips empty lines, for example, and tells nobody. On a busy machine
+  // the loop is late too, but then this process has had no time.
+  let lookedAt = performance.now()
+  let used = process.cpuUsage()
   lookEvery(LOOK_MS, server, () => {
-    for (const connection of connections) {
-      const { socket, expectedBytes, isBroken = false } = connection
-      const parsedBytes = socket.bytesRead - socket.readableLength
-      if (isBroken || parsedBytes <= expectedBytes + maxHeaderBytes) continue
-      connection.expectedBytes = parsedBytes
-      wake()
-    }
+    const lateMs = performance.now() - lookedAt - LOOK_MS
+    const { user, system } = process.cpuUsage(used)
+    const busyMs = (user + system) / 1000
+    if (Math.min(lateMs, busyMs) > MAX_LATE_MS && connections.length > 1) wake()
+    lookedAt = performance.now()
+    used = process.cpuUsage()
   })
 
   return {
     isAwake: () => timer !== undefined,
-    watch,
-    expect(connection, request) {
-      const { 'content-length': length = 0, 'transfer-encoding': coding } = request.headers
-      connection.expectedBytes += maxHeaderBytes + Number(length)
-      if (coding === undefined) return
-      function count(chunk: Buffer | string): void {
-        const { bytesRead } = connection.socket
-        if (connection.chunksAt !== bytesRead) Object.assign(connection, { chunksAt: bytesRead, chunks: 0 })
-        connection.expectedBytes += CHUNK_LINE_BYTES + Buffer.byteLength(chunk)
-        watch(++connection.chunks)
-      }
-      // A listener for `data` would begin to read the body.
-      request.once('resume', () => request.on('data', count))
+    admit(connection) {
+      if (timer !== undefined) slice(connection)
+      connection.socket.once('close', () => (waiting -= connection.waiting))
     },
-    admit(socket) {
-      if (timer !== undefined) slice(connectionOf(socket)!)
+    wait(connection) {
+      connection.waiting++
+      waiting++
+      if (waiting > MAX_WAITING) wake()
+    },
+    goOn(connection) {
+      connection.waiting--
+      waiting--
     },
   }
 }

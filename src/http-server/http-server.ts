@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
-import { isHost } from '../http/header-fields.ts'
+import { hasTooManyFields, isHost } from '../http/header-fields.ts'
 import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
@@ -74,17 +74,17 @@ export function createHttpServer(
     requireHostHeader: false,
     optimizeEmptyRequests: limits.optimizeEmptyRequests,
   })
-  // Node drops the fields beyond this number silently, and a second Authorization with them; 0 drops none. Their number
-  // is bounded by maxHeaderSize, and the service refuses 1,000 or more.
-  server.maxHeadersCount = 0
+  // The service refuses 1,000 fields or more, so Node need not keep those beyond. A lower number would let it drop a
+  // second Authorization silently.
+  server.maxHeadersCount = 1001
   server.maxConnections = limits.maxConnections
   // A client may end its side once it has asked. Otherwise Node would drop the responses to it.
   Object.assign(server, { httpAllowHalfOpen: true })
 
   const connections = keepConnections(server)
-  const guard = createGuard(server, connections, limits.maxHeaderBytes, (isAwake) => onGuard?.(isAwake), limits.guardMs)
-  server.on('connection', guard.admit)
+  const guard = createGuard(server, connections, (isAwake) => onGuard?.(isAwake), limits.guardMs)
   server.on('connection', (socket: Socket) => {
+    guard.admit(connectionOf(socket)!)
     // If a request asks for an upgrade, Node takes the end of its connection for the end of its body.
     socket.on('end', () => {
       if (connectionOf(socket)?.latest?.req.complete === false) server.emit('clientError', new Error(), socket)
@@ -108,10 +108,11 @@ export function createHttpServer(
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
     const connection = connectionOf(request.socket)!
     connection.latest = response
-    addFields(response, commonFields(request))
-    guard.expect(connection, request)
-    const waiting = inTurn(request, response, () => {
+    let waits = false
+    waits = inTurn(request, response, () => {
+      if (waits) guard.goOn(connection)
       connection.current = response
+      addFields(response, commonFields(request))
       onRequest?.(request, response)
       // If requests wait behind this one, the connection closes after the last of them.
       if (isDraining && connection.latest === response) response.setHeader('Connection', 'close')
@@ -119,7 +120,7 @@ export function createHttpServer(
       if (problem === undefined) listener(request, response)
       else refuseRequest(request, response, new HttpError('malformedRequest', problem))
     })
-    guard.watch(waiting)
+    if (waits) guard.wait(connection)
   }
 
   function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
@@ -190,7 +191,8 @@ export function createHttpServer(
 }
 
 /** Says what is wrong with the Host of a request. A second Host is refused with the other fields. */
-function findHostProblem({ headers: { host }, httpVersionMinor }: IncomingMessage): string | undefined {
-  if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
-  return isHost(host) ? undefined : 'The Host field is not a host.'
+function findHostProblem({ headers: { host }, httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
+  if (host !== undefined) return isHost(host) ? undefined : 'The Host field is not a host.'
+  // Node may have dropped it.
+  return httpVersionMinor === 0 || hasTooManyFields(rawHeaders) ? undefined : 'The request has no Host field.'
 }

@@ -1,44 +1,54 @@
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import { isHeldBack } from '../http/turn.ts'
 import { inLaterRound } from '../later-round.ts'
+import type { Connection } from './connections.ts'
 
-/** How long a slice is. The shortest request, `GET / HTTP/1.1` and an empty line, has 18 bytes: so at most 14 wait. */
-const SLICE_BYTES = 256
+/** How long the first slice of a connection is, in bytes: most requests fit. */
+const FIRST_BYTES = 256
 
-/** The same for a connection that pipelines: about a request. Other connections wait until a slice is carried out. */
-const PIPELINED_SLICE_BYTES = 40
+/** How long a slice may become. The shortest request has 18 bytes, so at most 56 wait. */
+const MOST_BYTES = 1024
+
+/** How long a slice is after one that had more than a request: about as long as a request. */
+const PIPELINED_BYTES = 40
 
 /**
  * Hands the input of a connection to Node's parser in slices, each in a round of the event loop that other connections
  * share, and nothing while a request waits. Otherwise Node would announce all requests that one read brings: thousands.
- * @param latest returns the request that came last on the connection
+ * Slices become longer while none has more than a request, and of a body whose length is known, all that has come is
+ * one slice. Short slices go after those of the connections that do not pipeline.
  */
-export function readInSlices(socket: Socket, latest: () => IncomingMessage | undefined): void {
-  let sliceBytes = SLICE_BYTES
+export function readInSlices(connection: Connection): void {
+  const { socket } = connection
   let isDue = false
+  let sliceBytes = FIRST_BYTES
+  /** How many of the next bytes are of a body for certain. */
+  let bodyBytes = 0
 
   function readSlice(): void {
-    if (isHeldBack(socket) || isBodyWaiting(latest())) return
-    // If no data is there, the end has come, and Node must be asked for that too.
-    if (socket.readableLength === 0) socket.read(0)
-    else socket.read(Math.min(socket.readableLength, sliceBytes))
-    if (isHeldBack(socket)) sliceBytes = PIPELINED_SLICE_BYTES
+    isDue = false
+    const { latest } = connection
+    if (isHeldBack(socket) || isBodyWaiting(latest?.req)) return
+    const length = Math.min(Math.max(bodyBytes, sliceBytes), socket.readableLength)
+    socket.read(length)
+    // The body begins somewhere in this slice, so it does not end before its length after the start of the slice.
+    if (connection.latest !== latest) bodyBytes = Number(connection.latest!.req.headers['content-length'] ?? 0)
+    bodyBytes -= length
+    sliceBytes = isHeldBack(socket) ? PIPELINED_BYTES : Math.min(2 * sliceBytes, MOST_BYTES)
     readLater()
   }
 
   function readLater(): void {
-    if (isDue || socket.readableLength === 0) return
+    if (isDue || isHeldBack(socket)) return
+    // If no data is there, the end may have come, and Node must be asked for that too.
+    if (socket.readableLength === 0) return void socket.read(0)
     isDue = true
-    inLaterRound(() => {
-      isDue = false
-      readSlice()
-    })
+    inLaterRound(readSlice, sliceBytes >= FIRST_BYTES)
   }
 
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
-  socket.on('readable', () => isDue || readSlice()).on('resume', readLater)
+  socket.on('readable', readLater).on('resume', readLater)
   // Node may have stopped reading, and would wait for data that it has not asked for. An empty piece ends the wait.
   socket.push('')
 }

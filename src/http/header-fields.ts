@@ -15,8 +15,10 @@ export interface HeaderFields {
   readonly contentLength: number
 }
 
-/** Names and values. From 1,000 fields on, some versions of Node drop some silently, such as a second Authorization. */
-const TOO_MANY = 2 * 1000
+/** Whether there are 1,000 or more. From there, some versions of Node drop some silently, such as a second Authorization. */
+export function hasTooManyFields(rawHeaders: readonly string[]): boolean {
+  return rawHeaders.length >= 2 * 1000
+}
 
 /** A serverless adapter may give a request no `rawHeaders`, or empty ones. */
 type Head = Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>
@@ -37,7 +39,7 @@ export function rawHeadersOf(request: Head): readonly string[] {
  * @throws HttpError 43100, 50100, or 40000 if Host or Content-Type is given twice
  */
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
-  if (rawHeaders.length >= TOO_MANY) throw HTTP_ERRORS.tooManyFields
+  if (hasTooManyFields(rawHeaders)) throw HTTP_ERRORS.tooManyFields
 
   const authorization: string[] = []
   let hosts = 0

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { inLaterRound } from '../later-round.ts'
 import { isLost, listenTo, socketOf, streamOf } from './transport.ts'
 
 /** How many requests of a connection wait for their turn. */
@@ -12,15 +13,16 @@ const waiting = new WeakMap<Duplex, number>()
  *
  * Node announces a request as soon as it arrives, and gives its response the socket once all earlier responses are
  * sent. While a request waits for that, nothing more is read from its connection. So the service keeps no more of a
- * client that sends without end than one read of the socket: 64 KiB.
- * @returns how many requests of the connection wait then
+ * client that sends without end than one read of the socket: 64 KiB. A request that has waited runs in a later round
+ * than the one before it, so a client that pipelines gets no more turns than one that does not.
+ * @returns whether the request waits
  */
-export function inTurn(request: IncomingMessage, response: ServerResponse, run: () => void): number {
+export function inTurn(request: IncomingMessage, response: ServerResponse, run: () => void): boolean {
   const socket = socketOf(request)
   // A response that the host has ended will not be given the socket again.
   if (response.socket !== null || response.writableEnded || socket === null) {
     if (isOpen(request)) run()
-    return 0
+    return false
   }
 
   const before = waiting.get(socket) ?? 0
@@ -30,12 +32,14 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, run: 
   // The event comes once, in the async context of the request before.
   const context = new AsyncResource('plant-store')
   listenTo(response, 'socket', () => {
-    const left = waiting.get(socket)! - 1
-    waiting.set(socket, left)
-    if (left === 0) socket.off('resume', pause).resume()
-    if (isOpen(request)) context.runInAsyncScope(run)
+    inLaterRound(() => {
+      const left = waiting.get(socket)! - 1
+      waiting.set(socket, left)
+      if (left === 0) socket.off('resume', pause).resume()
+      if (isOpen(request)) context.runInAsyncScope(run)
+    })
   })
-  return before + 1
+  return true
 }
 
 /** Node resumes a connection whenever a message is complete or a response is sent. The event comes before any byte. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
@@ -51,7 +51,7 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
   const store = delegatingStore(memory, {
     async create(owner, plant) {
       most = Math.max(most, ++running)
-      await setImmediate()
+      await nextRound()
       if (plant.id % 1000n === 0n) heap = Math.max(heap, heapUsed())
       running--
       return memory.create(owner, plant)
@@ -73,6 +73,37 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
   )
   assert.equal(most, 1)
   assert.ok(heap - before < 32 * 2 ** 20, `the heap grew by ${heap - before} bytes`)
+})
+
+test('each connection has a turn in a round at most, and none has two while another waits for its first', async (t) => {
+  let round = 0
+  let counting = setImmediate(function count() {
+    round++
+    counting = setImmediate(count)
+  })
+  t.after(() => clearImmediate(counting))
+  const turns: { readonly name: string; readonly round: number }[] = []
+  const server = await servePlants(t, {
+    authenticate(name) {
+      turns.push({ name, round })
+      return name
+    },
+  })
+  const names = ['ada', 'bob', 'eve', 'dan']
+  const clients = await Promise.all(names.map(() => RawConnection.open(server)))
+  const request = (name: string): string => `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${name}\r\n\r\n`
+
+  await Promise.all(clients.map((client, i) => client.send(request(names[i]!).repeat(50)).answers(50)))
+
+  const roundsOf = (name: string): number[] => turns.filter((turn) => turn.name === name).map(({ round }) => round)
+  for (const name of names) assert.equal(new Set(roundsOf(name)).size, 50, `the rounds of ${name}`)
+  const begin = Math.max(...names.map((name) => turns.findIndex((turn) => turn.name === name)))
+  const end = Math.min(...names.map((name) => turns.findLastIndex((turn) => turn.name === name)))
+  for (let at = begin; at < end - names.length; at++) {
+    const next = turns.slice(at, at + names.length).map(({ name }) => name)
+    assert.deepEqual(next.toSorted(), names.toSorted())
+  }
+  assert.ok(end - begin > names.length)
 })
 
 test('no more is read of a connection while its requests wait', async (t) => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
-import type { Socket } from 'node:net'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { duplexPair, getDefaultHighWaterMark, type Duplex } from 'node:stream'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { inTurn } from '../../src/http/turn.ts'
+import type { Connection } from '../../src/http-server/connections.ts'
 import { readInSlices } from '../../src/http-server/slices.ts'
 import { until } from '../support/until.ts'
 
@@ -15,19 +15,21 @@ interface Sliced {
   readonly socket: Duplex
   /** What was handed on so far. */
   readonly slices: readonly string[]
-  readonly requests: readonly IncomingMessage[]
+  readonly requests: readonly ServerResponse['req'][]
 }
 
 /** Makes a connection whose input is handed on in slices. */
 function connect(listener: RequestListener): Sliced {
   const [client, socket] = duplexPair()
   const slices: string[] = []
-  const requests: IncomingMessage[] = []
+  const requests: ServerResponse['req'][] = []
+  const connection = { socket } as unknown as Connection
   createServer((request, response) => {
     requests.push(request)
+    connection.latest = response
     listener(request, response)
   }).emit('connection', socket)
-  readInSlices(socket as unknown as Socket, () => requests.at(-1))
+  readInSlices(connection)
   socket.on('data', (slice: Buffer) => slices.push(slice.toString('latin1')))
   client.resume()
   return { client, socket, slices, requests }
@@ -44,23 +46,23 @@ function lengths(slices: readonly string[]): number[] {
 }
 
 suite('input is handed on', { timeout: 10_000 }, () => {
-  test('in slices of 256 bytes', async () => {
+  test('in slices that become longer', async () => {
     const { client, slices, requests } = connect(answer)
-    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(600)}\r\n\r\n`
+    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(3000)}\r\n\r\n`
     client.write(sent)
     await until(() => requests.length === 1)
-    assert.deepEqual(lengths(slices), [256, 256, sent.length - 512])
+    assert.deepEqual(lengths(slices), [256, 512, 1024, 1024, sent.length - 2816])
     assert.equal(slices.join(''), sent)
   })
 
-  test('in slices of 40 bytes, once a request has waited for its turn', async () => {
+  test('in slices of 40 bytes once a request has waited, which become longer again', async () => {
     const { client, slices, requests } = connect(answer)
     client.write(GET.repeat(2))
     await until(() => requests.length === 2)
-    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(50)}\r\n\r\n`
+    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(500)}\r\n\r\n`
     client.write(sent)
     await until(() => requests.length === 3)
-    assert.deepEqual(lengths(slices), [2 * GET.length, 40, 40, sent.length - 80])
+    assert.deepEqual(lengths(slices), [2 * GET.length, 40, 80, 160, sent.length - 280])
   })
 
   test('only once no request waits for its turn any more', async () => {
@@ -87,13 +89,14 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     assert.equal(slices.join(''), GET.repeat(count))
   })
 
-  test('of a body too', async () => {
+  test('but of a body whose length is known, all that has come', async () => {
     const { client, slices, requests } = connect(ignore)
-    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n'
-    client.write(head + 'x'.repeat(1280))
-    await until(() => slices.length === 6)
-    assert.equal(requests.length, 1)
-    assert.deepEqual(lengths(slices), [256, 256, 256, 256, 256, head.length])
+    const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n${'x'.repeat(5000)}`
+    client.write(post + GET.repeat(40))
+    await until(() => requests.length === 41)
+    const [first, body, ...others] = lengths(slices)
+    assert.deepEqual([first, body], [256, 5000 - 256])
+    assert.ok(Math.max(...others) <= 1024, String(others))
   })
 
   test('only as long as a body that nobody reads fits its buffer', async () => {
@@ -106,7 +109,7 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     client.write('x'.repeat(2 * fitting))
     await until(() => request!.readableLength >= fitting)
     for (let turn = 0; turn < 5; turn++) await setImmediate()
-    assert.ok(request!.readableLength < fitting + 256, `${request!.readableLength} bytes`)
+    assert.ok(request!.readableLength <= 2 * fitting, `${request!.readableLength} bytes`)
     request!.resume()
     await until(() => slices.join('').length === head.length + 2 * fitting)
   })
@@ -119,11 +122,18 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     await until(() => requests.length === 2)
   })
 
-  test('to its end', async () => {
-    const { client, socket, requests } = connect(answer)
-    client.write(GET)
-    await until(() => requests.length === 1)
-    client.end()
-    await once(socket, 'end')
-  })
+  for (const [what, sent, count] of [
+    ['a request', GET, 1],
+    ['requests', GET.repeat(30), 30],
+    ['half a header', `GET / HTTP/1.1\r\nX: ${' '.repeat(8000)}\r`, 0],
+    ['half a body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\nxxx', 1],
+    ['half a chunk', `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2000\r\n${'x'.repeat(3000)}`, 1],
+  ] as const) {
+    test(`to its end behind ${what}`, async () => {
+      const { client, socket, requests } = connect(answer)
+      client.end(sent)
+      await once(socket, 'end')
+      assert.equal(requests.length, count)
+    })
+  }
 })

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage, Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
+import { createServer } from '../../src/http-server/create-server.ts'
 import { memoryStore, type Store } from '../../src/index.ts'
 import type { Settings } from '../../src/standalone/settings/settings.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { get, keptIds, send, servePlants } from '../support/wire/service.ts'
+import { createService, get, keptIds, send, serve as serveServer, servePlants } from '../support/wire/service.ts'
 import { serveStandalone } from '../support/program/standalone-server.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
@@ -47,7 +49,25 @@ test('a client that pipelines does not hold up one that does not', async (t) => 
   await many.answers(count)
 })
 
-suite('once a client has pipelined too much, at most 14 requests of a connection wait', () => {
+test('a request that is read in slices is announced in the async context of no other', async (t) => {
+  const context = new AsyncLocalStorage<string | undefined>()
+  const service = createService()
+  const found: (string | undefined)[] = []
+  const { server } = createServer((request, response) => {
+    found.push(context.getStore())
+    context.run(request.url, () => service(request, response))
+  })
+  await serveServer(t, server)
+  await wakeGuard(server)
+  found.length = 0
+  const clients = await Promise.all([1, 2, 3].map(() => RawConnection.open(server)))
+  await Promise.all(
+    clients.map((client, i) => client.send(`GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(20)).answers(20)),
+  )
+  assert.deepEqual(found, Array(60).fill(undefined))
+})
+
+suite('while the guard is awake, at most 56 requests of a connection wait', () => {
   const rows: readonly [name: string, request: string, status: number][] = [
     ['of the service', 'GET /plants HTTP/1.1\r\nHost:\r\n\r\n', 401],
     ['of the program', 'GET /openapi.json HTTP/1.1\r\nHost:\r\n\r\n', 200],
@@ -71,7 +91,7 @@ suite('once a client has pipelined too much, at most 14 requests of a connection
       const waiting = announced - 50 - 1
       release!()
 
-      assert.ok(waiting > 0 && waiting <= 14, `${waiting} requests waited`)
+      assert.ok(waiting > 0 && waiting <= 56, `${waiting} requests waited`)
       assert.deepEqual(await statuses, [404, ...Array<number>(count).fill(status), 204])
     })
   }
