@@ -1,37 +1,58 @@
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { Agent, get, type IncomingMessage } from 'node:http'
-import { TOKEN, type Program } from './program.ts'
+import { Agent, request, type IncomingMessage } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+import { TOKEN } from './program.ts'
 import { residentOf } from './resident.ts'
 
-/** What a client met that means well. */
+/** What a client met that means well, in milliseconds. */
 export interface Waits {
-  /** The 99th percentile of the times until its responses had come, in milliseconds. */
+  /** The time until its first response had come, on a new connection. */
+  readonly first: number
+  /** The median and the 99th percentile of the times of the others. */
+  readonly p50: number
   readonly p99: number
   readonly longest: number
 }
 
-/** Sends requests one after another for so many seconds. */
-export async function measureWaits(program: Program, path: string, seconds: number): Promise<Waits> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+/** What a client asks. */
+export interface Asked {
+  /** By default a list of ten. */
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** The name of the plant that it creates instead. */
+  readonly plant?: string
+  /** Whether it has a new connection for each request. */
+  readonly isAnew?: boolean
+}
+
+/** Sends requests one after another for so many seconds, with a pause between them. */
+export async function measureWaits(port: number, asked: Asked = {}, seconds = 1, pauseMs = 5): Promise<Waits> {
+  const { path = '/plants?limit=10', headers = {}, plant, isAnew = false } = asked
+  const agent = new Agent({ keepAlive: !isAnew, maxSockets: 1 })
+  const target = plant === undefined ? { method: 'GET', path } : { method: 'POST', path: '/plants' }
+  const body = plant === undefined ? undefined : JSON.stringify({ id: 1, name: plant })
+  const fields = { ...headers, Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
   const times: number[] = []
   for (const until = performance.now() + seconds * 1000; performance.now() < until;) {
     const startedAt = performance.now()
-    const headers = { Authorization: `Bearer ${TOKEN}` }
-    const asked = get({ agent, host: '127.0.0.1', port: program.port, path, headers })
-    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    const sent = request({ agent, host: '127.0.0.1', port, ...target, headers: fields }).end(body)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
     await once(response.resume(), 'end')
     times.push(performance.now() - startedAt)
+    if (pauseMs > 0) await setTimeout(pauseMs)
   }
   agent.destroy()
-  times.sort((a, b) => a - b)
-  const round = (ms: number): number => Number(ms.toFixed(2))
-  return { p99: round(times[Math.floor(times.length * 0.99)]!), longest: round(times.at(-1)!) }
+  const [first, ...others] = times.map((ms) => Number(ms.toFixed(1)))
+  others.sort((a, b) => a - b)
+  const share = (part: number): number => others[Math.floor(others.length * part)] ?? first!
+  return { first: first!, p50: share(0.5), p99: share(0.99), longest: others.at(-1) ?? first! }
 }
 
-/** Looks at the memory of a program until told to stop, and then gives the most that it had. */
-export function watchMemory(program: Program): { stop(): number } {
-  let peak = residentOf(program.child)
-  const timer = setInterval(() => (peak = Math.max(peak, residentOf(program.child))), 20)
+/** Looks at the memory of a process until told to stop, and then gives the most that it had. */
+export function watchMemory(child: ChildProcess): { stop(): number } {
+  let peak = residentOf(child)
+  const timer = setInterval(() => (peak = Math.max(peak, residentOf(child))), 20)
   return {
     stop() {
       clearInterval(timer)
