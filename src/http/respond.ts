@@ -199,8 +199,9 @@ function isEndUncertain(request: IncomingMessage): boolean {
     const name = rawHeaders[i]!
     // After a request that asks for another protocol, Node drops the rest of what it has read.
     if (name.length === 7 && name.toLowerCase() === 'upgrade') return true
-    // HTTP/1.0 has no transfer codings (RFC 9112 section 6.1).
-    if (request.httpVersionMinor === 0 && name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true
+    // HTTP/1.0 has no transfer codings, and beside an empty one Node 20 takes a Content-Length (RFC 9112 section 6.1).
+    const isCoding = name.length === 17 && name.toLowerCase() === 'transfer-encoding'
+    if (isCoding && (request.httpVersionMinor === 0 || rawHeaders[i + 1]!.toLowerCase() !== 'chunked')) return true
   }
   return false
 }

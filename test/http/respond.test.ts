@@ -131,6 +131,7 @@ suite('a connection', { timeout: 10_000 }, () => {
     ['after chunks', 200, 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n', 'keep-alive'],
     ['after a request of HTTP/1.0', 200, `GET / HTTP/1.0\r\n${keepAlive}If-Modified-Since: a\r\n`, 'keep-alive'],
     ['after chunks of HTTP/1.0', 200, `GET / HTTP/1.0\r\n${keepAlive}transfer-encoding: chunked\r\n\r\n0\r\n`, 'close'],
+    ['after chunks in another coding', 200, 'GET / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n', 'close'],
     ['after a request for another protocol', 200, `GET / HTTP/1.1\r\n${upgrade}`, 'close'],
     ['after success whose body is awaited', 200, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'keep-alive'],
     ['after a refusal whose body is awaited', 400, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'close'],
