@@ -1,18 +1,23 @@
 import { AsyncResource } from 'node:async_hooks'
 import { nextTick } from 'node:process'
 
+type Call = () => void
+
 /** Calls that wait for a round of the event loop. */
 interface Queue {
   /** How much time of a round they get, in milliseconds. A call that has begun may take longer. */
   readonly roundMs: number
   /** The calls of this round, the oldest last. */
-  due: (() => void)[]
+  due: Call[]
   /** The calls that came after those, the oldest first. */
-  later: (() => void)[]
+  later: Call[]
 }
 
 const urgent: Queue = { roundMs: 2, due: [], later: [] }
 const patient: Queue = { roundMs: 0.3, due: [], later: [] }
+
+/** After so much time, what the calls have left to promises and ticks runs, and counts as their time too. */
+const PART_MS = 0.1
 
 /** The context of no request: calls of many share a round. */
 const neutral = new AsyncResource('plant-store')
@@ -21,33 +26,50 @@ const settled = Promise.resolve()
 
 let isRoundSet = false
 
+/** When the time of the urgent calls of this round is over; 0 before the first. */
+let urgentUntil = 0
+
 /**
  * Makes a call in a later round of the event loop, after the calls that came before. Work that may go on without end,
  * such as a long list whose client reads as fast as it can, is divided in this way: in each round all such work gets
  * little time, so rounds stay short, and other requests get their share of every round.
  * @param isUrgent whether the call is for a client that takes no more than its turn: it then goes before all others
  */
-export function inLaterRound(call: () => void, isUrgent = false): void {
+export function inLaterRound(call: Call, isUrgent = false): void {
   const queue = isUrgent ? urgent : patient
   queue.later.push(call)
-  if (!isRoundSet) setRound()
+  setRound()
+}
+
+/** Whether this round still has time for an urgent call, so that it need not wait for a later one. */
+export function isRoundFree(): boolean {
+  setRound()
+  const now = performance.now()
+  if (urgentUntil === 0) urgentUntil = now + urgent.roundMs
+  return now < urgentUntil && isEmpty(urgent)
 }
 
 function setRound(): void {
+  if (isRoundSet) return
   isRoundSet = true
   neutral.runInAsyncScope(setImmediate, undefined, runRound)
 }
 
 function runRound(): void {
   advance(urgent)
-  run(urgent, () => {
-    run(patient, () => {
+  run(urgent, urgentUntil, () => {
+    run(patient, 0, () => {
       // Not before: what came in this round may be of a connection that has had its turn in it.
       advance(patient)
+      urgentUntil = 0
       isRoundSet = false
-      if ([urgent, patient].some(({ due, later }) => due.length + later.length > 0)) setRound()
+      if (!isEmpty(urgent) || !isEmpty(patient)) setRound()
     })
   })
+}
+
+function isEmpty({ due, later }: Queue): boolean {
+  return due.length + later.length === 0
 }
 
 function advance(queue: Queue): void {
@@ -57,20 +79,21 @@ function advance(queue: Queue): void {
 }
 
 /** Makes calls that are due, at least one, while there is time. */
-function run(queue: Queue, done: () => void): void {
-  const until = performance.now() + queue.roundMs
-  function goOn(): void {
-    if (queue.due.length > 0 && performance.now() < until) next()
-    else done()
-  }
-  function next(): void {
+function run({ due, roundMs }: Queue, end: number, done: () => void): void {
+  if (due.length === 0) return done()
+  const until = end === 0 ? performance.now() + roundMs : end
+  function runPart(): void {
+    const partEnd = performance.now() + PART_MS
     try {
-      queue.due.pop()!()
+      do due.pop()!()
+      while (due.length > 0 && performance.now() < partEnd)
     } finally {
-      // The time of a call includes what it leaves to promises and ticks.
       void settled.then(() => nextTick(goOn))
     }
   }
-  if (queue.due.length > 0) next()
-  else done()
+  function goOn(): void {
+    if (due.length > 0 && performance.now() < until) runPart()
+    else done()
+  }
+  runPart()
 }

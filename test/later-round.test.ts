@@ -41,7 +41,10 @@ suite('calls in later rounds', () => {
     await new Promise<void>((resolve) => {
       inLaterRound(() => made.push('first'))
       inLaterRound(() => made.push('first urgent'), true)
-      inLaterRound(() => (made.push('last'), resolve()))
+      inLaterRound(() => {
+        made.push('last')
+        resolve()
+      })
       inLaterRound(() => made.push('last urgent'), true)
       assert.deepEqual(made, [])
     })
@@ -54,7 +57,10 @@ suite('calls in later rounds', () => {
   })
 
   test('have a round each if each takes longer with what it leaves to promises and ticks', async (t) => {
-    const rounds = await roundsOf(t, 5, () => process.nextTick(() => void Promise.resolve().then(() => spin(3))))
+    const rounds = await roundsOf(t, 5, () => {
+      spin(0.2)
+      process.nextTick(() => void Promise.resolve().then(() => spin(3)))
+    })
     assert.equal(new Set(rounds).size, 5)
   })
 

@@ -9,8 +9,11 @@ const MAX_WAITING = 100
 /** How often the guard looks whether the event loop is late, in milliseconds. */
 const LOOK_MS = 100
 
-/** How late the event loop may be before the guard wakes, in milliseconds. */
-const MAX_LATE_MS = 50
+/** How late the event loop may be at each look, on average, in milliseconds: rounds of twice that are normal. */
+const USUAL_LATE_MS = 15
+
+/** How much later it may be for a while before the guard wakes, in milliseconds: so much is a garbage collection. */
+const MAX_LATE_MS = 100
 
 /** Keeps clients that send much at once from filling the memory and holding up the others. */
 export interface Guard {
@@ -25,7 +28,7 @@ export interface Guard {
 
 /**
  * Makes a guard that sleeps until more than 100 requests wait on all connections together, or the event loop is late
- * by the work of this process. Then all connections, those that are open and those that come, are read in slices. Few
+ * again and again by the work of this process. Then all connections, those that are open and those that come, are read in slices. Few
  * clients make that necessary, and reading in slices takes Node's fast path from all of them. A connection that was
  * read in slices once stays so, as what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
@@ -61,13 +64,17 @@ export function createGuard(
 
   // No count tells of all that holds others up: Node skips empty lines, for example, and tells nobody. On a busy machine
   // the loop is late too, but then this process has had no time.
+  let late = 0
   let lookedAt = performance.now()
   let used = process.cpuUsage()
   lookEvery(LOOK_MS, server, () => {
     const lateMs = performance.now() - lookedAt - LOOK_MS
     const { user, system } = process.cpuUsage(used)
-    const busyMs = (user + system) / 1000
-    if (Math.min(lateMs, busyMs) > MAX_LATE_MS && connections.length > 1) wake()
+    late = Math.max(0, late + Math.min(lateMs, (user + system) / 1000) - USUAL_LATE_MS)
+    if (late > MAX_LATE_MS && connections.length > 1) {
+      late = 0
+      wake()
+    }
     lookedAt = performance.now()
     used = process.cpuUsage()
   })

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isHeldBack } from '../http/turn.ts'
-import { inLaterRound } from '../later-round.ts'
+import { inLaterRound, isRoundFree } from '../later-round.ts'
 import type { Connection } from './connections.ts'
 
 /** How long the first slice of a connection is, in bytes: most requests fit. */
@@ -43,12 +43,18 @@ export function readInSlices(connection: Connection): void {
     // If no data is there, the end may have come, and Node must be asked for that too.
     if (socket.readableLength === 0) return void socket.read(0)
     isDue = true
-    inLaterRound(readSlice, sliceBytes >= FIRST_BYTES)
+    inLaterRound(readSlice, isPolite())
+  }
+
+  /** Whether the latest slice had no more than a request. */
+  function isPolite(): boolean {
+    return sliceBytes >= FIRST_BYTES
   }
 
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
-  socket.on('readable', readLater).on('resume', readLater)
+  socket.on('readable', () => (!isDue && isPolite() && isRoundFree() ? readSlice() : readLater()))
+  socket.on('resume', readLater)
   // Node may have stopped reading, and would wait for data that it has not asked for. An empty piece ends the wait.
   socket.push('')
 }
