@@ -108,6 +108,7 @@ export function createHttpServer(
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
     const connection = connectionOf(request.socket)!
     connection.latest = response
+    guard.look()
     let waits = false
     waits = inTurn(request, response, () => {
       if (waits) guard.goOn(connection)

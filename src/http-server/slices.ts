@@ -3,7 +3,7 @@ import { isHeldBack } from '../http/turn.ts'
 import { inLaterRound, isRoundFree } from '../later-round.ts'
 import type { Connection } from './connections.ts'
 
-/** How long the first slice of a connection is, in bytes: most requests fit. */
+/** How long the first slice of a connection is, in bytes, and one of a body in chunks: most requests fit. */
 const FIRST_BYTES = 256
 
 /** How long a slice may become. The shortest request has 18 bytes, so at most 56 wait. */
@@ -29,7 +29,9 @@ export function readInSlices(connection: Connection): void {
     isDue = false
     const { latest } = connection
     if (isHeldBack(socket) || isBodyWaiting(latest?.req)) return
-    const length = Math.min(Math.max(bodyBytes, sliceBytes), socket.readableLength)
+    const isInBody = latest?.req.complete === false
+    const bytes = isInBody ? Math.max(bodyBytes, Math.min(sliceBytes, FIRST_BYTES)) : sliceBytes
+    const length = Math.min(bytes, socket.readableLength)
     socket.read(length)
     // The body begins somewhere in this slice, so it does not end before its length after the start of the slice.
     if (connection.latest !== latest) bodyBytes = Number(connection.latest!.req.headers['content-length'] ?? 0)
