@@ -1,17 +1,24 @@
-import { Buffer, isUtf8 } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 
-/**
- * Decodes percent-escapes (RFC 3986 section 2.1), each once; undefined if one is malformed or does not stand for UTF-8.
- * `decodeURIComponent` would throw then, and a request may hold thousands.
- */
+/** Decodes percent-escapes (RFC 3986 section 2.1), each once; undefined if one is malformed or does not stand for UTF-8. */
 export function decodePercent(text: string): string | undefined {
   if (!text.includes('%')) return text
-  if (/%(?![0-9a-f]{2})/i.test(text)) return undefined
-  const parts = text.split(/((?:%[0-9a-f]{2})+)/i)
-  for (let i = 1; i < parts.length; i += 2) {
-    const bytes = Buffer.from(parts[i]!.replaceAll('%', ''), 'hex')
-    if (!isUtf8(bytes)) return undefined
-    parts[i] = bytes.toString()
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
   }
-  return parts.join('')
+}
+
+/**
+ * A pattern for a text of which any character may be percent-escaped, and "/" and "%" must be. It stops at the first
+ * character that differs, however long a text is and however many escapes it has.
+ */
+export function escapable(text: string): string {
+  const patterns = Array.from(text, (character) => {
+    const escape = Buffer.from(character).toString('hex').replace(/../g, '%$&')
+    const inAnyCase = escape.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
+    return /[/%]/.test(character) ? inAnyCase : `(?:${character.replace(/\W/g, '\\$&')}|${inAnyCase})`
+  })
+  return patterns.join('')
 }

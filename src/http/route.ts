@@ -1,4 +1,4 @@
-import { decodePercent } from './percent.ts'
+import { decodePercent, escapable } from './percent.ts'
 
 export interface Resource<Path extends string> {
   /** One of the paths that the router was made for. */
@@ -14,37 +14,36 @@ export type Router<Path extends string> = (target: string) => Resource<Path> | u
 
 /**
  * @param basePath the segments before each path, such as `/api/v1`, or an empty text
- * @param paths such as `/plants` and `/plants/{id}`; `{id}` is the last segment, and not empty
+ * @param paths such as `/plants` and `/plants/{id}`; `{id}` is the last segment
  */
 export function createRouter<Path extends string>(basePath: string, paths: readonly Path[]): Router<Path> {
-  const base = normalize(basePath)
-  const templates = paths.map((path) => {
-    return { path, start: base + path.replace('{id}', ''), hasId: path.endsWith('/{id}') }
+  const resources = paths.map((path) => {
+    const id = path.endsWith('/{id}') ? '([^/]+)' : ''
+    return { path, pattern: new RegExp(`^${writtenAs(basePath)}${writtenAs(path.replace('{id}', ''))}${id}$`) }
   })
-
-  function find(written: string, query: string): Resource<Path> | undefined {
-    for (const { path, start, hasId } of templates) {
-      if (!hasId && written === start) return { path, id: '', query }
-      if (!hasId || !written.startsWith(start) || written.length === start.length) continue
-      if (!written.includes('/', start.length)) return { path, id: decodePercent(written.slice(start.length)), query }
-    }
-    return undefined
-  }
 
   return function route(target) {
     const queryAt = target.indexOf('?')
-    const written = queryAt === -1 ? target : target.slice(0, queryAt)
-    const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
-    // Nearly every target is written as the paths are. To find that out costs less than to rewrite it.
-    return find(written, query) ?? find(normalize(written), query)
+    const path = withoutAuthority(queryAt === -1 ? target : target.slice(0, queryAt))
+    for (const resource of resources) {
+      const match = resource.pattern.exec(path)
+      if (match === null) continue
+      const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
+      return { path: resource.path, id: decodePercent(match[1] ?? ''), query }
+    }
+    return undefined
   }
 }
 
-/**
- * Writes the path of a target without its authority (RFC 9112 section 3.2.2: a server accepts the absolute form,
- * `GET http://host/plants`, in any request), and without escapes but those that a segment needs.
- */
-function normalize(path: string): string {
-  const segments = path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '').split('/')
-  return segments.map((text) => decodePercent(text)?.replace(/[/%]/g, encodeURIComponent) ?? text).join('/')
+/** A server accepts the absolute form, `GET http://host/plants`, in any request (RFC 9112 section 3.2.2). */
+function withoutAuthority(path: string): string {
+  return path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '')
+}
+
+/** A pattern for a path: an escaped slash divides no segments. */
+function writtenAs(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => escapable(decodePercent(segment)!))
+    .join('/')
 }
