@@ -23,8 +23,7 @@ export interface TokenFile {
  * and not the owner `ada:x,bob`, whom the access log would name.
  */
 const ENTRY = new RegExp(
-  String.raw`^(?<owner>(?!#)[^\s,"'\x60\p{Cc}]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
-  'u',
+  String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
 )
 
 const FORM =

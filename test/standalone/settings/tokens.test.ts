@@ -118,6 +118,7 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
     ['text that is not UTF-8', Buffer.from('ad\xe0:YWRh', 'latin1'), /^takes a file in UTF-8, and this one is not$/],
     ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), /; line 1 is not of that form$/],
     ['nothing but comments', '# ada:YWRh\n', /^takes at least one owner:token; there is none$/],
+    ['16 MiB that are no entry', 'é'.repeat(2 ** 23), /; line 1 is not of that form$/],
     ['an empty file', '', /^takes at least one owner:token; there is none$/],
   ]
   for (const [what, content, problem] of wrong) {
