@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import { suite, test, type TestContext } from 'node:test'
 import { digestToken } from '../../../src/http/token-table.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
-import type { Tokens } from '../../../src/standalone/settings/tokens.ts'
+import { tokenList, type Tokens } from '../../../src/standalone/settings/tokens.ts'
+import { cpuTime } from '../../support/cpu-time.ts'
 import { settingError } from '../../support/program/setting-error.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 
@@ -137,4 +138,25 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
       'PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them',
     )
   })
+})
+
+suite('PLANT_STORE_TOKENS is read in time linear in its length', () => {
+  const rows: readonly [begin: string, piece: string, end: string][] = [
+    ['', ',', ''],
+    ['', ' ', 'x'],
+    ['', ':', '!'],
+    ['', ':a', '!'],
+    ['a:', 'a', '!'],
+    ['a:a', '=', '!'],
+    ['', 'a', ''],
+    ['', 'a:a,', ''],
+  ]
+  for (const [begin, piece, end] of rows) {
+    test(JSON.stringify([begin, piece, end]), async () => {
+      const entries = begin + piece.repeat(2 ** 17 / piece.length) + end
+      const read = (): unknown => settingError(() => tokenList('PLANT_STORE_TOKENS').parse(entries))
+      // Linear time is less than a third of this; quadratic time is 16 s.
+      assert.ok((await cpuTime(read, 120_000)) < 120_000)
+    })
+  }
 })
