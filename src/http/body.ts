@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
 import { HttpError } from './errors.ts'
+import { MAX_DEPTH } from './json/reader.ts'
 import { streamOf } from './transport.ts'
 
 /** How much of an unwanted body is read, and how long its client has to see the response. */
@@ -84,7 +85,7 @@ export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint
   if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
   const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
-  const bytes = encodeExact(rawBody) ?? encodeExact(body) ?? encodeObject(body)
+  const bytes = encodeExact(rawBody) ?? encodeExact(body) ?? encodeObject(body, maxBytes)
   if (bytes === undefined) {
     throw new TypeError('The body was read before the service saw it: mount plant-store before the body parser')
   }
@@ -99,9 +100,42 @@ function encodeExact(body: unknown): Uint8Array | undefined {
 }
 
 /** A parser that makes doubles of numbers rounds every id beyond 2^53. */
-function encodeObject(body: unknown): Uint8Array | undefined {
-  const isExact = Number.isSafeInteger((body as { readonly id?: unknown } | null | undefined)?.id)
-  return isExact ? Buffer.from(JSON.stringify(body)) : undefined
+function encodeObject(body: unknown, maxBytes: number): Uint8Array | undefined {
+  // The copy asks each getter once, so what is checked is what is taken.
+  const members = { ...(body as { readonly id?: unknown } | null | undefined) }
+  return Number.isSafeInteger(members.id) ? Buffer.from(writeJson(members, maxBytes)) : undefined
+}
+
+/**
+ * Writes a value as JSON text, which ends early once it is longer or deeper than a body may be. So it ends for a cycle
+ * too. JSON.stringify would overflow the stack, and would ask `toJSON`, which may name another plant.
+ */
+function writeJson(root: object, maxBytes: number): string {
+  let text = ''
+  let isOver = false
+
+  function write(value: unknown, depth: number): void {
+    if (typeof value === 'string') text += JSON.stringify(value)
+    else if (typeof value !== 'object' || value === null) text += String(value)
+    else writeMembers(value, depth)
+  }
+  function writeMembers(value: object, depth: number): void {
+    const isArray = Array.isArray(value)
+    text += isArray ? '[' : '{'
+    let separator = ''
+    for (const key of isArray ? value.keys() : Object.keys(value)) {
+      isOver ||= depth > MAX_DEPTH || text.length > maxBytes
+      if (isOver) return
+      const member = (value as Record<string, unknown>)[key]
+      if (member === undefined) continue
+      text += isArray ? separator : separator + JSON.stringify(key) + ':'
+      separator = ','
+      write(member, depth + 1)
+    }
+    if (!isOver) text += isArray ? ']' : '}'
+  }
+  write(root, 1)
+  return text
 }
 
 /** Whether the request has a body that has not arrived in full. */

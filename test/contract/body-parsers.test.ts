@@ -25,6 +25,7 @@ const EMPTY = 'The body is empty: expected a value at byte 0.'
 const NO_JSON = 'The body is not JSON: expected "," or "}" at byte 7.'
 const NO_NAME = 'The body is not a plant: name must be a string of well-formed Unicode without U+0000.'
 const TOO_LARGE = 'The body is larger than 100 bytes.'
+const TOO_DEEP = 'The body is nested too deeply: expected at most 64 levels at byte 89.'
 
 const CREATED: Outcome = { status: 200, body: '{"name":"Fern"}', told: [] }
 const TOO_LATE: Outcome = {
@@ -38,7 +39,7 @@ const refused = (error: number, message: string): Outcome => ({
   told: [],
 })
 
-const parseJson = express.json() as Parser
+const parseJson = express.json({ limit: '10mb' }) as Parser
 const parseBuffer = express.raw({ type: 'application/json' }) as Parser
 const parseText = express.text({ type: 'application/json' }) as Parser
 const parseForm = express.urlencoded() as Parser
@@ -50,6 +51,41 @@ function parseTo(body: (bytes: Buffer) => unknown, rawBody: typeof body = () => 
       Object.assign(request, { body: body(bytes), rawBody: rawBody(bytes) })
       next()
     })
+  }
+}
+
+function deepPlant(levels: number): string {
+  return `{"id":7,"name":"Fern","x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+}
+
+const CYCLE: unknown[] = []
+CYCLE.push(CYCLE)
+
+/** As JSON text it would have 2^60 values. */
+const SHARED = Array.from({ length: 60 }).reduce((item) => [item, item], 1)
+
+const failingPlant = {
+  id: 7,
+  get name(): string {
+    throw new Error('no')
+  },
+}
+
+function countingPlant(): unknown {
+  let next = 7
+  return {
+    get id() {
+      return next++
+    },
+    name: 'Fern',
+  }
+}
+
+class OtherPlant {
+  readonly id = 7
+  readonly name = 'Fern'
+  toJSON(): unknown {
+    return { id: 8, name: 'Fern' }
   }
 }
 
@@ -88,6 +124,15 @@ const ROWS: readonly (readonly [name: string, parser: Parser, body: string, expe
   ['an object whose id is beyond 2^53', parseJson, EXACT, TOO_LATE],
   ['an object whose id is no whole number', parseJson, '{"id":7.5,"name":"Fern"}', TOO_LATE],
   ['an object without an id', parseJson, '{"name":"Fern"}', TOO_LATE],
+  ['an object of 20,000 levels', parseJson, deepPlant(20_000), refused(40001, TOO_DEEP)],
+  ['an object of 2^60 values', parseTo(() => ({ id: 7, name: 'Fern', x: SHARED })), PLANT, refused(41300, TOO_LARGE)],
+  ['a cycle', parseTo(() => ({ id: 7, name: 'Fern', x: CYCLE })), PLANT, refused(40001, TOO_DEEP)],
+  ['a getter that throws', parseTo(() => failingPlant), PLANT, { ...TOO_LATE, told: ['Error: no'] }],
+  ['a getter that says another id later', parseTo(countingPlant), PLANT, CREATED],
+  ['a toJSON that says another id', parseTo(() => new OtherPlant()), PLANT, CREATED],
+  ['a Date in place of a name', parseTo(() => ({ id: 7, name: new Date() })), PLANT, refused(40002, NO_NAME)],
+  ['a BigInt in place of a name', parseTo(() => ({ id: 7, name: 7n })), PLANT, refused(40002, NO_NAME)],
+  ['a tag that is undefined', parseTo(() => ({ id: 7, name: 'Fern', tag: undefined })), PLANT, CREATED],
   ['an object and its bytes, with an id beyond 2^53', parseAndKeep, EXACT, CREATED],
   ['an object and its bytes, over the limit', parseAndKeep, PLANT + ' '.repeat(99), refused(41300, TOO_LARGE)],
   ['an object and its text, with an id beyond 2^53', keepText, EXACT, CREATED],

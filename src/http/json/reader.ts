@@ -15,7 +15,8 @@ export function readJson(bytes: Uint8Array): JsonValue {
   return new JsonReader(bytes).readText()
 }
 
-const MAX_DEPTH = 64
+/** The most levels of arrays and objects. */
+export const MAX_DEPTH = 64
 
 /** Stands for the byte after the last. */
 const END = -1
