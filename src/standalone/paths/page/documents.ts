@@ -66,6 +66,9 @@ function documentOf(mediaType: string, text: string): Document {
     'nosniff',
     'Referrer-Policy',
     'no-referrer',
+    // Otherwise a page that opened this one could give it another address, with another token.
+    'Cross-Origin-Opener-Policy',
+    'same-origin',
     // Kept, but asked for each time, so that script and page are always of one version.
     'Cache-Control',
     'no-cache',

@@ -37,6 +37,7 @@ for (const [path, type, file] of DOCUMENTS) {
       'content-security-policy': POLICY,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
       'cache-control': 'no-cache',
       etag: `"${createHash('sha256').update(whole).digest('base64url')}"`,
     }

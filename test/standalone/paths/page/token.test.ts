@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { openAsAda, openPage } from '../../../support/page/browser.ts'
+import type { Dialog } from 'puppeteer-core'
+import { createListener, openAsAda, openPage, serveListener } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
@@ -14,14 +15,33 @@ suite('the token', { skip: needsChromium }, () => {
     assert.equal(await page.text('#access'), 'may read and write')
   })
 
-  test('of an address that is entered while the page is open takes the place of the other', async (t) => {
-    const page = await openAsAda(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
-    await page.create('1', 'Fern')
-    await page.waitFor('#plants', /Fern/)
-    await page.evaluate(`location.hash = 'token=a%2b/~b=='`)
-    await page.waitFor('#none', /No plants yet/)
-    assert.equal(await page.evaluate('location.href'), `${page.url}/`)
-    assert.deepEqual(await page.plants(), [])
+  for (const [answer, owner] of [
+    ['accept', 'bob'],
+    ['dismiss', 'ada'],
+  ] as const) {
+    test(
+      `of an address that is entered while another is in use is asked about: ${answer}`,
+      { timeout: 20_000 },
+      async (t) => {
+        const page = await openAsAda(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
+        await page.create('1', 'Fern')
+        await page.waitFor('#plants', /Fern/)
+        const asked = new Promise<Dialog>((resolve) => page.page.once('dialog', resolve))
+        await page.evaluate(`location.hash = 'token=a%2b/~b=='`)
+        await (await asked)[answer]()
+        assert.equal(await page.evaluate('location.href'), `${page.url}/`)
+        await page.press('#list', 'List')
+        await page.waitFor('#list .result', owner === 'ada' ? /1 plant\./ : /0 plants\./)
+      },
+    )
+  }
+
+  test('is not replaced by a page of another origin that opened this one', async (t) => {
+    const opener = await openPage(t, (_request, response) => response.setHeader('Content-Type', 'text/html').end())
+    const url = await serveListener(t, createListener())
+    await opener.evaluate(`void (globalThis.opened = open('${url}'))`)
+    await opener.page.browserContext().waitForTarget((target) => target.url() === `${url}/`)
+    await opener.page.waitForFunction('opened.closed', { timeout: 5000 })
   })
 
   test('stays nowhere but in memory, whatever is done with it', async (t) => {

@@ -29,6 +29,9 @@ let nextPage: string | undefined
 let isAccessKnown = false
 let isWatching = false
 
+const QUESTION =
+  'This address brings a token, but one is in use already. Take the new one? Cancel if you did not enter the address.'
+
 const SHOWN_HEADERS = ['Content-Type', 'Link', 'WWW-Authenticate', 'Allow', 'Retry-After', 'X-Request-Id']
 
 /** The field that an error speaks of. The wrong members of a plant (40002) are named in the message instead. */
@@ -391,7 +394,8 @@ byId('previous').onclick = () => {
 }
 addEventListener('hashchange', () => {
   const taken = takeToken()
-  if (taken !== '') setToken(taken)
+  // The address may be somebody else's, and then the person would create plants for another owner.
+  if (taken !== '' && (token === '' || confirm(QUESTION))) setToken(taken)
 })
 addEventListener('focus', () => void watchService())
 setToken(token)
