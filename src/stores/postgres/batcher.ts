@@ -1,5 +1,6 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
+import { batchSize } from '../batch-size.ts'
 import { isRejectedValue } from './failure.ts'
 
 /** The most groups in flight, the most writes of a group, and how long a write may wait to be sent. */
@@ -11,6 +12,8 @@ export interface BatcherOptions {
 
 interface Entry<Write, Result> {
   readonly write: Write
+  /** How many characters it writes. */
+  readonly length: number
   readonly expiresAt: number
   readonly resolve: (result: Result) => void
   readonly reject: (reason: unknown) => void
@@ -20,12 +23,13 @@ interface Entry<Write, Result> {
  * Sends writes in groups, in the order in which they came. The first one goes alone; those that arrive while it is in
  * flight go together. If the server rejects a value, the group is halved until only the write with that value fails.
  * @param send sends a group, and returns the result of each write in their order
- * @returns adds a write; rejects with a StoreUnavailableError if it has waited for too long, and then it is not sent
+ * @returns adds a write, by how many characters it writes; rejects with a StoreUnavailableError if that has waited for
+ *   too long, and then it is not sent
  */
 export function createBatcher<Write, Result>(
   send: (group: readonly Write[]) => Promise<readonly Result[]>,
   { maxInFlight, maxBatch, timeoutMs }: BatcherOptions,
-): (write: Write) => Promise<Result> {
+): (write: Write, length?: number) => Promise<Result> {
   const waiting: Entry<Write, Result>[] = []
   let inFlight = 0
 
@@ -39,7 +43,7 @@ export function createBatcher<Write, Result>(
     // that the next group fills while this one is in flight: large and small groups in turn would take longer.
     const { length } = waiting
     const share = settled === 0 ? length : Math.ceil((settled + length) / 2)
-    const group = waiting.splice(0, Math.min(share, maxBatch))
+    const group = waiting.splice(0, batchSize(waiting, Math.min(share, maxBatch)))
     inFlight++
     reportBatch(group.length)
     await settle(group)
@@ -64,9 +68,9 @@ export function createBatcher<Write, Result>(
     }
   }
 
-  return (write) => {
+  return (write, length = 0) => {
     return new Promise((resolve, reject) => {
-      waiting.push({ write, expiresAt: performance.now() + timeoutMs, resolve, reject })
+      waiting.push({ write, length, expiresAt: performance.now() + timeoutMs, resolve, reject })
       wake()
     })
   }

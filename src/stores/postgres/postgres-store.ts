@@ -6,6 +6,7 @@
 import { withDefaults, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
+import { textLength } from '../batch-size.ts'
 import { createBatcher } from './batcher.ts'
 import { Connections } from './connections.ts'
 import { createPageReader, shareReads } from './list.ts'
@@ -26,7 +27,8 @@ export interface PostgresStoreOptions {
    */
   readonly preparedStatements?: boolean | undefined
   /**
-   * The most plants that one statement creates, or deletes, at least 1.
+   * The most plants that one statement creates, or deletes, at least 1. Of large plants a statement creates a megabyte or
+   * so.
    * @default 128
    */
   readonly maxBatch?: number | undefined
@@ -104,7 +106,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   const sender = new Sender((query) => connections.send(query), resolved)
 
   /** Collects writes while statements are in flight, and sends each group in one statement. */
-  function batch(one: Statement, many: Statement): (values: (string | null)[]) => Promise<boolean> {
+  function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
     return createBatcher(async (group) => {
       if (group.length === 1) return [(await sender.send(one, group[0]!)).rowCount === 1]
       const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
@@ -122,8 +124,9 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   const share = shareReads<Page>()
 
   return {
-    create(owner, { id, name, tag }) {
-      return create([owner, String(id), name, tag ?? null])
+    create(owner, plant) {
+      const { id, name, tag } = plant
+      return create([owner, String(id), name, tag ?? null], textLength(plant))
     },
 
     list(owner, request) {

@@ -6,6 +6,7 @@
 import { withDefaults, wrong, type Resolved } from '../../option-checks.ts'
 import type { Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
+import { textLength } from '../batch-size.ts'
 import { addGauges } from '../gauges.ts'
 import { PageBuilder } from '../page-builder.ts'
 import { SqliteConnection } from './connection.ts'
@@ -23,7 +24,8 @@ export interface SqliteStoreOptions {
    */
   readonly busyTimeoutMs?: number | undefined
   /**
-   * The most creates and deletes that share a commit, and hold up the event loop together, at least 1.
+   * The most creates and deletes that share a commit, and hold up the event loop together, at least 1. Of large plants
+   * a megabyte or so shares one.
    * @default 1_000
    */
   readonly maxBatch?: number | undefined
@@ -89,8 +91,9 @@ export function sqliteStore(
   let closed: Promise<void> | undefined
 
   const store: Store & Required<Pick<Store, 'ping' | 'close'>> = {
-    create(owner, { id, name, tag }) {
-      return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0)
+    create(owner, plant) {
+      const { id, name, tag } = plant
+      return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0, textLength(plant))
     },
 
     list(owner, request) {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { reportBatch } from '../batch-channel.ts'
+import { batchSize } from '../batch-size.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
 import type { SqliteStatement } from './handle.ts'
@@ -13,6 +14,8 @@ type Write = () => boolean
 
 interface Entry {
   readonly write: Write
+  /** How many characters it writes. */
+  readonly length: number
   /** When it is rejected if the file is locked. */
   readonly expiresAt: number
   readonly resolve: (result: boolean) => void
@@ -26,8 +29,8 @@ export interface WriteQueueOptions {
 }
 
 /**
- * Commits writes in the order in which they came, all of one round of the event loop in one transaction. A write that
- * was rejected is not carried out later.
+ * Commits writes in the order in which they came, all of one round of the event loop in one transaction, unless they
+ * are too many or too large. A write that was rejected is not carried out later.
  */
 export class WriteQueue {
   readonly #connection: SqliteConnection
@@ -45,13 +48,14 @@ export class WriteQueue {
 
   /**
    * Settles once the write is committed.
+   * @param length how many characters it writes
    * @throws StoreUnavailableError if the file stays locked, or trying again later may help; it says whether the write
    *   may have been carried out
    */
-  add(write: Write): Promise<boolean> {
+  add(write: Write, length = 0): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const expiresAt = performance.now() + this.#options.busyTimeoutMs
-      if (this.#waiting.push({ write, expiresAt, resolve, reject }) === 1) setImmediate(this.#commitNext)
+      if (this.#waiting.push({ write, length, expiresAt, resolve, reject }) === 1) setImmediate(this.#commitNext)
     })
   }
 
@@ -88,7 +92,7 @@ export class WriteQueue {
   }
 
   readonly #commitNext = (): void => {
-    const isLocked = !this.#commit(this.#waiting.slice(0, this.#options.maxBatch))
+    const isLocked = !this.#commit(this.#waiting.slice(0, batchSize(this.#waiting, this.#options.maxBatch)))
     if (this.#waiting.length === 0) return
     if (isLocked) setTimeout(this.#commitNext, RETRY_MS)
     else setImmediate(this.#commitNext)

@@ -12,7 +12,7 @@ const ONE_BY_ONE: BatcherOptions = { maxInFlight: 1, maxBatch: 100, timeoutMs: 6
 
 /** A batcher whose groups end when the test says so, and the groups that it sent. */
 function heldBatcher(options: Partial<BatcherOptions> = {}): {
-  add: (write: string) => Promise<string>
+  add: (write: string, length?: number) => Promise<string>
   groups: (readonly string[])[]
   release: () => Promise<void>
 } {
@@ -46,6 +46,14 @@ test('sends the first write at once, collects others while the maximum number of
   await release()
   await release()
   assert.deepEqual(await Promise.all(results), ['A', 'B', 'C', 'D', 'E'])
+})
+
+test('sends a megabyte of large plants at a time', async () => {
+  const { add, groups, release } = heldBatcher()
+  const results = ['a', 'b', 'c', 'd', 'e', 'f'].map((write) => add(write, 600_000))
+  for (let i = 0; i < 4; i++) await release()
+  assert.deepEqual(groups, [['a'], ['b', 'c'], ['d', 'e'], ['f']])
+  await Promise.all(results)
 })
 
 test('leaves callers of their own to a group if more wait than have been answered, and tells of each group', async (t) => {

@@ -81,6 +81,16 @@ test('goes on with the next group in the next turn, and tells of each', { skip }
   assert.deepEqual(sizes, [2, 2, 1])
 })
 
+test('commits a megabyte of large plants at a time', { skip }, async (t) => {
+  const sizes = batchSizes(t)
+  const { store } = openStore(t, {}, ':memory:')
+  const name = 'x'.repeat(300_000)
+  const tag = 'y'.repeat(100_000)
+  await Promise.all([1n, 2n, 3n, 4n, 5n, 6n, 7n].map(async (id) => store.create('ada', { id, name, tag })))
+  await Promise.all([1n, 2n, 3n, 4n, 5n, 6n, 7n].map(async (id) => store.delete('ada', id)))
+  assert.deepEqual(sizes, [3, 3, 1, 7])
+})
+
 test('rejects the write that fails, and commits those around it in their order', { skip }, async (t) => {
   const sizes = batchSizes(t)
   const { store } = openStore(t, {}, ':memory:')
