@@ -110,10 +110,9 @@ class JsonReader {
 
   #readArray(depth: number): readonly JsonValue[] {
     this.#enter(depth)
-    const items: JsonValue[] = []
-    if (this.#take(CLOSE_BRACKET)) return items
-    do items.push(this.#readValue(depth))
-    while (this.#take(COMMA))
+    if (this.#take(CLOSE_BRACKET)) return []
+    const items: JsonValue[] = [this.#readValue(depth)]
+    while (this.#take(COMMA)) items.push(this.#readValue(depth))
     if (!this.#take(CLOSE_BRACKET)) throw this.#expected('"," or "]"')
     return items
   }
