@@ -9,18 +9,19 @@ const FIRST_BYTES = 256
 /** How long a slice may become. The shortest request has 18 bytes, so at most 56 wait. */
 const MOST_BYTES = 1024
 
-/** How long a slice is after one that had more than a request: about as long as a request. */
-const PIPELINED_BYTES = 40
+/** How short a slice may become: about as long as a short request. */
+const LEAST_BYTES = 40
 
 /**
  * Hands the input of a connection to Node's parser in slices, each in a round of the event loop that other connections
  * share, and nothing while a request waits. Otherwise Node would announce all requests that one read brings: thousands.
- * Slices become longer while none has more than a request, and of a body whose length is known, all that has come is
- * one slice. Short slices go after those of the connections that do not pipeline.
+ * Slices become shorter while they have more than a request, and longer while they do not; of a body whose length is
+ * known, all that has come is one slice. Connections that have never pipelined go before those that have.
  */
 export function readInSlices(connection: Connection): void {
   const { socket } = connection
   let isDue = false
+  let hasPipelined = isHeldBack(socket)
   let sliceBytes = FIRST_BYTES
   /** How many of the next bytes are of a body for certain. */
   let bodyBytes = 0
@@ -36,7 +37,9 @@ export function readInSlices(connection: Connection): void {
     // The body begins somewhere in this slice, so it does not end before its length after the start of the slice.
     if (connection.latest !== latest) bodyBytes = Number(connection.latest!.req.headers['content-length'] ?? 0)
     bodyBytes -= length
-    sliceBytes = isHeldBack(socket) ? PIPELINED_BYTES : Math.min(2 * sliceBytes, MOST_BYTES)
+    const hasTooMuch = isHeldBack(socket)
+    hasPipelined ||= hasTooMuch
+    sliceBytes = hasTooMuch ? Math.max(sliceBytes / 2, LEAST_BYTES) : Math.min(2 * sliceBytes, MOST_BYTES)
     readLater()
   }
 
@@ -45,17 +48,12 @@ export function readInSlices(connection: Connection): void {
     // If no data is there, the end may have come, and Node must be asked for that too.
     if (socket.readableLength === 0) return void socket.read(0)
     isDue = true
-    inLaterRound(readSlice, isPolite())
-  }
-
-  /** Whether the latest slice had no more than a request. */
-  function isPolite(): boolean {
-    return sliceBytes >= FIRST_BYTES
+    inLaterRound(readSlice, !hasPipelined)
   }
 
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
-  socket.on('readable', () => (!isDue && isPolite() && isRoundFree() ? readSlice() : readLater()))
+  socket.on('readable', () => (!isDue && !hasPipelined && isRoundFree() ? readSlice() : readLater()))
   socket.on('resume', readLater)
   // Node may have stopped reading, and would wait for data that it has not asked for. An empty piece ends the wait.
   socket.push('')
