@@ -5,7 +5,7 @@ import type { HttpServer } from '../http-server/http-server.ts'
 import { adminPlace, inheritedSockets, listen, servicePlace } from './listening.ts'
 import { describeError, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
-import { reportTurnedAway } from './reports.ts'
+import { reportDrops } from './reports.ts'
 import { readStoreUrlFile, type Settings } from './settings/settings.ts'
 import { followStoreUrl } from './settings/store-url.ts'
 import { createTokenSource } from './settings/token-rotation.ts'
@@ -45,7 +45,7 @@ export async function start(settings: Settings): Promise<void> {
   // Clients must not get a connection to a program that then cannot start.
   const adminUrl = admin && (await listen(admin.server, inherited.admin ?? adminPlace(settings)))
   const url = await listen(http.server, inherited.service ?? servicePlace(settings))
-  reportTurnedAway(http.server)
+  reportDrops(http.server)
   stopAtSignal(http, store, settings, settings.reusePort || inherited.service !== undefined)
   log('start', { url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)

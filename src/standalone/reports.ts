@@ -1,6 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
 import type { Server } from 'node:net'
-import { devNull } from 'node:os'
 import type { OnAnswer } from '../http-server/answer.ts'
 import type { Observer } from '../http-server/http-server.ts'
 import type { CommonOptions, ResponseEvent } from '../options.ts'
@@ -61,21 +59,10 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
   }
 }
 
-/**
- * Logs, at most once a second, that connections were closed as soon as they came: because `maxConnections` are open, or
- * no file descriptor is left. Node does not tell of the latter, so this opens a file when a connection has come, and
- * then every second until it succeeds.
- */
-export function reportTurnedAway(server: Server): void {
-  const reportDrops = throttle((count) => log('connections-dropped', { count, max: server.maxConnections }))
-  const look = throttle(() => {
-    try {
-      closeSync(openSync(devNull, 'r'))
-    } catch (error) {
-      // The process, or the system, has reached its limit.
-      log('descriptors-exhausted', { code: (error as NodeJS.ErrnoException).code })
-      look()
-    }
-  })
-  server.on('connection', look).on('drop', reportDrops)
+/** Logs, at most once a second, that connections were closed as soon as they came: `maxConnections` are open. */
+export function reportDrops(server: Server): void {
+  server.on(
+    'drop',
+    throttle((count) => log('connections-dropped', { count, max: server.maxConnections })),
+  )
 }
