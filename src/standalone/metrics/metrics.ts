@@ -3,7 +3,7 @@ import type { Store } from '../../plants/store.ts'
 import { gaugesOf } from '../../stores/gauges.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
 import { formatFamilies, single, type Family } from './families.ts'
-import { createProcessMetrics } from './process.ts'
+import { createProcessMetrics, readDescriptors } from './process.ts'
 import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
@@ -48,7 +48,7 @@ export function createMetrics(routes: Router<string>): Metrics {
     },
     format(isReady) {
       const ready = single('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => isReady)
-      return formatFamilies([...families, ready])
+      return formatFamilies([...families, ...readDescriptors(), ready])
     },
   }
 }

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { getHeapStatistics as heap } from 'node:v8'
 import { VERSION } from '../../version.ts'
 import { createHistogram, single, type Family } from './families.ts'
 
@@ -13,9 +15,21 @@ export function createProcessMetrics(): readonly Family[] {
       return (user + system) / 1e6
     }),
     single('gauge', 'process_start_time_seconds', 'When the process started, in seconds since 1970.', () => startedAt),
-    single('gauge', 'process_resident_memory_bytes', 'Memory of the process in RAM.', () => process.memoryUsage.rss()),
-    single('gauge', 'nodejs_heap_size_used_bytes', 'Memory of the heap in use.', () => process.memoryUsage().heapUsed),
-    single('gauge', 'nodejs_heap_size_total_bytes', 'Memory of the heap.', () => process.memoryUsage().heapTotal),
+    {
+      name: 'process_resident_memory_bytes',
+      help: 'Memory of the process in RAM.',
+      type: 'gauge',
+      samples: () => {
+        try {
+          return [[{}, process.memoryUsage.rss()]]
+        } catch {
+          // Linux tells it in a file, and no descriptor is left to read one.
+          return []
+        }
+      },
+    },
+    single('gauge', 'nodejs_heap_size_used_bytes', 'Memory of the heap in use.', () => heap().used_heap_size),
+    single('gauge', 'nodejs_heap_size_total_bytes', 'Memory of the heap.', () => heap().total_heap_size),
     {
       name: 'plant_store_build_info',
       help: 'Which version runs, on which Node.',
@@ -23,6 +37,30 @@ export function createProcessMetrics(): readonly Family[] {
       samples: () => [[{ version: VERSION, node: process.versions.node }, 1]],
     },
     measureEventLoop(),
+  ]
+}
+
+/** How many file descriptors the process could have at the latest scrape. */
+let max = NaN
+
+/**
+ * How many file descriptors the process has and could have, as Linux tells; nothing if the system does not tell.
+ * @param process a folder of /proc
+ */
+export function readDescriptors(process = '/proc/self'): readonly Family[] {
+  let open: number
+  try {
+    max = Number(/^Max open files +(\d+)/m.exec(readFileSync(`${process}/limits`, 'utf8'))![1])
+    // One of them reads the folder.
+    open = readdirSync(`${process}/fd`).length - 1
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EMFILE') return []
+    // None is left to count the others with.
+    open = max
+  }
+  return [
+    single('gauge', 'process_open_fds', 'File descriptors that are open.', () => open),
+    single('gauge', 'process_max_fds', 'File descriptors that may be open.', () => max),
   ]
 }
 

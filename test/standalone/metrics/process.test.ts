@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { measureEventLoop } from '../../../src/standalone/metrics/process.ts'
+import { readdirSync, realpathSync } from 'node:fs'
+import { suite, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { measureEventLoop, readDescriptors } from '../../../src/standalone/metrics/process.ts'
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
+import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
+import { Program } from '../../support/program/program.ts'
+import { RawConnection } from '../../support/wire/raw-connection.ts'
 import { until } from '../../support/until.ts'
 
 test('what blocks the event loop is found in the delay of its timers', async () => {
@@ -19,4 +24,48 @@ test('what blocks the event loop is found in the delay of its timers', async () 
 test('one timer after another is measured', { timeout: 30_000 }, async () => {
   const family = measureEventLoop()
   await until(() => formatFamilies([family]).includes('_count 3\n'))
+})
+
+suite('the descriptors', () => {
+  test(
+    'are counted, also if none is left for a connection',
+    { skip: process.platform !== 'linux' && 'only Linux tells' },
+    async (t) => {
+      const { program, admin } = await startWithMetrics(t, {}, { prelude: 'ulimit -n 100' })
+      const scraper = await RawConnection.open(Number(new URL(admin).port))
+      async function descriptors(): Promise<number[]> {
+        const [scraped] = await scraper.send('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n').answers(1)
+        return [...scraped!.body.matchAll(/^process_(?:open|max)_fds (\d+)$/gm)].map(([, count]) => Number(count))
+      }
+      const isTold = async (open: number): Promise<boolean> => isDeepStrictEqual(await descriptors(), [open, 100])
+      await until(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
+      const connections: RawConnection[] = []
+      while (connections.length < 100) connections.push(await program.connect())
+      await until(() => isTold(100))
+      for (const { socket } of connections) socket.end()
+      await until(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
+      assert.equal((await program.fetch('/livez')).status, 200)
+    },
+  )
+
+  test('are left out if the system does not tell them', () => {
+    assert.deepEqual(readDescriptors('/nowhere'), [])
+  })
+
+  const FLAGS = ['--permission', '--allow-net'].filter((flag) => process.allowedNodeEnvironmentFlags.has(flag))
+  const skip = FLAGS.length === 0 && 'Node 22.13 or later is needed'
+
+  test('are left out if Node may not read them, and the log says nothing of it', { skip }, async (t) => {
+    const modules = realpathSync('node_modules')
+    const allowed = [`read=${process.cwd()}`, `read=${modules}`, `write=${modules}`].map((path) => `--allow-fs-${path}`)
+    const program = await Program.start({ PLANT_STORE_ADMIN_PORT: '0' }, [...FLAGS, ...allowed])
+    t.after(() => program.end())
+    const { admin } = await program.logged('start')
+    assert.doesNotMatch(await scrape(String(admin)), /_fds/)
+    const events = program.stderr.all.filter((line) => line.startsWith('{'))
+    assert.deepEqual(
+      events.map((line) => (JSON.parse(line) as { event: string }).event),
+      ['start'],
+    )
+  })
 })

@@ -1,13 +1,14 @@
 import type { TestContext } from 'node:test'
 import { until } from '../until.ts'
-import { startProgram, type Program } from './program.ts'
+import { startProgram, type Program, type Surroundings } from './program.ts'
 
 /** The program with an admin port, and the URL of that port. */
 export async function startWithMetrics(
   t: TestContext,
   environment: Readonly<Record<string, string>> = {},
+  surroundings?: Surroundings,
 ): Promise<{ readonly program: Program; readonly admin: string }> {
-  const program = await startProgram(t, { PLANT_STORE_ADMIN_PORT: '0', ...environment })
+  const program = await startProgram(t, { PLANT_STORE_ADMIN_PORT: '0', ...environment }, surroundings)
   const { admin } = await program.logged('start')
   return { program, admin: String(admin) }
 }
