@@ -84,8 +84,8 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   return { authorization, contentType, contentEncoding, contentLength }
 }
 
-/** A name or an address, and a port if need be (RFC 9112 section 3.2); or nothing. */
-const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i
+/** A name or an address, and a port if need be (RFC 9112 section 3.2). An http URI has one (RFC 9110 section 4.2.1). */
+const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i
 
 /** Whether the value of a Host field is one. */
 export function isHost(value: string): boolean {

@@ -100,6 +100,7 @@ suite('what node:http refuses is answered with an error', () => {
       'The only expectation that is met here is 100-continue.',
     ],
     ['a Host that is none', LIST.replace('Host: plants', 'Host: a b'), 40000, 'The Host field is not a host.'],
+    ['an empty Host', LIST.replace('Host: plants', 'Host:'), 40000, 'The Host field is not a host.'],
     ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 40000, 'This service is no proxy.'],
   ]
   for (const [name, request, error, message] of rows) {
