@@ -5,21 +5,41 @@ import { openPostgres, type PostgresSettings as StoreSettings } from './postgres
 import { isSameDatabase } from './postgres/postgres-url.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
 
-const POSTGRES = /^postgres(?:ql)?:\/\/./
-
-/** What a URL can name, by its scheme. */
-export const STORE_SCHEMES: readonly {
+interface StoreScheme {
   /** A URL of this scheme, for people. */
   readonly example: string
   /** Matches the URLs of this scheme, and of no other. */
   readonly form: RegExp
+  /** Whether programs that open a URL of this scheme have the same plants. */
+  readonly isShared: (url: string) => boolean
+  /**
+   * Whether two URLs of this scheme name the same store, with another password at most.
+   * @throws Error if one of them is malformed
+   */
+  readonly isSame: (one: string, other: string) => boolean
   /** @throws if the store cannot be opened */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
-}[] = [
-  { example: 'memory:', form: /^memory:$/, open: memoryStore },
-  // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
-  { example: 'sqlite:plants.db', form: /^sqlite:(?!\/\/)./, open: openSqlite },
-  { example: 'postgres://user:password@host/database', form: POSTGRES, open: openPostgres },
+}
+
+/** What a URL can name, by its scheme. */
+export const STORE_SCHEMES: readonly StoreScheme[] = [
+  { example: 'memory:', form: /^memory:$/, isShared: () => false, isSame: Object.is, open: memoryStore },
+  {
+    example: 'sqlite:plants.db',
+    // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
+    form: /^sqlite:(?!\/\/)./,
+    // SQLite has databases in memory too.
+    isShared: (url) => !/:memory:|mode=memory/.test(url),
+    isSame: Object.is,
+    open: openSqlite,
+  },
+  {
+    example: 'postgres://user:password@host/database',
+    form: /^postgres(?:ql)?:\/\/./,
+    isShared: () => true,
+    isSame: isSameDatabase,
+    open: openPostgres,
+  },
 ]
 
 function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Store {
@@ -41,12 +61,22 @@ export function isStoreUrl(url: string): boolean {
   return STORE_SCHEMES.some(({ form }) => form.test(url))
 }
 
+function findScheme(url: string): StoreScheme {
+  return STORE_SCHEMES.find(({ form }) => form.test(url))!
+}
+
+/** Whether programs that open a URL have the same plants. */
+export function isSharedStore(url: string): boolean {
+  return findScheme(url).isShared(url)
+}
+
 /**
  * Whether two URLs name the same store, with another password at most.
  * @throws Error if one of them is malformed
  */
 export function isSameStore(one: string, other: string): boolean {
-  return one === other || ([one, other].every((url) => POSTGRES.test(url)) && isSameDatabase(one, other))
+  const { form, isSame } = findScheme(one)
+  return form.test(other) && isSame(one, other)
 }
 
 /**
@@ -56,5 +86,5 @@ export function isSameStore(one: string, other: string): boolean {
  * @throws Error if it does not
  */
 export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
-  return STORE_SCHEMES.find(({ form }) => form.test(url))!.open(url, settings)
+  return findScheme(url).open(url, settings)
 }

@@ -1,7 +1,7 @@
 import { LIMITS, type Limits } from '../../http-server/limits.ts'
 import { MAX_INT32 } from '../../option-checks.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
-import { isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
+import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { checkVariableNames, withoutServiceLinks } from './environment.ts'
 import { textFile } from './setting-file.ts'
 import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
@@ -169,8 +169,11 @@ export function checkSharing(
   const { name } = VARIABLES.reusePort
   if (!isAble) throw new SettingError(name, `needs Node 22.12 or later, and this is Node ${version}`)
   if (isPath(host) || port === 0) throw new SettingError(name, 'needs a PORT other than 0')
-  if ((storeUrlFile ?? storeUrl) === 'memory:') {
-    throw new SettingError(name, 'needs another store than memory:, in which each program would have plants of its own')
+  if (!isSharedStore(storeUrlFile ?? storeUrl)) {
+    throw new SettingError(
+      name,
+      'needs a store that programs can share, and in this one each would have plants of its own',
+    )
   }
 }
 

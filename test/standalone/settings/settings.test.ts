@@ -183,12 +183,6 @@ suite('PLANT_STORE_REUSE_PORT is refused', () => {
     ['on a Node without it', shared, '22.11.0', 'needs Node 22.12 or later, and this is Node 22.11.0'],
     ['with PORT=0', { ...shared, PORT: '0' }, '22.12.0', 'needs a PORT other than 0'],
     ['with a Unix socket', { ...shared, HOST: '/run/plants.sock' }, '23.1.0', 'needs a PORT other than 0'],
-    [
-      'with memory:',
-      {},
-      '24.0.0',
-      'needs another store than memory:, in which each program would have plants of its own',
-    ],
   ]
   for (const [why, environment, version, problem] of rows) {
     test(why, () => {
@@ -197,14 +191,18 @@ suite('PLANT_STORE_REUSE_PORT is refused', () => {
     })
   }
 
-  test('with memory: in a file', (t) => {
-    const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, 'memory:') }
-    assert.throws(() => checkSharing(readSettings(environment), '24.0.0'), /memory:/)
-  })
+  for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
+    test(`with ${url}, also in a file`, (t) => {
+      const message = /^PLANT_STORE_REUSE_PORT needs a store that programs can share, and in this one each would have /
+      for (const environment of [{ PLANT_STORE_URL: url }, { PLANT_STORE_URL_FILE: temporaryFile(t, url) }]) {
+        assert.throws(() => checkSharing(readSettings(environment), '24.0.0'), { name: 'SettingError', message })
+      }
+    })
+  }
 
-  test('unless all of that is otherwise', () => {
-    checkSharing(readSettings(shared), '22.12.0')
-  })
+  for (const url of ['sqlite:plants.db', 'postgres://ada@host/plants']) {
+    test(`not with ${url}`, () => checkSharing(readSettings({ PLANT_STORE_URL: url }), '22.12.0'))
+  }
 
   test('when it is read', () => {
     assert.match(messageOf({ PLANT_STORE_REUSE_PORT: '1' }), /^PLANT_STORE_REUSE_PORT needs /)
