@@ -94,7 +94,8 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
     if (problem === undefined) return store
     throw new StoreUnavailableError('The database could not be used yet.', { cause: problem })
   }
-  const opened: Store = {
+  // `Required`, so that no method of a store is forgotten here.
+  const opened: Required<Store> = {
     create: (owner, plant) => begun().create(owner, plant),
     list: (owner, request) => begun().list(owner, request),
     delete: (owner, id) => begun().delete(owner, id),
