@@ -74,7 +74,7 @@ export function findOperation({ path, id }: Resource<ResourcePath>, method: stri
   const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
   const operation = Object.hasOwn(methods, method) ? methods[method] : undefined
   if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, { headers: allowField(path) })
-  if (access === 'read' && operation.access === 'write') throw HTTP_ERRORS.readOnlyToken
+  if (operation.access === 'write' && access !== 'write') throw HTTP_ERRORS.readOnlyToken
   return operation
 }
 

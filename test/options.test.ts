@@ -27,10 +27,12 @@ const WRONG: readonly (readonly [options: unknown, message: string])[] = [
   [{ tokens: { '': 'ada' } }, `options.tokens: the token of 'ada' ${tokenRule}`],
   [{ tokens: { undefined: 'ada' } }, `options.tokens: the token of 'ada' must not be "undefined"`],
   [{ tokens: { null: 'ada' } }, `options.tokens: the token of 'ada' must not be "null"`],
-  [
-    { tokens: { secret: { owner: 'ada', access: 'admin' } } },
-    `options.tokens: a token must have an access of "read" or "write", not 'admin'`,
-  ],
+  ...[
+    [{ owner: 'ada', access: 'admin' }, `an access of "read" or "write", not 'admin'`],
+    [{ owner: 'ada', access: undefined }, 'an access of "read" or "write", not undefined'],
+    [{ owner: 'ada', acess: 'read' }, 'an access of "read" or "write", not undefined'],
+    [{ owner: 'ada', access: 'write', acess: 'read' }, 'an owner and an access, and nothing else'],
+  ].map(([secret, rule]) => [{ tokens: { secret } }, `options.tokens: a token must have ${rule as string}`] as const),
   ...['', 'a\0b', '\ud800', 7, null].map((owner) => [{ tokens: { secret: owner } }, ownerRule] as const),
   [{ tokens, store: null }, 'options.store must be a store, not null'],
   ...['create', 'list', 'delete', 'ping', 'close'].map(

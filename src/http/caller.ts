@@ -7,21 +7,18 @@ import { HttpError } from './errors.ts'
 /** What a caller may do with the plants of its owner: `read` lists them, `write` also creates and deletes. */
 export type Access = 'read' | 'write'
 
-/** The owner that a token stands for, who may write; or an owner with an access. */
+/** The owner that a token stands for, who may write; or an owner with an access, and nothing else. */
 export type TokenHolder =
   | string
   | {
       /** Whose plants it has access to: not empty, any well-formed Unicode text without U+0000. */
       readonly owner: string
-      /** @default 'write' */
-      readonly access?: Access | undefined
+      /** What the token may do. */
+      readonly access: Access
     }
 
 /** Who is asking, and what they may do. */
-export interface Caller {
-  readonly owner: string
-  readonly access: Access
-}
+export type Caller = Exclude<TokenHolder, string>
 
 /** Finds the caller of a token; undefined if the token is refused. */
 export type FindCaller = (token: string, request: IncomingMessage) => MaybePromise<Caller | undefined>
@@ -47,12 +44,16 @@ export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number)
   }
 }
 
-/** @throws TypeError that begins with `complaint` if this is no holder of a token */
+/** @throws TypeError that begins with `complaint` if this is no holder of a token; names no other member: it may be one */
 export function toCaller(holder: unknown, complaint: string): Caller {
-  const { owner, access = 'write' } = (isObject(holder) ? holder : { owner: holder }) as Record<string, unknown>
+  const caller = isObject(holder) ? holder : { owner: holder, access: 'write' }
+  const { owner, access } = caller as Record<string, unknown>
   if (!isText(owner) || owner === '') throw new TypeError(`${complaint} an owner: a non-empty string of ${TEXT}`)
   if (access !== 'read' && access !== 'write') {
     throw new TypeError(`${complaint} an access of "read" or "write", not ${quote(access)}`)
+  }
+  if (!Object.keys(caller).every((name) => name === 'owner' || name === 'access')) {
+    throw new TypeError(`${complaint} an owner and an access, and nothing else`)
   }
   return { owner, access }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
+import { inspect } from 'node:util'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { del, get, post, send, servePlants, type Answer, type Request } from '../support/wire/service.ts'
@@ -103,12 +104,17 @@ const AUTHENTICATE: readonly Fault[] = [
     UNEXPECTED,
     new Error('authenticate must return an owner: a non-empty string of well-formed Unicode without U+0000'),
   ]),
-  [
-    'answers an unknown access',
-    () => ({ owner: 'ada', access: 'admin' }),
+  ...[
+    [{ owner: 'ada', access: 'admin' }, 'an access of "read" or "write", not \'admin\''],
+    [{ owner: 'ada', access: undefined }, 'an access of "read" or "write", not undefined'],
+    [{ owner: 'ada', acces: 'read' }, 'an access of "read" or "write", not undefined'],
+    [{ owner: 'ada', access: 'write', acces: 'read' }, 'an owner and an access, and nothing else'],
+  ].map(([holder, rule]): Fault => [
+    `answers ${inspect(holder)}`,
+    () => holder,
     UNEXPECTED,
-    new Error('authenticate must return an access of "read" or "write", not \'admin\''),
-  ],
+    new Error(`authenticate must return ${rule as string}`),
+  ]),
 ]
 
 suite('an authenticate that', () => {

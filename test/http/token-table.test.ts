@@ -5,7 +5,7 @@ import { createTokenTable } from '../../src/http/token-table.ts'
 suite('a table of tokens', () => {
   const find = createTokenTable([
     ['secret', 'ada'],
-    ['other', { owner: 'grace' }],
+    ['other', { owner: 'grace', access: 'write' }],
     ['reader', { owner: 'ada', access: 'read' }],
   ])
 

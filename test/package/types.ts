@@ -39,6 +39,10 @@ createPlantStore({ tokens, authenticate })
 createPlantStore({ tokens: { secret: 7 } })
 // @ts-expect-error an owner is a string
 createPlantStore({ authenticate: () => 7 })
+// @ts-expect-error an object says what its token may do
+createPlantStore({ tokens: { secret: { owner: 'ada' } } })
+// @ts-expect-error an object says what its token may do
+createPlantStore({ authenticate: () => ({ owner: 'ada', access: undefined }) })
 // @ts-expect-error there is no such option
 createPlantStore({ tokens, maxBodybytes: 1 })
 // @ts-expect-error a number of milliseconds
