@@ -55,14 +55,21 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     assert.equal(slices.join(''), sent)
   })
 
-  test('in slices of 40 bytes once a request has waited, which become longer again', async () => {
+  test('in slices half as long after one that had more than a request, which become longer again', async () => {
     const { client, slices, requests } = connect(answer)
-    client.write(GET.repeat(2))
-    await until(() => requests.length === 2)
-    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(500)}\r\n\r\n`
+    client.write(GET.repeat(30))
+    await until(() => requests.length === 30)
+    const first = lengths(slices)
+    assert.deepEqual(first.slice(0, 3), [256, 128, 64])
+    assert.ok(
+      first.slice(3).every((length) => (length >= 40 && length <= 80) || length === first.at(-1)),
+      String(first),
+    )
+    const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(700)}\r\n\r\n`
     client.write(sent)
-    await until(() => requests.length === 3)
-    assert.deepEqual(lengths(slices), [2 * GET.length, 40, 80, 160, sent.length - 280])
+    await until(() => requests.length === 31)
+    const [one, two, ...others] = lengths(slices).slice(first.length)
+    assert.ok(two === 2 * one!, [one, two, ...others].join())
   })
 
   test('only once no request waits for its turn any more', async () => {
