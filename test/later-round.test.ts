@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
-import { inLaterRound } from '../src/later-round.ts'
+import { inLaterRound, isRoundFree } from '../src/later-round.ts'
 
 /** Counts the rounds of the event loop while the test runs. */
 function countRounds(t: TestContext): () => number {
@@ -103,5 +103,18 @@ suite('calls in later rounds', () => {
       context.run('of a request', () => inLaterRound(() => resolve(context.getStore())))
     })
     assert.equal(found, undefined)
+  })
+
+  test('need not wait if they are urgent and the round is free: until its time is over, or another one waits', async () => {
+    const nextRound = (): Promise<void> => new Promise((resolve) => inLaterRound(resolve))
+    await nextRound()
+    assert.ok(isRoundFree())
+    spin(3)
+    assert.ok(!isRoundFree())
+    await nextRound()
+    assert.ok(isRoundFree())
+    const made = new Promise<void>((resolve) => inLaterRound(resolve, true))
+    assert.ok(!isRoundFree())
+    await made
   })
 })

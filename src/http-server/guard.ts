@@ -10,7 +10,7 @@ const MAX_WAITING = 100
 const LOOK_MS = 100
 
 /** How late the event loop may be at each look, on average, in milliseconds: rounds of twice that are normal. */
-const USUAL_LATE_MS = 15
+const USUAL_LATE_MS = 10
 
 /** How much later it may be for a while before the guard wakes, in milliseconds: so much is a garbage collection. */
 const MAX_LATE_MS = 100

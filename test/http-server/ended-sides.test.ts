@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { memoryStore, type Store } from '../../src/index.ts'
 import { openBoth } from '../support/wire/raw-connection.ts'
 import { keptIds } from '../support/wire/service.ts'
-import { serveStandalone } from '../support/program/standalone-server.ts'
+import { serveStandalone, wakeGuard } from '../support/program/standalone-server.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const MANY_FIELDS = 'a:\r\n'.repeat(990)
@@ -15,6 +15,10 @@ function post(id: number, fields = ''): string {
   const content = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
   return `POST /plants HTTP/1.1\r\n${AUTHORIZED}${fields}${content}\r\n${body}`
 }
+
+const CHUNKED = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+
+const BODY = '{"id":1,"name":"Fern"}'.padEnd(4096)
 
 const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
 
@@ -42,18 +46,23 @@ suite('a client that ends its side after its requests gets an answer to each of 
     ['requests of the program', 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3), [200, 200, 200], []],
     ['a create, and half of another request', `${post(1)}GET /pla`, [200, 400], [1n]],
     ['half of a create that asks for an upgrade', post(1, UPGRADE).slice(0, -3), [400], []],
+    ['half of a long header', `GET / HTTP/1.1\r\nHost: a\r\nX:${' '.repeat(8000)}\r`, [400], []],
+    ['half of a long body', post(1).replace('Length: ', 'Length: 9') + ' '.repeat(800), [400], []],
+    ['half of a chunk', `${CHUNKED}2000\r\n${' '.repeat(5000)}`, [400], []],
+    ['a create, behind a list, in long chunks', `${LIST}${CHUNKED}1000\r\n${BODY}\r\n0\r\n\r\n`, [200, 200], [1n]],
     ['nothing', '', [], []],
   ]
   for (const [name, sent, statuses, kept] of rows) {
-    for (const [kind, make] of [
-      ['at once', memoryStore],
-      ['later', () => slow(memoryStore())],
+    for (const [kind, make, isGuarded] of [
+      ['the store answers at once', memoryStore, false],
+      ['the store answers later', () => slow(memoryStore()), false],
+      ['the guard is awake', memoryStore, true],
     ] as const) {
-      test(`${name}, if the store answers ${kind}`, async (t) => {
+      test(`${name}, if ${kind}`, async (t) => {
         const store = make()
-        const { client, accepted } = await openBoth(
-          await serveStandalone(t, { store }, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 }),
-        )
+        const server = await serveStandalone(t, { store }, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 })
+        if (isGuarded) await wakeGuard(server)
+        const { client, accepted } = await openBoth(server)
         const closed = once(accepted, 'close')
         client.socket.end(sent)
         assert.deepEqual(await client.statuses(), statuses)

@@ -9,7 +9,7 @@ import { delegatingStore } from '../support/database/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, get, keptIds, send, serve as serveServer, servePlants } from '../support/wire/service.ts'
-import { serveStandalone } from '../support/program/standalone-server.ts'
+import { serveStandalone, wakeGuard } from '../support/program/standalone-server.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const CONTENT = 'Content-Type: application/json\r\nContent-Length:'
@@ -24,12 +24,6 @@ const THREE_POSTS = post(1) + post(2) + post(3)
 /** Serves all that the program does. */
 function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Settings> = {}): Promise<Server> {
   return serveStandalone(t, { authenticate: (token) => (token === 'ada' ? token : null), store }, limits)
-}
-
-/** Pipelines more requests than may wait. */
-async function wakeGuard(server: Server): Promise<void> {
-  const client = await RawConnection.open(server)
-  await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(102)).answers(102)
 }
 
 test('a client that pipelines does not hold up one that does not', async (t) => {

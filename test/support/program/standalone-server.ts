@@ -5,6 +5,7 @@ import { createHttpServer, type Assumptions, type Observer } from '../../../src/
 import { createProgramPaths, type ProgramOptions } from '../../../src/standalone/paths/program-paths.ts'
 import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
 import { readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
+import { RawConnection } from '../wire/raw-connection.ts'
 import { createService, serve } from '../wire/service.ts'
 
 /**
@@ -39,4 +40,11 @@ export function serveStandalone(
   limits?: Partial<Settings>,
 ): Promise<Server> {
   return serve(t, createStandaloneServer(options, limits))
+}
+
+/** Wakes the guard of such a server: more requests wait than may. */
+export async function wakeGuard(server: Server): Promise<void> {
+  const client = await RawConnection.open(server)
+  await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(102)).answers(102)
+  client.socket.destroy()
 }
