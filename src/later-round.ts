@@ -1,6 +1,9 @@
 import { AsyncResource } from 'node:async_hooks'
 import { nextTick } from 'node:process'
 
+// A test of a host may put its own in the place of it, and take it away with what waits.
+const { setImmediate } = globalThis
+
 type Call = () => void
 
 /** Calls that wait for a round of the event loop. */
@@ -57,8 +60,10 @@ function setRound(): void {
 
 function runRound(): void {
   advance(urgent)
-  run(urgent, urgentUntil, () => {
-    run(patient, 0, () => {
+  const urgentMs = urgentUntil === 0 ? urgent.roundMs : urgentUntil - performance.now()
+  // However long the other work of this round has taken.
+  run(urgent.due, Math.max(urgentMs, patient.roundMs), () => {
+    run(patient.due, patient.roundMs, () => {
       // Not before: what came in this round may be of a connection that has had its turn in it.
       advance(patient)
       urgentUntil = 0
@@ -78,10 +83,10 @@ function advance(queue: Queue): void {
   queue.later = []
 }
 
-/** Makes calls that are due, at least one, while there is time. */
-function run({ due, roundMs }: Queue, end: number, done: () => void): void {
+/** Makes calls that are due, at least one, for so long. */
+function run(due: Call[], ms: number, done: () => void): void {
   if (due.length === 0) return done()
-  const until = end === 0 ? performance.now() + roundMs : end
+  const until = performance.now() + ms
   function runPart(): void {
     const partEnd = performance.now() + PART_MS
     try {

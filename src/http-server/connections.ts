@@ -47,8 +47,9 @@ export function keepConnections(server: Server): readonly Connection[] {
 }
 
 /** Whether a connection waits for a request, or for the rest of its header. */
-export function isSilent({ latest }: Connection): boolean {
-  return latest === undefined || latest.writableFinished
+export function isSilent({ latest, socket }: Connection): boolean {
+  // What is read in slices may have come, and wait to be read.
+  return (latest === undefined || latest.writableFinished) && socket.readableLength === 0
 }
 
 /** Looks again and again while a server listens. */

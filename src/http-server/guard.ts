@@ -6,14 +6,14 @@ import { readInSlices } from './slices.ts'
 /** How many requests may wait, on all connections together, before the guard wakes. */
 const MAX_WAITING = 100
 
-/** How often the guard looks whether the event loop is late, in milliseconds. */
+/** How often the guard looks at the event loop, in milliseconds. */
 const LOOK_MS = 100
 
-/** How late the event loop may be at each look, on average, in milliseconds: rounds of twice that are normal. */
-const USUAL_LATE_MS = 10
+/** How long the work of a round may take, in milliseconds, on average of what the guard sees at one look. */
+const MAX_ROUND_MS = 20
 
-/** How much later it may be for a while before the guard wakes, in milliseconds: so much is a garbage collection. */
-const MAX_LATE_MS = 100
+/** How many looks in a row must see longer rounds before the guard wakes: one may have seen a garbage collection. */
+const LONG_LOOKS = 2
 
 /** Keeps clients that send much at once from filling the memory and holding up the others. */
 export interface Guard {
@@ -29,8 +29,8 @@ export interface Guard {
 }
 
 /**
- * Makes a guard that sleeps until more than 100 requests wait on all connections together, or the event loop is late
- * again and again by the work of this process. Then all connections, those that are open and those that come, are read in slices. Few
+ * Makes a guard that sleeps until more than 100 requests wait on all connections together, or the rounds of the event
+ * loop are long again and again. Then all connections, those that are open and those that come, are read in slices. Few
  * clients make that necessary, and reading in slices takes Node's fast path from all of them. A connection that was
  * read in slices once stays so, as what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
@@ -64,22 +64,23 @@ export function createGuard(
     onChange(true)
   }
 
-  // No count tells of all that holds others up: Node skips empty lines, for example, and tells nobody. On a busy machine
-  // the loop is late too, but then this process has had no time.
-  let late = 0
-  let lookedAt = performance.now()
-  let used = process.cpuUsage()
-  function look(): void {
-    const lateMs = performance.now() - lookedAt - LOOK_MS
-    const { user, system } = process.cpuUsage(used)
-    late = Math.max(0, late + Math.min(lateMs, (user + system) / 1000) - USUAL_LATE_MS)
-    if (late > MAX_LATE_MS && connections.length > 1) {
-      late = 0
-      wake()
-    }
+  // No count tells of all that holds others up: Node skips empty lines, for example, and tells nobody.
+  let lookedAt = Infinity
+  let seen = readLoop()
+  let longLooks = 0
+  function begin(): void {
     lookedAt = performance.now()
-    used = process.cpuUsage()
+    seen = readLoop()
   }
+  function look(): void {
+    const { cpuMs, activeMs, rounds } = seen
+    begin()
+    // On a busy machine rounds are long too, but then this process has had no time. And it may have other threads.
+    const workMs = Math.min(seen.cpuMs - cpuMs, seen.activeMs - activeMs)
+    longLooks = workMs > MAX_ROUND_MS * Math.max(seen.rounds - rounds, 1) ? longLooks + 1 : 0
+    if (longLooks >= LONG_LOOKS && connections.length > 1) wake()
+  }
+  server.on('listening', begin)
   lookEvery(LOOK_MS, server, look)
 
   return {
@@ -89,8 +90,8 @@ export function createGuard(
       connection.socket.once('close', () => (waiting -= connection.waiting))
     },
     look() {
-      // A round may be long because of what many connections send in it. The others of them must not have to end first.
-      if (performance.now() > lookedAt + LOOK_MS + USUAL_LATE_MS + MAX_LATE_MS) look()
+      // A round may be long because of what many connections send in it, and must not have to end first.
+      if (performance.now() > lookedAt + 2 * LOOK_MS) look()
     },
     wait(connection) {
       connection.waiting++
@@ -101,5 +102,19 @@ export function createGuard(
       connection.waiting--
       waiting--
     },
+  }
+}
+
+/**
+ * What the event loop has done so far: how long it has worked, and in how many rounds. These are no numbers in a runtime
+ * that does not tell, and then no round is long.
+ */
+function readLoop(): { cpuMs: number; activeMs: number; rounds: number } {
+  const { user, system } = process.cpuUsage()
+  const { nodeTiming, eventLoopUtilization } = performance as Partial<Performance>
+  return {
+    cpuMs: (user + system) / 1000,
+    activeMs: Number(eventLoopUtilization?.().active),
+    rounds: Number(nodeTiming?.uvMetricsInfo?.loopCount),
   }
 }

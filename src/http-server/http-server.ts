@@ -147,8 +147,8 @@ export function createHttpServer(
     // What Node had read already may be a second error.
     if (connection === undefined || connection.isBroken) return
     const { socket, latest } = connection
-    if (isHeldBack(socket) && isTimeout(error)) {
-      // The request is late because nothing was read while others waited. The client gets its time once more.
+    if (isTimeout(error) && (isHeldBack(socket) || socket.readableLength > 0)) {
+      // The request is late because nothing was read while others had their turns. The client gets its time once more.
       const expire = (): unknown => connection.latest === latest && server.emit('clientError', error, socket)
       setTimeout(expire, limits.requestTimeoutMs).unref()
       return

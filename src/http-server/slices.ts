@@ -38,7 +38,7 @@ export function readInSlices(connection: Connection): void {
     if (connection.latest !== latest) bodyBytes = Number(connection.latest!.req.headers['content-length'] ?? 0)
     bodyBytes -= length
     const hasTooMuch = isHeldBack(socket)
-    hasPipelined ||= hasTooMuch
+    hasPipelined ||= hasTooMuch || (connection.latest?.req.complete === true && socket.readableLength > 0)
     sliceBytes = hasTooMuch ? Math.max(sliceBytes / 2, LEAST_BYTES) : Math.min(2 * sliceBytes, MOST_BYTES)
     readLater()
   }
