@@ -111,7 +111,7 @@ export function createGuard(
  */
 function readLoop(): { cpuMs: number; activeMs: number; rounds: number } {
   const { user, system } = process.cpuUsage()
-  const { nodeTiming, eventLoopUtilization } = performance as Partial<Performance>
+  const { nodeTiming, eventLoopUtilization } = performance as Partial<typeof performance>
   return {
     cpuMs: (user + system) / 1000,
     activeMs: Number(eventLoopUtilization?.().active),
