@@ -105,16 +105,22 @@ export function createGuard(
   }
 }
 
+/** What a runtime tells of its event loop, if it does. */
+interface LoopTimes {
+  readonly eventLoopUtilization?: () => { readonly active: number }
+  readonly nodeTiming?: { readonly uvMetricsInfo?: { readonly loopCount: number } }
+}
+
 /**
  * What the event loop has done so far: how long it has worked, and in how many rounds. These are no numbers in a runtime
  * that does not tell, and then no round is long.
  */
 function readLoop(): { cpuMs: number; activeMs: number; rounds: number } {
   const { user, system } = process.cpuUsage()
-  const { nodeTiming, eventLoopUtilization } = performance as Partial<typeof performance>
+  const loop: LoopTimes = performance
   return {
     cpuMs: (user + system) / 1000,
-    activeMs: Number(eventLoopUtilization?.().active),
-    rounds: Number(nodeTiming?.uvMetricsInfo?.loopCount),
+    activeMs: Number(loop.eventLoopUtilization?.().active),
+    rounds: Number(loop.nodeTiming?.uvMetricsInfo?.loopCount),
   }
 }
