@@ -139,7 +139,7 @@ function checkNodePair(request: { url?: unknown } | undefined, response: { write
   if (typeof request?.url === 'string' && typeof response?.writeHead === 'function') return
   const needed = 'the request and the response of node:http, which a framework has inside of its own'
   const got = [request, response].map(quote).join(', ')
-  throw new TypeError(`plant-store needs ${needed}, not (${got}): see docs/hosts.md`)
+  throw new TypeError(`plant-store needs ${needed}, not (${got}): see docs/host-examples.md`)
 }
 
 /** The error that a client gets. An error of a host may carry a status too, which does not count. */

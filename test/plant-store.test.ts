@@ -42,7 +42,7 @@ suite('what is not of node:http is refused: it says what it got, what it needs, 
       const thrown = await ask()
       assert.ok(thrown instanceof TypeError)
       const [, needed, quoted = ''] =
-        /^plant-store needs (.*), not \((.*)\): see docs\/hosts\.md$/.exec(thrown.message) ?? []
+        /^plant-store needs (.*), not \((.*)\): see docs\/host-examples\.md$/.exec(thrown.message) ?? []
       assert.equal(needed, 'the request and the response of node:http, which a framework has inside of its own')
       assert.match(quoted, got)
     })

@@ -15,7 +15,7 @@ const RUN: Readonly<Record<string, string>> = {
   'README.md, Use it, console': 'test/documents/readme.test.ts',
   'docs/clients.md': 'test/documents/clients.test.ts',
   'docs/authentication.md, JSON Web Tokens, ts': 'test/package/authentication.test.ts',
-  'docs/hosts.md, Hono, ts': 'test/package/hosts.test.ts',
+  'docs/host-examples.md, Hono, ts': 'test/package/hosts.test.ts',
   'docs/hosts.md, Bundles': 'test/package/bundles.test.ts',
   'docs/postgres.md, The table': 'test/documents/readme.test.ts',
   'docs/postgres.md, High availability, yaml': 'test/support/database/servers/patroni-cluster.ts',

@@ -12,7 +12,7 @@ import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/wire/client.ts'
 import { API, blocksOf, codeOf, DOCUMENTS, readDocument, README } from '../support/package/documents.ts'
-import { HOST_EXAMPLES, prefixOf, protocolOf, skipExample, startExample } from '../support/package/examples.ts'
+import { prefixOf, protocolOf, skipExample, startExample } from '../support/package/examples.ts'
 import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { bearer, portOf, servePlants } from '../support/wire/service.ts'
@@ -20,16 +20,15 @@ import { bearer, portOf, servePlants } from '../support/wire/service.ts'
 const run = promisify(execFile)
 const hasSqlite = isBuiltin('node:sqlite')
 
-/** Their examples have tests of their own, which know more: clients.test.ts and recipes.test.ts. */
-const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/recipes.md']
+/** Their examples have tests of their own, which know more: clients.test.ts, hosts.test.ts and recipes.test.ts. */
+const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/host-examples.md', 'docs/recipes.md']
 
 for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path)), ...API]) {
   suite(document.path, () => {
-    const isOfHosts = document.path === 'docs/hosts.md'
     const examples = blocksOf(document, 'ts').filter(({ heading }) => heading === 'Example')
     for (const { code, line } of API.includes(document) ? examples : blocksOf(document, 'js')) {
-      // So have these.
-      if (code.includes("'jose'") || (isOfHosts && HOST_EXAMPLES.some((example) => example.line === line))) continue
+      // So has this one.
+      if (code.includes("'jose'")) continue
       if (code.includes('storeConformance(')) {
         test(`the store at line ${line} conforms`, async (t) => {
           const project = await createProject(t, { 'store.test.mjs': code })

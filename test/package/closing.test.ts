@@ -9,7 +9,7 @@ import { sendTo } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 import { newPath, open } from '../support/database/sqlite-file.ts'
 
-const EXAMPLE = codeOf('docs/running.md', 'js')
+const EXAMPLE = codeOf('docs/hosts.md', 'js', 'Stop a server of your own')
 const HEADERS = { Authorization: 'Bearer a-long-random-token', 'Content-Type': 'application/json' }
 const CLIENTS = 20
 

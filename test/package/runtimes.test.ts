@@ -18,7 +18,7 @@ import { RawConnection } from '../support/wire/raw-connection.ts'
 import { until } from '../support/until.ts'
 import { del, get, post, sendTo } from '../support/wire/service.ts'
 
-const { text } = readDocument('docs/hosts.md')
+const { text } = readDocument('docs/host-examples.md')
 
 /** The commands that the document shows for something, by the name of the runtime. */
 function commandsFor(what: string): Readonly<Record<string, string>> {

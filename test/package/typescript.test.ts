@@ -49,7 +49,7 @@ for (const [compiler, options] of [
 }
 
 /** The examples in TypeScript, as their readers copy them. */
-const EXAMPLES = ['docs/hosts.md', 'docs/authentication.md'].flatMap((path) =>
+const EXAMPLES = ['docs/host-examples.md', 'docs/authentication.md'].flatMap((path) =>
   blocksOf(readDocument(path), 'ts').map(({ code, heading }) => ({ name: `${path}, ${heading}`, code })),
 )
 

@@ -23,13 +23,8 @@ export function skipExample(code: string): string | false {
   return code.includes('postgres://') && POSTGRES_URL === undefined && 'TEST_POSTGRES_URL is not set'
 }
 
-const HOSTS = readDocument('docs/hosts.md')
-
-/** What docs/hosts.md shows of hosts, before it goes on to what holds for all of them. */
-export const HOST_EXAMPLES: readonly Block[] = programsOf({
-  ...HOSTS,
-  text: HOSTS.text.slice(0, HOSTS.text.indexOf('\n## Browsers\n')),
-})
+/** How docs/host-examples.md mounts the service. */
+export const HOST_EXAMPLES: readonly Block[] = programsOf(readDocument('docs/host-examples.md'))
 
 /** Whether code is a whole program; what is none begins with the path of its file. */
 export function isProgram(code: string): boolean {
