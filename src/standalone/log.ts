@@ -17,7 +17,7 @@ let dropped = 0
 const waitingReports = new Set<() => void>()
 
 /**
- * Writes one event to stderr as a line of JSON; `docs/running.md` lists the events. No field may hold a token, a query
+ * Writes one event to stderr as a line of JSON; `docs/observing.md` lists the events. No field may hold a token, a query
  * or a body. If the lines are not read as fast as they are written, some are dropped, and the log says how many.
  */
 export function log(event: string, fields: object): void {

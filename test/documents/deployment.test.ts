@@ -15,7 +15,7 @@ import { get, keptIds, post, sendTo } from '../support/wire/service.ts'
 import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
 
-const RUNNING = 'docs/running.md'
+const DEPLOYING = 'docs/deploying.md'
 
 test('the link of the installed package is the process that gets SIGTERM', async (t) => {
   const { folder } = await packPackage()
@@ -33,25 +33,25 @@ test('the link of the installed package is the process that gets SIGTERM', async
 test('systemd finds nothing wrong with the units', { skip: withoutCommand('systemd-analyze') }, (t) => {
   const folder = temporaryDirectory(t)
   const paths = ['plant-store.socket', 'plant-store.service'].map((name) => join(folder, name))
-  writeFileSync(paths[0]!, codeOf(RUNNING, 'ini'))
+  writeFileSync(paths[0]!, codeOf(DEPLOYING, 'ini'))
   // It looks whether the command is there.
-  writeFileSync(paths[1]!, codeOf(RUNNING, 'ini', undefined, 1).replace('/usr/bin/node', process.execPath))
+  writeFileSync(paths[1]!, codeOf(DEPLOYING, 'ini', undefined, 1).replace('/usr/bin/node', process.execPath))
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], { encoding: 'utf8' })
   assert.doesNotMatch(stderr, /plant-store/)
   assert.equal(status, 0)
 })
 
-test('the proxy that docs/running.md shows leads to the program', { skip: withoutCommand('nginx') }, async (t) => {
+test('the proxy that docs/deploying.md shows leads to the program', { skip: withoutCommand('nginx') }, async (t) => {
   const program = await startProgram(t, { PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '75000' })
   const port = await freePort()
-  const code = codeOf(RUNNING, 'nginx').replace('listen 8080', `listen 127.0.0.1:${port}`)
+  const code = codeOf(DEPLOYING, 'nginx').replace('listen 8080', `listen 127.0.0.1:${port}`)
   await startNginx(t, port, code.replace('127.0.0.1:3000', `127.0.0.1:${program.port}`))
   assert.equal((await sendTo(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
   assert.equal((await sendTo(port, get(TOKEN))).body, '[{"name":"Fern"}]')
 })
 
 test('the commands that docs/running.md shows make a token and its digest', async (t) => {
-  const [makeToken, digest] = codeOf(RUNNING, 'sh').split('\n')
+  const [makeToken, digest] = codeOf('docs/running.md', 'sh').split('\n')
   const token = execFileSync('sh', ['-c', makeToken!], { encoding: 'utf8' }).trim()
   const sum = execFileSync('sh', ['-c', digest!.replace('the token', token)], { encoding: 'utf8' })
   const program = await startProgram(t, { PLANT_STORE_TOKENS: `ada:$sha256$${sum.split(' ', 1)[0]}` })
@@ -72,7 +72,7 @@ test('the command that docs/sqlite.md shows makes a backup while the service run
 })
 
 test('HAProxy finds nothing wrong with its configuration', { skip: withoutCommand('haproxy') }, (t) => {
-  const path = temporaryFile(t, codeOf(RUNNING, 'haproxy'))
+  const path = temporaryFile(t, codeOf(DEPLOYING, 'haproxy'))
   const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-q', '-f', path], { encoding: 'utf8' })
   assert.deepEqual([status, stdout, stderr], [0, '', ''])
 })

@@ -11,8 +11,8 @@ import { freePort } from '../support/wire/free-port.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('docs/running.md shows the Dockerfile', () => {
-  assert.equal(codeOf('docs/running.md', 'dockerfile'), readFileSync(join(root, 'Dockerfile'), 'utf8'))
+test('docs/deploying.md shows the Dockerfile', () => {
+  assert.equal(codeOf('docs/deploying.md', 'dockerfile'), readFileSync(join(root, 'Dockerfile'), 'utf8'))
 })
 
 suite('the Dockerfile', () => {

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
 import { suite, test } from 'node:test'
-import { DOCUMENTS, proseOf, README, type Document } from '../support/package/documents.ts'
+import { DOCUMENTS, proseOf, readDocument, README, type Document } from '../support/package/documents.ts'
 
 const root = new URL('../../', import.meta.url)
+
+/** What is not packed is linked too. */
+const ALL = [...DOCUMENTS, ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'].map(readDocument)]
 
 /** The targets of the links of a document that lead to no other site. */
 function linksOf(document: Document): string[] {
@@ -34,12 +37,12 @@ function isSound(document: Document, target: string): boolean {
   const [, anchor] = target.split('#')
   if (!existsSync(new URL(path, root))) return false
   if (anchor === undefined) return true
-  const linked = DOCUMENTS.find((other) => other.path === path)
+  const linked = ALL.find((other) => other.path === path)
   return linked !== undefined && anchorsOf(linked).includes(anchor)
 }
 
 suite('every link of a document leads to a file, and to a heading of it', () => {
-  for (const document of DOCUMENTS) {
+  for (const document of ALL) {
     test(document.path, () => {
       assert.deepEqual(
         linksOf(document).filter((target) => !isSound(document, target)),

@@ -11,10 +11,10 @@ import { codeOf } from '../support/package/documents.ts'
 import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
-const WEBPACK = codeOf('docs/hosts.md', 'cjs', 'Bundles')
+const WEBPACK = codeOf('docs/deploying.md', 'cjs', 'Bundles')
 
 /** Commands that bundle the program. */
-const COMMANDS = [...codeOf('docs/hosts.md', 'sh', 'Bundles').trim().split('\n'), 'node webpack.config.cjs']
+const COMMANDS = [...codeOf('docs/deploying.md', 'sh', 'Bundles').trim().split('\n'), 'node webpack.config.cjs']
 
 /** What a command makes. */
 function bundleOf(command: string): string {
@@ -90,7 +90,7 @@ test(
       t,
       COMMANDS.find((command) => command.includes('cjs/server.cjs'))!,
     )
-    const code = codeOf('docs/hosts.md', 'json', 'Bundles')
+    const code = codeOf('docs/deploying.md', 'json', 'Bundles')
     const { output } = JSON.parse(code) as { output: string }
     await writeFile(join(project, 'sea.json'), code)
     await promisify(execFile)(process.execPath, ['--build-sea', 'sea.json'], { cwd: project })

@@ -61,8 +61,8 @@ async function isFree(port: number): Promise<boolean> {
   return isListening
 }
 
-test('docs/running.md lists every event of the log, and each is logged', () => {
-  const listed = readDocument('docs/running.md').text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)
+test('docs/observing.md lists every event of the log, and each is logged', () => {
+  const listed = readDocument('docs/observing.md').text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => readFileSync(`src/${path}`, 'utf8'))

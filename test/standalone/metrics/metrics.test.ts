@@ -14,11 +14,11 @@ function cpuSeconds(): number {
 }
 
 suite('the metrics', () => {
-  test('are those that docs/running.md lists', async (t) => {
+  test('are those that docs/observing.md lists', async (t) => {
     const { admin } = await serveWithAdmin(t)
     const told = [...(await scrape(admin)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
     const names = String.raw`\w+_(?:seconds|requests|connections|total|calls|size|bytes|info|ready|guarded|fds)`
-    const rows = [...readDocument('docs/running.md').text.matchAll(new RegExp(`^\\|(.*?\`${names}\`) \\|`, 'gm'))]
+    const rows = [...readDocument('docs/observing.md').text.matchAll(new RegExp(`^\\|(.*?\`${names}\`) \\|`, 'gm'))]
     const listed = rows.flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name))
     assert.deepEqual(listed.sort(), told.sort())
   })

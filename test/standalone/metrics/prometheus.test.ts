@@ -9,10 +9,10 @@ import { startPrometheus } from '../../support/program/prometheus.ts'
 import { withoutCommand } from '../../support/requirements.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 
-const RUNNING = readDocument('docs/running.md')
-const QUERIES = blocksOf(RUNNING, 'promql').map(({ code }) => code.trim())
+const OBSERVING = readDocument('docs/observing.md')
+const QUERIES = blocksOf(OBSERVING, 'promql').map(({ code }) => code.trim())
 const ALERTS = ['PlantStoreRunsOutOfDescriptors', 'PlantStoreIsNotReady', 'PlantStoreFails', 'PlantStoreIsBusy']
-const [RULES] = blocksOf(RUNNING, 'yaml').map(({ code }) => code)
+const [RULES] = blocksOf(OBSERVING, 'yaml').map(({ code }) => code)
 
 suite('promtool', { skip: withoutCommand('promtool') }, () => {
   test('finds nothing wrong with the metrics', async (t) => {
@@ -22,14 +22,14 @@ suite('promtool', { skip: withoutCommand('promtool') }, () => {
     assert.equal(execFileSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' }), '')
   })
 
-  test('finds nothing wrong with the alerts of docs/running.md', (t) => {
+  test('finds nothing wrong with the alerts of docs/observing.md', (t) => {
     const printed = execFileSync('promtool', ['check', 'rules', temporaryFile(t, RULES!)], { encoding: 'utf8' })
     assert.match(printed, /SUCCESS: 5 rules found/)
   })
 })
 
 suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
-  test('answers the queries of docs/running.md', async (t) => {
+  test('answers the queries of docs/observing.md', async (t) => {
     const { program, admin } = await startFailing(t)
     await during(program, [keepAsking], async () => {
       const ask = await startPrometheus(t, admin, RULES!)
@@ -53,7 +53,7 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
     })
   })
 
-  test('fires the alerts of docs/running.md', async (t) => {
+  test('fires the alerts of docs/observing.md', async (t) => {
     const { program, admin } = await startFailing(t)
     for (let i = 0; i < 80; i++) await program.connect()
     const ask = await startPrometheus(t, admin, RULES!.replaceAll(/for: \d+m/g, 'for: 1s'))
