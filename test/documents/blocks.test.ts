@@ -68,7 +68,7 @@ test('each row is needed, and names a file that reads the document', () => {
 test('every file of the repository and every script that a document names is there', () => {
   const { scripts } = JSON.parse(readDocument('package.json').text) as { scripts: object }
   for (const { path, text } of [...DOCUMENTS, readDocument('SECURITY.md'), readDocument('CONTRIBUTING.md')]) {
-    const files = [...text.matchAll(/`((?:src|test|bench|docs)\/[\w./-]*)`/g)].map(([, name]) => name!)
+    const files = [...text.matchAll(/(?<![\w./-])(?:src|test|bench|docs)\/[\w./-]*\w/g)].map(([name]) => name)
     const commands = [...text.matchAll(/npm run ([a-z][\w:-]*)/g)].map(([, name]) => name!)
     const absent = [
       ...files.filter((name) => !existsSync(new URL(name, root))),
