@@ -26,11 +26,15 @@ export function andThen<T, U>(result: MaybePromise<T>, goOn: (value: T) => Maybe
   return result instanceof Promise ? result.then(goOn) : goOn(result)
 }
 
-/** Makes a call, and hands its error on, thrown or rejected. No other place of the service catches all. */
-export function attempt(call: () => unknown, onError: (thrown: unknown) => void): void {
+/**
+ * Makes a call, and hands its error on, thrown or rejected. No other place of the service catches all.
+ * @param onError ignores the error by default, as one of a hook that only tells the host
+ */
+export function attempt(call: () => unknown, onError: (thrown: unknown) => void = () => undefined): void {
   try {
     const result = call()
-    if (isPromiseLike(result)) result.then(undefined, onError)
+    // Adopted first, too: nobody would hold the other one.
+    if (isPromiseLike(result)) Promise.resolve(result).then(undefined, onError)
   } catch (thrown) {
     onError(thrown)
   }

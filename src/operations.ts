@@ -7,7 +7,7 @@ import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
 import type { HttpResponse } from './http/response.ts'
 import type { Resource } from './http/route.ts'
-import { andThen, type MaybePromise } from './maybe-promise.ts'
+import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
 import type { ListSlots } from './plants/list-slots.ts'
@@ -114,7 +114,11 @@ function create(service: Service, { owner, body }: Call): MaybePromise<HttpRespo
 function checkRules({ validate }: Service, plant: NewPlant): void {
   const message = validate?.(plant)
   if (message === undefined || message === null || message === '') return
-  if (typeof message !== 'string') throw new TypeError('validate must return a message or nothing')
+  if (typeof message !== 'string') {
+    // A promise that rejects would end the process.
+    attempt(() => message)
+    throw new TypeError('validate must return a message or nothing, at once')
+  }
   throw new HttpError('notPlant', message)
 }
 

@@ -66,7 +66,10 @@ export interface CommonOptions {
    * @default 10_000
    */
   readonly storeTimeoutMs?: number | undefined
-  /** Checks a plant by the host's own rules. Returns a message for people if one is broken, or nothing. */
+  /**
+   * Checks a plant by the host's own rules. Returns a message for people if one is broken, or nothing. It must return at
+   * once: the client gets 500 if it returns a promise, whatever that settles with, or throws.
+   */
   readonly validate?: ((plant: NewPlant) => string | null | undefined) | undefined
   /**
    * Gets the error behind each response with status 500 or 503, and behind each list that breaks off half-way. Its own

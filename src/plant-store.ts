@@ -113,7 +113,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
       const { status, error } = found
       const resource = exchange.resource?.path
       const durationMs = performance.now() - startedAt
-      tell(() => onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }))
+      attempt(() => onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }))
     })
   }
 
@@ -128,7 +128,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   }
 
   function report({ request }: Exchange, thrown: unknown): void {
-    if (onError !== undefined) tell(() => onError(thrown, request))
+    if (onError !== undefined) attempt(() => onError(thrown, request))
   }
 
   return plantStore
@@ -147,9 +147,4 @@ function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown
   if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected', undefined, { cause: thrown })
   return new HttpError(thrown.isOutcomeUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, { cause: thrown })
-}
-
-/** Calls a hook of the host. It may throw or reject: that changes no response. */
-function tell(host: () => unknown): void {
-  attempt(host, () => undefined)
 }

@@ -72,6 +72,7 @@ suite('attempt', () => {
     ['is thrown', fail],
     ['a promise rejects with', () => Promise.reject(fault)],
     ['a thenable rejects with', () => thenable(Promise.reject(fault))],
+    ['a promise rejects with that a thenable settles with', () => thenableOf(Promise.reject(fault))],
   ]
   for (const [name, call] of failures) {
     test(`catches what ${name}`, async () => {

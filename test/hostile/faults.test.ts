@@ -143,26 +143,30 @@ suite('an authenticate that', () => {
 })
 
 suite('a validate that', () => {
-  const answers: readonly (readonly [name: string, answer: unknown, status: number, message?: string])[] = [
-    ['returns a message', 'name must not be Fern', 400, 'name must not be Fern'],
-    ['returns a message beyond ASCII', 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
-    ['returns undefined', undefined, 200],
-    ['returns null', null, 200],
-    ['returns an empty message', '', 200],
-    ['returns a promise', Promise.resolve('late'), 500, UNEXPECTED[1]],
-    ['returns false', false, 500, UNEXPECTED[1]],
+  const answers: readonly (readonly [name: string, answer: () => unknown, status: number, message?: string])[] = [
+    ['returns a message', () => 'name must not be Fern', 400, 'name must not be Fern'],
+    ['returns a message beyond ASCII', () => 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
+    ['returns undefined', () => undefined, 200],
+    ['returns null', () => null, 200],
+    ['returns an empty message', () => '', 200],
+    ['returns a promise', () => Promise.resolve('late'), 500, UNEXPECTED[1]],
+    ['returns a promise that rejects', () => Promise.reject(fault), 500, UNEXPECTED[1]],
+    ['returns false', () => false, 500, UNEXPECTED[1]],
   ]
   for (const [name, answer, status, message] of answers) {
     test(name, async (t) => {
       const errors: unknown[] = []
       const server = await servePlants(t, {
-        validate: (() => answer) as PlantStoreOptions['validate'] & object,
+        validate: answer as PlantStoreOptions['validate'] & object,
         onError: (error) => errors.push(error),
       })
       const received = await send(server, requests.create)
       assert.equal(received.status, status)
       assert.equal((JSON.parse(received.body) as { message?: string }).message, message)
-      assert.deepEqual(errors, status === 500 ? [new TypeError('validate must return a message or nothing')] : [])
+      assert.deepEqual(
+        errors,
+        status === 500 ? [new TypeError('validate must return a message or nothing, at once')] : [],
+      )
     })
   }
 

@@ -49,6 +49,8 @@ createPlantStore({ tokens, maxBodybytes: 1 })
 createPlantStore({ tokens, storeTimeoutMs: '10s' })
 // @ts-expect-error a message, or nothing
 createPlantStore({ tokens, validate: () => false })
+// @ts-expect-error it is not waited for
+createPlantStore({ tokens, validate: async () => Promise.resolve(undefined) })
 // @ts-expect-error a store has list, too
 createPlantStore({ tokens, store: { create: () => true, delete: () => true } })
 
