@@ -13,6 +13,7 @@ import { parseInt64 } from './plants/int64.ts'
 import type { ListSlots } from './plants/list-slots.ts'
 import { listPlants, type PlantSource } from './plants/listing.ts'
 import { encodePlant, type NewPlant } from './plants/plant.ts'
+import { StoreUnavailableError } from './plants/store.ts'
 
 /** The parts that all operations share. */
 export interface Service {
@@ -112,7 +113,13 @@ function create(service: Service, { owner, body }: Call): MaybePromise<HttpRespo
 }
 
 function checkRules({ validate }: Service, plant: NewPlant): void {
-  const message = validate?.(plant)
+  let message: unknown
+  try {
+    message = validate?.(plant)
+  } catch (cause) {
+    // Whatever its error says of the outcome, the store was not asked.
+    throw cause instanceof StoreUnavailableError ? new HttpError('storeUnavailable', undefined, { cause }) : cause
+  }
   if (message === undefined || message === null || message === '') return
   if (typeof message !== 'string') {
     // A promise that rejects would end the process.

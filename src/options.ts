@@ -68,7 +68,8 @@ export interface CommonOptions {
   readonly storeTimeoutMs?: number | undefined
   /**
    * Checks a plant by the host's own rules. Returns a message for people if one is broken, or nothing. It must return at
-   * once: the client gets 500 if it returns a promise, whatever that settles with, or throws.
+   * once: the client gets 500 if it returns a promise, whatever that settles with, or throws; and 503 (error 50300) if
+   * it throws a {@link StoreUnavailableError}.
    */
   readonly validate?: ((plant: NewPlant) => string | null | undefined) | undefined
   /**

@@ -118,7 +118,8 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   }
 
   function fail(exchange: Exchange, thrown: unknown): void {
-    const failure = toHttpError(thrown)
+    // No owner is known: authenticate itself has failed.
+    const failure = toHttpError(thrown, exchange.owner !== undefined)
     if (failure.status === 500 || failure.status === 503) report(exchange, failure.cause)
     attempt(
       () => send(exchange, failure),
@@ -143,8 +144,9 @@ function checkNodePair(request: { url?: unknown } | undefined, response: { write
 }
 
 /** The error that a client gets. An error of a host may carry a status too, which does not count. */
-function toHttpError(thrown: unknown): HttpError {
+function toHttpError(thrown: unknown, isStoreAsked: boolean): HttpError {
   if (thrown instanceof HttpError) return thrown
   if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected', undefined, { cause: thrown })
-  return new HttpError(thrown.isOutcomeUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, { cause: thrown })
+  const isUnknown = isStoreAsked && thrown.isOutcomeUnknown
+  return new HttpError(isUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, { cause: thrown })
 }

@@ -25,8 +25,8 @@ export type FindCaller = (token: string, request: IncomingMessage) => MaybePromi
 
 /**
  * Finds the owner of a bearer token. Returns the owner, or `{ owner, access }`; or `null` or `undefined` to refuse the
- * token. The client gets 503 if it takes longer than `storeTimeoutMs` or throws a {@link StoreUnavailableError}, and
- * 500 if it throws another error or returns anything else.
+ * token. The client gets 503 (error 50300) if it takes longer than `storeTimeoutMs` or throws a
+ * {@link StoreUnavailableError}, and 500 if it throws another error or returns anything else.
  * @param token as the client sent it: only its characters are checked (RFC 6750 section 2.1)
  */
 export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<TokenHolder | null | undefined>

@@ -3,7 +3,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { inspect } from 'node:util'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
-import { del, get, post, send, servePlants, type Answer, type Request } from '../support/wire/service.ts'
+import { del, get, keptIds, post, send, servePlants, type Answer, type Request } from '../support/wire/service.ts'
 
 const UNEXPECTED = [50000, 'Something went wrong in the service.'] as const
 const UNAVAILABLE = [50300, 'The plants are out of reach at the moment; try again.'] as const
@@ -15,6 +15,7 @@ const REJECTED_WITH_NULL: PromiseLike<never> = {
 const never = new Promise<never>(() => undefined)
 const fault = new Error('SELECT * FROM plants')
 const away = new StoreUnavailableError('db.internal:5432 is away')
+const lost = new StoreUnavailableError('db.internal:5432 was lost', { isOutcomeUnknown: true })
 
 function assertError(answer: Answer, [error, message]: readonly [number, string]): void {
   const body = JSON.stringify({ error, message })
@@ -47,6 +48,7 @@ const FAULTS: readonly Fault[] = [
   ],
   ['is unavailable', () => Promise.reject(away), UNAVAILABLE, away],
   ['is unavailable at once', fail(away), UNAVAILABLE, away],
+  ['is lost in the middle', () => Promise.reject(lost), TIMED_OUT, lost],
   ['never settles', () => never, TIMED_OUT, new Error('The store did not answer within 20 ms.')],
 ]
 
@@ -97,6 +99,8 @@ test('what a store says after its time is over is ignored', async (t) => {
 
 const AUTHENTICATE: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
+  ['is lost in the middle', () => Promise.reject(lost), UNAVAILABLE, lost],
+  ['is lost in the middle at once', fail(lost), UNAVAILABLE, lost],
   ['never settles', () => never, UNAVAILABLE, new Error('authenticate did not answer within 20 ms')],
   ...['', 7, {}, { owner: 7 }, 'a\0b', '\ud800'].map((owner): Fault => [
     `answers ${JSON.stringify(owner)}`,
@@ -170,11 +174,17 @@ suite('a validate that', () => {
     })
   }
 
-  test('throws', async (t) => {
-    const server = await servePlants(t, { validate: fail(fault) })
-    assertError(await send(server, requests.create), UNEXPECTED)
-    assert.equal((await send(server, requests.list)).body, '[]')
-  })
+  for (const [name, error, expected] of [
+    ['throws', fault, UNEXPECTED],
+    ['is unavailable', away, UNAVAILABLE],
+    ['is lost in the middle', lost, UNAVAILABLE],
+  ] as const) {
+    test(name, async (t) => {
+      const store = memoryStore()
+      await assertFault(t, { store, validate: fail(error) }, requests.create, [name, fail(error), expected, error])
+      assert.deepEqual(await keptIds(store), [])
+    })
+  }
 
   test('is given the plant', async (t) => {
     const server = await servePlants(t, { validate: ({ id, name, tag }) => `${id} ${name} ${tag}` })
