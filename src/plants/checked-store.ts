@@ -39,13 +39,16 @@ function requireBoolean(result: unknown): boolean {
   return result
 }
 
-/** A page that does not lead on from its cursor would be read for ever. */
+/** A list of pages out of order would be wrong and look whole, or would never end. */
 function requirePage(result: unknown, { limit, after }: PageRequest): Page {
-  if (Array.isArray(result) && result.length <= limit) {
-    const page = result as Page
-    const last = page.at(-1)
-    if (last === undefined) return page
-    if (typeof last.id === 'bigint' && (after === undefined || last.id > after)) return page
-  }
+  if (Array.isArray(result) && result.length <= limit && isAscending(result as Page, after)) return result as Page
   throw new TypeError('list of a store must return an array of at most limit plants, ascending and beyond after')
+}
+
+function isAscending(page: Page, after: bigint | undefined): boolean {
+  for (const { id } of page) {
+    if (typeof id !== 'bigint' || (after !== undefined && id <= after)) return false
+    after = id
+  }
+  return true
 }

@@ -57,9 +57,12 @@ suite('the list of a store', () => {
     ['no array', { length: 1, at: () => FERN }],
     ['nothing', undefined],
     ['more plants than the limit', plants],
-    ['a plant whose id is a number', [{ id: 1, name: 'Fern' }]],
+    ['a plant whose id is a number', [{ id: 1, name: 'Fern' }, FERN]],
+    ['plants out of order', plants.slice(0, 2).reverse()],
+    ['a plant twice', [FERN, FERN]],
     ['the plant at the cursor', plants.slice(1, 2), 2n],
     ['plants before the cursor', plants.slice(0, 2), 3n],
+    ['a plant at the cursor and one after it', plants.slice(1), 2n],
   ]
   for (const [name, page, after] of wrong) {
     test(`must not return ${name}`, () => {
