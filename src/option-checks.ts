@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { attempt } from './maybe-promise.ts'
 
 export const MAX_INT32: number = 2 ** 31 - 1
 
@@ -14,9 +15,12 @@ interface Bounds {
   readonly max?: number
 }
 
+type Hook = (...args: readonly unknown[]) => unknown
+
 /**
  * Puts defaults in place of the options that are not given. A default says what its option may be: true or false, a
- * function, or a whole number, which is from 1 on unless `bounds` says otherwise.
+ * whole number, which is from 1 on unless `bounds` says otherwise, or a function, which is told something: its own
+ * errors are ignored.
  * @throws TypeError if an option is wrong, or does not exist
  */
 export function withDefaults<Options extends object>(
@@ -35,7 +39,7 @@ export function withDefaults<Options extends object>(
     if (type === 'number') checkWholeNumber(name, value, bounds[name])
     else if (typeof value !== type)
       throw wrong(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)
-    resolved[name] = value
+    resolved[name] = type === 'function' ? (...args: unknown[]) => attempt(() => (value as Hook)(...args)) : value
   }
   return resolved as Resolved<Options>
 }

@@ -34,7 +34,10 @@ export interface SqliteStoreOptions {
    * @default true
    */
   readonly migrate?: boolean | undefined
-  /** Gets a line that an operator should read, without anything of the plants. By default nobody gets it. */
+  /**
+   * Gets a line that an operator should read, without anything of the plants. By default nobody gets it. Its own errors
+   * are ignored.
+   */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 

@@ -1,6 +1,7 @@
 // What a store asks of a pool, and what it makes of the answers. Without a database, so it takes no time.
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import {
   postgresStore,
   schema,
@@ -10,6 +11,7 @@ import {
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
 import { failure, serverError } from '../../support/database/failures.ts'
+import { LISTENERS } from '../../support/database/listeners.ts'
 import { poolOf } from '../../support/database/pool-of.ts'
 
 const CHANGED: QueryResult = { rows: [], rowCount: 1 }
@@ -31,11 +33,14 @@ function start(...answers: readonly (QueryResult | Error)[]): Trial {
   return { store: postgresStore(poolOf(query)), asked }
 }
 
-test('gives names up without a word if nobody listens', async () => {
-  const { store, asked } = start(serverError('26000'), CHANGED)
-  assert.equal(await store.delete('ann', 1n), true)
-  assert.match(String(asked[1]![0]), /^DELETE/)
-})
+for (const [name, onWarning] of LISTENERS) {
+  test(`gives names up if who is warned ${name}`, async () => {
+    const answers = [Promise.reject(serverError('26000')), Promise.resolve(CHANGED)]
+    const pool = poolOf(() => answers.shift()!)
+    assert.equal(await postgresStore(pool, { onWarning }).delete('ann', 1n), true)
+    await nextRound()
+  })
+}
 
 test('shares the next statement of a page with all who ask for the same meanwhile, and for nothing else', async () => {
   const page: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }

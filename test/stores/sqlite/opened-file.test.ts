@@ -4,12 +4,14 @@ import { basename, dirname, join } from 'node:path'
 import process from 'node:process'
 import { suite, test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Store } from '../../../src/plants/store.ts'
 import { gaugesOf } from '../../../src/stores/gauges.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/wire/service.ts'
+import { LISTENERS } from '../../support/database/listeners.ts'
 import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
 
 const MOVED = 'another file, or none, has its name or that of its log (-wal), so nothing is read or written'
@@ -44,13 +46,16 @@ async function assertRefused({ path, store }: Opened, problem: string): Promise<
   await assert.rejects(async () => store.ping?.(), error)
 }
 
-test('needs no listener for its warnings', { skip }, async (t) => {
-  const path = newPath(t)
-  const store = sqliteStore(path)
-  t.after(() => store.close())
-  rmSync(path)
-  await assert.rejects(async () => store.ping(), { name: 'StoreUnavailableError' })
-})
+for (const [name, onWarning] of LISTENERS) {
+  test(`does the same if who is warned ${name}`, { skip }, async (t) => {
+    const path = newPath(t)
+    const store = sqliteStore(path, { onWarning })
+    t.after(() => store.close())
+    rmSync(path)
+    await assert.rejects(async () => store.ping(), { name: 'StoreUnavailableError' })
+    await nextRound()
+  })
+}
 
 suite('refuses everything', { skip }, () => {
   for (const [name, takeAway] of [
