@@ -149,8 +149,9 @@ export class SqliteConnection {
     return explain(error, this.#file)
   }
 
-  /** Closes the database if it was opened here. */
+  /** Closes the database if it was opened here, unless that would harm what another process has written. */
   close(): void {
+    if (this.#opened?.isOpenedAnew === true) return
     // Its log will be gone.
     this.#opened = undefined
     if (this.#ownsHandle) this.#handle.close()

@@ -5,22 +5,22 @@ import { ask, pathOf, type SqliteHandle } from './handle.ts'
 /** A log of this size is worth a warning, and so is each doubling. */
 const LARGE_LOG_BYTES = 64 * 2 ** 20
 
-const MOVED = 'another file, or none, has its name or that of its log (-wal), so nothing is read or written'
+const MOVED =
+  'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
 const STUCK = 'it cannot be emptied while another process reads, and emptying it will stop the service for a moment'
 const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
 
 /**
- * The file that was opened, with its log. If it is moved, removed or replaced, SQLite goes on with it, and what it
- * acknowledges is lost. (To open the file and look into it would not do: closing it drops the locks that SQLite has on
- * it.)
+ * The file that was opened, with its log and its shared memory. If one of them is moved, removed or replaced, SQLite
+ * goes on with it, and what it acknowledges is lost: the next process that opens the file has another log, or locks of
+ * its own. (To open the file and look into it would not do: closing it drops the locks that SQLite has on it.)
  */
 export class OpenedFile {
   readonly #name: string
-  readonly #logName: string
+  readonly #paths: readonly string[]
   readonly #handle: SqliteHandle
   readonly #warn: (message: string) => void
-  readonly #file: BigIntStats | undefined
-  readonly #log: BigIntStats | undefined
+  readonly #opened: readonly (BigIntStats | undefined)[]
   #size: bigint | undefined
   #version: unknown
   #problem: string | undefined
@@ -32,22 +32,22 @@ export class OpenedFile {
   /** @param name the path that the operator knows; SQLite may know another one, where its log is */
   constructor(name: string, handle: SqliteHandle, warn: (message: string) => void) {
     this.#name = name
-    this.#logName = `${pathOf(handle)}-wal`
     this.#handle = handle
     this.#warn = warn
-    // To ask SQLite for it makes the log, if there is none.
+    // To ask SQLite for it makes the log and the shared memory, if there are none.
     this.#version = this.#schemaVersion()
-    this.#file = find(this.#name)
-    this.#log = find(this.#logName)
-    this.#size = this.#file?.size
+    const path = pathOf(handle)
+    this.#paths = [name, `${path}-wal`, `${path}-shm`]
+    this.#opened = this.#paths.map(find)
+    this.#size = this.#opened[0]?.size
   }
 
-  /** @throws StoreUnavailableError unless the file and its log are those that were opened */
+  /** @throws StoreUnavailableError unless the file, its log and its shared memory are those that were opened */
   check(): void {
     const problem = this.#problem === OVERWRITTEN ? OVERWRITTEN : this.#findProblem()
     if (problem !== this.#problem) {
       this.#problem = problem
-      this.#warn(`SQLite database ${this.#name}: ${problem ?? 'the file and its log are back'}`)
+      this.#warn(`SQLite database ${this.#name}: ${problem ?? 'the file, its log and its shared memory are back'}`)
     }
     if (problem !== undefined) throw new StoreUnavailableError(`SQLite database ${this.#name}: ${problem}`)
   }
@@ -60,12 +60,21 @@ export class OpenedFile {
     this.check()
   }
 
+  /**
+   * Whether another process has opened the file with shared memory of its own. To close it would then bring the log
+   * into it by what the old shared memory says, and remove the log, with all that the other process has written.
+   */
+  get isOpenedAnew(): boolean {
+    const found = find(this.#paths[2]!)
+    return found !== undefined && !isSame(found, this.#opened[2])
+  }
+
   #findProblem(): string | undefined {
-    const file = find(this.#name)
-    const log = find(this.#logName)
-    if (!isSame(file, this.#file) || !isSame(log, this.#log)) return MOVED
-    if (this.#isCut(file.size)) return OVERWRITTEN
-    this.#watchLog(Number(log.size))
+    const found = this.#paths.map(find)
+    if (found.some((file, at) => !isSame(file, this.#opened[at]))) return MOVED
+    const [file, log] = found
+    if (this.#isCut(file!.size)) return OVERWRITTEN
+    this.#watchLog(Number(log!.size))
     return undefined
   }
 
@@ -98,8 +107,9 @@ export class OpenedFile {
   }
 }
 
-function isSame(found: BigIntStats | undefined, opened: BigIntStats | undefined): found is BigIntStats {
-  return found !== undefined && found.ino === opened?.ino && found.dev === opened.dev
+/** Where there was none and is none, that is the same: a connection that locks a file for good has no shared memory. */
+function isSame(found: BigIntStats | undefined, opened: BigIntStats | undefined): boolean {
+  return found?.ino === opened?.ino && found?.dev === opened?.dev
 }
 
 function find(path: string): BigIntStats | undefined {

@@ -12,9 +12,10 @@ import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/wire/service.ts'
 import { LISTENERS } from '../../support/database/listeners.ts'
-import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
+import { newPath, open, runElsewhere, skip } from '../../support/database/sqlite-file.ts'
 
-const MOVED = 'another file, or none, has its name or that of its log (-wal), so nothing is read or written'
+const MOVED =
+  'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
 const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
 
 interface Opened {
@@ -62,6 +63,7 @@ suite('refuses everything', { skip }, () => {
     ['the file was moved away', (path: string) => renameSync(path, `${path}.old`)],
     ['the file was removed', (path: string) => rmSync(path)],
     ['the log was removed', (path: string) => rmSync(`${path}-wal`)],
+    ['the shared memory was removed', (path: string) => rmSync(`${path}-shm`)],
     [
       'another file was moved to its place',
       (path: string) => {
@@ -121,8 +123,21 @@ test('goes on once the file is back', { skip }, async (t) => {
   assert.deepEqual(await keptIds(store), [1n, 2n])
   assert.deepEqual(warnings, [
     `SQLite database ${path}: ${MOVED}`,
-    `SQLite database ${path}: the file and its log are back`,
+    `SQLite database ${path}: the file, its log and its shared memory are back`,
   ])
+})
+
+test('leaves a file open that another process has opened with other shared memory', { skip }, async (t) => {
+  const opened = await openStore(t)
+  const { path, store } = opened
+  rmSync(`${path}-shm`)
+  const end = await runElsewhere(t, path, "INSERT INTO plants VALUES ('ada', 2, 'Fern', NULL)")
+  await end()
+  await store.close?.()
+  // In this process the file has the shared memory that was removed; a copy has none.
+  for (const part of ['', '-wal']) copyFileSync(path + part, `${path}.copy${part}`)
+  assert.deepEqual(await keptIds((await openStore(t, `${path}.copy`)).store), [1n, 2n])
+  await assertRefused(opened, MOVED)
 })
 
 test('looks at the file for lists ten times a second', { skip }, async (t) => {

@@ -40,14 +40,14 @@ export function openStore(t: TestContext, options: SqliteStoreOptions = {}, path
   return { path, store }
 }
 
-/** Another process that has a transaction open on a file, until it is told to end it. */
-async function beginElsewhere(t: TestContext, path: string, begin: string): Promise<() => Promise<void>> {
+/** Another process that has run SQL on a file, and has the file open until it is told to close it. */
+export async function runElsewhere(t: TestContext, path: string, sql: string): Promise<() => Promise<void>> {
   const program = `
     const database = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(process.argv[1])
     database.exec(process.argv[2])
     process.stdout.write('begun')
     process.stdin.once('data', () => { database.close(); process.exit() })`
-  const child = spawn(process.execPath, ['-e', program, path, begin], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['-e', program, path, sql], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => child.kill())
   await once(child.stdout, 'data')
   return async () => {
@@ -59,10 +59,10 @@ async function beginElsewhere(t: TestContext, path: string, begin: string): Prom
 
 /** Has another process take the write lock of a file, until it is told to let go. */
 export function lockElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
-  return beginElsewhere(t, path, 'BEGIN IMMEDIATE')
+  return runElsewhere(t, path, 'BEGIN IMMEDIATE')
 }
 
 /** Has another process read a file, and see it as it is now until it is told to let go. */
 export function readElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
-  return beginElsewhere(t, path, 'BEGIN; SELECT count(*) FROM plants')
+  return runElsewhere(t, path, 'BEGIN; SELECT count(*) FROM plants')
 }
