@@ -7,7 +7,8 @@ const LARGE_LOG_BYTES = 64 * 2 ** 20
 
 const MOVED =
   'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
-const STUCK = 'it cannot be emptied while another process reads, and emptying it will stop the service for a moment'
+const STUCK =
+  'so do not truncate or remove it. SQLite empties it once no other process reads; that stops the service for a moment'
 const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
 
 /**
@@ -102,7 +103,7 @@ export class OpenedFile {
     } else if (bytes >= this.#warnAt) {
       while (this.#warnAt <= bytes) this.#warnAt *= 2
       const size = `${Math.floor(bytes / 2 ** 20)} MiB`
-      this.#warn(`SQLite database ${this.#name}: its log (-wal) has ${size}; ${STUCK}`)
+      this.#warn(`SQLite database ${this.#name}: its log (-wal) has ${size} of plants, ${STUCK}`)
     }
   }
 }

@@ -205,7 +205,7 @@ test('warns of a log that has 64 MiB, of each doubling, and of the next large on
   }
   for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) await grow(mebibytes)
   const sizes = warnings.map(
-    (message) => /^SQLite database .*plants\.db: its log \(-wal\) has (\d+) MiB; /.exec(message)?.[1],
+    (message) => /^SQLite database .*plants\.db: its log \(-wal\) has (\d+) MiB of plants, /.exec(message)?.[1],
   )
   assert.deepEqual(sizes, ['64', '128', '600', '64'])
 })
