@@ -7,9 +7,9 @@ const LARGE_LOG_BYTES = 64 * 2 ** 20
 
 const MOVED =
   'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
+const BACK = 'the file, its log and its shared memory are back'
 const STUCK =
   'so do not truncate or remove it. SQLite empties it once no other process reads; that stops the service for a moment'
-const OVERWRITTEN = 'another file was copied over it; stop, restore the file and its log, and start again'
 
 /**
  * The file that was opened, with its log and its shared memory. If one of them is moved, removed or replaced, SQLite
@@ -19,12 +19,9 @@ const OVERWRITTEN = 'another file was copied over it; stop, restore the file and
 export class OpenedFile {
   readonly #name: string
   readonly #paths: readonly string[]
-  readonly #handle: SqliteHandle
   readonly #warn: (message: string) => void
   readonly #opened: readonly (BigIntStats | undefined)[]
-  #size: bigint | undefined
-  #version: unknown
-  #problem: string | undefined
+  #isAway = false
   #warnAt = LARGE_LOG_BYTES
   /** The size of the log before the last commit or ping. */
   logBytes = 0
@@ -33,30 +30,30 @@ export class OpenedFile {
   /** @param name the path that the operator knows; SQLite may know another one, where its log is */
   constructor(name: string, handle: SqliteHandle, warn: (message: string) => void) {
     this.#name = name
-    this.#handle = handle
     this.#warn = warn
     // To ask SQLite for it makes the log and the shared memory, if there are none.
-    this.#version = this.#schemaVersion()
+    ask(handle, 'schema_version')
     const path = pathOf(handle)
     this.#paths = [name, `${path}-wal`, `${path}-shm`]
     this.#opened = this.#paths.map(find)
-    this.#size = this.#opened[0]?.size
   }
 
   /** @throws StoreUnavailableError unless the file, its log and its shared memory are those that were opened */
   check(): void {
-    const problem = this.#problem === OVERWRITTEN ? OVERWRITTEN : this.#findProblem()
-    if (problem !== this.#problem) {
-      this.#problem = problem
-      this.#warn(`SQLite database ${this.#name}: ${problem ?? 'the file, its log and its shared memory are back'}`)
+    const found = this.#paths.map(find)
+    const isAway = found.some((file, at) => !isSame(file, this.#opened[at]))
+    if (isAway !== this.#isAway) {
+      this.#isAway = isAway
+      this.#warn(`SQLite database ${this.#name}: ${isAway ? MOVED : BACK}`)
     }
-    if (problem !== undefined) throw new StoreUnavailableError(`SQLite database ${this.#name}: ${problem}`)
+    if (isAway) throw new StoreUnavailableError(`SQLite database ${this.#name}: ${MOVED}`)
+    this.#watchLog(Number(found[1]!.size))
   }
 
   /** The same for a read, which costs little more than a look at the file: so this looks ten times a second. */
   checkForRead(): void {
     const now = performance.now()
-    if (this.#problem === undefined && now < this.#nextReadLookAt) return
+    if (!this.#isAway && now < this.#nextReadLookAt) return
     this.#nextReadLookAt = now + 100
     this.check()
   }
@@ -68,32 +65,6 @@ export class OpenedFile {
   get isOpenedAnew(): boolean {
     const found = find(this.#paths[2]!)
     return found !== undefined && !isSame(found, this.#opened[2])
-  }
-
-  #findProblem(): string | undefined {
-    const found = this.#paths.map(find)
-    if (found.some((file, at) => !isSame(file, this.#opened[at]))) return MOVED
-    const [file, log] = found
-    if (this.#isCut(file!.size)) return OVERWRITTEN
-    this.#watchLog(Number(log!.size))
-    return undefined
-  }
-
-  /** Whether the file has lost pages, but not by VACUUM. */
-  #isCut(size: bigint): boolean {
-    if (size < this.#size!) {
-      const version = this.#schemaVersion()
-      if (version === this.#version) return true
-      this.#version = version
-    }
-    this.#size = size
-    return false
-  }
-
-  /** VACUUM makes the file shorter, and changes this. With auto_vacuum the file may become shorter at any time. */
-  #schemaVersion(): unknown {
-    const found = ask(this.#handle, 'schema_version')
-    return Number(ask(this.#handle, 'auto_vacuum')) === 0 ? found : {}
   }
 
   #watchLog(bytes: number): void {
