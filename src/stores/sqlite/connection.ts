@@ -2,8 +2,7 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { explain, explainCommit, explainOpening, isBusy } from './errors.ts'
 import { ask, pathOf, type SqliteHandle, type SqliteStatement, type SqliteValue } from './handle.ts'
-import { checkLog } from './left-log.ts'
-import { openFile, type ConnectionOptions } from './open-file.ts'
+import { checkLog, openFile, type ConnectionOptions } from './open-file.ts'
 import { OpenedFile } from './opened-file.ts'
 
 /** Marks a file of plants in its header: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
@@ -46,7 +45,7 @@ export class SqliteConnection {
     this.#file = typeof source === 'string' ? source : path || ':memory:'
     try {
       this.#handle.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`)
-      if (!this.#ownsHandle) checkLog(path, this.#handle)
+      checkLog(path)
       // For commits to survive a power cut. Some builds of SQLite reopen a WAL file with NORMAL, which loses commits.
       // On macOS only fullfsync makes the drive write; elsewhere it does nothing.
       this.#handle.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON')

@@ -1,7 +1,7 @@
+import { statSync } from 'node:fs'
 import process from 'node:process'
 import { explainOpening } from './errors.ts'
-import { pathOf, type SqliteHandle } from './handle.ts'
-import { checkLog } from './left-log.ts'
+import type { SqliteHandle } from './handle.ts'
 
 /** How a file is opened and used. */
 export interface ConnectionOptions {
@@ -14,34 +14,35 @@ export interface ConnectionOptions {
 }
 
 /**
- * Opens a file whose log has been checked. For that it is opened only for reading: when a connection that may write is
- * closed, SQLite brings the log into the file, whether it fits or not.
- * @throws Error if the file cannot be opened, or the log beside it belongs to another one
+ * Opens a file, or makes it.
+ * @throws Error if there is none and none is to be made, it cannot be opened, or its log is all that there is of it
  */
-export function openFile(path: string, options: ConnectionOptions): SqliteHandle {
+export function openFile(path: string, { migrate }: ConnectionOptions): SqliteHandle {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
   if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')
   try {
-    checkFile(path, () => new sqlite.DatabaseSync(path, { readOnly: true }), options)
+    checkLog(path)
+    if (!migrate) checkIsThere(() => new sqlite.DatabaseSync(path, { readOnly: true }))
     return new sqlite.DatabaseSync(path)
   } catch (error) {
     throw explainOpening(error, path)
   }
 }
 
-function checkFile(path: string, open: () => SqliteHandle, { busyTimeoutMs, migrate }: ConnectionOptions): void {
-  let reader
+function checkIsThere(open: () => SqliteHandle): void {
   try {
-    reader = open()
-  } catch {
-    if (!migrate) throw new Error('there is no such file, and none is to be made')
-    // SQLite would remove a log that has no file.
-    return checkLog(path)
+    open().close()
+  } catch (cause) {
+    throw new Error('there is no such file, and none is to be made', { cause })
   }
-  try {
-    reader.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-    checkLog(pathOf(reader), reader)
-  } finally {
-    reader.close()
-  }
+}
+
+/**
+ * Checks that a log has a file. If not, SQLite would remove the log once it reads the file.
+ * @param path the path that SQLite knows; empty if the database has no file
+ */
+export function checkLog(path: string): void {
+  const [file, log] = [path, `${path}-wal`].map((name) => statSync(name, { throwIfNoEntry: false })?.size ?? 0)
+  if (path === '' || file !== 0 || log === 0) return
+  throw new Error('its log (-wal) may hold plants, but the file is missing or empty; SQLite would remove the log')
 }

@@ -65,8 +65,8 @@ const SELECT = `
  * @param source a path, which takes Node 22.13 or later; or an open database of `node:sqlite` or better-sqlite3
  * @throws TypeError if the source or an option is wrong
  * @throws StoreUnavailableError if the file is locked, or trying again may help for another reason
- * @throws Error if the file cannot be opened or written, holds anything but plants in this version's schema, or has the
- *   log of another file beside it
+ * @throws Error if the file cannot be opened or written, holds anything but plants in this version's schema, or is
+ *   missing or empty while its log is not
  *
  * @example
  * import { createServer } from 'node:http'
