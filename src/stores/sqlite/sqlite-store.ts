@@ -11,7 +11,7 @@ import { addGauges } from '../gauges.ts'
 import { PageBuilder } from '../page-builder.ts'
 import { SqliteConnection } from './connection.ts'
 import type { SqliteHandle } from './handle.ts'
-import { WriteQueue } from './write-queue.ts'
+import { INSERT, WriteQueue } from './write-queue.ts'
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 
@@ -86,7 +86,7 @@ export function sqliteStore(
   checkSource(source)
 
   const connection = new SqliteConnection(source, resolved)
-  const insert = connection.prepare('INSERT INTO plants VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
+  const insert = connection.prepare(`${INSERT} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`)
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)

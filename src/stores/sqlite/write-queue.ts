@@ -9,6 +9,9 @@ import type { SqliteStatement } from './handle.ts'
 /** How long to wait before trying again whether writes succeed. */
 const TRY_INTERVAL_MS = 1000
 
+/** How a plant is inserted, into a table that may have more columns. */
+export const INSERT = 'INSERT INTO plants (owner, id, name, tag)'
+
 /** Writes within a transaction, and returns whether there was something to change. */
 type Write = () => boolean
 
@@ -43,7 +46,8 @@ export class WriteQueue {
   constructor(connection: SqliteConnection, options: WriteQueueOptions) {
     this.#connection = connection
     this.#options = options
-    this.#look = connection.prepare('SELECT 1 FROM plants LIMIT 1')
+    // No token stands for this owner.
+    this.#look = connection.prepare(`${INSERT} SELECT owner, id, name, tag FROM plants WHERE owner = ''`)
   }
 
   /**
@@ -65,12 +69,13 @@ export class WriteQueue {
   }
 
   /**
-   * Takes the write lock and gives it up. That cannot show a full disk, so after a write has failed, one is tried.
+   * Takes the write lock, inserts nothing, and gives the lock up. That shows what is wrong with the table, but no full
+   * disk, so after a write has failed, one is tried.
    * @throws if no plant can be created now
    */
   check(): void {
     if (this.#connection.failure !== undefined) return this.#tryWrite()
-    this.#connection.transaction(() => this.#look.all())
+    this.#connection.transaction(() => this.#look.run())
   }
 
   #tryWrite(): void {
@@ -79,8 +84,8 @@ export class WriteQueue {
       if (now < this.#nextTryAt) throw this.#connection.failure
       this.#nextTryAt = now + TRY_INTERVAL_MS
       this.#connection.transaction(() => {
-        // The plant needs two pages of its own, so the file must have room for them. No token stands for its owner.
-        this.#connection.prepare("INSERT INTO plants VALUES ('', 0, hex(zeroblob(4096)), NULL)").run()
+        // The plant needs two pages of its own, so the file must have room for them.
+        this.#connection.prepare(`${INSERT} VALUES ('', 0, hex(zeroblob(4096)), NULL)`).run()
         this.#connection.prepare("DELETE FROM plants WHERE owner = ''").run()
       })
       this.#connection.failure = undefined
