@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { explain, explainCommit, explainOpening, isBusy } from './errors.ts'
 import { ask, pathOf, type SqliteHandle, type SqliteStatement, type SqliteValue } from './handle.ts'
 import { checkLog, openFile, type ConnectionOptions } from './open-file.ts'
-import { OpenedFile } from './opened-file.ts'
+import { WatchedFile } from './watched-file.ts'
 
 /** Marks a file of plants in its header: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
 const APPLICATION_ID = 0x504c4e54
@@ -31,7 +31,7 @@ export class SqliteConnection {
   readonly #ownsHandle: boolean
   readonly #file: string
   readonly #options: ConnectionOptions
-  #opened: OpenedFile | undefined
+  #watched: WatchedFile | undefined
   readonly #begin: SqliteStatement
   readonly #commit: SqliteStatement
   readonly #rollback: SqliteStatement
@@ -61,7 +61,7 @@ export class SqliteConnection {
       // A database in memory has no log, and no file that could be moved.
       if (ask(this.#handle, 'journal_mode') === 'wal') {
         const name = typeof source === 'string' && !source.startsWith('file:') ? resolve(source) : path
-        this.#opened = new OpenedFile(name, this.#handle, options.onWarning)
+        this.#watched = new WatchedFile(name, this.#handle, options.onWarning)
       }
     } catch (error) {
       this.close()
@@ -93,7 +93,7 @@ export class SqliteConnection {
    * @throws StoreUnavailableError if the file is not the one that was opened, or nobody knows if this was committed
    */
   transaction<Result>(work: () => Result): Result {
-    this.#opened?.check()
+    this.#watched?.check()
     try {
       this.#begin.run()
       return this.#commitAfter(work)
@@ -129,7 +129,7 @@ export class SqliteConnection {
     const deadline = performance.now() + waitMs
     for (;;) {
       try {
-        this.#opened?.checkForRead()
+        this.#watched?.checkForRead()
         return work()
       } catch (error) {
         if (!isBusy(error) || performance.now() >= deadline) throw this.explain(error)
@@ -140,7 +140,7 @@ export class SqliteConnection {
 
   /** The size of the log (-wal) before the last commit or ping. */
   get logBytes(): number {
-    return this.#opened?.logBytes ?? 0
+    return this.#watched?.logBytes ?? 0
   }
 
   /** The error that the caller of the store gets. */
@@ -150,9 +150,9 @@ export class SqliteConnection {
 
   /** Closes the database if it was opened here, unless that would harm what another process has written. */
   close(): void {
-    if (this.#opened?.isOpenedAnew === true) return
+    if (this.#watched?.isOpenedAnew === true) return
     // Its log will be gone.
-    this.#opened = undefined
+    this.#watched = undefined
     if (this.#ownsHandle) this.#handle.close()
   }
 

@@ -16,7 +16,7 @@ const STUCK =
  * goes on with it, and what it acknowledges is lost: the next process that opens the file has another log, or locks of
  * its own. (To open the file and look into it would not do: closing it drops the locks that SQLite has on it.)
  */
-export class OpenedFile {
+export class WatchedFile {
   readonly #name: string
   readonly #paths: readonly string[]
   readonly #warn: (message: string) => void
