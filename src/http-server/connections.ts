@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
@@ -15,6 +15,8 @@ export interface Connection {
   waiting: number
   /** It was refused, and nothing more is read from it. */
   isBroken?: true
+  /** It is no longer one of HTTP: a listener of the host for `upgrade` has it. */
+  isUpgraded?: true
 }
 
 const CONNECTION: unique symbol = Symbol('connection')
@@ -43,13 +45,29 @@ export function keepConnections(server: Server): readonly Connection[] {
       last.index = connection.index
     })
   })
+  // With a listener of ours alone, Node would serve no request that asks for an upgrade. So ours comes and goes with
+  // those of the host.
+  for (const [change, follow] of [
+    ['newListener', 'on'],
+    ['removeListener', 'off'],
+  ] as const) {
+    server.on(change, (event, listener) => {
+      if (event === 'upgrade' && listener !== handOver) server[follow](event, handOver)
+    })
+  }
   return connections
 }
 
+function handOver({ socket }: IncomingMessage): void {
+  connectionOf(socket)!.isUpgraded = true
+  // It may have been read in slices.
+  socket.removeAllListeners('readable')
+}
+
 /** Whether a connection waits for a request, or for the rest of its header. */
-export function isSilent({ latest, socket }: Connection): boolean {
+export function isSilent({ isUpgraded, latest, socket }: Connection): boolean {
   // What is read in slices may have come, and wait to be read.
-  return (latest === undefined || latest.writableFinished) && socket.readableLength === 0
+  return !isUpgraded && (latest === undefined || latest.writableFinished) && socket.readableLength === 0
 }
 
 /** Looks again and again while a server listens. */

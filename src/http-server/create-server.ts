@@ -16,7 +16,7 @@ export interface PlantServer {
   readonly server: Server
   /**
    * Ends every connection after its next response, and settles once the server and all connections are closed. What is
-   * not closed after `drainTimeoutMs` is cut.
+   * not closed after `drainTimeoutMs` is cut. One that was upgraded is its listener's to close.
    * @returns how many connections were cut
    */
   readonly drain: () => Promise<number>
@@ -49,10 +49,7 @@ export function createServer(listener: RequestListener, options: ServerOptions =
 
   async function drain(): Promise<number> {
     let cut = 0
-    const timer = setTimeout(() => {
-      cut = http.connectionCount()
-      http.server.closeAllConnections()
-    }, limits.drainTimeoutMs)
+    const timer = setTimeout(() => (cut = http.cut()), limits.drainTimeoutMs)
     await http.drain()
     clearTimeout(timer)
     return cut

@@ -47,7 +47,7 @@ export function createGuard(
   let waiting = 0
 
   function slice(connection: Connection): void {
-    if (sliced.has(connection)) return
+    if (sliced.has(connection) || connection.isUpgraded) return
     sliced.add(connection)
     readInSlices(connection)
   }

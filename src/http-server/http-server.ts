@@ -46,10 +46,12 @@ export interface HttpServer {
   readonly server: Server
   /**
    * Ends every connection after its next response, and settles once the server and all connections are closed. If some
-   * do not close within `drainTimeoutMs`, it does not settle: then call `server.closeAllConnections()`.
+   * do not close within `drainTimeoutMs`, it does not settle: then call `cut`.
    * @param isShared whether another process takes the connections that come later; default false
    */
   drain(isShared?: boolean): Promise<void>
+  /** Closes all connections at once, and says how many. */
+  readonly cut: () => number
   readonly connectionCount: () => number
   /** Whether it reads in slices, as a client has sent too much in small pieces. */
   readonly isGuarded: () => boolean
@@ -178,6 +180,11 @@ export function createHttpServer(
   return {
     server,
     connectionCount: () => connections.length,
+    // The server's own closeAllConnections() does not know those that were upgraded, nor those of CONNECT.
+    cut() {
+      for (const { socket } of connections) socket.destroy()
+      return connections.length
+    },
     isGuarded: guard.isAwake,
     async drain(isShared = false) {
       isDraining = true

@@ -44,7 +44,7 @@ export function readInSlices(connection: Connection): void {
   }
 
   function readLater(): void {
-    if (isDue || isHeldBack(socket)) return
+    if (isDue || isHeldBack(socket) || connection.isUpgraded) return
     // If no data is there, the end may have come, and Node must be asked for that too.
     if (socket.readableLength === 0) return void socket.read(0)
     isDue = true

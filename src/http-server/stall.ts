@@ -13,8 +13,9 @@ import { connectionOf, isSilent, lookEvery, type Connection } from './connection
  */
 export function cutStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
   lookEvery(Math.ceil(stallTimeoutMs / 4), server, () => {
-    for (const { socket } of connections) {
-      if (socket.writableLength > 0 && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
+    for (const { isUpgraded, socket } of connections) {
+      if (!isUpgraded && socket.writableLength > 0 && socket.timeout !== stallTimeoutMs)
+        socket.setTimeout(stallTimeoutMs)
     }
   })
 

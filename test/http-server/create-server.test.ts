@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { createPlantStore } from '../../src/index.ts'
 import { createServer, type ServerOptions } from '../../src/http-server/create-server.ts'
-import { RawConnection } from '../support/wire/raw-connection.ts'
-import { close, listen, portOf } from '../support/wire/service.ts'
+import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
+import { close, listen, portOf, serve } from '../support/wire/service.ts'
+
+const UPGRADE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
 
 const plants = createPlantStore({ tokens: { secret: 'ada' } })
 
@@ -35,6 +38,59 @@ test('a drain cuts what does not end in time, and says how much; another one is 
   assert.equal(http.connectionCount(), 1)
   assert.deepEqual(await Promise.all([http.drain(), http.drain()]), [1, 1])
   assert.equal(await http.drain(), 1)
+})
+
+suite('a drain cuts what is no longer of HTTP,', { timeout: 10_000 }, () => {
+  const rows: readonly [name: string, event: string, request: string, received: string][] = [
+    [
+      'a CONNECT behind a request without an answer',
+      'connect',
+      'GET / HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:80 HTTP/1.1\r\n\r\n',
+      '',
+    ],
+    ['an upgrade, to which it says nothing', 'upgrade', `GET / HTTP/1.1\r\n${UPGRADE}`, 'HTTP/1.1 101 Echo\r\n\r\n'],
+  ]
+  for (const [name, event, request, received] of rows) {
+    test(name, async (t) => {
+      const http = createServer(() => undefined, { drainTimeoutMs: 300 })
+      http.server.on('upgrade', (_, socket) => socket.write('HTTP/1.1 101 Echo\r\n\r\n'))
+      await listen(http.server)
+      t.after(() => close(http.server))
+      const arrived = once(http.server, event)
+      const client = await RawConnection.open(http.server)
+      client.send(request)
+      await arrived
+      assert.equal(await http.drain(), 1)
+      assert.equal(await client.closed, received)
+    })
+  }
+})
+
+test('the time-out of a connection that was upgraded is that of its host', { timeout: 10_000 }, async (t) => {
+  const most = Buffer.alloc(10_000_000)
+  const http = createServer((_, response) => response.write(most), { stallTimeoutMs: 50 })
+  await serve(t, http.server)
+  http.server.on('upgrade', (_, socket: Socket) => socket.setTimeout(60_000).write(most))
+  const [upgraded, other] = [await openBoth(http.server), await openBoth(http.server)]
+  for (const { client } of [upgraded, other]) client.socket.pause()
+  const cut = once(other.accepted, 'close')
+  upgraded.client.send(`GET / HTTP/1.1\r\n${UPGRADE}`)
+  await once(http.server, 'upgrade')
+  other.client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await cut
+  const { timeout } = upgraded.accepted
+  upgraded.accepted.destroy()
+  assert.equal(timeout, 60_000)
+})
+
+test('a request for an upgrade is one like others while the host has no listener for it', async (t) => {
+  const http = createServer((_, response) => response.end('plain'))
+  const [first, second] = [() => undefined, () => undefined]
+  http.server.on('upgrade', first).once('upgrade', second).off('upgrade', first).off('upgrade', second)
+  const client = await RawConnection.open(await serve(t, http.server))
+  client.send(`GET / HTTP/1.1\r\n${UPGRADE}`)
+  await client.receive(/^HTTP\/1\.1 200 [^]*plain$/)
+  client.socket.destroy()
 })
 
 suite('a server with a wrong option is not made:', () => {

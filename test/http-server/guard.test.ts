@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import type { PlantStoreOptions } from '../../src/index.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { createService, close, listen } from '../support/wire/service.ts'
@@ -171,3 +173,23 @@ suite('when the guard wakes, a connection is read in slices', () => {
     await pipeline(client, 1)
   })
 })
+
+for (const when of ['before', 'while']) {
+  test(`the guard reads nothing of a connection that was upgraded ${when} it is awake`, async (t) => {
+    const http = await serve(t)
+    const wake = async (): Promise<void> => pipeline(await RawConnection.open(http.server), 102)
+    if (when === 'while') await wake()
+    const upgrading = once(http.server, 'upgrade') as Promise<[unknown, Socket]>
+    const client = await RawConnection.open(http.server)
+    const head = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
+    client.send(head)
+    const [, socket] = await upgrading
+    if (when === 'before') await wake()
+    client.send('ribbit')
+    await until(() => socket.bytesRead === head.length + 6)
+    for (let round = 0; round < 2; round++) await setImmediate()
+    const read = String(socket.read())
+    socket.destroy()
+    assert.deepEqual([http.isGuarded(), read], [true, 'ribbit'])
+  })
+}
