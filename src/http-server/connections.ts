@@ -51,7 +51,7 @@ export function keepConnections(server: Server): readonly Connection[] {
     ['newListener', 'on'],
     ['removeListener', 'off'],
   ] as const) {
-    server.on(change, (event, listener) => {
+    server.on(change, (event: unknown, listener) => {
       if (event === 'upgrade' && listener !== handOver) server[follow](event, handOver)
     })
   }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -32,17 +31,18 @@ export async function closeServer(
   isShared: boolean,
   refuse: (socket: Socket) => void,
 ): Promise<void> {
-  const closed = once(server, 'close')
   const sockets = connections.map(({ socket }) => socket)
   await quiet(server, sockets, STOP_LISTENING * timeoutMs, isShared)
   await acceptWaiting(server)
   // The close() of an HTTP server also stops looking for late requests, and some may still be arriving. In Bun it is no
   // server of `node:net`, and has that close() alone.
   const kind = [NetServer, Server].find((kind) => server instanceof kind)!
-  kind.prototype.close.call(server)
+  const closed = new Promise((resolve) => kind.prototype.close.call(server, resolve))
   const timer = setTimeout(() => closeSilent(server, connections, refuse), LAST_REQUESTS * timeoutMs)
   await closed
   clearTimeout(timer)
+  // Now that looking is to stop: its timer keeps the server in memory. But the server must not emit `close` once more.
+  if (kind === NetServer) Server.prototype.close.call(Object.create(server, { emit: { value: () => false } }))
 }
 
 /** Closes the connections that wait for a request: a client that sends nothing must not decide how the drain ends. */

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createPlantStore } from '../../src/index.ts'
 import { readSettings, type Settings } from '../../src/standalone/settings/settings.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
+import { heapUsed } from '../support/heap.ts'
 import { block, countTimers } from '../support/event-loop.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { close, listen, portOf } from '../support/wire/service.ts'
@@ -195,4 +197,31 @@ test('a request that is late is refused in time when the server no longer listen
   connection.send(UNFINISHED)
   assert.match(await connection.closed, LATE)
   await drained
+})
+
+test('a drain goes on if the system refuses the server a connection', { timeout: 10_000 }, async (t) => {
+  const http = await serve(t)
+  http.server.on('error', () => undefined)
+  const drained = http.drain()
+  http.server.emit('error', new Error('accept EPERM'))
+  await drained
+})
+
+suite('a server that has drained', { timeout: 20_000 }, () => {
+  for (const count of [0, 1]) {
+    test(`emits close once, and is collected, if ${count} connections were open when it stopped listening`, async () => {
+      let closed = 0
+      async function drain(): Promise<WeakRef<Server>> {
+        const http = createHttpServer(() => undefined, { ...readSettings({}), drainTimeoutMs: 500 })
+        http.server.on('close', () => closed++)
+        await listen(http.server)
+        for (let i = 0; i < count; i++) (await RawConnection.open(http.server)).send('GET / HTTP/1.1\r\n')
+        await http.drain()
+        return new WeakRef(http.server)
+      }
+      const drained = await drain()
+      await until(() => heapUsed() > 0 && drained.deref() === undefined)
+      assert.equal(closed, 1)
+    })
+  }
 })
