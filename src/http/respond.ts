@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { nextTick } from 'node:process'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
-import { isClosed, isLost, listenTo, reset, socketOf, streamOf } from './transport.ts'
+import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed } from './transport.ts'
 import { rawHeadersOf } from './header-fields.ts'
 import type { HttpResponse } from './response.ts'
 
@@ -187,7 +187,8 @@ function endWhole(request: IncomingMessage, response: ServerResponse): Promise<b
       // The compatibility API of HTTP/2, and Node 20 and 22, emit this for a lost client too.
       resolve(streamOf(response)?.writableFinished ?? !isLost(socketOf(request)))
     })
-    listenTo(response, 'close', () => resolve(false))
+    // The client may have gone while the last piece waited.
+    whenClosed(response, () => resolve(false))
     response.end()
   })
 }

@@ -138,6 +138,22 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual(told, { errors: [], events: [{ ...cut, bytes }] })
     })
 
+    test('whose client goes while its last piece waits for room', async (t) => {
+      const store = delegatingStore(memoryStore(), { list: (_, { after = 0n }) => (after === 0n ? pageAfter() : []) })
+      let isLast = false
+      const { client, told, accepted } = await serveTold(t, protocol, { store }, (response) => {
+        const write = response.write.bind(response)
+        // As if what stands before it had left no room.
+        Object.assign(response, { write: (piece: Buffer) => write(piece) && !(isLast = String(piece) === ']') })
+      })
+      const request = ask(client)
+      await until(() => isLast)
+
+      await leave(request, accepted[0]!)
+
+      await assertTold(told, { bytes: 1000 * '{"name":"Fern"},'.length + 1 })
+    })
+
     test('whose client goes before a middleware has handed over all of it', async (t) => {
       const store = memoryStore()
       await store.create('ada', { id: 1n, name: 'x'.repeat(20_000_000) })
