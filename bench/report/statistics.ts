@@ -1,4 +1,4 @@
-import { createRandom } from '../../test/support/random.ts'
+import { createRandom } from './random.ts'
 
 /** Numbers as they come, kept compactly: a run measures the latency of every single request. */
 export class Samples {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { promisify } from 'node:util'
+import fc from 'fast-check'
 import { serveFuzzed, type FuzzedServer, type FuzzedService } from './service.ts'
-import { attempt, describeFinding, describeTrial, makeTrial, shrink, type Trial } from './trial.ts'
+import { attempt, describeFinding, describeTrial, trials, type Trial } from './trial.ts'
 import { heapUsed } from '../heap.ts'
-import { createRandom } from '../random.ts'
 import { until } from '../until.ts'
 import { RawConnection } from '../wire/raw-connection.ts'
 import { close, del, get, post, send } from '../wire/service.ts'
@@ -37,24 +37,25 @@ const MAX_HEAP_GROWTH = 8 * 2 ** 20
 export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): Promise<FuzzReport> {
   const service = await serveFuzzed(kind)
   const answers = new Map<number, number>()
-  const running = new Map<number, Trial>()
+  const running = new Set<Trial>()
   let sequences = 0
   let isBroken = false
 
-  async function tryOnce(): Promise<void> {
-    const index = sequences++
-    const trial = makeTrial(createRandom(Math.imul(seed, 0x9e3779b1) + index))
-    running.set(index, trial)
-    const { problem, outcomes } = await attempt(service, kind, trial)
-    for (const { status } of outcomes.flatMap((outcome) => outcome.answers)) {
+  const property = fc.asyncProperty(trials, async (trial) => {
+    running.add(trial)
+    const finding = await attempt(service, kind, trial)
+    running.delete(trial)
+    for (const { status } of finding.outcomes.flatMap((outcome) => outcome.answers)) {
       answers.set(status, (answers.get(status) ?? 0) + 1)
     }
-    if (problem !== undefined) {
-      isBroken = true
-      const finding = await shrink(service, kind, { ...trial, problem, outcomes })
-      throw new Error(`seed ${seed}, sequence ${index}: ${describeFinding(finding)}`)
-    }
-    running.delete(index)
+    isBroken ||= finding.problem !== undefined
+    if (finding.problem !== undefined) throw new Error(describeFinding(finding))
+  })
+
+  async function tryOnce(): Promise<void> {
+    const index = sequences++
+    const { errorInstance } = await fc.check(property, { seed: Math.imul(seed, 0x9e3779b1) + index, numRuns: 1 })
+    if (errorInstance instanceof Error) throw new Error(`seed ${seed}, sequence ${index}: ${errorInstance.message}`)
   }
 
   async function tryMany(goesOn: () => boolean): Promise<number> {
@@ -75,7 +76,7 @@ export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): P
 
   /** A crash leaves no time to find out which of the sequences it was. */
   function showRunning(): void {
-    for (const [index, trial] of running) console.error(`seed ${seed}, sequence ${index}: ${describeTrial(trial)}`)
+    for (const trial of running) console.error(`seed ${seed}: ${describeTrial(trial)}`)
   }
 
   process.on('uncaughtExceptionMonitor', showRunning)

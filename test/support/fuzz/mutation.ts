@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import fc from 'fast-check'
 
 /** What the grammars of HTTP, JSON and the parameters turn on. */
 const TOKENS: readonly string[] = [
@@ -21,83 +21,53 @@ const TOKENS: readonly string[] = [
   ...['1'.repeat(5000), '['.repeat(100), '"'.repeat(100), ' '.repeat(5000)],
 ]
 
-type Mutation = (bytes: Buffer, random: Random, others: readonly Buffer[]) => Buffer
+/** A part of some bytes. */
+type Span = (bytes: Buffer) => readonly [start: number, length: number]
 
-const MUTATIONS: readonly Mutation[] = [
-  function flipBit(bytes, random) {
-    const at = random(bytes.length)
-    return splice(bytes, at, at + 1, Buffer.of(bytes[at]! ^ (1 << random(8))))
+const lengths = fc.oneof(fc.constantFrom(0, 1, Infinity), fc.nat(64))
+
+const spans: fc.Arbitrary<Span> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.tuple(fc.nat(0xffff), lengths).map(([part, length]): Span => {
+      return (bytes) => [Math.floor((part / 0xffff) * bytes.length), length]
+    }),
   },
-  function setByte(bytes, random) {
-    const at = random(bytes.length)
-    return splice(bytes, at, at + 1, Buffer.of(random(256)))
-  },
-  function insertBytes(bytes, random) {
-    const at = random(bytes.length + 1)
-    return splice(bytes, at, at, Buffer.from(Array.from({ length: 1 + random(8) }, () => random(256))))
-  },
-  function insertToken(bytes, random) {
-    const at = random(bytes.length + 1)
-    return splice(bytes, at, at, token(random))
-  },
-  function insertField(bytes, random) {
-    const at = bytes.indexOf('\r\n') + 2
-    return splice(bytes, at, at, token(random))
-  },
-  function replaceByToken(bytes, random) {
-    return splice(bytes, ...range(bytes, random), token(random))
-  },
-  function replaceNumber(bytes, random) {
+  // Where the first field begins.
+  fc.constant<Span>((bytes) => [bytes.indexOf('\r\n') + 2, 0]),
+  fc.nat(9).map((n): Span => (bytes) => {
     const numbers = [...bytes.toString('latin1').matchAll(/[0-9]+/g)]
-    const number = numbers[random(numbers.length)]
-    if (number === undefined) return bytes
-    const other = String(random(2 ** 32) - random(2 ** 32))
-    return splice(bytes, number.index, number.index + number[0].length, Buffer.from(other))
-  },
-  function removeRange(bytes, random) {
-    return splice(bytes, ...range(bytes, random), Buffer.of())
-  },
-  function repeatRange(bytes, random) {
-    const [start, end] = range(bytes, random)
-    const times = random(8) === 0 ? 1000 : 1
-    return splice(bytes, end, end, Buffer.alloc((end - start) * times, bytes.subarray(start, end)))
-  },
-  function moveRange(bytes, random) {
-    const [start, end] = range(bytes, random)
-    const without = splice(bytes, start, end, Buffer.of())
-    const at = random(without.length + 1)
-    return splice(without, at, at, bytes.subarray(start, end))
-  },
-  function cutShort(bytes, random) {
-    return bytes.subarray(0, random(bytes.length + 1))
-  },
-  function goOnAsAnother(bytes, random, others) {
-    const other = others[random(others.length)]!
-    return Buffer.concat([bytes.subarray(0, random(bytes.length + 1)), other.subarray(random(other.length))])
-  },
-  function followByAnother(bytes, random, others) {
-    return Buffer.concat([bytes, others[random(others.length)]!])
-  },
-]
+    const number = numbers[n % numbers.length]
+    return [number?.index ?? 0, number?.[0].length ?? 0]
+  }),
+)
+
+function take(bytes: Buffer, span: Span): Buffer {
+  const [start, length] = span(bytes)
+  return bytes.subarray(start, start + length)
+}
 
 /** Changes bytes in a few places, or, once in a while, in none. */
-export function mutate(bytes: Buffer, random: Random, others: readonly Buffer[]): Buffer {
-  let mutated = bytes
-  for (let i = random(5); i > 0 && mutated.length > 0; i--) {
-    mutated = MUTATIONS[random(MUTATIONS.length)]!(mutated, random, others)
-  }
-  return mutated
-}
-
-function splice(bytes: Buffer, start: number, end: number, insert: Buffer): Buffer {
-  return Buffer.concat([bytes.subarray(0, start), insert, bytes.subarray(end)])
-}
-
-function range(bytes: Buffer, random: Random): [start: number, end: number] {
-  const start = random(bytes.length)
-  return [start, start + 1 + random(Math.min(64, bytes.length - start))]
-}
-
-function token(random: Random): Buffer {
-  return Buffer.from(TOKENS[random(TOKENS.length)]!, 'latin1')
+export function mutate(original: fc.Arbitrary<Buffer>, others: readonly Buffer[]): fc.Arbitrary<Buffer> {
+  const inserts: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom(...TOKENS).map((token) => () => Buffer.from(token, 'latin1')) },
+    fc.uint8Array({ maxLength: 8 }).map((bytes) => () => Buffer.from(bytes)),
+    fc.integer().map((number) => () => Buffer.from(String(number))),
+    fc.tuple(fc.constantFrom(...others), spans).map(
+      ([other, span]) =>
+        () =>
+          take(other, span),
+    ),
+    spans.map((span) => (bytes: Buffer) => take(bytes, span)),
+  )
+  const times = fc.oneof({ weight: 30, arbitrary: fc.constant(1) }, fc.constant(1000))
+  const changes = fc.array(fc.tuple(spans, inserts, times), { maxLength: 4 })
+  return fc.tuple(original, changes).map(([whole, changes]) =>
+    changes.reduce((bytes, [span, insert, times]) => {
+      const [start, length] = span(bytes)
+      const inserted = insert(bytes)
+      const repeated = Array<Buffer>(inserted.length > 64 ? 1 : times).fill(inserted)
+      return Buffer.concat([bytes.subarray(0, start), ...repeated, bytes.subarray(start + length)])
+    }, whole),
+  )
 }

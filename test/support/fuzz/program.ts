@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import { fill } from '../database/fill.ts'
 import { Program } from '../program/program.ts'
-import { createRandom } from '../random.ts'
 import { RawConnection } from '../wire/raw-connection.ts'
 import { residentOf } from '../program/resident.ts'
 import { OWNER } from './requests.ts'
-import { makeTrial } from './trial.ts'
+import { trials, type Trial } from './trial.ts'
 
 /** What became of the memory of the program. */
 export interface MemoryReport {
@@ -32,11 +32,10 @@ export async function fuzzProgram(seconds: number, seed: number): Promise<Memory
   await fill(program.port, many, 2500, (n) => ({ name: `plant ${n}` }))
   const resident: number[] = []
   const endsAt = performance.now() + seconds * 1000
-  let [sequences, requests] = [0, 0]
+  let [sequences, requests, batches] = [0, 0, 0]
 
-  async function visit(): Promise<void> {
-    const random = createRandom(Math.imul(seed, 0x9e3779b1) + sequences++)
-    const trial = makeTrial(random)
+  async function visit(trial: Trial): Promise<void> {
+    sequences++
     requests += trial.requests.length
     const client = await RawConnection.open(program.port)
     const bytes = Buffer.concat(trial.requests)
@@ -48,7 +47,7 @@ export async function fuzzProgram(seconds: number, seed: number): Promise<Memory
     }
     client.send(bytes.subarray(sent))
     // Some clients stay until the program closes the connection, or nearly; some leave at once.
-    await Promise.race([client.closed, sleep(random(2) * random(STAY_MS))])
+    await Promise.race([client.closed, sleep(trial.pace % 2 === 0 ? 0 : trial.pace % STAY_MS)])
     client.socket.destroy()
   }
 
@@ -56,7 +55,11 @@ export async function fuzzProgram(seconds: number, seed: number): Promise<Memory
   try {
     await Promise.all(
       Array.from({ length: CONCURRENCY }, async () => {
-        while (performance.now() < endsAt) await visit()
+        while (performance.now() < endsAt) {
+          for (const trial of fc.sample(trials, { seed: Math.imul(seed, 0x9e3779b1) + batches++, numRuns: 20 })) {
+            await visit(trial)
+          }
+        }
       }),
     )
     assert.equal((await fetch(`${program.url}/readyz`)).status, 200)

@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import fc from 'fast-check'
 import { mutate } from './mutation.ts'
 
 /** Stands for five characters, in the token of whoever sends the bytes; with each of them it is another owner's. */
@@ -109,33 +109,27 @@ const GROUPS = [CARRIED_OUT, CARRIED_OUT, CARRIED_OUT, REFUSED, REFUSED, PROGRAM
 
 const ALL: readonly Buffer[] = GROUPS.flat().map((make) => Buffer.from(make(1)))
 
-/** Makes what a client sends on one connection: the bytes of one request after another, most of them sound. */
-export function makeSequence(random: Random): readonly Buffer[] {
-  // Now and then more than a connection may have waiting.
-  const length = random(200) === 0 ? 110 + random(40) : 1 + random(6)
-  return Array.from({ length }, () => makeRequest(random))
-}
+const ids = fc.integer({ min: 1, max: 4 })
 
-function makeRequest(random: Random): Buffer {
-  switch (random(16)) {
-    case 0:
-      // Node refuses most of what is mutated anywhere; this goes deeper.
-      return withMutatedBody(mutate(Buffer.from(PLANT), random, ALL))
-    case 1:
-      return withTarget(mutate(Buffer.from(`DELETE /plants/${1 + random(4)}`), random, ALL))
-    case 2:
-      return withTarget(mutate(Buffer.from('GET /plants?limit=2&after=-5'), random, ALL))
-    case 3:
-      return mutate(makeSound(random), random, ALL)
-    default:
-      return makeSound(random)
-  }
-}
+const sound: fc.Arbitrary<Buffer> = fc
+  .tuple(
+    fc.constantFrom(...GROUPS).chain((group) => fc.constantFrom(...group)),
+    ids,
+  )
+  .map(([make, id]) => Buffer.from(make(id)))
 
-function makeSound(random: Random): Buffer {
-  const group = GROUPS[random(GROUPS.length)]!
-  return Buffer.from(group[random(group.length)]!(1 + random(4)))
-}
+/** What a client asks: most of it is sound. */
+export const requests: fc.Arbitrary<Buffer> = fc.oneof(
+  { weight: 12, arbitrary: sound },
+  // Node refuses most of what is mutated anywhere; these go deeper.
+  mutate(fc.constant(Buffer.from(PLANT)), ALL).map(withMutatedBody),
+  mutate(
+    ids.map((id) => Buffer.from(`DELETE /plants/${id}`)),
+    ALL,
+  ).map(withTarget),
+  mutate(fc.constant(Buffer.from('GET /plants?limit=2&after=-5')), ALL).map(withTarget),
+  mutate(sound, ALL),
+)
 
 function withMutatedBody(body: Buffer): Buffer {
   const header = `POST /plants HTTP/1.1\r\n${FIELDS}${JSON_TYPE}Content-Length: ${body.length}\r\n\r\n`
@@ -146,19 +140,4 @@ function withTarget(line: Buffer): Buffer {
   const [method, ...target] = line.toString('latin1').split(' ')
   const encoded = target.join('+').replace(/[^\x21-\x7e]/g, encodeURIComponent)
   return Buffer.from(`${method} ${encoded} HTTP/1.1\r\n${FIELDS}\r\n`, 'latin1')
-}
-
-/**
- * Chooses where the bytes of a sequence are cut into packets: anywhere, or where a request ends, or now and then at
- * each byte.
- */
-export function chooseCuts(requests: readonly Buffer[], random: Random): readonly number[] {
-  const length = requests.reduce((sum, { length }) => sum + length, 0)
-  if (length <= 400 && random(20) === 0) return Array.from({ length: length - 1 }, (_, i) => i + 1)
-  const ends: number[] = []
-  for (const request of requests) ends.push((ends.at(-1) ?? 0) + request.length)
-  const cuts = Array.from({ length: 1 + random(6) }, () => {
-    return random(2) === 0 ? random(length) : ends[random(ends.length)]! - random(3) * random(40)
-  })
-  return [...new Set(cuts)].filter((cut) => cut > 0 && cut < length).sort((a, b) => a - b)
 }

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
-import { createRandom, type Random } from '../random.ts'
+import fc from 'fast-check'
 import { assertSound, findDifference } from './compare.ts'
 import { converse, type Cut, type Outcome } from './conversation.ts'
-import { chooseCuts, makeSequence } from './requests.ts'
+import { requests } from './requests.ts'
 import type { FuzzedServer, FuzzedService } from './service.ts'
 
 /** In a JSON string, a run of the same few characters that is easier to read if it is counted. */
 const RUN = /(.{1,8}?)\1{19,}/g
-
-/** How many other cuts are tried before a shorter sequence counts as sound. */
-const SHRINK_TRIES = 10
 
 /** What one client sends: first as a whole, then, as another owner, cut into packets. */
 export interface Trial {
@@ -18,28 +15,52 @@ export interface Trial {
   readonly pace: number
 }
 
-/** A trial with which something is wrong. */
+/** What came of a trial. */
 export interface Finding extends Trial {
-  readonly problem: string
+  /** What is wrong, if anything is. */
+  readonly problem: string | undefined
   readonly outcomes: readonly Outcome[]
 }
 
-/** Makes the trial of a seed. */
-export function makeTrial(random: Random): Trial {
-  const requests = makeSequence(random)
-  return { requests, cuts: makeCuts(requests, random), pace: random(2 ** 31) }
-}
+/** The parts of a request, of which it has as many as the bytes of the longest one that is cut at each byte. */
+const PARTS = 200
+const part = fc.oneof(fc.constant(0), fc.nat(PARTS - 1))
+const cuts = fc.oneof(
+  { weight: 99, arbitrary: fc.array(fc.record({ part, isAnswered: fc.boolean() }), { maxLength: 2 }) },
+  fc.constant(Array.from({ length: PARTS }, (_, part) => ({ part, isAnswered: part % 2 === 0 }))),
+)
 
-function makeCuts(requests: readonly Buffer[], random: Random): readonly Cut[] {
-  return chooseCuts(requests, random).map((at) => ({ at, isAnswered: random(2) === 0 }))
-}
+/** Makes trials. Each request has cuts of its own, so that it can be left out without moving those of the others. */
+export const trials: fc.Arbitrary<Trial> = fc.noBias(
+  fc
+    .record({
+      pieces: fc.array(fc.record({ request: requests, cuts }), { minLength: 1, maxLength: 6 }),
+      // Now and then more than a connection may have waiting.
+      repeats: fc.oneof({ weight: 199, arbitrary: fc.constant(0) }, fc.integer({ min: 110, max: 150 })),
+      pace: fc.nat(),
+    })
+    .map(({ pieces, repeats, pace }) => {
+      const all = [...Array.from({ length: repeats }, () => ({ ...pieces[0]!, cuts: [] })), ...pieces]
+      const places = new Map<number, boolean>()
+      let start = 0
+      for (const { request, cuts } of all) {
+        for (const { part, isAnswered } of cuts) {
+          places.set(start + Math.floor((part / PARTS) * request.length), isAnswered)
+        }
+        start += request.length
+      }
+      const sorted = [...places].sort(([a], [b]) => a - b).filter(([at]) => at > 0)
+      return {
+        requests: all.map(({ request }) => request),
+        cuts: sorted.map(([at, isAnswered]) => ({ at, isAnswered })),
+        pace,
+      }
+    }),
+)
 
-/** Sends a sequence twice. Says what is wrong with what came of it, if anything is. */
-export async function attempt(
-  service: FuzzedService,
-  kind: FuzzedServer,
-  { requests, cuts, pace }: Trial,
-): Promise<{ problem: string | undefined; outcomes: readonly Outcome[] }> {
+/** Sends a sequence twice. */
+export async function attempt(service: FuzzedService, kind: FuzzedServer, trial: Trial): Promise<Finding> {
+  const { requests, cuts, pace } = trial
   const bytes = Buffer.concat(requests)
   const outcomes: Outcome[] = []
   try {
@@ -49,23 +70,10 @@ export async function attempt(
       assertSound(outcome, kind)
       assert.deepEqual(service.errors.splice(0), [], 'the host was told of an error')
     }
-    return { problem: findDifference(outcomes[0]!, outcomes[1]!, kind, bytes), outcomes }
+    return { ...trial, problem: findDifference(outcomes[0]!, outcomes[1]!, kind, bytes), outcomes }
   } catch (error) {
-    return { problem: (error as Error).message, outcomes }
+    return { ...trial, problem: (error as Error).message, outcomes }
   }
-}
-
-/** Leaves out the requests without which there is a problem still, be it another. */
-export async function shrink(service: FuzzedService, kind: FuzzedServer, finding: Finding): Promise<Finding> {
-  for (let i = 0; finding.requests.length > 1 && i < finding.requests.length; i++) {
-    const requests = finding.requests.toSpliced(i, 1)
-    for (let seed = 0; seed < SHRINK_TRIES; seed++) {
-      const trial = { ...finding, requests, cuts: makeCuts(requests, createRandom(seed)) }
-      const { problem, outcomes } = await attempt(service, kind, trial)
-      if (problem !== undefined) return shrink(service, kind, { ...trial, problem, outcomes })
-    }
-  }
-  return finding
 }
 
 /** Says what is wrong, with what was sent and what came of it. */
