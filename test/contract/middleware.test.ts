@@ -13,19 +13,13 @@ import { checkCases, type Place, type Reply } from './check-cases.ts'
 import { connectTo, decode, type Client } from '../support/wire/client.ts'
 import { start, type Mounted } from './hosts.ts'
 import { createStore, firstPageOf, getCoded, LISTS, TEXTS } from './long-lists.ts'
-import { CHAINS, type Chain, type Handler } from './middleware.ts'
+import { CHAINS, type Chain } from './middleware.ts'
 
-/** Puts a chain before a service, in each kind of host. */
-const HOSTS: Readonly<Record<string, (chain: Chain, plantStore: PlantStore) => RequestListener>> = {
-  'Express 5': ({ handlers }, plantStore) => {
-    const app = express().disable('x-powered-by')
-    for (const handler of handlers) app.use(handler)
-    return app.use((request, response) => plantStore(request, response)) as RequestListener
-  },
-  'node:http': ({ handlers }, plantStore) =>
-    handlers.reduceRight<RequestListener>((next, handler: Handler) => {
-      return (request, response) => handler(request, response, () => next(request, response))
-    }, plantStore),
+/** Puts a chain before a service. */
+function mount({ handlers }: Chain, plantStore: PlantStore): RequestListener {
+  const app = express().disable('x-powered-by')
+  for (const handler of handlers) app.use(handler)
+  return app.use((request, response) => plantStore(request, response)) as RequestListener
 }
 
 /** What a chain may change of every response. */
@@ -54,99 +48,97 @@ const warnings: Error[] = []
 process.on('warning', (warning) => warnings.push(warning))
 after(() => assert.deepEqual(warnings, []))
 
-for (const [host, mount] of Object.entries(HOSTS)) {
-  for (const chain of CHAINS) {
-    suite(`${host}, behind ${chain.name}`, { timeout: 60_000 }, () => {
-      const store = createStore()
-      let server: Mounted
-      let client: Client
-      let response: ServerResponse
-      let responded: ((event: ResponseEvent) => void) | undefined
-      before(async () => {
-        const plantStore = createPlantStore({ authenticate, store, onResponse: (event) => responded?.(event) })
-        const httpServer = createServer(mount(chain, plantStore))
-        httpServer.prependListener('request', (_, created) => (response = created))
-        server = await start(httpServer)
-        client = connectTo('http', server.port)
-      })
-      after(async () => {
-        client.close()
-        await server.close()
-      })
+for (const chain of CHAINS) {
+  suite(`Behind ${chain.name}`, { timeout: 60_000 }, () => {
+    const store = createStore()
+    let server: Mounted
+    let client: Client
+    let response: ServerResponse
+    let responded: ((event: ResponseEvent) => void) | undefined
+    before(async () => {
+      const plantStore = createPlantStore({ authenticate, store, onResponse: (event) => responded?.(event) })
+      const httpServer = createServer(mount(chain, plantStore))
+      httpServer.prependListener('request', (_, created) => (response = created))
+      server = await start(httpServer)
+      client = connectTo('http', server.port)
+    })
+    after(async () => {
+      client.close()
+      await server.close()
+    })
 
-      const place: Place = {
-        prefix: '',
-        isHttp1: true,
-        fields: ['Accept-Encoding', 'gzip'],
-        expected: ({ status, headers, body }) => ({ status, headers: without(headers, [CODING]), body }),
-        received: (answer) => withoutAdded(chain, answer),
-      }
-      test('answers as the contract says', async () => {
-        for (const [group, rows] of Object.entries(CONTRACT_CASES)) await checkCases(client, group, rows, place)
-      })
+    const place: Place = {
+      prefix: '',
+      isHttp1: true,
+      fields: ['Accept-Encoding', 'gzip'],
+      expected: ({ status, headers, body }) => ({ status, headers: without(headers, [CODING]), body }),
+      received: (answer) => withoutAdded(chain, answer),
+    }
+    test('answers as the contract says', async () => {
+      for (const [group, rows] of Object.entries(CONTRACT_CASES)) await checkCases(client, group, rows, place)
+    })
 
-      for (const owner of ['some', 'more'] as const) {
-        for (const coding of ['identity', 'gzip', 'br']) {
-          test(`sends a list of ${LISTS[owner]} plants whole, for ${coding}`, async () => {
-            const answer = await client.send(getCoded(owner, coding))
-
-            const { status, headers, body } = withoutAdded(chain, answer)
-            assert.deepEqual({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
-            assert.ok(body === TEXTS.get(owner), `${body.length} characters in place of ${TEXTS.get(owner)!.length}`)
-          })
-        }
-      }
-
-      test('cuts a list that fails, and says so', async () => {
-        const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
-        await assert.rejects(client.send(getCoded('failing', 'gzip')), { code: 'ECONNRESET' })
-        const { status, bytes, complete } = await told
-        assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: firstPageOf('some'), complete: false })
-      })
-
-      test('ends a list when its client reads nothing and leaves', { timeout: 10_000 }, async () => {
-        const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
-        const request = client.open(getCoded('endless', 'gzip'))
-        request.on('error', () => undefined).end()
-        await once(request, 'response')
-        await until(() => response.writableNeedDrain)
-
-        request.destroy()
-
-        const { status, complete } = await told
-        assert.deepEqual({ status, complete }, { status: 200, complete: false })
-      })
-
-      test('carries out what a connection pipelines in order', { timeout: 10_000 }, async () => {
-        const connection = await RawConnection.open(server.port)
-        const fields = 'Host: a\r\nAuthorization: Bearer pipelining\r\nAccept-Encoding: gzip\r\n'
-        const plant = '{"id":1,"name":"Fern"}'
-        const create = `POST /plants HTTP/1.1\r\n${fields}Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`
-        connection.send(`${create}${create}DELETE /plants/1 HTTP/1.1\r\n${fields}Connection: close\r\n\r\n`)
-
-        const statuses = [...(await connection.closed).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
-        assert.deepEqual(statuses, ['200', '409', '204'])
-      })
-
+    for (const owner of ['some', 'more'] as const) {
       for (const coding of ['identity', 'gzip', 'br']) {
-        test(`refuses an upload that is too large at once, for ${coding}`, async () => {
-          const fields = ['Transfer-Encoding', 'chunked', 'Accept-Encoding', coding]
-          const upload = client.open({ ...post('ada', '', fields), body: undefined })
-          const startedAt = performance.now()
-          upload.on('error', () => undefined).write('a'.repeat(70_000))
+        test(`sends a list of ${LISTS[owner]} plants whole, for ${coding}`, async () => {
+          const answer = await client.send(getCoded(owner, coding))
 
-          const [response] = (await once(upload, 'response')) as [IncomingMessage]
-          const ms = performance.now() - startedAt
-          upload.end()
-
-          const { statusCode, headers } = response
-          assert.deepEqual([statusCode, headers.connection], [413, 'close'])
-          assert.equal(headers['content-type'], 'application/json')
-          const body = decode(headers['content-encoding'], await buffer(response))
-          assert.equal(body, '{"error":41300,"message":"The body is larger than 65536 bytes."}')
-          assert.ok(ms < 1900, `the status came after ${ms} ms`)
+          const { status, headers, body } = withoutAdded(chain, answer)
+          assert.deepEqual({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
+          assert.ok(body === TEXTS.get(owner), `${body.length} characters in place of ${TEXTS.get(owner)!.length}`)
         })
       }
+    }
+
+    test('cuts a list that fails, and says so', async () => {
+      const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
+      await assert.rejects(client.send(getCoded('failing', 'gzip')), { code: 'ECONNRESET' })
+      const { status, bytes, complete } = await told
+      assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: firstPageOf('some'), complete: false })
     })
-  }
+
+    test('ends a list when its client reads nothing and leaves', { timeout: 10_000 }, async () => {
+      const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
+      const request = client.open(getCoded('endless', 'gzip'))
+      request.on('error', () => undefined).end()
+      await once(request, 'response')
+      await until(() => response.writableNeedDrain)
+
+      request.destroy()
+
+      const { status, complete } = await told
+      assert.deepEqual({ status, complete }, { status: 200, complete: false })
+    })
+
+    test('carries out what a connection pipelines in order', { timeout: 10_000 }, async () => {
+      const connection = await RawConnection.open(server.port)
+      const fields = 'Host: a\r\nAuthorization: Bearer pipelining\r\nAccept-Encoding: gzip\r\n'
+      const plant = '{"id":1,"name":"Fern"}'
+      const create = `POST /plants HTTP/1.1\r\n${fields}Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`
+      connection.send(`${create}${create}DELETE /plants/1 HTTP/1.1\r\n${fields}Connection: close\r\n\r\n`)
+
+      const statuses = [...(await connection.closed).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+      assert.deepEqual(statuses, ['200', '409', '204'])
+    })
+
+    for (const coding of ['identity', 'gzip', 'br']) {
+      test(`refuses an upload that is too large at once, for ${coding}`, async () => {
+        const fields = ['Transfer-Encoding', 'chunked', 'Accept-Encoding', coding]
+        const upload = client.open({ ...post('ada', '', fields), body: undefined })
+        const startedAt = performance.now()
+        upload.on('error', () => undefined).write('a'.repeat(70_000))
+
+        const [response] = (await once(upload, 'response')) as [IncomingMessage]
+        const ms = performance.now() - startedAt
+        upload.end()
+
+        const { statusCode, headers } = response
+        assert.deepEqual([statusCode, headers.connection], [413, 'close'])
+        assert.equal(headers['content-type'], 'application/json')
+        const body = decode(headers['content-encoding'], await buffer(response))
+        assert.equal(body, '{"error":41300,"message":"The body is larger than 65536 bytes."}')
+        assert.ok(ms < 1900, `the status came after ${ms} ms`)
+      })
+    }
+  })
 }
