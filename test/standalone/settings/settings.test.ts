@@ -13,39 +13,18 @@ function messageOf(environment: Environment): string {
 
 suite('reads', () => {
   const rows: readonly [Environment, Partial<Settings>][] = [
-    [{ HOST: '::1' }, { host: '::1' }],
     [{ HOST: `/${'a'.repeat(102)}` }, { host: `/${'a'.repeat(102)}` }],
-    [{ PLANT_STORE_SOCKET_MODE: '007' }, { socketMode: 7 }],
-    [{ PORT: '0' }, { port: 0 }],
     [{ PORT: '65535' }, { port: 65_535 }],
-    [{ PLANT_STORE_URL: 'sqlite:plants.db' }, { storeUrl: 'sqlite:plants.db' }],
-    [{ PLANT_STORE_URL: 'postgres://ada@db/plants' }, { storeUrl: 'postgres://ada@db/plants' }],
-    [{ PLANT_STORE_URL: 'postgresql://ada@db/plants' }, { storeUrl: 'postgresql://ada@db/plants' }],
-    [{ PLANT_STORE_POSTGRES_POOL_SIZE: '1' }, { postgresPoolSize: 1 }],
+    [{ PLANT_STORE_SOCKET_MODE: '007' }, { socketMode: 7 }],
     [{ PLANT_STORE_MIGRATE: '0' }, { migrate: false }],
-    [{ PLANT_STORE_POSTGRES_BATCH: '1' }, { postgresBatch: 1 }],
-    [{ PLANT_STORE_MAX_BODY_BYTES: '1' }, { maxBodyBytes: 1 }],
-    [{ PLANT_STORE_MAX_LIMIT: '100' }, { maxLimit: 100 }],
-    [{ PLANT_STORE_MAX_LISTS_PER_OWNER: '1' }, { maxListsPerOwner: 1 }],
+    [{ PLANT_STORE_ACCESS_LOG: '1' }, { accessLog: true }],
     [{ PLANT_STORE_STORE_TIMEOUT_MS: '2147483647' }, { storeTimeoutMs: 2_147_483_647 }],
-    [{ PLANT_STORE_ADMIN_PORT: '9090' }, { adminPort: 9090 }],
+    [{ PLANT_STORE_MAX_HEADER_BYTES: '8192' }, { maxHeaderBytes: 8192 }],
+    [{ PLANT_STORE_CORS_ORIGINS: '*' }, { corsOrigins: '*' }],
     [
       { PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '::1' },
       { adminPort: 0, adminHost: '::1' },
     ],
-    [{ PLANT_STORE_ACCESS_LOG: '1' }, { accessLog: true }],
-    [{ PLANT_STORE_SLOW_MS: '1' }, { slowMs: 1 }],
-    [{ PLANT_STORE_CORS_ORIGINS: '*' }, { corsOrigins: '*' }],
-    [{ PLANT_STORE_PAGE: '0' }, { page: false }],
-    [{ PLANT_STORE_HEADERS_TIMEOUT_MS: '1' }, { headersTimeoutMs: 1 }],
-    [{ PLANT_STORE_REQUEST_TIMEOUT_MS: '2' }, { requestTimeoutMs: 2 }],
-    [{ PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '3' }, { keepAliveTimeoutMs: 3 }],
-    [{ PLANT_STORE_STALL_TIMEOUT_MS: '4' }, { stallTimeoutMs: 4 }],
-    [{ PLANT_STORE_CHECK_INTERVAL_MS: '5' }, { checkIntervalMs: 5 }],
-    [{ PLANT_STORE_DRAIN_DELAY_MS: '15000' }, { drainDelayMs: 15_000 }],
-    [{ PLANT_STORE_DRAIN_TIMEOUT_MS: '6' }, { drainTimeoutMs: 6 }],
-    [{ PLANT_STORE_MAX_HEADER_BYTES: '8192' }, { maxHeaderBytes: 8192 }],
-    [{ PLANT_STORE_MAX_CONNECTIONS: '2000' }, { maxConnections: 2000 }],
   ]
   for (const [environment, expected] of rows) {
     test(Object.entries(environment).flat().join('='), () => {
@@ -58,59 +37,29 @@ const examples = STORE_SCHEMES.map(({ example }) => example)
 const url = `PLANT_STORE_URL takes a URL like ${examples.join(' or ')}: where the plants are kept`
 
 suite('refuses, and says what the variable takes', () => {
-  const host =
-    'HOST takes the host name or address to listen on, or the absolute path of a Unix socket, of 103 bytes at most'
-  const mode = 'PLANT_STORE_SOCKET_MODE takes permissions in octal such as 660: who may connect to the Unix socket'
-  const port = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
-  const accessLog = 'PLANT_STORE_ACCESS_LOG takes 1 or 0: whether a line is logged for each response'
-  const maxLimit = 'PLANT_STORE_MAX_LIMIT takes a whole number from 1 to 2147483647: the most plants of a list'
-  const drain =
-    'PLANT_STORE_DRAIN_TIMEOUT_MS takes a whole number from 1 to 2147483647: ' +
-    'milliseconds that a shutdown may take after that delay'
-  const rows: readonly [name: string, value: string, message: string][] = [
-    ['HOST', '', host],
-    ['HOST', `/${'a'.repeat(101)}ä`, host],
-    ['PLANT_STORE_SOCKET_MODE', '66', mode],
-    ['PLANT_STORE_SOCKET_MODE', '0660', mode],
-    ['PLANT_STORE_SOCKET_MODE', '668', mode],
-    ['PORT', '', port],
-    ['PORT', '65536', port],
-    ['PORT', '-1', port],
-    ['PORT', '+1', port],
-    ['PORT', '01', port],
-    ['PORT', '0x50', port],
-    ['PORT', '8e1', port],
-    ['PORT', '80.0', port],
-    ['PORT', ' 80', port],
-    ['PORT', '80\n', port],
-    ['PORT', '٨٠', port],
-    ['PLANT_STORE_URL', '', url],
-    ['PLANT_STORE_URL', 'memory', url],
-    ['PLANT_STORE_URL', 'memory:plants', url],
-    ['PLANT_STORE_URL', 'sqlite:', url],
-    ['PLANT_STORE_URL', 'plants.db', url],
-    ['PLANT_STORE_URL', 'sqlite://plants.db', url],
-    ['PLANT_STORE_URL', 'sqlite:///var/lib/plants.db', url],
-    ['PLANT_STORE_URL', 'postgres:ada', url],
-    ['PLANT_STORE_URL', 'mysql://ada:secret@db/plants', url],
-    ['PLANT_STORE_URL', 'MEMORY:', url],
-    ['PLANT_STORE_URL', 'SQLITE:plants', url],
-    ['PLANT_STORE_URL', ' sqlite:plants.db', url],
-    // Names of what every object has.
-    ['PLANT_STORE_URL', 'constructor:plants', url],
-    ['PLANT_STORE_URL', '__proto__:plants', url],
-    ['PLANT_STORE_URL', ':plants', url],
-    ['PLANT_STORE_ACCESS_LOG', 'true', accessLog],
-    ['PLANT_STORE_ACCESS_LOG', '', accessLog],
-    ['PLANT_STORE_MAX_LIMIT', '0', maxLimit],
-    ['PLANT_STORE_MAX_LIMIT', '2147483648', maxLimit],
-    ['PLANT_STORE_DRAIN_TIMEOUT_MS', '0', drain],
+  const host = 'the host name or address to listen on, or the absolute path of a Unix socket, of 103 bytes at most'
+  const port = 'a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
+  const rows: readonly [name: string, values: readonly string[], takes: string][] = [
+    ['HOST', ['', `/${'a'.repeat(101)}ä`], host],
+    ['PORT', ['', '65536', '-1', '+1', '01', '0x50', '8e1', '80.0', ' 80', '80\n', '٨٠'], port],
+    ['PLANT_STORE_MAX_LIMIT', ['0', '2147483648'], 'a whole number from 1 to 2147483647: the most plants of a list'],
+    ['PLANT_STORE_ACCESS_LOG', ['true', ''], '1 or 0: whether a line is logged for each response'],
+    [
+      'PLANT_STORE_SOCKET_MODE',
+      ['66', '0660', '668'],
+      'permissions in octal such as 660: who may connect to the Unix socket',
+    ],
   ]
-  for (const [name, value, message] of rows) {
-    test(`${name}=${JSON.stringify(value)}`, () => {
-      assert.equal(messageOf({ [name]: value }), message)
-    })
+  for (const [name, values, takes] of rows) {
+    for (const value of values) {
+      test(`${name}=${JSON.stringify(value)}`, () =>
+        assert.equal(messageOf({ [name]: value }), `${name} takes ${takes}`))
+    }
   }
+
+  test('PLANT_STORE_URL with a password', () => {
+    assert.equal(messageOf({ PLANT_STORE_URL: 'mysql://ada:secret@db/plants' }), url)
+  })
 })
 
 for (const { example } of STORE_SCHEMES) {
