@@ -12,7 +12,7 @@ import { inTurn } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS, type ResourcePath, type Service } from './operations.ts'
 import { quote } from './option-checks.ts'
-import { resolveOptions, type PlantStoreOptions } from './options.ts'
+import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './options.ts'
 import { checkStore } from './plants/checked-store.ts'
 import { ListSlots } from './plants/list-slots.ts'
 import { StoreUnavailableError } from './plants/store.ts'
@@ -50,26 +50,34 @@ interface Exchange {
  * createServer(plants).listen(3000)
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
-  const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, onError, onResponse, ...settings } =
-    resolveOptions(options)
+  const { basePath, ...resolved } = resolveOptions(options)
   const route = createRouter(basePath, RESOURCE_PATHS)
-  const service: Service = {
-    ...settings,
-    store: checkStore(settings.store, storeTimeoutMs),
-    slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
-  }
+  const serve = createService(resolved)
 
   const plantStore: PlantStore = (request, response, next) => {
     checkNodePair(request, response)
     const resource = route(request.url!)
     if (resource === undefined && next !== undefined) return next()
     // The compatibility API of HTTP/2 has all members that the service uses.
-    const [req, res] = [request as IncomingMessage, response as ServerResponse]
-    inTurn(req, res, () => {
-      const startedAt = onResponse === undefined ? 0 : performance.now()
-      const exchange: Exchange = { request: req, response: res, resource, startedAt, owner: undefined }
-      serve(exchange, () => answer(exchange))
-    })
+    serve(request as IncomingMessage, response as ServerResponse, resource)
+  }
+  return plantStore
+}
+
+/** Serves a request whose resource is known; undefined if there is none. */
+export type PlantService = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  resource: Resource<ResourcePath> | undefined,
+) => void
+
+/** Makes the service behind {@link createPlantStore}, for who has routed its requests. */
+export function createService(options: Omit<ResolvedOptions, 'basePath'>): PlantService {
+  const { findCaller, storeTimeoutMs, maxBodyBytes, onError, onResponse, ...settings } = options
+  const service: Service = {
+    ...settings,
+    store: checkStore(settings.store, storeTimeoutMs),
+    slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
   }
 
   /** Sends what comes of a part of the way: a response, an error, or nothing yet. */
@@ -132,7 +140,13 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     if (onError !== undefined) attempt(() => onError(thrown, request))
   }
 
-  return plantStore
+  return (request, response, resource) => {
+    inTurn(request, response, () => {
+      const startedAt = onResponse === undefined ? 0 : performance.now()
+      const exchange: Exchange = { request, response, resource, startedAt, owner: undefined }
+      serve(exchange, () => answer(exchange))
+    })
+  }
 }
 
 /** Checks the least that tells a request and a response of `node:http`, or made up to be like them, from others. */

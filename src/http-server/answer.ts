@@ -1,25 +1,40 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { respond, type Sent } from '../http/respond.ts'
+import type { ErrorCode } from '../http/errors.ts'
+import { respond } from '../http/respond.ts'
 import type { HttpResponse } from '../http/response.ts'
 import { andThen } from '../maybe-promise.ts'
 
-/** Is told of a response that no service made: what it was, how much of it was sent, and when that began. */
-export type OnAnswer = (
-  request: IncomingMessage,
-  response: HttpResponse,
-  sent: Sent,
-  startedAt: number,
-  path?: string,
-) => void
+/** What became of a response that no service made. A service tells the same of its own, and the owner too. */
+export interface AnswerEvent {
+  readonly request: IncomingMessage
+  /** The path that the request named, if there is one. */
+  readonly resource: string | undefined
+  readonly status: number
+  readonly error: ErrorCode | undefined
+  /** Bytes of the body that were handed over. */
+  readonly bytes: number
+  /** Whether all was handed over. */
+  readonly complete: boolean
+  readonly durationMs: number
+}
 
-/** Sends a response, and tells of it, with the path that the request named if there is one. */
+export type OnAnswer = (event: AnswerEvent) => void
+
+/**
+ * Sends a response, and tells of it.
+ * @param resource the path that the request names, if there is one
+ */
 export function answer(
   request: IncomingMessage,
   response: ServerResponse,
   found: HttpResponse,
-  onAnswer: OnAnswer | undefined,
-  path?: string,
+  onAnswer?: OnAnswer,
+  resource?: string,
 ): void {
   const startedAt = performance.now()
-  void andThen(respond(request, response, found), (sent) => onAnswer?.(request, found, sent, startedAt, path))
+  void andThen(respond(request, response, found), ({ bytes, complete }) => {
+    const { status, error } = found
+    const durationMs = performance.now() - startedAt
+    onAnswer?.({ request, resource, status, error, bytes, complete, durationMs })
+  })
 }

@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http'
 import { answer, type OnAnswer } from '../http-server/answer.ts'
 import type { HttpResponse } from '../http/response.ts'
-import type { Router } from '../http/route.ts'
 import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
 import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'
 import { PROGRAM_METHODS } from './paths/program-paths.ts'
+import type { ResourceOf } from './resources.ts'
 import type { Origins } from './settings/variables.ts'
 
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
@@ -28,7 +28,7 @@ const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
  */
 export function createCors(
   origins: Origins,
-  routes: Router<string>,
+  resourceOf: ResourceOf,
   onAnswer?: OnAnswer,
 ): { readonly fields: CommonFields; readonly answerPreflights: (listener: RequestListener) => RequestListener } {
   // With a list, responses depend on the origin whether or not there is one, so a cache must know.
@@ -47,14 +47,14 @@ export function createCors(
       if (allowed === undefined) return vary
       const fields = [...vary, 'Access-Control-Allow-Origin', allowed, ...EXPOSED]
       if (!isPreflight(request)) return fields
-      const path = routes(request.url!)?.path
+      const path = resourceOf(request)?.path
       if (path === undefined) return [...fields, ...PREFLIGHT]
       const methods = path in OPERATIONS ? methodsOf(path as ResourcePath) : PROGRAM_METHODS
       return [...fields, 'Access-Control-Allow-Methods', methods.join(', '), ...PREFLIGHT]
     },
     answerPreflights: (listener) => (request, response) => {
       const isAllowed = isPreflight(request) && findAllowed(request) !== undefined
-      if (isAllowed && routes(request.url!)?.id === undefined) answer(request, response, PERMISSION, onAnswer)
+      if (isAllowed && resourceOf(request)?.id === undefined) answer(request, response, PERMISSION, onAnswer)
       else listener(request, response)
     },
   }

@@ -1,7 +1,8 @@
-import type { RequestListener } from 'node:http'
 import type { Authenticate } from '../http/caller.ts'
-import { createRouter } from '../http/route.ts'
-import { createPlantStore } from '../plant-store.ts'
+import type { Resource } from '../http/route.ts'
+import type { ResourcePath } from '../operations.ts'
+import { resolveOptions } from '../options.ts'
+import { createService } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { createCors } from './cors.ts'
 import { createHttpServer, type HttpServer, type Observer } from '../http-server/http-server.ts'
@@ -13,6 +14,7 @@ import { createAdminListener, createProgramPaths } from './paths/program-paths.t
 import { createReadiness } from './paths/readiness.ts'
 import { createReports } from './reports.ts'
 import { idOf } from './request-ids.ts'
+import { createResources } from './resources.ts'
 import type { Settings } from './settings/settings.ts'
 
 /** What the program serves, and for whom. */
@@ -36,26 +38,27 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     settings
   const { scheme, authenticate, isDraining } = parts
   const documents = settings.page ? pageDocuments(scheme) : new Map()
-  const routes = createRouter('', [...Object.keys(programDescription.paths), ...documents.keys()])
-  const metrics = adminPort === undefined ? undefined : createMetrics(routes)
+  const resourceOf = createResources([...Object.keys(programDescription.paths), ...documents.keys()])
+  const metrics = adminPort === undefined ? undefined : createMetrics(resourceOf)
   const store = metrics?.watchStore(parts.store) ?? parts.store
 
-  const { onError, onResponse, onAnswer, onRefusal } = createReports(accessLog, slowMs)
+  const { onError, onResponse, onRefusal } = createReports(accessLog, slowMs)
   const limits = { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner }
-  const plants = createPlantStore({ authenticate, store, ...limits, onError, onResponse })
+  const plants = createService(resolveOptions({ authenticate, store, ...limits, onError, onResponse }))
   const readiness = createReadiness(store, isDraining)
-  const programPaths = createProgramPaths({ readiness, documents, onAnswer }, plants)
-  const serve: RequestListener = (request, response) => plants(request, response, () => programPaths(request, response))
+  const serve = createProgramPaths({ readiness, documents, onAnswer: onResponse }, resourceOf, (request, response) => {
+    plants(request, response, resourceOf(request) as Resource<ResourcePath> | undefined)
+  })
   const observer: Observer = {
     onRequest: metrics?.onRequest,
     onRefusal(error, request) {
       metrics?.onRefusal(error)
       onRefusal?.(error, request)
     },
-    onAnswer,
+    onAnswer: onResponse,
     onGuard: (isAwake) => log('guard', { isAwake }),
   }
-  const cors = corsOrigins && createCors(corsOrigins, routes, onAnswer)
+  const cors = corsOrigins && createCors(corsOrigins, resourceOf, onResponse)
   const http = createHttpServer(
     cors?.answerPreflights(serve) ?? serve,
     { ...settings, optimizeEmptyRequests: true },

@@ -1,14 +1,14 @@
 import type { Server } from 'node:net'
-import type { OnAnswer } from '../http-server/answer.ts'
+import type { AnswerEvent } from '../http-server/answer.ts'
 import type { Observer } from '../http-server/http-server.ts'
-import type { CommonOptions, ResponseEvent } from '../options.ts'
+import type { CommonOptions } from '../options.ts'
 import { describeError, log, throttle } from './log.ts'
 import { idOf } from './request-ids.ts'
 
 /** Listeners that log. Those that have nothing to log are undefined. */
-export type Reports = Pick<CommonOptions, 'onError' | 'onResponse'> & Pick<Observer, 'onAnswer' | 'onRefusal'>
-
-type Event = Omit<ResponseEvent, 'resource'> & { readonly resource: string | undefined }
+export interface Reports extends Pick<CommonOptions, 'onError'>, Pick<Observer, 'onRefusal'> {
+  readonly onResponse: ((event: AnswerEvent & { readonly owner?: string | undefined }) => void) | undefined
+}
 
 /**
  * Makes the listeners that log failures, and with `accessLog` every response.
@@ -23,36 +23,18 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
     log('failure', { request, reason: describeError(error), count })
   })
 
-  function onResponse(event: Event): void {
-    const { request, resource, owner, status, error, bytes, complete, durationMs } = event
-    const fields = {
-      request: idOf(request),
-      method: request.method,
-      resource,
-      owner,
-      status,
-      error,
-      bytes,
-      complete,
-      durationMs,
-    }
-    if (durationMs >= (slowMs ?? Infinity)) log('slow', fields)
+  const onResponse: Reports['onResponse'] = ({ request, resource, owner, ...outcome }) => {
+    const fields = { request: idOf(request), method: request.method, resource, owner, ...outcome }
+    if (outcome.durationMs >= (slowMs ?? Infinity)) log('slow', fields)
     if (accessLog) log('response', fields)
   }
 
-  const onAnswer: OnAnswer = (request, { status, error }, { bytes, complete }, startedAt, resource) => {
-    const durationMs = performance.now() - startedAt
-    onResponse({ request, resource, owner: undefined, status, error, bytes, complete, durationMs })
-  }
-
-  const isTold = accessLog || slowMs !== undefined
   return {
     onError(error, request) {
       latest = { request: idOf(request), error }
       reportFailure()
     },
-    onResponse: isTold ? onResponse : undefined,
-    onAnswer: isTold ? onAnswer : undefined,
+    onResponse: accessLog || slowMs !== undefined ? onResponse : undefined,
     onRefusal: accessLog
       ? ({ status, error }, request) => log('refused', { request: idOf(request), status, error })
       : undefined,

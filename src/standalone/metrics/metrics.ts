@@ -1,10 +1,10 @@
-import type { Router } from '../../http/route.ts'
 import type { Store } from '../../plants/store.ts'
 import { gaugesOf } from '../../stores/gauges.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics, readDescriptors } from './process.ts'
 import { createRequestMetrics, type RequestMetrics } from './requests.ts'
+import type { ResourceOf } from '../resources.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
 /** Counts and times for those who run the program. */
@@ -17,8 +17,8 @@ export interface Metrics extends Omit<RequestMetrics, 'families'> {
   readonly format: (isReady: boolean) => string
 }
 
-export function createMetrics(routes: Router<string>): Metrics {
-  const { families: ofRequests, ...listeners } = createRequestMetrics(routes)
+export function createMetrics(resourceOf: ResourceOf): Metrics {
+  const { families: ofRequests, ...listeners } = createRequestMetrics(resourceOf)
   const store = createStoreMetrics()
   const families: Family[] = [...ofRequests, ...store.families, ...createProcessMetrics()]
   return {

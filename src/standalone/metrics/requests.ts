@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Router } from '../../http/route.ts'
+import type { ResourceOf } from '../resources.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
@@ -11,7 +11,7 @@ export interface RequestMetrics {
   readonly onRefusal: (error: { readonly status: number }) => void
 }
 
-export function createRequestMetrics(routes: Router<string>): RequestMetrics {
+export function createRequestMetrics(resourceOf: ResourceOf): RequestMetrics {
   const durations = createHistogram(
     'http_server_request_duration_seconds',
     'How long requests took, from their turn on the connection to the end of the response.',
@@ -54,7 +54,7 @@ export function createRequestMetrics(routes: Router<string>): RequestMetrics {
       active++
       response.on('close', () => {
         active--
-        const route = routes(request.url!)?.path ?? 'unmatched'
+        const route = resourceOf(request)?.path ?? 'unmatched'
         // The client may have gone before there was a response.
         const status = response.headersSent ? response.statusCode : 0
         const observe = seriesOf(route, METHODS.indexOf(request.method!), status)

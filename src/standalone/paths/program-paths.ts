@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import { HTTP_ERRORS, HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
 import { jsonResponse, type HttpResponse } from '../../http/response.ts'
-import { createRouter } from '../../http/route.ts'
 import { answer, type OnAnswer } from '../../http-server/answer.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
+import { createResources, type ResourceOf } from '../resources.ts'
 import { createDocument, type Document } from './document.ts'
 import { programDescription } from './program-description.ts'
 import type { Readiness } from './readiness.ts'
@@ -34,11 +34,15 @@ export interface ProgramOptions {
 }
 
 /** Makes the listener for the paths of the program itself; `notFound` gets the requests for all others. */
-export function createProgramPaths(options: ProgramOptions, notFound: RequestListener): RequestListener {
+export function createProgramPaths(
+  options: ProgramOptions,
+  resourceOf: ResourceOf,
+  notFound: RequestListener,
+): RequestListener {
   const description = jsonResponse(programDescription)
   const documents = [['/openapi.json', description] as const, ...(options.documents ?? [])]
   const gets = documents.map(([path, document]) => [path, createDocument(document)] as const)
-  return serveGets(probes(options.readiness), serveGets(gets, notFound, options.onAnswer))
+  return serveGets(probes(options.readiness), resourceOf, serveGets(gets, resourceOf, notFound, options.onAnswer))
 }
 
 /**
@@ -56,8 +60,10 @@ export function createAdminListener(
     body: formatMetrics((await readiness()) === 'ready'),
   })
   const message = 'There is nothing at this path. Here are /livez, /readyz and /metrics.'
-  return serveGets([...probes(readiness), ['/metrics', getMetrics]], (request, response) => {
-    answer(request, response, new HttpError('noResource', message), undefined)
+  const gets: Gets = [...probes(readiness), ['/metrics', getMetrics]]
+  const resourceOf = createResources(gets.map(([path]) => path))
+  return serveGets(gets, resourceOf, (request, response) => {
+    answer(request, response, new HttpError('noResource', message))
   })
 }
 
@@ -70,14 +76,18 @@ function probes(readiness: () => Promise<Readiness>): Gets {
 }
 
 /** Makes the listener for paths that have a GET, and HEAD and OPTIONS with it. */
-function serveGets(gets: Gets, notFound: RequestListener, onAnswer?: OnAnswer): RequestListener {
+function serveGets(
+  gets: Gets,
+  resourceOf: ResourceOf,
+  notFound: RequestListener,
+  onAnswer?: OnAnswer,
+): RequestListener {
   const byPath = new Map(gets)
-  const route = createRouter('', [...byPath.keys()])
-
-  return function answerProgram(request, response) {
-    const path = route(request.url!)?.path
-    if (path === undefined) notFound(request, response)
-    else void find(byPath.get(path)!, request).then((found) => answer(request, response, found, onAnswer, path))
+  return (request, response) => {
+    const path = resourceOf(request)?.path
+    const get = byPath.get(path ?? '')
+    if (get === undefined) notFound(request, response)
+    else void find(get, request).then((found) => answer(request, response, found, onAnswer, path))
   }
 }
 

@@ -4,6 +4,7 @@ import { memoryStore, type PlantStoreOptions } from '../../../src/index.ts'
 import { createHttpServer, type Assumptions, type Observer } from '../../../src/http-server/http-server.ts'
 import { createProgramPaths, type ProgramOptions } from '../../../src/standalone/paths/program-paths.ts'
 import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
+import { createResources } from '../../../src/standalone/resources.ts'
 import { readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
 import { RawConnection } from '../wire/raw-connection.ts'
 import { createService, serve } from '../wire/service.ts'
@@ -20,8 +21,8 @@ export function createListener(
   const { store = memoryStore() } = options
   const plants = createService({ ...options, store })
   const readiness = createReadiness(store, () => isDraining)
-  const programPaths = createProgramPaths({ readiness, ...(documents && { documents }) }, plants)
-  return (request, response) => plants(request, response, () => programPaths(request, response))
+  const resourceOf = createResources(['/livez', '/readyz', '/openapi.json', ...(documents?.keys() ?? [])])
+  return createProgramPaths({ readiness, ...(documents && { documents }) }, resourceOf, plants)
 }
 
 /** Makes the server of the program in this process, around {@link createListener}. */
