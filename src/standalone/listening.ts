@@ -39,16 +39,16 @@ export function inheritedSockets(
   environment: NodeJS.ProcessEnv,
   pid: number = process.pid,
 ): { readonly service?: InheritedSocket; readonly admin?: InheritedSocket | undefined } {
-  const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = '' } = environment
+  const { LISTEN_PID, LISTEN_FDS = '', LISTEN_FDNAMES = '' } = environment
   // The variables may be those of a parent.
   if (LISTEN_PID !== String(pid)) return {}
   const names = LISTEN_FDNAMES.split(':')
-  const sockets = Array.from({ length: Number(LISTEN_FDS) }, (_, i) => {
+  const sockets = Array.from({ length: /^[12]$/.test(LISTEN_FDS) ? Number(LISTEN_FDS) : 0 }, (_, i) => {
     return { descriptor: FIRST_DESCRIPTOR + i, name: names[i] ?? '' }
   })
-  const [service, ...others] = sockets.filter(({ name }) => name !== 'admin')
-  const [admin, ...more] = sockets.filter(({ name }) => name === 'admin')
-  if (service === undefined || others.length > 0 || more.length > 0) {
+  const [service, another] = sockets.filter(({ name }) => name !== 'admin')
+  const admin = sockets.find(({ name }) => name === 'admin')
+  if (service === undefined || another !== undefined) {
     throw new SettingError('LISTEN_FDS', 'takes one socket, and one more if LISTEN_FDNAMES calls it admin')
   }
   return { service, admin }

@@ -34,8 +34,8 @@ suite('the sockets of systemd', () => {
     ['there is none for the service', '1', 'admin'],
     ['there are two for the service', '2', 'plants'],
     ['there are two for the admin port', '3', 'plants:admin:admin'],
-    ['their number is none', 'x', ''],
-  ]) {
+    ...['x', '0', '01', '0x1', '1.5', '3', '100000000', '4294967296'].map((fds) => [`there are ${fds}`, fds, '']),
+  ] as [what: string, fds: string, names: string][]) {
     test(`are refused if ${what}`, () => {
       const environment = { LISTEN_PID: '7', LISTEN_FDS: fds, LISTEN_FDNAMES: names }
       const message = 'LISTEN_FDS takes one socket, and one more if LISTEN_FDNAMES calls it admin'
