@@ -44,6 +44,33 @@ export function inLaterRound(call: Call, isUrgent = false): void {
   setRound()
 }
 
+/** Long work in steps: it yields after each. */
+export type Steps<Result> = Generator<undefined, Result>
+
+/** Does all steps now. */
+export function doNow<Result>(steps: Steps<Result>): Result {
+  let step = steps.next()
+  while (step.done !== true) step = steps.next()
+  return step.value
+}
+
+/** Does the steps in later rounds, as many in each as it has time for. */
+export async function doInRounds<Result>(steps: Steps<Result>): Promise<Result> {
+  for (;;) {
+    await laterRound()
+    const until = performance.now() + patient.roundMs
+    do {
+      const step = steps.next()
+      if (step.done === true) return step.value
+    } while (performance.now() < until)
+  }
+}
+
+/** Settles in a later round, as {@link inLaterRound} makes a call. */
+export function laterRound(): Promise<void> {
+  return new Promise((resolve) => inLaterRound(resolve))
+}
+
 /** Whether this round still has time for an urgent call, so that it need not wait for a later one. */
 export function isRoundFree(): boolean {
   setRound()

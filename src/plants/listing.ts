@@ -1,4 +1,4 @@
-import { inLaterRound } from '../later-round.ts'
+import { laterRound } from '../later-round.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { ListSlots } from './list-slots.ts'
 import { encodePlant } from './plant.ts'
@@ -87,7 +87,7 @@ async function* allPages(source: PlantSource, after: bigint | undefined, first?:
 
 /** Reads a page of a long list in another round of the event loop, so that a list does not hold up other requests. */
 async function readNext(source: PlantSource, after: bigint | undefined): Promise<Page> {
-  await new Promise<void>((resolve) => inLaterRound(resolve))
+  await laterRound()
   return source.readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
 }
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../../http/caller.ts'
 import { digestToken } from '../../http/token-table.ts'
+import { doInRounds, type Steps } from '../../later-round.ts'
 import { log } from '../log.ts'
 import { rereadSettingFile } from './setting-file.ts'
 import { parseTokenFile, type TokenFile, type Tokens } from './tokens.ts'
@@ -57,18 +58,18 @@ export function followTokenFile(file: TokenFile, apply: (tokens: Tokens) => void
     const print = found instanceof SettingError ? found.message : hash('sha256', found)
     const isSettled = print === seen
     seen = print
-    if (isTold || isSettled) take(found, print, isTold)
+    if (isTold || isSettled) await take(found, print, isTold)
     // The signal may have come before the file was whole.
     lookIn(isTold || !isSettled ? SETTLE_MS : lookMs)
   }
 
-  function take(found: Buffer | SettingError, print: string, isTold: boolean): void {
+  async function take(found: Buffer | SettingError, print: string, isTold: boolean): Promise<void> {
     if (print === told && !isTold) return
     told = print
     try {
       if (found instanceof SettingError) throw found
-      const tokens = parseTokenFile(variable, found)
-      const change = compare(held, tokens)
+      const tokens = await doInRounds(parseTokenFile(variable, found))
+      const change = await doInRounds(compare(held, tokens))
       held = tokens
       apply(tokens)
       log('tokens-read', { tokens: tokens.size, ...change })
@@ -81,11 +82,14 @@ export function followTokenFile(file: TokenFile, apply: (tokens: Tokens) => void
   return () => queue(true)
 }
 
-function compare(before: Tokens, after: Tokens): Readonly<Record<string, number>> {
-  const kept = [...after].filter(([token]) => before.has(token))
-  const changed = kept.filter(([token, { owner, access }]) => {
+function* compare(before: Tokens, after: Tokens): Steps<Readonly<Record<string, number>>> {
+  let added = 0
+  let changed = 0
+  for (const [token, { owner, access }] of after) {
+    yield
     const caller = before.get(token)
-    return caller?.owner !== owner || caller.access !== access
-  })
-  return { added: after.size - kept.length, removed: before.size - kept.length, changed: changed.length }
+    if (caller === undefined) added++
+    else if (caller.owner !== owner || caller.access !== access) changed++
+  }
+  return { added, removed: before.size + added - after.size, changed }
 }

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { B64TOKEN } from '../../http/bearer.ts'
 import type { Caller } from '../../http/caller.ts'
 import { digestToken, UNSET_TOKENS } from '../../http/token-table.ts'
+import { doNow, type Steps } from '../../later-round.ts'
 import { readSettingFile } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'
 
@@ -38,7 +39,7 @@ export function tokenList(name: string): Variable<Tokens | undefined> {
   const takes =
     'owner:token, "owner:token read" or owner:$sha256$<digest>, separated by commas; ' +
     'by default a random token for the owner demo'
-  const parse = (value: string): Tokens => parseTokens(name, 'entry', value.split(','))
+  const parse = (value: string): Tokens => doNow(parseTokens(name, 'entry', value))
   return { name, preset: undefined, takes, parse }
 }
 
@@ -46,28 +47,32 @@ export function tokenFile(name: string, insteadOf: string): Variable<TokenFile |
   const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
   function parse(path: string): TokenFile {
     const bytes = readSettingFile(name, path)
-    return { variable: name, path, bytes, tokens: parseTokenFile(name, bytes) }
+    return { variable: name, path, bytes, tokens: doNow(parseTokenFile(name, bytes)) }
   }
   return { name, preset: undefined, takes, parse }
 }
 
 /** @throws SettingError if a line is wrong, or there is no token */
-export function parseTokenFile(variable: string, bytes: Buffer): Tokens {
+export function parseTokenFile(variable: string, bytes: Buffer): Steps<Tokens> {
   // Otherwise two owners could become the same one.
   if (!isUtf8(bytes)) throw new SettingError(variable, 'takes a file in UTF-8, and this one is not')
-  const lines = bytes.toString().split('\n')
-  const entries = lines.map((line) => line.replace(/^\s*#.*/, ''))
-  return parseTokens(variable, 'line', entries)
+  return parseTokens(variable, 'line', bytes.toString())
 }
 
 /** Its errors give the number of a wrong entry, and do not quote it: it may hold a token. */
-function parseTokens(variable: string, unit: 'entry' | 'line', entries: readonly string[]): Tokens {
+function* parseTokens(variable: string, unit: 'entry' | 'line', text: string): Steps<Tokens> {
   const tokens = new Map<string, Caller>()
-  for (const [index, entry] of entries.entries()) {
-    const text = entry.trim()
-    if (text === '') continue
-    const place = `${unit} ${index + 1}`
-    const parts = ENTRY.exec(text)?.groups
+  let number = 1
+  let end = 0
+  for (const { 0: piece, index } of text.matchAll(unit === 'entry' ? /[^,]+/g : /[^\n]+/g)) {
+    yield
+    // Between two pieces stands nothing but what divides entries.
+    number += index - end
+    end = index + piece.length
+    const entry = piece.trim()
+    if (entry === '' || (unit === 'line' && entry.startsWith('#'))) continue
+    const place = `${unit} ${number}`
+    const parts = ENTRY.exec(entry)?.groups
     if (parts === undefined) throw new SettingError(variable, `takes ${FORM}; ${place} is not of that form`)
     const { owner, digest, token, read } = parts as { owner: string } & Partial<Record<string, string>>
     const key = token === undefined ? Buffer.from(digest!, 'hex').toString('latin1') : digestToken(token)

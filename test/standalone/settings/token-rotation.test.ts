@@ -24,6 +24,20 @@ function tokensOf(entries: string): Tokens | undefined {
   return readSettings({ PLANT_STORE_TOKENS: entries }).tokens
 }
 
+/** The CPU time of the longest round of the event loop until something settles, in microseconds. */
+async function longestRound(work: Promise<void>): Promise<number> {
+  const done = new AbortController()
+  void work.finally(() => done.abort())
+  let longest = 0
+  while (!done.signal.aborted) {
+    const before = process.cpuUsage()
+    await setImmediate()
+    const { user, system } = process.cpuUsage(before)
+    longest = Math.max(longest, user + system)
+  }
+  return longest
+}
+
 suite('at SIGHUP', { timeout: 30_000 }, () => {
   interface Source {
     readonly events: Events
@@ -96,6 +110,21 @@ suite('at SIGHUP', { timeout: 30_000 }, () => {
       assert.equal(events.length, 2)
       assert.doesNotMatch(JSON.stringify(events), /secret|new/)
       assert.deepEqual([find('secret'), find('new')], [{ owner: 'ada', access: 'write' }, undefined])
+    })
+  }
+
+  for (const [what, content, tokens] of [
+    ['100,000 tokens', Array.from({ length: 100_000 }, (_, i) => `owner${i}:token${i}`).join('\n'), 100_000],
+    ['16 MiB of empty lines', `${'\n'.repeat(2 ** 24 - 7)}ada:new`, 1],
+  ] as const) {
+    test(`${what} are read in short rounds`, async (t) => {
+      const secret = makeSecret('ada:secret')
+      const { events, signal } = makeSource(t, secret)
+      secret.overwrite(content)
+      const longest = longestRound(signal())
+      // In one round it would be more than that.
+      assert.ok((await longest) < 150_000, `${await longest} µs`)
+      assert.deepEqual(valuesOf(events, 'tokens'), [tokens])
     })
   }
 
