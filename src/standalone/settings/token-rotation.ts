@@ -10,6 +10,8 @@ import { SettingError } from './variables.ts'
 /** How soon a second look follows one that found a change. Both must find the same: a file may be half written. */
 const SETTLE_MS = 100
 
+const HALF_WRITTEN = 'takes a file that ends with a newline, as it did before: it may be half written'
+
 /** Makes the source of the tokens. If they come from a file, it is read again whenever it has changed, too. */
 export function createTokenSource(
   tokens: Tokens,
@@ -28,7 +30,7 @@ export function createTokenSource(
 
 /**
  * Follows the content of a file of tokens. Its time or inode would not do: a mounted secret is swapped by symbolic
- * link. If the file is missing or wrong, the last good tokens hold.
+ * link. If the file is missing, wrong or half written, the last good tokens hold.
  * @param apply is given the tokens when they have changed
  * @param lookMs how often the file is looked at
  * @returns a function that rereads the file now, without the second look
@@ -36,6 +38,8 @@ export function createTokenSource(
 export function followTokenFile(file: TokenFile, apply: (tokens: Tokens) => void, lookMs = 10_000): () => void {
   const { variable, path } = file
   let held = file.tokens
+  /** Whether the last good file ended with a newline. */
+  let endedLine = endsLine(file.bytes)
   /** What the last look found: a digest of the file, which may hold tokens in plain text, or why it cannot be read. */
   let seen = hash('sha256', file.bytes)
   /** What the log has told of last. */
@@ -69,7 +73,9 @@ export function followTokenFile(file: TokenFile, apply: (tokens: Tokens) => void
     try {
       if (found instanceof SettingError) throw found
       const tokens = await doInRounds(parseTokenFile(variable, found))
+      if (endedLine && !endsLine(found)) throw new SettingError(variable, HALF_WRITTEN)
       const change = await doInRounds(compare(held, tokens))
+      endedLine = endsLine(found)
       held = tokens
       apply(tokens)
       log('tokens-read', { tokens: tokens.size, ...change })
@@ -80,6 +86,10 @@ export function followTokenFile(file: TokenFile, apply: (tokens: Tokens) => void
 
   lookIn(lookMs)
   return () => queue(true)
+}
+
+function endsLine(bytes: Buffer): boolean {
+  return bytes.at(-1) === 0x0a
 }
 
 function* compare(before: Tokens, after: Tokens): Steps<Readonly<Record<string, number>>> {

@@ -113,6 +113,21 @@ suite('at SIGHUP', { timeout: 30_000 }, () => {
     })
   }
 
+  test('the last good tokens hold if the file lacks the newline at its end that the last good one had', async (t) => {
+    const secret = makeSecret('ada:secret read\n')
+    const { events, find, signal } = makeSource(t, secret)
+    secret.overwrite('ada:secret')
+    await signal()
+    const reason =
+      'PLANT_STORE_TOKENS_FILE takes a file that ends with a newline, as it did before: it may be half written'
+    assert.deepEqual(events, [{ event: 'tokens-kept', tokens: 1, reason }])
+    assert.deepEqual(find('secret'), { owner: 'ada', access: 'read' })
+
+    secret.overwrite('ada:secret\n')
+    await signal()
+    assert.deepEqual(find('secret'), { owner: 'ada', access: 'write' })
+  })
+
   for (const [what, content, tokens] of [
     ['100,000 tokens', Array.from({ length: 100_000 }, (_, i) => `owner${i}:token${i}`).join('\n'), 100_000],
     ['16 MiB of empty lines', `${'\n'.repeat(2 ** 24 - 7)}ada:new`, 1],
