@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { connect, constants, createServer, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2'
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2'
 import { pipeline } from 'node:stream/promises'
 import { after, suite, test, type TestContext } from 'node:test'
 import { createBrotliDecompress, createGunzip } from 'node:zlib'
@@ -10,8 +10,7 @@ import { createPlantStore } from '../../src/index.ts'
 import { memoryUsed } from '../support/heap.ts'
 import { until } from '../support/until.ts'
 import { open, serve } from '../support/wire/service.ts'
-import { connectTo, decode, type Client } from '../support/wire/client.ts'
-import { start } from './hosts.ts'
+import { decode, serveIn, type Client } from '../support/wire/client.ts'
 import { createStore, getCoded, TEXTS } from './long-lists.ts'
 import { load } from './middleware.ts'
 
@@ -61,28 +60,15 @@ suite('a client that reads slowly', { timeout: 60_000 }, () => {
 })
 
 suite('HTTP/2, behind compression', { timeout: 60_000 }, () => {
-  /** Gives two connections to a server: for whole requests, and for streams. */
-  async function serveCompressed(t: TestContext): Promise<{ client: Client; session: ClientHttp2Session }> {
+  function serveCompressed(t: TestContext): Promise<Client> {
     const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore() })
-    const compress = load('compression', { threshold: 0 }) as (...args: [unknown, unknown, () => void]) => void
-    const server = await start(
-      createServer((request, response) => compress(request, response, () => plantStore(request, response))),
-    )
-    const client = connectTo('h2c', server.port)
-    const session = connect(`http://127.0.0.1:${server.port}`)
-    t.after(() => {
-      client.close()
-      session.destroy()
-      return server.close()
-    })
-    return { client, session }
+    const compress = load('compression', { threshold: 0 })
+    return serveIn(t, 'h2c', (request, response) => compress(request, response, () => plantStore(request, response)))
   }
 
   for (const coding of ['gzip', 'br']) {
     test(`sends a list of 200,000 plants whole, for ${coding}`, async (t) => {
-      const { client } = await serveCompressed(t)
-
-      const { status, headers, body } = await client.send(getCoded('many', coding))
+      const { status, headers, body } = await (await serveCompressed(t)).send(getCoded('many', coding))
 
       const fields = { 'content-type': 'application/json', 'content-encoding': coding, vary: 'Accept-Encoding' }
       assert.deepEqual({ status, headers }, { status: 200, headers: fields })
@@ -90,9 +76,10 @@ suite('HTTP/2, behind compression', { timeout: 60_000 }, () => {
     })
 
     test(`refuses an upload at once, and ends its stream after the whole response, for ${coding}`, async (t) => {
-      const { session } = await serveCompressed(t)
+      const client = await serveCompressed(t)
       const startedAt = performance.now()
-      const upload = session.request({ ':method': 'POST', ':path': '/plants', 'accept-encoding': coding })
+      const request = { method: 'POST', path: '/plants', fields: ['Accept-Encoding', coding], body: 'aa' }
+      const upload = client.open(request) as unknown as ClientHttp2Stream
       const chunks: Buffer[] = []
       upload.on('data', (chunk: Buffer) => chunks.push(chunk)).write('a')
 
@@ -109,8 +96,7 @@ suite('HTTP/2, behind compression', { timeout: 60_000 }, () => {
   }
 
   test('cuts a list that fails', async (t) => {
-    const { client } = await serveCompressed(t)
-    const request = getCoded('failing', 'gzip')
-    await assert.rejects(client.send(request), { code: 'ERR_HTTP2_STREAM_ERROR' })
+    const client = await serveCompressed(t)
+    await assert.rejects(client.send(getCoded('failing', 'gzip')), { code: 'ERR_HTTP2_STREAM_ERROR' })
   })
 })

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
 import express from 'express'
 import { createPlantStore, type PlantStore, type ResponseEvent } from '../../src/index.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { until } from '../support/until.ts'
-import { post, type Answer } from '../support/wire/service.ts'
+import { close, listen, portOf, post, type Answer } from '../support/wire/service.ts'
 import { authenticate, CONTRACT_CASES } from './cases.ts'
 import { checkCases, type Place, type Reply } from './check-cases.ts'
 import { connectTo, decode, type Client } from '../support/wire/client.ts'
-import { start, type Mounted } from './hosts.ts'
 import { createStore, firstPageOf, getCoded, LISTS, TEXTS } from './long-lists.ts'
 import { CHAINS, type Chain } from './middleware.ts'
 
@@ -51,20 +50,20 @@ after(() => assert.deepEqual(warnings, []))
 for (const chain of CHAINS) {
   suite(`Behind ${chain.name}`, { timeout: 60_000 }, () => {
     const store = createStore()
-    let server: Mounted
+    let server: Server
     let client: Client
     let response: ServerResponse
     let responded: ((event: ResponseEvent) => void) | undefined
     before(async () => {
       const plantStore = createPlantStore({ authenticate, store, onResponse: (event) => responded?.(event) })
-      const httpServer = createServer(mount(chain, plantStore))
-      httpServer.prependListener('request', (_, created) => (response = created))
-      server = await start(httpServer)
-      client = connectTo('http', server.port)
+      server = createServer(mount(chain, plantStore))
+      server.prependListener('request', (_, created) => (response = created))
+      await listen(server)
+      client = connectTo('http', portOf(server))
     })
-    after(async () => {
+    after(() => {
       client.close()
-      await server.close()
+      return close(server)
     })
 
     const place: Place = {
@@ -111,7 +110,7 @@ for (const chain of CHAINS) {
     })
 
     test('carries out what a connection pipelines in order', { timeout: 10_000 }, async () => {
-      const connection = await RawConnection.open(server.port)
+      const connection = await RawConnection.open(server)
       const fields = 'Host: a\r\nAuthorization: Bearer pipelining\r\nAccept-Encoding: gzip\r\n'
       const plant = '{"id":1,"name":"Fern"}'
       const create = `POST /plants HTTP/1.1\r\n${fields}Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`
