@@ -73,8 +73,8 @@ export interface CommonOptions {
    */
   readonly validate?: ((plant: NewPlant) => string | null | undefined) | undefined
   /**
-   * Gets the error behind each response with status 500 or 503, and behind each list that breaks off half-way. Its own
-   * errors are ignored.
+   * Gets the error behind each response with status 500 or 503, and behind each that breaks off half-way. Its own errors
+   * are ignored.
    */
   readonly onError?: ((error: unknown, request: IncomingMessage) => unknown) | undefined
   /** Gets an event for each response, once that is handed over or the client has gone. Its own errors are ignored. */
@@ -95,7 +95,7 @@ export interface ResponseEvent {
   readonly error: ErrorCode | undefined
   /** Bytes of the response's body that were handed over; 0 if the client had gone before. */
   readonly bytes: number
-  /** Whether all of the response was handed over. If not, the client has gone, or a list broke off half-way. */
+  /** Whether all of the response was handed over. If not, the client has gone, or the response broke off half-way. */
   readonly complete: boolean
   /** From the arrival of the request's header, in milliseconds. */
   readonly durationMs: number

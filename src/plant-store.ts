@@ -5,7 +5,7 @@ import { NOTHING, readBody, takeParsedBody } from './http/body.ts'
 import { checkContent } from './http/content.ts'
 import { HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
-import { respond } from './http/respond.ts'
+import { respond, type Sent } from './http/respond.ts'
 import type { HttpResponse } from './http/response.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { inTurn } from './http/turn.ts'
@@ -114,15 +114,16 @@ export function createService(options: Omit<ResolvedOptions, 'basePath'>): Plant
   }
 
   function send(exchange: Exchange, found: HttpResponse): MaybePromise<void> {
-    return andThen(respond(exchange.request, exchange.response, found), ({ bytes, complete, failure }) => {
-      if (failure !== undefined) report(exchange, failure.thrown)
-      if (onResponse === undefined) return
-      const { request, owner, startedAt } = exchange
-      const { status, error } = found
-      const resource = exchange.resource?.path
-      const durationMs = performance.now() - startedAt
-      attempt(() => onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }))
-    })
+    return andThen(respond(exchange.request, exchange.response, found), (sent) => conclude(exchange, found, sent))
+  }
+
+  function conclude(exchange: Exchange, { status, error }: HttpResponse, { bytes, complete, failure }: Sent): void {
+    if (failure !== undefined) report(exchange, failure.thrown)
+    if (onResponse === undefined) return
+    const { request, owner, startedAt } = exchange
+    const resource = exchange.resource?.path
+    const durationMs = performance.now() - startedAt
+    attempt(() => onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }))
   }
 
   function fail(exchange: Exchange, thrown: unknown): void {
@@ -132,7 +133,10 @@ export function createService(options: Omit<ResolvedOptions, 'basePath'>): Plant
     attempt(
       () => send(exchange, failure),
       // A middleware has replaced methods of the response, and those throw.
-      () => exchange.response.destroy(),
+      () => {
+        exchange.response.destroy()
+        conclude(exchange, failure, { bytes: 0, complete: false })
+      },
     )
   }
 

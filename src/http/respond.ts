@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { nextTick } from 'node:process'
-import type { MaybePromise } from '../maybe-promise.ts'
+import { attempt, type MaybePromise } from '../maybe-promise.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
 import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed } from './transport.ts'
 import { rawHeadersOf } from './header-fields.ts'
@@ -13,7 +13,7 @@ export interface Sent {
   /** Of its body. */
   readonly bytes: number
   readonly complete: boolean
-  /** The error of a body that broke off half-way. */
+  /** The error of its body, or of a middleware, once its head was handed over. */
   readonly failure?: { readonly thrown: unknown }
 }
 
@@ -21,7 +21,7 @@ export interface Sent {
  * Sends a response. Does nothing if the host has sent one already or the client has gone. A middleware may have
  * replaced methods of the response: it reads the header fields, writes elsewhere, or ends the response later.
  * @returns what was sent, once all is handed over or the client has gone
- * @throws what the body throws before its first piece: nothing is sent then
+ * @throws what the body or a middleware throws before the head: nothing is sent then
  */
 export function respond(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
@@ -42,46 +42,46 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   stream?.once('aborted', () => stream.destroy())
   if (isEndUncertain(request)) response.setHeader('Connection', 'close')
   const { status, body } = answer
+  const isWhole = typeof body !== 'object' || body instanceof Uint8Array
+  const headers = [...answer.headers]
+  if (body === undefined) withdraw(response, 'Content-Type')
+  else headers.push('Content-Type', answer.contentType ?? JSON_TYPE)
+  if (body === undefined || !isWhole) withdraw(response, 'Content-Length')
+  else headers.push('Content-Length', String(body.length))
   const isHead = request.method === 'HEAD'
+  if (!isWhole && !isHead) return writeAll(request, response, () => writeHead(response, status, headers), body)
 
-  if (typeof body === 'object' && !(body instanceof Uint8Array)) {
-    withdraw(response, 'Content-Length')
-    const begin = (): void => writeHead(response, status, [...answer.headers, 'Content-Type', JSON_TYPE])
-    if (!isHead) return writeAll(request, response, begin, body)
-    begin()
-    response.end()
-    return { bytes: 0, complete: true }
+  const content = isWhole && !isHead ? body : undefined
+  const bytes = content?.length ?? 0
+  try {
+    if (status < 400 || !isBodyAwaited(request)) {
+      writeHead(response, status, headers)
+      end(response, content)
+    } else if (stream === undefined) {
+      headers.push('Connection', 'close')
+      writeHead(response, status, headers)
+      // The response goes out now. Its end, after which the connection closes, waits for the client.
+      if (content === undefined) response.flushHeaders()
+      else writeNow(response, content)
+      discardBody(request, () =>
+        attempt(
+          () => response.end(),
+          () => cutOff(request, response),
+        ),
+      )
+    } else {
+      // Nothing but a reset ends the client's side of a stream, which may else send for ever. The response must be whole
+      // before that, or the client takes it for one that was cut (RFC 9113 section 8.1).
+      discardBody(request, () => {
+        if (!request.complete) stream.close()
+      })
+      writeHead(response, status, headers)
+      end(response, content)
+    }
+    return { bytes, complete: true }
+  } catch (thrown) {
+    return breakOff(request, response, response.writableEnded ? bytes : 0, thrown)
   }
-
-  if (body === undefined) {
-    withdraw(response, 'Content-Type')
-    withdraw(response, 'Content-Length')
-  }
-  const headers =
-    body === undefined
-      ? [...answer.headers]
-      : [...answer.headers, 'Content-Type', answer.contentType ?? JSON_TYPE, 'Content-Length', String(body.length)]
-  const content = isHead ? undefined : body
-  if (status < 400 || !isBodyAwaited(request)) {
-    writeHead(response, status, headers)
-    end(response, content)
-  } else if (stream === undefined) {
-    headers.push('Connection', 'close')
-    writeHead(response, status, headers)
-    // The response goes out now. Its end, after which the connection closes, waits for the client.
-    if (content === undefined) response.flushHeaders()
-    else writeNow(response, content)
-    discardBody(request, () => response.end())
-  } else {
-    // Nothing but a reset ends the client's side of a stream, which may else send for ever. The response must be whole
-    // before that, or the client takes it for one that was cut (RFC 9113 section 8.1).
-    discardBody(request, () => {
-      if (!request.complete) stream.close()
-    })
-    writeHead(response, status, headers)
-    end(response, content)
-  }
-  return { bytes: content?.length ?? 0, complete: true }
 }
 
 /** Whether a response has Node's own methods, so that a faster way changes nothing for a middleware. */
@@ -174,10 +174,19 @@ async function writeAll(
     }
     return { bytes, complete: await endWhole(request, response) }
   } catch (thrown) {
-    if (bytes === 0) throw thrown
-    cutOff(request, response)
-    return { bytes, complete: false, failure: { thrown } }
+    return breakOff(request, response, bytes, thrown)
   }
+}
+
+/**
+ * What was sent of a response when its body or a middleware threw. Unless it has ended all the same, it is cut off.
+ * @throws what was thrown, if nothing was sent
+ */
+function breakOff(request: IncomingMessage, response: ServerResponse, bytes: number, thrown: unknown): Sent {
+  if (bytes === 0 && !response.headersSent) throw thrown
+  const complete = response.writableEnded
+  if (!complete) cutOff(request, response)
+  return { bytes, complete, failure: { thrown } }
 }
 
 /** Ends a response, and says whether all of it was handed over, once it is so or the client has gone. */

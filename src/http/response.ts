@@ -6,7 +6,7 @@ export interface HttpResponse {
   readonly status: number
   /** Name, value, name, value… Each name is given once. */
   readonly headers: readonly string[]
-  /** The type of the body; `application/json` if absent. A body in pieces is always that. */
+  /** The type of the body; `application/json` if absent. */
   readonly contentType?: string
   /**
    * Text in UTF-8, one character for each byte, whole or piece by piece; or its bytes, for a text that is sent many

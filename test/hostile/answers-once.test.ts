@@ -150,20 +150,37 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal((await client.send(get('ada'))).body, '[{"name":"Fern"}]')
     })
 
-    test('a response whose methods throw ends, and the next one is answered', async (t) => {
-      const told: unknown[] = []
-      const fault = new Error('wrapped')
-      const plantStore = createService({ onError: (error) => told.push(error) })
-      const client = await serveIn(t, protocol, (request, response) => {
-        if (request.method === 'POST') response.writeHead = () => assert.fail(fault)
-        plantStore(request, response)
+    const sent = FERN.replace('"id":1,', '')
+    const faults: readonly [method: 'writeHead' | 'end', isCalled: boolean, event: object][] = [
+      ['writeHead', false, { status: 500, bytes: 0, complete: false }],
+      ['end', false, { status: 200, bytes: 0, complete: false }],
+      ['end', true, { status: 200, bytes: sent.length, complete: true }],
+    ]
+    for (const [method, isCalled, event] of faults) {
+      test(`a response whose ${method} throws${isCalled ? ' at last' : ''} ends, is told of as it was sent, and the next one is answered`, async (t) => {
+        const told: unknown[] = []
+        const fault = new Error('wrapped')
+        const plantStore = createService({
+          onError: (error) => told.push(error),
+          onResponse: ({ status, bytes, complete }) => told.push({ status, bytes, complete }),
+        })
+        const client = await serveIn(t, protocol, (request, response) => {
+          const original = Reflect.get(response, method) as (...args: unknown[]) => unknown
+          const wrapped = (...args: unknown[]): void => {
+            if (isCalled) original.apply(response, args)
+            throw fault
+          }
+          if (request.method === 'POST') Reflect.set(response, method, wrapped)
+          plantStore(request, response)
+        })
+
+        if (isCalled) assert.equal((await client.send(CREATE)).body, sent)
+        else await assert.rejects(client.send(CREATE))
+
+        assert.deepEqual(told.splice(0), [fault, event])
+        assert.equal((await client.send(get('ada'))).body, `[${sent}]`)
       })
-
-      await assert.rejects(client.send(CREATE))
-
-      assert.deepEqual(told, [fault])
-      assert.equal((await client.send(get('ada'))).body, '[{"name":"Fern"}]')
-    })
+    }
 
     const whatHostsSet = [
       ['a plant', CREATE, 200, { 'content-type': 'application/json', 'content-length': '15' }],

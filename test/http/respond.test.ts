@@ -52,8 +52,8 @@ for (const protocol of ['http', 'h2c'] as const) {
       ['whole', GET, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
       ['whole, to HEAD', HEAD, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
       ['empty', GET, EMPTY, FIELDS, ''],
-      ['in pieces', GET, inPieces(), { ...FIELDS, 'content-type': 'application/json' }, TEXT + TEXT],
-      ['in pieces, to HEAD', HEAD, inPieces(), { ...FIELDS, 'content-type': 'application/json' }, ''],
+      ['in pieces', GET, inPieces(), { ...FIELDS, 'content-type': 'text/plain' }, TEXT + TEXT],
+      ['in pieces, to HEAD', HEAD, inPieces(), { ...FIELDS, 'content-type': 'text/plain' }, ''],
     ] as const
     for (const [name, request, answer, headers, body] of rows) {
       test(`is sent, and how much of its body: ${name}`, async (t) => {
@@ -97,7 +97,7 @@ suite('what wraps a response sees', { timeout: 10_000 }, () => {
   ]
   const rows = [
     ['setHeader', WHOLE, [...fields, ['Content-Type', 'text/plain'], ['Content-Length', String(TEXT_BYTES)]]],
-    ['setHeader', inPieces(), [...fields, ['Content-Type', 'application/json']]],
+    ['setHeader', inPieces(), [...fields, ['Content-Type', 'text/plain']]],
     ['writeHead', WHOLE, [[200]]],
     ['write', inPieces(), [[TEXT], [TEXT]]],
     ['end', WHOLE, [[TEXT]]],
@@ -269,6 +269,17 @@ suite('a response that fails in its midst', { timeout: 10_000 }, () => {
     const server = await serve(t, (request, response) => void respond(request, response, inPieces(FAULT)))
     const connection = await RawConnection.open(server)
     assert.doesNotMatch(await connection.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').closed, /<ECONNRESET>$/)
+  })
+
+  test('as its end throws once the body that it awaits is there, ends its connection', async (t) => {
+    const server = await serve(t, (request, response) => {
+      response.end = () => assert.fail(FAULT)
+      refuse(request, response)
+    })
+    const connection = await RawConnection.open(server)
+    connection.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
+    await connection.receive(/^HTTP/)
+    await connection.send('12345').closed
   })
 
   test('is destroyed if it has no connection', async () => {
