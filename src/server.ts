@@ -7,8 +7,15 @@ if (major! * 1000 + minor! < 20019) {
   process.stderr.write(`plant-store: Node 20.19 or later is needed, and this is Node ${process.versions.node}\n`)
   process.exitCode = 2
 } else {
-  // SIGHUP has the tokens read again, and must not end a program that is still being loaded.
+  // SIGHUP has the tokens read again, and must not end a program that is still being loaded. The others must: if it is
+  // the first process of a container, Linux ignores them. A check of `--ready` that did not end says no.
+  const args = process.argv.slice(2)
+  const stop = (): never => process.exit(args.length === 0 ? 0 : 1)
   process.on('SIGHUP', () => undefined)
+  process.on('SIGTERM', stop).on('SIGINT', stop)
   const program = import('./standalone/command-line.ts')
-  void program.then((module) => module.runCommand(process.argv.slice(2)))
+  void program.then((module) => {
+    void module.runCommand(args)
+    process.off('SIGTERM', stop).off('SIGINT', stop)
+  })
 }

@@ -90,17 +90,26 @@ suite('the start', () => {
       assertEnds(2, `Node 20.19 or later is needed, and this is Node ${version}`, {}, [], pretending(version)))
   }
 
-  test('goes on at a SIGHUP while the program is still being loaded', async () => {
-    const hooks = `export async function resolve(name, context, next) {
-      if (name.endsWith('/command-line.ts')) process.kill(process.pid, 'SIGHUP')
-      return next(name, context)
-    }`
-    const register = `import { register } from 'node:module'
-      register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))`
-    // Node 26 warns of `register`, and Node 20 has nothing else.
-    const nodeArgs = ['--disable-warning=DEP0205', ...importing(register)]
-    assert.deepEqual(await runToEnd({}, ['--version'], nodeArgs), { status: 0, stdout: version, stderr: '' })
-  })
+  const signals: readonly [signal: string, args: readonly string[], status: number, stdout: string][] = [
+    ['SIGHUP', ['--version'], 0, version],
+    ['SIGTERM', ['--ready'], 1, ''],
+    ['SIGTERM', [], 0, ''],
+    ['SIGINT', [], 0, ''],
+  ]
+  for (const [signal, args, status, stdout] of signals) {
+    const what = `${args.join()} at a ${signal} while the program is still being loaded`
+    test(`${signal === 'SIGHUP' ? 'goes on with' : `ends with status ${status}`} ${what}`, async () => {
+      const hooks = `export async function resolve(name, context, next) {
+        if (name.endsWith('/command-line.ts')) process.kill(process.pid, '${signal}')
+        return next(name, context)
+      }`
+      const register = `import { register } from 'node:module'
+        register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))`
+      // Node 26 warns of `register`, and Node 20 has nothing else.
+      const nodeArgs = ['--disable-warning=DEP0205', ...importing(register)]
+      assert.deepEqual(await runToEnd({}, args, nodeArgs), { status, stdout, stderr: '' })
+    })
+  }
 
   test('ends with status 2 and one line at a wrong setting', () => assertEnds(2, badPort, { PORT: 'http' }))
 

@@ -13,10 +13,13 @@ import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
 
 /**
- * Starts the service, which from then on stops at SIGTERM or SIGINT.
+ * Starts the service, which stops at SIGTERM or SIGINT, also before it serves.
  * @throws SettingError if the store cannot be opened, or the service cannot listen
  */
 export async function start(settings: Settings): Promise<void> {
+  // Nothing is to be drained before it listens.
+  let stop: OnSignal = () => void end('stop', 0)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
   // The reader of the output may stop. That must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.on('uncaughtException', (error) => void end('crash', 1, { reason: describeError(error) }))
@@ -46,7 +49,7 @@ export async function start(settings: Settings): Promise<void> {
   const adminUrl = admin && (await listen(admin.server, inherited.admin ?? adminPlace(settings)))
   const url = await listen(http.server, inherited.service ?? servicePlace(settings))
   reportDrops(http.server)
-  stopAtSignal(http, store, settings, settings.reusePort || inherited.service !== undefined)
+  stop = drainAtSignal(http, store, settings, settings.reusePort || inherited.service !== undefined)
   log('start', { url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
@@ -87,20 +90,10 @@ function invitation(url: string, token: string, hasPage: boolean): string {
  * requests that are in flight or still arrive, closes the store, and ends the process with status 0. At a second
  * signal, or when the time for the drain is over, it cuts what is left and ends the process with status 1.
  * @param isShared whether another process takes the connections that come later
+ * @returns what is to be called at each signal
  */
-function stopAtSignal(http: HttpServer, store: Store, settings: Settings, isShared: boolean): void {
+function drainAtSignal(http: HttpServer, store: Store, settings: Settings, isShared: boolean): OnSignal {
   const { drainDelayMs, drainTimeoutMs } = settings
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-
-  function onSignal(signal: NodeJS.Signals): void {
-    if (isStopping) {
-      cut(`a second signal, ${signal}`)
-    } else {
-      isStopping = true
-      if (drainDelayMs > 0) log('drain-delay', { signal, ms: drainDelayMs })
-      setTimeout(() => void drain(signal), drainDelayMs)
-    }
-  }
 
   async function drain(signal: NodeJS.Signals): Promise<void> {
     log('drain', { signal, connections: http.connectionCount() })
@@ -113,7 +106,16 @@ function stopAtSignal(http: HttpServer, store: Store, settings: Settings, isShar
   function cut(reason: string): void {
     void end('stop', 1, { reason, connections: http.connectionCount() })
   }
+
+  return (signal) => {
+    if (isStopping) return cut(`a second signal, ${signal}`)
+    isStopping = true
+    if (drainDelayMs > 0) log('drain-delay', { signal, ms: drainDelayMs })
+    setTimeout(() => void drain(signal), drainDelayMs)
+  }
 }
+
+type OnSignal = (signal: NodeJS.Signals) => void
 
 /** Whether there has been a signal. */
 let isStopping = false

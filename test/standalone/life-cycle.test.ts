@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
+import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { DrainLoad } from '../support/program/drain-load.ts'
@@ -31,6 +32,21 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     assert.doesNotMatch(program.stderr.all.join(), /drain-delay/)
   })
 }
+
+test('SIGTERM ends a program that still waits for its store, with status 0', async (t) => {
+  const server = createServer()
+  const asked = once(server, 'connection')
+  await listen(server)
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const program = new Program({ PLANT_STORE_URL: `postgres://ada:secret@127.0.0.1:${port}/plants` })
+  t.after(() => program.end())
+  await asked
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+  assert.equal((await program.logged('stop'))['status'], 0)
+  assert.deepEqual(program.stdout.all, [])
+})
 
 suite('while a request is in flight', () => {
   /** Starts a program that has half of a request. */
