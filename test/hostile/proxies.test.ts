@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { after, before, suite, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryStore } from '../../src/index.ts'
 import { createServer } from '../../src/http-server/create-server.ts'
@@ -10,7 +10,7 @@ import { freePort } from '../support/wire/free-port.ts'
 import type { Scope } from '../support/child.ts'
 import { runHaproxy, startNginx, withoutProxy } from '../support/wire/proxies.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { close, createService, get, listen, portOf, sendTo } from '../support/wire/service.ts'
+import { createService, get, portOf, sendTo, serve } from '../support/wire/service.ts'
 import { PAYLOADS } from './framing.ts'
 
 /** How long an attacker waits for the answer to a request that the proxy takes for half of one. */
@@ -67,38 +67,30 @@ interface Arrival {
 }
 
 for (const [name, startProxy] of Object.entries(PROXIES)) {
-  suite(`behind ${name}`, { skip: withoutProxy(name as keyof typeof PROXIES) }, () => {
-    const cleanups: (() => unknown)[] = []
+  test(`behind ${name}`, { skip: withoutProxy(name as keyof typeof PROXIES) }, async (t) => {
     /** What the ids of the proxy begin with, so that nobody can forge one. */
     const secret = randomUUID()
     const arrivals: Arrival[] = []
     const refused: Buffer[] = []
-    let port: number
     let victims = 0
 
-    before(async () => {
-      const store = memoryStore()
-      await store.create('victim', { id: 1n, name: 'Monstera' })
-      const plants = createService({ store })
-      const { server } = createServer(
-        (request, response) => {
-          arrivals.push(note(request, response))
-          plants(request, response)
-        },
-        // A connection that is closed while the proxy sends a request on it would lose that.
-        { keepAliveTimeoutMs: 600_000 },
-      )
-      server.on('clientError', ({ rawPacket }: Error & { rawPacket?: Buffer }) => {
-        if (rawPacket !== undefined) refused.push(rawPacket)
-      })
-      await listen(server)
-      cleanups.push(() => close(server))
-      port = await freePort()
-      await startProxy({ after: (end) => cleanups.unshift(end) }, port, portOf(server), secret)
+    const store = memoryStore()
+    await store.create('victim', { id: 1n, name: 'Monstera' })
+    const plants = createService({ store })
+    const { server } = createServer(
+      (request, response) => {
+        arrivals.push(note(request, response))
+        plants(request, response)
+      },
+      // A connection that is closed while the proxy sends a request on it would lose that.
+      { keepAliveTimeoutMs: 600_000 },
+    )
+    server.on('clientError', ({ rawPacket }: Error & { rawPacket?: Buffer }) => {
+      if (rawPacket !== undefined) refused.push(rawPacket)
     })
-    after(async () => {
-      for (const clean of cleanups) await clean()
-    })
+    await serve(t, server)
+    const port = await freePort()
+    await startProxy(t, port, portOf(server), secret)
 
     async function askAsVictim(): Promise<void> {
       const marker = `victim ${++victims}`
@@ -111,7 +103,7 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
     }
 
     for (const { name, bytes } of PAYLOADS) {
-      test(name, async () => {
+      await t.test(name, async () => {
         const [firstArrival, firstRefused] = [arrivals.length, refused.length]
         const attacker = await RawConnection.open(port)
         const answered = attacker.send(bytes).receive(/HTTP\/1\.[01] [2-5]/)
@@ -129,7 +121,7 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
       })
     }
 
-    test('each request reached the program once, and clients shared connections', () => {
+    await t.test('each request reached the program once, and clients shared connections', () => {
       assert.equal(new Set(arrivals.map(({ id }) => id)).size, arrivals.length)
       const ofVictims = new Set(arrivals.filter(({ marker }) => marker !== undefined).map(({ socket }) => socket))
       assert.ok(arrivals.some(({ marker, socket }) => marker === undefined && ofVictims.has(socket)))

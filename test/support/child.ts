@@ -6,30 +6,17 @@ export interface Scope {
   after(end: () => unknown): unknown
 }
 
-/** A scope that ends when it is told to: what began last ends first. */
-export class OwnScope implements Scope {
-  readonly #ends: (() => unknown)[] = []
-
-  after(end: () => unknown): void {
-    this.#ends.unshift(end)
-  }
-
-  async end(): Promise<void> {
-    for (const end of this.#ends) await end()
-  }
-}
-
-/** Runs what tests by hand. What it starts ends with it, also if it fails or is broken off. */
+/** Runs what tests by hand. What it starts ends with it, the last first, also if it fails or is broken off. */
 export async function runByHand(run: (scope: Scope) => Promise<void>): Promise<never> {
-  const scope = new OwnScope()
+  const ends: (() => unknown)[] = []
   try {
     const brokenOff = new Promise((_, reject) => process.once('SIGINT', reject).on('unhandledRejection', reject))
-    await Promise.race([run(scope), brokenOff])
+    await Promise.race([run({ after: (end) => ends.unshift(end) }), brokenOff])
   } catch (error) {
     console.error(error)
     process.exitCode = 1
   }
-  await scope.end()
+  for (const end of ends) await end()
   process.exit()
 }
 
