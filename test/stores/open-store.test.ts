@@ -74,7 +74,10 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.match(String((await program.logged('warning'))['reason']), /another file, or none, has its name/)
     renameSync(`${path}.old`, path)
     await program.ready()
-    assert.match(String((await program.logged('warning', 2))['reason']), /the file, its log and its shared memory are back$/)
+    assert.match(
+      String((await program.logged('warning', 2))['reason']),
+      /the file, its log and its shared memory are back$/,
+    )
     assert.deepEqual(await series(admin, /^plant_store_sqlite_log_bytes/, 1), ['plant_store_sqlite_log_bytes 0'])
   })
 
