@@ -144,15 +144,6 @@ suite('the start', () => {
   })
 })
 
-test('serves its own paths beside the plants', async (t) => {
-  const program = await startProgram(t)
-  const openapi = (await (await fetch(`${program.url}/openapi.json`)).json()) as { openapi: string }
-  assert.equal(openapi.openapi, '3.1.0')
-  assert.deepEqual(await (await fetch(`${program.url}/readyz`)).json(), { status: 'ready' })
-  const missing = await fetch(`${program.url}/nothing`)
-  assert.deepEqual([missing.status, ((await missing.json()) as { error: number }).error], [404, 40400])
-})
-
 test('goes on if whoever reads its log has gone', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
   program.child.stderr.destroy()

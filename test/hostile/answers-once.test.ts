@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, IncomingMessage } from 'node:http'
-import type { Writable } from 'node:stream'
+import { createServer, type IncomingMessage } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { memoryStore, type PlantStoreOptions } from '../../src/index.ts'
@@ -14,12 +13,6 @@ import { until } from '../support/until.ts'
 
 const FERN = '{"id":1,"name":"Fern"}'
 const CREATE = post('ada', FERN)
-
-/** Waits for the first bytes of an answer's body. */
-async function firstData(request: Writable): Promise<void> {
-  const [response] = (await once(request, 'response')) as [unknown]
-  await once(response instanceof IncomingMessage ? response : request, 'data')
-}
 
 /** Serves plants, and says when the last response has closed. */
 async function serveClosing(
@@ -89,26 +82,6 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       assert.equal(status, 200)
       assert.match(body, /^\[(?:{"name":"Fern"},?){1000}$/)
-    })
-
-    test('a client that leaves a list stops it', async (t) => {
-      let pages = 0
-      const store = delegatingStore(memoryStore(), {
-        list: (_, { after }) => (pages++, Promise.resolve(pageAfter(after))),
-      })
-      const { client, closed } = await serveClosing(t, protocol, { store })
-
-      const request = client.open(get('ada'))
-      const data = firstData(request)
-      request.end()
-      await data
-      request.on('error', () => undefined).destroy()
-      await closed()
-      await setImmediate()
-      const pagesAtClose = pages
-      for (let turn = 0; turn < 10; turn++) await setImmediate()
-
-      assert.equal(pages, pagesAtClose)
     })
 
     test('a client that leaves within its body, while its token is looked up, leaves no trace', async (t) => {

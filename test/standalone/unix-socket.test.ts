@@ -8,9 +8,7 @@ import { listenOnPath } from '../../src/standalone/listening.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
-import { freePort } from '../support/wire/free-port.ts'
-import { startNginx } from '../support/wire/proxies.ts'
-import { close, get, sendTo } from '../support/wire/service.ts'
+import { close } from '../support/wire/service.ts'
 
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}Connection: close\r\n\r\n`
@@ -130,12 +128,5 @@ suite('a program on a Unix socket', () => {
     const { admin } = await program.logged('start')
     assert.match(String(admin), /^http:\/\/127\.0\.0\.1:/)
     assert.equal((await fetch(`${String(admin)}/readyz`)).status, 200)
-  })
-
-  test('serves behind nginx', { skip: withoutCommand('nginx') }, async (t) => {
-    const [path, port] = [newSocket(t), await freePort()]
-    await startProgram(t, { HOST: path })
-    await startNginx(t, port, `server { listen 127.0.0.1:${port}; location / { proxy_pass http://unix:${path}; } }`)
-    assert.equal((await sendTo(port, get(TOKEN))).body, '[]')
   })
 })

@@ -4,7 +4,6 @@ import { suite, test } from 'node:test'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 import { ask, assertAnswer, jsonAnswer, serveProgramPaths } from '../../support/program/program-paths.ts'
 import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
-import { startProgram } from '../../support/program/program.ts'
 
 const LIVE = jsonAnswer(200, { status: 'live' })
 
@@ -45,35 +44,9 @@ for (const path of ['/livez/', '//livez', '*/livez', '/Livez', '/%2Flivez', '/li
   })
 }
 
-suite('the header fields must be sound', () => {
-  const rows: readonly [name: string, fields: readonly string[], error: number, message: string][] = [
-    ['two of Host', ['Host', 'a', 'Host', 'a'], 40000, 'The request has more than one Host field.'],
-    [
-      'two of Content-Type',
-      ['Content-Type', 'a/b', 'Content-Type', 'a/b'],
-      40000,
-      'The request has more than one Content-Type field.',
-    ],
-    [
-      'another transfer coding',
-      ['Transfer-Encoding', 'gzip, chunked'],
-      50100,
-      'The only transfer coding that is understood here is chunked.',
-    ],
-    // With Host and Connection, which the client adds. To more, newer Node versions give a 431 of their own.
-    [
-      '1,000 fields',
-      Array.from({ length: 2 * 998 }, (_, i) => (i % 2 === 0 ? 'X' : 'y')),
-      43100,
-      'The request has too many header fields, or too large ones.',
-    ],
-  ]
-  for (const [name, fields, error, message] of rows) {
-    test(name, async (t) => {
-      const answer = ask(await serveProgramPaths(t), '/livez', 'GET', fields)
-      await assertAnswer(answer, jsonAnswer(Math.trunc(error / 100), { error, message }))
-    })
-  }
+test('the header fields must be sound', async (t) => {
+  const answer = ask(await serveProgramPaths(t), '/livez', 'GET', ['Host', 'a', 'Host', 'a'])
+  await assertAnswer(answer, jsonAnswer(400, { error: 40000, message: 'The request has more than one Host field.' }))
 })
 
 suite('the admin port', () => {
@@ -113,15 +86,5 @@ suite('the admin port', () => {
     assert.match(await scrape(admin), /^plant_store_ready 0$/m)
     assert.equal((await fetch(`${admin}/readyz`)).status, 503)
     assert.equal((await fetch(`${admin}/livez`)).status, 200)
-  })
-
-  test('is named if another has it', async (t) => {
-    const { program } = await startWithMetrics(t)
-    const started = startProgram(t, { PLANT_STORE_ADMIN_PORT: String(program.port) })
-    await assert.rejects(started, {
-      message:
-        'The program did not start: plant-store: PLANT_STORE_ADMIN_PORT takes a port that is free on HOST; ' +
-        `${program.port} is not (EADDRINUSE)`,
-    })
   })
 })
