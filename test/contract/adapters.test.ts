@@ -14,15 +14,8 @@ for (const { name, call } of ADAPTERS) {
       test(`is answered as the contract says: ${group}`, async () => {
         const plantStore = createPlantStore({ authenticate })
         const client = { send: (request: Request) => call(plantStore, request) }
-        await checkCases(client, group, rows, {
-          prefix: '',
-          // Nothing tells that a field was given twice.
-          isHttp1: false,
-          expected: ({ status, headers, body }) => {
-            const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-            return { status, headers: { ...length, ...headers }, body }
-          },
-        })
+        // Nothing tells that a field was given twice.
+        await checkCases(client, group, rows, { prefix: '', isHttp1: false })
       })
     }
 

@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { CONTRACT_CASES } from '../contract/cases.ts'
-import { checkCases, type Reply } from '../contract/check-cases.ts'
+import { checkCases } from '../contract/check-cases.ts'
 import { startChild } from '../support/child.ts'
 import { connectTo } from '../support/wire/client.ts'
 import { readDocument } from '../support/package/documents.ts'
@@ -80,7 +80,7 @@ for (const name of Object.keys(SERVICE)) {
       const client = connectTo('http', await startService(t, name))
       t.after(() => client.close())
       for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
-        await checkCases(client, group, rows, { prefix: '', isHttp1: true, expected })
+        await checkCases(client, group, rows, { prefix: '', isHttp1: true })
       }
       const list = await client.send(get('many'))
       assert.deepEqual([list.status, list.body], [200, MANY])
@@ -126,9 +126,4 @@ for (const name of Object.keys(SERVICE)) {
       assert.equal((await sendTo(second.port, del('secret', 9007199254740993n))).status, 204)
     })
   })
-}
-
-function expected({ status, headers, body }: Reply): Reply {
-  const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-  return { status, headers: { ...length, ...headers }, body }
 }

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { HttpError } from '../../../src/http/errors.ts'
 import { readJson } from '../../../src/http/json/reader.ts'
 import { JsonObject, type JsonValue } from '../../../src/http/json/value.ts'
+import { mutate } from '../../support/fuzz/mutation.ts'
 
 /** What the reader must make of a number, by exact fractions. */
 function exactNumber(literal: string): bigint | number {
@@ -15,7 +16,7 @@ function exactNumber(literal: string): bigint | number {
   if (digits === 0n) return 0n
   const scale = Number(exponent) - fraction.length
   // Further out the literals here are never whole numbers in range, and would take too long.
-  if (Math.abs(scale) < 1_000) {
+  if (Math.abs(scale) < 100_000) {
     const numerator = digits * 10n ** BigInt(Math.max(0, scale))
     const denominator = 10n ** BigInt(Math.max(0, -scale))
     const value = numerator / denominator
@@ -127,45 +128,10 @@ const CORPUS = [
   `${'{"a":['.repeat(31)}1${']}'.repeat(31)}`,
 ].map((text) => Buffer.from(text))
 
-/** Well-formed pieces in the wrong place, and pieces that nearly are. */
-const PIECES = [
-  ...Array.from('{}[]:,"\\/ \t\n\r-+.eEutfn0123456789aF\0\x1f\x7f'),
-  ...String.raw`\u \ud83c \" "" "id": true false null [] {} 00 -0 e1 .5 E-1 ż 楓 🌵 [[[[ {"a": 0000000000 9223372036854775808 NaN`.split(
-    ' ',
-  ),
-  '\ufeff',
-  '\ufffd',
-  '\u00a0',
-  // Ill-formed UTF-8.
-  ...['80', 'bf', 'c0af', 'c5', 'e282', 'eda080', 'efbf', 'f490', 'ff'].map((hex) => Buffer.from(hex, 'hex')),
-].map((piece) => Buffer.from(piece))
-
-/** A part of a document is taken out, or kept, and something is put before it. */
-const mutations = fc.record({
-  at: fc.nat(300),
-  length: fc.nat(5),
-  isKept: fc.boolean(),
-  insert: fc.oneof(
-    fc.constantFrom(...PIECES),
-    fc.constantFrom(Buffer.alloc(0), ...CORPUS),
-    fc.nat(255).map((byte) => Buffer.from([byte])),
-  ),
-})
-
-const mutatedDocuments = fc
-  .tuple(
-    fc.oneof(
-      { arbitrary: fc.constantFrom(...CORPUS), weight: 4 },
-      { arbitrary: fc.json().map((text) => Buffer.from(text)), weight: 1 },
-    ),
-    fc.array(mutations, { maxLength: 3 }),
-  )
-  .map(([document, changes]) =>
-    changes.reduce((bytes, { at, length, isKept, insert }) => {
-      const start = at % (bytes.length + 1)
-      return Buffer.concat([bytes.subarray(0, start), insert, bytes.subarray(isKept ? start : start + length)])
-    }, document),
-  )
+const documents = fc.oneof(
+  { arbitrary: fc.constantFrom(...CORPUS), weight: 4 },
+  { arbitrary: fc.json().map((text) => Buffer.from(text)), weight: 1 },
+)
 
 const LIMITS = [0n, 1n, 10n ** 15n, 2n ** 53n, 10n ** 18n, 2n ** 63n, 10n ** 19n, 2n ** 64n]
 
@@ -212,8 +178,8 @@ function assertReadsAll(documents: fc.Arbitrary<Buffer>, numRuns: number): void 
   }
 }
 
-test('takes, refuses and reads 100,000 mutated documents as JSON.parse does', () => {
-  assertReadsAll(mutatedDocuments, 100_000)
+test('takes, refuses and reads 50,000 mutated documents as JSON.parse does', () => {
+  assertReadsAll(mutate(documents, CORPUS), 50_000)
 })
 
 test('reads 20,000 numbers about the limits of int64, written in many ways, exactly', () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 /** What the grammars of HTTP, JSON and the parameters turn on. */
 const TOKENS: readonly string[] = [
   ...['\r\n', '\n', '\r', '\0', ' ', '\t', ':', '\r\n\r\n'],
-  ...['\x7f', '\xff', '\xc3\xa9', '\xc0\x80', '\xed\xa0\x80', '\xef\xbb\xbf'],
+  ...['\x7f', '\xff', '\x80', '\xc3', '\xc3\xa9', '\xc0\x80', '\xe2\x82', '\xed\xa0\x80', '\xef\xbb\xbf', '\xf4\x90'],
   ...['GET ', 'HEAD ', 'POST ', 'DELETE ', 'OPTIONS ', 'PUT ', 'CONNECT ', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ...[' HTTP/1.0', ' HTTP/1.1', ' HTTP/2.0', 'http://b', '/plants', '/plants/', '//', '/..'],
   ...['%2F', '%00', '%zz', '%', '?', '&', '=', '#'],
@@ -15,9 +15,10 @@ const TOKENS: readonly string[] = [
   ...['Content-Type: text/plain\r\n', 'Expect: 100-continue\r\n', 'Expect: it\r\n'],
   ...['Authorization: Bearer fuzz-owner\r\n', 'Authorization: Basic Zjpm\r\n', 'Bearer '],
   ...['0\r\n\r\n', '5\r\n', 'ffffffffffffffff\r\n', '5;a=b\r\n', '-1\r\n'],
-  ...['{', '}', '[', ']', '"', ',', '\\', '\\u0000', '\\ud800', '\\u0069d', 'null', 'true'],
+  ...['{', '}', '[', ']', '"', ',', '\\', '\\"', '\\u', '\\u0000', '\\ud83c', '\\u0069d', 'null', 'true', '\x1f', '/'],
   ...['"id":', '"name":', '"tag":', '"__proto__":'],
-  ...['9223372036854775807', '9223372036854775808', '9007199254740993', '1e999', '1e3', '-0', '0.5', '01'],
+  ...['9223372036854775807', '9223372036854775808', '9007199254740993', '1e999', '1e3', '0.5', '01'],
+  ...['e1', '-0', '+', '.'],
   ...['1'.repeat(5000), '['.repeat(100), '"'.repeat(100), ' '.repeat(5000)],
 ]
 
