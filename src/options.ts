@@ -97,7 +97,7 @@ export interface ResponseEvent {
   readonly bytes: number
   /** Whether all of the response was handed over. If not, the client has gone, or the response broke off half-way. */
   readonly complete: boolean
-  /** From the arrival of the request's header, in milliseconds. */
+  /** How long the client has waited: from the arrival of the request's header at the service, in milliseconds. */
   readonly durationMs: number
 }
 

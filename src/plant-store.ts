@@ -8,7 +8,7 @@ import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
 import { respond, type Sent } from './http/respond.ts'
 import type { HttpResponse } from './http/response.ts'
 import { createRouter, type Resource } from './http/route.ts'
-import { inTurn } from './http/turn.ts'
+import { arrivalOf, inTurn } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS, type ResourcePath, type Service } from './operations.ts'
 import { quote } from './option-checks.ts'
@@ -146,7 +146,7 @@ export function createService(options: Omit<ResolvedOptions, 'basePath'>): Plant
 
   return (request, response, resource) => {
     inTurn(request, response, () => {
-      const startedAt = onResponse === undefined ? 0 : performance.now()
+      const startedAt = onResponse === undefined ? 0 : arrivalOf(response)
       const exchange: Exchange = { request, response, resource, startedAt, owner: undefined }
       serve(exchange, () => answer(exchange))
     })

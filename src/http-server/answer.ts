@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorCode } from '../http/errors.ts'
 import { respond } from '../http/respond.ts'
 import type { HttpResponse } from '../http/response.ts'
+import { arrivalOf } from '../http/turn.ts'
 import { andThen } from '../maybe-promise.ts'
 
 /** What became of a response that no service made. A service tells the same of its own, and the owner too. */
@@ -31,7 +32,7 @@ export function answer(
   onAnswer?: OnAnswer,
   resource?: string,
 ): void {
-  const startedAt = performance.now()
+  const startedAt = arrivalOf(response)
   void andThen(respond(request, response, found), ({ bytes, complete }) => {
     const { status, error } = found
     const durationMs = performance.now() - startedAt

@@ -7,6 +7,14 @@ import { isLost, listenTo, socketOf, streamOf } from './transport.ts'
 /** How many requests of a connection wait for their turn. */
 const waiting = new WeakMap<Duplex, number>()
 
+const ARRIVED: unique symbol = Symbol('arrived')
+type Arrived = ServerResponse & { [ARRIVED]?: number }
+
+/** When a request arrived, by `performance.now()`: now, unless it has waited for its turn. */
+export function arrivalOf(response: Arrived): number {
+  return response[ARRIVED] ?? performance.now()
+}
+
 /**
  * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a response
  * that closes the connection (section 9.6) or after the client has gone.
@@ -17,7 +25,7 @@ const waiting = new WeakMap<Duplex, number>()
  * than the one before it, so a client that pipelines gets no more turns than one that does not.
  * @returns whether the request waits
  */
-export function inTurn(request: IncomingMessage, response: ServerResponse, run: () => void): boolean {
+export function inTurn(request: IncomingMessage, response: Arrived, run: () => void): boolean {
   const socket = socketOf(request)
   // A response that the host has ended will not be given the socket again.
   if (response.socket !== null || response.writableEnded || socket === null) {
@@ -28,6 +36,7 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, run: 
   const before = waiting.get(socket) ?? 0
   if (before === 0) socket.on('resume', pause).pause()
   waiting.set(socket, before + 1)
+  response[ARRIVED] = performance.now()
 
   // The event comes once, in the async context of the request before.
   const context = new AsyncResource('plant-store')

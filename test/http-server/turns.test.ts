@@ -3,13 +3,17 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage, Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { createServer } from '../../src/http-server/create-server.ts'
-import { memoryStore, type Store } from '../../src/index.ts'
+import type { OnAnswer } from '../../src/http-server/answer.ts'
+import { memoryStore, type PlantStoreOptions, type Store } from '../../src/index.ts'
 import type { Settings } from '../../src/standalone/settings/settings.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
+import { block } from '../support/event-loop.ts'
 import { heapUsed } from '../support/heap.ts'
+import { Held } from '../support/held.ts'
+import { until } from '../support/until.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, get, keptIds, send, serve as serveServer, servePlants } from '../support/wire/service.ts'
-import { serveStandalone, wakeGuard } from '../support/program/standalone-server.ts'
+import { createStandaloneServer, serveStandalone, wakeGuard } from '../support/program/standalone-server.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const CONTENT = 'Content-Type: application/json\r\nContent-Length:'
@@ -60,6 +64,30 @@ test('a request that is read in slices is announced in the async context of no o
   )
   assert.deepEqual(found, Array(60).fill(undefined))
 })
+
+for (const where of ['a bare server', 'the server of the program']) {
+  test(`the time that a request takes begins when its header comes, though it waits, in ${where}`, async (t) => {
+    const held = new Held<boolean>()
+    const times: number[] = []
+    const store = delegatingStore(memoryStore(), { delete: () => held.call() })
+    const options: Partial<PlantStoreOptions> = { store, onResponse: ({ durationMs }) => times.push(durationMs) }
+    const onAnswer: OnAnswer = (_, __, ___, startedAt) => times.push(performance.now() - startedAt)
+    const isBare = where === 'a bare server'
+    const server = isBare ? await servePlants(t, options) : createStandaloneServer(options, {}, { onAnswer })
+    if (!isBare) await serveServer(t, server)
+    let announced = 0
+    server.on('request', () => announced++)
+    const client = await RawConnection.open(server)
+    const [first, second] = ['DELETE /plants/1', 'GET /plants'].map((line) => `${line} HTTP/1.1\r\n${FIELDS}\r\n`)
+    client.send(`${first}${second}GET / HTTP/1.1\r\nHost: a b\r\n\r\n`)
+    await until(() => announced === 3)
+    block(50)
+    held.answer(true)
+    await client.answers(3)
+    assert.ok(times.length === 3 && times.every((ms) => ms >= 50), String(times))
+    client.socket.destroy()
+  })
+}
 
 suite('while the guard is awake, at most 56 requests of a connection wait', () => {
   const rows: readonly [name: string, request: string, status: number][] = [

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { arrivalOf } from '../../http/turn.ts'
 import type { ResourceOf } from '../resources.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
@@ -14,7 +15,7 @@ export interface RequestMetrics {
 export function createRequestMetrics(resourceOf: ResourceOf): RequestMetrics {
   const durations = createHistogram(
     'http_server_request_duration_seconds',
-    'How long requests took, from their turn on the connection to the end of the response.',
+    'How long requests took, from the arrival of their header to the end of the response.',
   )
   /** By route, then by method and status, as a text that joins the three would be new for each request. */
   const series = new Map<string, Map<number, Observe>>()
@@ -50,7 +51,7 @@ export function createRequestMetrics(resourceOf: ResourceOf): RequestMetrics {
       },
     ],
     onRequest(request, response) {
-      const startedAt = performance.now()
+      const startedAt = arrivalOf(response)
       active++
       response.on('close', () => {
         active--

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { memoryStore } from '../../../src/index.ts'
+import { delegatingStore } from '../../support/database/delegating-store.ts'
+import { block } from '../../support/event-loop.ts'
+import { Held } from '../../support/held.ts'
 import { readDocument } from '../../support/package/documents.ts'
 import { ask, serveWithAdmin, WRITER } from '../../support/program/in-process-program.ts'
 import { scrape, series } from '../../support/program/metrics.ts'
@@ -68,6 +73,20 @@ suite('the metrics', () => {
     const [sum] = await series(admin, /^http_server_request_duration_seconds_sum/, 1)
     const seconds = Number(sum!.split(' ')[1])
     assert.ok(0 < seconds && seconds < (performance.now() - sentAt) / 1000, sum)
+  })
+
+  test('count the time in which a request waits for those before it', async (t) => {
+    const held = new Held<boolean>()
+    const { port, admin } = await serveWithAdmin(t, {}, delegatingStore(memoryStore(), { delete: () => held.call() }))
+    const connection = await RawConnection.open(port)
+    connection.send(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nGET /plants HTTP/1.1\r\n${FIELDS}\r\n`)
+    await held.called
+    await setImmediate()
+    block(50)
+    held.answer(true)
+    const [sum] = await series(admin, /^http_server_request_duration_seconds_sum.*GET/, 1)
+    assert.ok(Number(sum!.split(' ')[1]) >= 0.05, sum)
+    connection.socket.destroy()
   })
 
   test('have the methods that HTTP defines as labels', async (t) => {

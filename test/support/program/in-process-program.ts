@@ -22,8 +22,9 @@ export async function serveProgram(t: TestContext, environment: Environment, sto
 export async function serveWithAdmin(
   t: TestContext,
   environment: Environment = {},
+  store?: Store,
 ): Promise<{ port: number; admin: string }> {
-  const { http, admin } = putTogether({ PLANT_STORE_ADMIN_PORT: '0', ...environment })
+  const { http, admin } = putTogether({ PLANT_STORE_ADMIN_PORT: '0', ...environment }, store)
   const [port, adminPort] = [portOf(await serve(t, http.server)), portOf(await serve(t, admin!.server))]
   return { port, admin: `http://127.0.0.1:${adminPort}` }
 }
