@@ -13,7 +13,8 @@ export interface ServerOptions {
    */
   readonly requestTimeoutMs?: number | undefined
   /**
-   * How long an idle connection stays open, in milliseconds, at least 1.
+   * How long a client is told that it may use an idle connection, in milliseconds, at least 1. Node closes it 1 s later,
+   * so that a request that was just sent still finds it open.
    * @default 5_000
    */
   readonly keepAliveTimeoutMs?: number | undefined

@@ -64,7 +64,7 @@ const LIMIT_VARIABLES: Readonly<Record<keyof Limits, readonly [name: string, mea
   drainTimeoutMs: ['PLANT_STORE_DRAIN_TIMEOUT_MS', 'milliseconds that a shutdown may take after that delay'],
   headersTimeoutMs: ['PLANT_STORE_HEADERS_TIMEOUT_MS', 'milliseconds in which a header must arrive'],
   requestTimeoutMs: ['PLANT_STORE_REQUEST_TIMEOUT_MS', 'milliseconds in which a whole request must arrive'],
-  keepAliveTimeoutMs: ['PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 'milliseconds after which an idle connection is closed'],
+  keepAliveTimeoutMs: ['PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 'milliseconds (and 1 s) until an idle connection closes'],
   stallTimeoutMs: ['PLANT_STORE_STALL_TIMEOUT_MS', 'milliseconds after which a client that takes nothing is cut'],
   checkIntervalMs: ['PLANT_STORE_CHECK_INTERVAL_MS', 'milliseconds between two checks for late requests'],
   maxHeaderBytes: ['PLANT_STORE_MAX_HEADER_BYTES', 'the most header bytes'],
