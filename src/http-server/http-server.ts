@@ -134,6 +134,8 @@ export function createHttpServer(
   function refuseOn(socket: Socket, error: HttpError, request: RequestHead = {}): void {
     // The client may have gone meanwhile.
     if (!socket.writable) return
+    // A connection that has asked nothing, as browsers open some in advance, has no request that could be refused.
+    if (socket.bytesRead === 0) return void socket.destroy()
     // No request of a client stands behind this, so nobody else would catch what is thrown.
     attempt(
       () => {
