@@ -8,7 +8,7 @@ import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
 import { answer, type OnAnswer } from './answer.ts'
-import { connectionOf, keepConnections } from './connections.ts'
+import { connectionOf, keepConnections, type Connection } from './connections.ts'
 import { closeServer } from './drain.ts'
 import { createGuard } from './guard.ts'
 import type { Limits } from './limits.ts'
@@ -151,18 +151,26 @@ export function createHttpServer(
     // What Node had read already may be a second error.
     if (connection === undefined || connection.isBroken) return
     const { socket, latest } = connection
-    if (isTimeout(error) && (isHeldBack(socket) || socket.readableLength > 0)) {
-      // The request is late because nothing was read while others had their turns. The client gets its time once more.
-      const expire = (): unknown => connection.latest === latest && server.emit('clientError', error, socket)
-      setTimeout(expire, limits.requestTimeoutMs).unref()
-      return
-    }
+    // The request may be late because nothing was read while others had their turns.
+    if (isTimeout(error) && (isHeldBack(socket) || socket.readableLength > 0)) return giveTime(connection, error)
     connection.isBroken = true
     stopReading(socket)
     const refuseNow = (): void => refuseOn(socket, toHttpError(error))
     if (latest?.req.complete === false) refuseInstead(latest, socket, refuseNow)
     else refuseAfter(latest, refuseNow)
   })
+
+  /** Gives a client its time once more for the header or the body that is late, and refuses it if that is not there then. */
+  function giveTime(connection: Connection, error: Error): void {
+    const { latest, socket } = connection
+    const isComplete = latest?.req.complete
+    function look(): void {
+      if (connection.latest === latest && latest?.req.complete === isComplete) server.emit('clientError', error, socket)
+      // Node looks at no request twice, and the body may be late as well.
+      else if (!connection.latest!.req.complete) giveTime(connection, error)
+    }
+    setTimeout(look, limits.requestTimeoutMs).unref()
+  }
 
   // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {

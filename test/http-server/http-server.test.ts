@@ -338,22 +338,50 @@ test('a request that is late again and again leaves no listener for each time', 
   assert.match(await connection.closed, /\[\]HTTP\/1.1 204 [^]*HTTP\/1.1 408 /)
 })
 
-test('a late request that comes while it gets its time again is not held against its connection', async (t) => {
-  const store = new GatedStore()
-  const http = await serve(t, { headersTimeoutMs: 100, requestTimeoutMs: 300, checkIntervalMs: 10 }, store)
-  const late = new Set<unknown>()
-  http.server.on('clientError', (_, socket) => late.add(socket))
-  const [connection, later] = [await http.connect(), await http.connect()]
-  const options = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
-  for (const { socket } of [connection, later]) socket.write(`${LIST}${options}${options.slice(0, 10)}`)
-  await until(() => late.size === 2)
-  connection.send(options.slice(10))
-  store.emit('go')
-  await connection.receive(/(HTTP\/1.1 204 [^]*){2}$/)
-  // The time of the one that came first is over before.
-  assert.match(await later.closed, /"error":40800[^}]*}$/)
-  await connection.send(options).receive(/(HTTP\/1.1 204 [^]*){3}$/)
-})
+suite(
+  'a request that is late because those before it held it back gets its time once more:',
+  { timeout: 20_000 },
+  () => {
+    const options = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
+    const post = `${POST}Content-Length: ${PLANT.length}\r\n\r\n`
+    const rows: readonly [what: string, begun: string, rest: string, answer: RegExp][] = [
+      ['a header', options + options.slice(0, 10), options.slice(10), /(HTTP\/1.1 204 [^]*){2}$/],
+      ['a body', post, PLANT, /{"name":"Fern"}$/],
+    ]
+    for (const [what, begun, rest, answer] of rows) {
+      test(`${what} that comes then is not held against its connection, and one that does not is refused`, async (t) => {
+        const store = new GatedStore()
+        const http = await serve(t, { headersTimeoutMs: 100, requestTimeoutMs: 300, checkIntervalMs: 10 }, store)
+        const late = new Set<unknown>()
+        http.server.on('clientError', (_, socket) => late.add(socket))
+        const [connection, later] = [await http.connect(), await http.connect()]
+        for (const { socket } of [connection, later]) socket.write(LIST + begun)
+        await until(() => late.size === 2)
+        connection.send(rest)
+        store.emit('go')
+        await connection.receive(answer)
+        // The time of the one that came first is over before.
+        assert.match(await later.closed, /"error":40800[^}]*}$/)
+        assert.match(await connection.send(options.replace('Host', 'Connection: close\r\nHost')).closed, /204 [^{]*$/)
+      })
+    }
+
+    test('a body whose header was late so is refused if it is late as well', async (t) => {
+      const store = new GatedStore()
+      const http = await serve(t, { headersTimeoutMs: 100, requestTimeoutMs: 300, checkIntervalMs: 10 }, store)
+      const connection = await http.connect()
+      const late = once(http.server, 'clientError')
+      connection.send(LIST + options + post.slice(0, -2))
+      await late
+      store.emit('go')
+      connection.send('\r\n{')
+      assert.match(
+        await connection.closed,
+        /^HTTP\/1.1 200 [^]*HTTP\/1.1 204 [^]*HTTP\/1.1 408 [^]*"error":40800[^}]*}$/,
+      )
+    })
+  },
+)
 
 test('each response has the common fields, and each request and each refusal is told of', async (t) => {
   const told: unknown[] = []
