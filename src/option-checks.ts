@@ -34,7 +34,7 @@ export function withDefaults<Options extends object>(
   const resolved: Record<string, unknown> = { ...defaults }
   for (const name of Object.keys(defaults) as (keyof Options & string)[]) {
     const value: unknown = options[name]
-    if (value === undefined) continue
+    if (value === undefined || value === defaults[name]) continue
     const type = typeof defaults[name]
     if (type === 'number') checkWholeNumber(name, value, bounds[name])
     else if (typeof value !== type)

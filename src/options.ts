@@ -46,7 +46,7 @@ export interface CommonOptions {
    */
   readonly basePath?: string | undefined
   /**
-   * The most bytes that a body may have, at least 1.
+   * The most bytes that a body may have, 1 to 67,108,864.
    * @default 65_536
    */
   readonly maxBodyBytes?: number | undefined
@@ -108,6 +108,9 @@ export interface ResolvedOptions extends Resolved<Omit<CommonOptions, Hook>>, Re
   readonly findCaller: FindCaller
 }
 
+/** Whatever a body of this size holds, reading it fits V8's heap of 4 GiB, and every store can keep its plant. */
+export const MAX_BODY_BYTES: number = 2 ** 26
+
 /** The options that are whole numbers, from 1 on. */
 const NUMBERS = {
   maxBodyBytes: 65_536,
@@ -124,7 +127,9 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...rest } = options
   const { maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs } = options
-  const numbers = withDefaults({ ...rest, maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs }, NUMBERS)
+  const numbers = withDefaults({ ...rest, maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs }, NUMBERS, {
+    maxBodyBytes: { min: 1, max: MAX_BODY_BYTES },
+  })
   return {
     ...numbers,
     findCaller: resolveFindCaller(tokens, authenticate, numbers.storeTimeoutMs),

@@ -52,12 +52,16 @@ const WRONG: readonly (readonly [options: unknown, message: string])[] = [
   // What an object holds is not quoted.
   [{ tokens, basePath: tokens }, `${pathRule} [Object]`],
   [{ tokens, basePath: ['/api'] }, `${pathRule} [Array]`],
-  ...['maxBodyBytes', 'maxLimit', 'maxListsPerOwner'].flatMap((name) => [
+  ...['maxLimit', 'maxListsPerOwner'].flatMap((name) => [
     ...[0, -1, 1.5, NaN].map(
       (value) => [{ tokens, [name]: value }, `options.${name} ${whole} 9007199254740991, not ${value}`] as const,
     ),
     [{ tokens, [name]: '10' }, `options.${name} ${whole} 9007199254740991, not '10'`] as const,
   ]),
+  ...[0, 67_108_865, Infinity].map(
+    (maxBodyBytes) =>
+      [{ tokens, maxBodyBytes }, `options.maxBodyBytes ${whole} 67108864, not ${maxBodyBytes}`] as const,
+  ),
   [{ tokens, storeTimeoutMs: 2 ** 31 }, `options.storeTimeoutMs ${whole} 2147483647, not 2147483648`],
   ...['validate', 'onError', 'onResponse'].map(
     (name) => [{ tokens, [name]: true }, `options.${name} must be a function, not true`] as const,
@@ -87,7 +91,11 @@ const DEFAULTS = {
   onResponse: undefined,
 }
 
-for (const given of [{}, Object.fromEntries(Object.keys({ ...DEFAULTS, store }).map((name) => [name, undefined]))]) {
+for (const given of [
+  {},
+  DEFAULTS,
+  Object.fromEntries(Object.keys({ ...DEFAULTS, store }).map((name) => [name, undefined])),
+]) {
   test(`have a default for each but who is let in: ${inspect(given)}`, () => {
     const { store: chosen, findCaller, ...settings } = resolveOptions({ tokens, ...given })
     assert.deepEqual(settings, DEFAULTS)

@@ -1,5 +1,6 @@
 import { LIMITS, type Limits } from '../../http-server/limits.ts'
 import { MAX_INT32 } from '../../option-checks.ts'
+import { MAX_BODY_BYTES } from '../../options.ts'
 import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
 import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { checkVariableNames, withoutServiceLinks } from './environment.ts'
@@ -100,7 +101,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     10_000,
     'the most plants of one statement; 1 suits a table that is distributed by owner',
   ),
-  maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, 2 ** 30, 'the most bytes of a body'),
+  maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, MAX_BODY_BYTES, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
   maxListsPerOwner: wholeNumber(
     'PLANT_STORE_MAX_LISTS_PER_OWNER',

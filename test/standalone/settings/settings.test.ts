@@ -42,6 +42,7 @@ suite('refuses, and says what the variable takes', () => {
   const rows: readonly [name: string, values: readonly string[], takes: string][] = [
     ['HOST', ['', `/${'a'.repeat(101)}ä`], host],
     ['PORT', ['', '65536', '-1', '+1', '01', '0x50', '8e1', '80.0', ' 80', '80\n', '٨٠'], port],
+    ['PLANT_STORE_MAX_BODY_BYTES', ['67108865'], 'a whole number from 1 to 67108864: the most bytes of a body'],
     ['PLANT_STORE_MAX_LIMIT', ['0', '2147483648'], 'a whole number from 1 to 2147483647: the most plants of a list'],
     ['PLANT_STORE_ACCESS_LOG', ['true', ''], '1 or 0: whether a line is logged for each response'],
     [
