@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http'
 import { checkAuthenticate, type Authenticate, type FindCaller, type TokenHolder } from './http/caller.ts'
 import type { ErrorCode } from './http/errors.ts'
 import { decodePercent } from './http/percent.ts'
 import { createTokenTable } from './http/token-table.ts'
+import type { HostRequest } from './http/transport.ts'
 import type { ResourcePath } from './operations.ts'
 import { isObject, withDefaults, wrong, type Resolved } from './option-checks.ts'
 import { STORE_METHODS } from './plants/checked-store.ts'
@@ -76,7 +76,7 @@ export interface CommonOptions {
    * Gets the error behind each response with status 500 or 503, and behind each that breaks off half-way. Its own errors
    * are ignored.
    */
-  readonly onError?: ((error: unknown, request: IncomingMessage) => unknown) | undefined
+  readonly onError?: ((error: unknown, request: HostRequest) => unknown) | undefined
   /** Gets an event for each response, once that is handed over or the client has gone. Its own errors are ignored. */
   readonly onResponse?: ((event: ResponseEvent) => unknown) | undefined
 }
@@ -84,7 +84,7 @@ export interface CommonOptions {
 /** An event for {@link CommonOptions.onResponse}. */
 export interface ResponseEvent {
   /** The request that was answered. */
-  readonly request: IncomingMessage
+  readonly request: HostRequest
   /** The path of the resource, as the interface description writes it; undefined if there is none. */
   readonly resource: ResourcePath | undefined
   /** The owner who asked; undefined if the token was not accepted. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Http2ServerResponse } from 'node:http2'
 import { readBearerToken } from './http/bearer.ts'
 import { NOTHING, readBody, takeParsedBody } from './http/body.ts'
 import { checkContent } from './http/content.ts'
@@ -8,6 +8,7 @@ import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
 import { respond, type Sent } from './http/respond.ts'
 import type { HttpResponse } from './http/response.ts'
 import { createRouter, type Resource } from './http/route.ts'
+import type { HostRequest } from './http/transport.ts'
 import { arrivalOf, inTurn } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS, type ResourcePath, type Service } from './operations.ts'
@@ -22,7 +23,7 @@ import { StoreUnavailableError } from './plants/store.ts'
  * `node:http2`, and a middleware: a path that the service does not have goes to `next`, or gets 404 if there is none.
  */
 export type PlantStore = (
-  request: IncomingMessage | Http2ServerRequest,
+  request: HostRequest,
   response: ServerResponse | Http2ServerResponse,
   next?: () => void,
 ) => void

@@ -2,12 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorCode } from '../http/errors.ts'
 import { respond } from '../http/respond.ts'
 import type { HttpResponse } from '../http/response.ts'
+import type { HostRequest } from '../http/transport.ts'
 import { arrivalOf } from '../http/turn.ts'
 import { andThen } from '../maybe-promise.ts'
 
 /** What became of a response that no service made. A service tells the same of its own, and the owner too. */
 export interface AnswerEvent {
-  readonly request: IncomingMessage
+  readonly request: HostRequest
   /** The path that the request named, if there is one. */
   readonly resource: string | undefined
   readonly status: number

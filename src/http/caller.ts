@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http'
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { isText, TEXT } from '../plants/text.ts'
 import { isObject, quote } from '../option-checks.ts'
 import { HttpError } from './errors.ts'
+import type { HostRequest } from './transport.ts'
 
 /** What a caller may do with the plants of its owner: `read` lists them, `write` also creates and deletes. */
 export type Access = 'read' | 'write'
@@ -21,7 +21,7 @@ export type TokenHolder =
 export type Caller = Exclude<TokenHolder, string>
 
 /** Finds the caller of a token; undefined if the token is refused. */
-export type FindCaller = (token: string, request: IncomingMessage) => MaybePromise<Caller | undefined>
+export type FindCaller = (token: string, request: HostRequest) => MaybePromise<Caller | undefined>
 
 /**
  * Finds the owner of a bearer token. Returns the owner, or `{ owner, access }`; or `null` or `undefined` to refuse the
@@ -29,7 +29,7 @@ export type FindCaller = (token: string, request: IncomingMessage) => MaybePromi
  * {@link StoreUnavailableError}, and 500 if it throws another error or returns anything else.
  * @param token as the client sent it: only its characters are checked (RFC 6750 section 2.1)
  */
-export type Authenticate = (token: string, request: IncomingMessage) => MaybePromise<TokenHolder | null | undefined>
+export type Authenticate = (token: string, request: HostRequest) => MaybePromise<TokenHolder | null | undefined>
 
 /** Limits the time of a host's function, and checks its result. */
 export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number): FindCaller {

@@ -1,8 +1,11 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
+import type { Http2ServerRequest, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+
+/** A request as the host got it: of HTTP/1, or of the compatibility API of HTTP/2. */
+export type HostRequest = IncomingMessage | Http2ServerRequest
 
 /** The connection of a request. One that a serverless adapter makes up may have none. */
 export function socketOf(request: IncomingMessage): Duplex | null {

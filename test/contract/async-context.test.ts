@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { memoryStore, type CommonOptions, type PlantStore, type PageRequest, type Store } from '../../src/index.ts'
+import {
+  memoryStore,
+  type HostRequest,
+  type CommonOptions,
+  type PlantStore,
+  type PageRequest,
+  type Store,
+} from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
 import { pageAfter } from '../support/database/plant-source.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
@@ -38,7 +45,7 @@ class TracedHost {
     const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean
     server.emit = (event: string, ...args: unknown[]) => {
       if (event !== 'request') return emit(event, ...args)
-      return this.#context.run(nameOf(args[0] as IncomingMessage), () => emit(event, ...args))
+      return this.#context.run(nameOf(args[0] as HostRequest), () => emit(event, ...args))
     }
     return server
   }
@@ -67,7 +74,7 @@ class TracedHost {
   }
 }
 
-function nameOf({ headers }: IncomingMessage): string {
+function nameOf({ headers }: HostRequest): string {
   return headers.authorization!.slice('Bearer '.length)
 }
 

@@ -1,5 +1,5 @@
 /** What must compile and what must not. This file is never run: the compiler is the test. */
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import { createServer as createTlsServer } from 'node:https'
 import type { Oas3_1Definition } from '@redocly/openapi-core'
@@ -8,6 +8,7 @@ import {
   memoryStore,
   openapi,
   type ErrorCode,
+  type HostRequest,
   type NewPlant,
   type Plant,
   type PlantStoreDescription,
@@ -28,6 +29,13 @@ createPlantStore({ tokens, validate: ({ name }) => (name === '' ? 'name must not
 createPlantStore({ tokens, onError: (error, request) => console.error(request.url, error) })
 createPlantStore({ tokens, authenticate: undefined, store: undefined, maxLimit: undefined, onError: undefined })
 createPlantStore({ tokens, onResponse: ({ error }) => error === 40401 })
+createPlantStore({ tokens, onResponse: ({ request }: { request: HostRequest }) => request.socket.remoteAddress })
+// @ts-expect-error it may be one of HTTP/2
+createPlantStore({ tokens, onResponse: ({ request }: { request: IncomingMessage }) => request.url })
+// @ts-expect-error it may be one of HTTP/2
+createPlantStore({ tokens, onError: (_, request: IncomingMessage) => request.url })
+// @ts-expect-error it may be one of HTTP/2
+createPlantStore({ authenticate: (_, request: IncomingMessage) => request.url })
 // @ts-expect-error no error has this code
 createPlantStore({ tokens, onResponse: ({ error }) => error === 40402 })
 
