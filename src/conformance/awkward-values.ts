@@ -27,18 +27,21 @@ export const AWKWARD_TEXTS: readonly string[] = [
   '\u05d0\u202e\u0627', '\u{1f335}', '\u{1f468}\u200d\u{1f33e}', '\u{10000}\u{1fffe}\u{10ffff}',
 ]
 
-/** Texts of 60,000 bytes in UTF-8, in characters of one byte, of three and of four. */
+/** Texts of as many bytes in UTF-8 as a body may have by default, in characters of one byte, of three and of four. */
 // prettier-ignore
 export const LONG_TEXTS: readonly string[] = [
-  'x'.repeat(60_000), '\n'.repeat(60_000), '\u690d'.repeat(20_000), '\u{1f335}'.repeat(15_000),
+  'x'.repeat(65_536), '\n'.repeat(65_536), `\n${'\u690d'.repeat(21_845)}`, '\u{1f335}'.repeat(16_384),
 ]
+
+/** 1,998 bytes in UTF-8, which no index can make shorter. */
+const LONG_OWNER = String.fromCodePoint(...Array.from({ length: 666 }, (_, i) => 0x4e00 + i))
 
 /** Owners that a store may mistake for each other, or for something else. */
 // prettier-ignore
 export const AWKWARD_OWNERS: readonly string[] = [
   'a', 'A', 'a ', ' a', 'aa', 'ab', 'a1', 'a\n', 'a%', 'a_', 'a*', 'a:', 'a/b', 'a\'b', 'a"b', 'a\\b',
   '\u00e9', 'e\u0301', '\u{1f335}', '\u{1f336}', '\uffff', '\ufeff', '\ufeffa', '0', 'null', '__proto__', 'constructor',
-  'x'.repeat(500), 'x'.repeat(501),
+  `${LONG_OWNER}ab`, `${LONG_OWNER}ac`,
 ]
 
 /** All of Unicode that a text may hold, cut into texts of at most 64 KiB in UTF-8. */

@@ -146,7 +146,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     await assertKept(store, plants)
   },
 
-  async 'keeps names and tags of 60 KB'(store) {
+  async 'keeps names and tags of 64 KiB'(store) {
     const plants = LONG_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text }))
     await assertKept(store, plants)
   },

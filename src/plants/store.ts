@@ -5,7 +5,7 @@ import type { NewPlant } from './plant.ts'
  * Keeps the plants. Every method may return its result at once or as a promise.
  *
  * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag` unchanged,
- * and every `id` of int64 exactly.
+ * and every `id` of int64 exactly. It may refuse owners of more than 2,000 bytes of UTF-8.
  *
  * A method throws {@link StoreUnavailableError}, or rejects with it, if trying again may help; any other error is a
  * fault.

@@ -153,10 +153,10 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     NAMES,
     naming((name) => name.replace(/[^\0-\uffff]/gu, '\ufffd')),
   ),
-  'keeps names and tags of 60 KB': row(
-    'cuts names at 32 KiB',
+  'keeps names and tags of 64 KiB': row(
+    'cuts names at 65,535 bytes',
     NAMES,
-    naming((name) => name.slice(0, 32_768)),
+    naming((name) => name.slice(0, 65_535)),
   ),
   'does what a Map does, through 2,000 random operations': row(
     'forgets a plant after some time',

@@ -117,8 +117,8 @@ test('says what a store throws, of which call with its long texts cut, and keeps
   const fail = (): never => {
     throw thrown
   }
-  const check = suiteOf({ create: () => changed(() => ({ create: fail })) }).get('keeps names and tags of 60 KB')!
-  const text = `'${'x'.repeat(40)}'... 59960 more characters`
+  const check = suiteOf({ create: () => changed(() => ({ create: fail })) }).get('keeps names and tags of 64 KiB')!
+  const text = `'${'x'.repeat(40)}'... 65496 more characters`
   await assert.rejects(check(), {
     message: `create('owner', { id: 0n, name: ${text}, tag: ${text} }) must not fail. It failed with Error: disk full`,
     cause: thrown,
