@@ -97,7 +97,7 @@ async function listenOnDescriptor(server: Server, { descriptor, name }: Inherite
  * replaced: a process that was killed has left it.
  * @param mode the permissions of the file
  */
-export async function listenOnPath(server: Server, path: string, mode: number): Promise<string> {
+async function listenOnPath(server: Server, path: string, mode: number): Promise<string> {
   try {
     if (await isLeft(path)) rmSync(path)
     // This makes the file. If its permissions came later, others could be quicker.

@@ -4,7 +4,8 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, Server } from 'node:http'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
-import { listenOnPath } from '../../src/standalone/listening.ts'
+import { listen, servicePlace } from '../../src/standalone/listening.ts'
+import { readSettings } from '../../src/standalone/settings/settings.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
@@ -15,6 +16,10 @@ const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}Connection: close\r\n\r\n`
 
 function newSocket(t: TestContext): string {
   return join(temporaryDirectory(t), 'http.sock')
+}
+
+function listenOnPath(server: Server, path: string, mode: string): Promise<string> {
+  return listen(server, servicePlace(readSettings({ HOST: path, PLANT_STORE_SOCKET_MODE: mode })))
 }
 
 suite('the file of a Unix socket', () => {
@@ -32,7 +37,7 @@ suite('the file of a Unix socket', () => {
     }
     const server = new Watched()
     t.after(() => close(server))
-    assert.equal(await listenOnPath(server, path, 0o606), `unix:${path}`)
+    assert.equal(await listenOnPath(server, path, '606'), `unix:${path}`)
     assert.equal(mode, 0o606)
     assert.equal(process.umask(0), 0o027)
   })
@@ -71,8 +76,8 @@ suite('a server does not start on a path', () => {
     const path = newSocket(t)
     const first = createServer((_, response) => response.end())
     t.after(() => close(first))
-    await listenOnPath(first, path, 0o600)
-    await assert.rejects(listenOnPath(createServer(), path, 0o600), {
+    await listenOnPath(first, path, '600')
+    await assert.rejects(listenOnPath(createServer(), path, '600'), {
       name: 'SettingError',
       message: `${problem}; somebody listens on this one, or it is another kind of file (EADDRINUSE)`,
       exitStatus: 1,
@@ -83,7 +88,7 @@ suite('a server does not start on a path', () => {
   test('that is another kind of file, which stays as it is', async (t) => {
     const path = newSocket(t)
     writeFileSync(path, 'mine')
-    await assert.rejects(listenOnPath(createServer(), path, 0o600), /EADDRINUSE/)
+    await assert.rejects(listenOnPath(createServer(), path, '600'), /EADDRINUSE/)
     assert.equal(readFileSync(path, 'utf8'), 'mine')
   })
 
@@ -92,7 +97,7 @@ suite('a server does not start on a path', () => {
     writeFileSync(path, 'mine')
     const umask = process.umask(0o027)
     t.after(() => process.umask(umask))
-    await assert.rejects(listenOnPath(createServer(), join(path, 'http.sock'), 0o600), {
+    await assert.rejects(listenOnPath(createServer(), join(path, 'http.sock'), '600'), {
       name: 'SettingError',
       message: `${problem}, and this one cannot (ENOTDIR)`,
       exitStatus: 2,

@@ -68,7 +68,7 @@ export function readDescriptors(process = '/proc/self'): readonly Family[] {
  * Measures from now on how late the event loop runs a timer. The figures of Node itself are quantiles, which cannot be
  * added up over time: a reader would have to reset them, for all other readers too.
  */
-export function measureEventLoop(): Family {
+function measureEventLoop(): Family {
   const delays = createHistogram('nodejs_eventloop_delay_seconds', 'How late the event loop ran a timer.')
   const observe = delays.addSeries({})
 

@@ -65,8 +65,7 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
       batchSizes,
     ],
     watch(store) {
-      // The other methods pass through.
-      const watched = Object.create(store) as Store
+      const watched = {} as Store
       for (const operation of OPERATIONS) {
         const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined
         if (call === undefined) continue

@@ -136,9 +136,10 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
 
 /**
  * Reads the settings of the program.
+ * @param version of Node
  * @throws SettingError if a variable is wrong, or is none
  */
-export function readSettings(environment: NodeJS.ProcessEnv): Settings {
+export function readSettings(environment: NodeJS.ProcessEnv, version: string = process.versions.node): Settings {
   const ours = withoutServiceLinks(environment)
   const isSet = ({ name }: { readonly name: string }): boolean => ours[name] !== undefined
   const { host, port, adminHost, adminPort, tokens, tokensFile, storeUrl, storeUrlFile } = VARIABLES
@@ -156,15 +157,12 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   }
   const values = all.map(([key, variable]) => [key, readVariable(ours, variable)])
   const settings = Object.fromEntries(values) as Settings
-  if (settings.reusePort) checkSharing(settings)
+  if (settings.reusePort) checkSharing(settings, version)
   return settings
 }
 
 /** @throws SettingError if programs cannot share a port with these settings, or not with this version of Node */
-export function checkSharing(
-  { host, port, storeUrl, storeUrlFile }: Settings,
-  version: string = process.versions.node,
-): void {
+function checkSharing({ host, port, storeUrl, storeUrlFile }: Settings, version: string): void {
   const [major, minor] = version.split('.').map(Number)
   const isAble = major! * 1000 + minor! >= 22012
   const { name } = VARIABLES.reusePort

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, realpathSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
-import { measureEventLoop, readDescriptors } from '../../../src/standalone/metrics/process.ts'
+import { createProcessMetrics, readDescriptors } from '../../../src/standalone/metrics/process.ts'
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
 import { Program } from '../../support/program/program.ts'
@@ -11,8 +11,8 @@ import { until } from '../../support/until.ts'
 
 test('what blocks the event loop is found in the delay of its timers', async () => {
   const startedAt = performance.now()
-  const family = measureEventLoop()
-  const text = (): string => formatFamilies([family])
+  const families = createProcessMetrics()
+  const text = (): string => formatFamilies(families)
   for (const end = performance.now() + 700; performance.now() < end;);
   await until(() => text().includes('_count 1\n'))
   const mostSeconds = (performance.now() - startedAt - 100) / 1000
@@ -22,8 +22,8 @@ test('what blocks the event loop is found in the delay of its timers', async () 
 })
 
 test('one timer after another is measured', { timeout: 30_000 }, async () => {
-  const family = measureEventLoop()
-  await until(() => formatFamilies([family]).includes('_count 3\n'))
+  const families = createProcessMetrics()
+  await until(() => formatFamilies(families).includes('_count 3\n'))
 })
 
 suite('the descriptors', () => {
