@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { lstatSync, rmSync } from 'node:fs'
+import { linkSync, lstatSync, rmSync } from 'node:fs'
 import { connect, type AddressInfo, type Server } from 'node:net'
+import { dirname, join } from 'node:path'
 import { isPath, type Settings } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
@@ -93,26 +95,41 @@ async function listenOnDescriptor(server: Server, { descriptor, name }: Inherite
 }
 
 /**
- * Listens on a Unix socket, whose file is gone when listening or the process ends. A socket that nobody listens on is
- * replaced: a process that was killed has left it.
+ * Listens on a Unix socket, whose file is gone when the server has closed or the process ends. A socket that nobody
+ * listens on is replaced: a process that was killed has left it.
  * @param mode the permissions of the file
  */
 async function listenOnPath(server: Server, path: string, mode: number): Promise<string> {
+  // When a server closes, libuv removes the file of the name that it was given, whose ever that is by then.
+  const made = join(dirname(path), `.${randomBytes(2).toString('hex')}`)
+  let own: bigint
   try {
     if (await isLeft(path)) rmSync(path)
     // This makes the file. If its permissions came later, others could be quicker.
     const umask = process.umask(0o777 & ~mode)
-    const listening = once(server.listen({ path }), 'listening')
+    const listening = once(server.listen({ path: made }), 'listening')
     process.umask(umask)
     await listening
+    linkSync(made, path)
+    own = lstatSync(made, { bigint: true }).ino
+    rmSync(made)
   } catch (error) {
+    server.close()
     const { code } = error as NodeJS.ErrnoException
     const takes = 'takes the path of a Unix socket that can be made'
-    throw code === 'EADDRINUSE'
+    throw code === 'EEXIST'
       ? new SettingError('HOST', `${takes}; somebody listens on this one, or it is another kind of file (${code})`, 1)
       : new SettingError('HOST', `${takes}, and this one cannot (${code})`)
   }
-  process.once('exit', () => server.close())
+  function remove(): void {
+    try {
+      if (lstatSync(path, { bigint: true }).ino === own) rmSync(path)
+    } catch {
+      // It is gone already, or may not be removed any more.
+    }
+  }
+  server.once('close', remove)
+  process.once('exit', remove)
   return `unix:${path}`
 }
 

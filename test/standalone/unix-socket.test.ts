@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, Server } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { listen, servicePlace } from '../../src/standalone/listening.ts'
 import { readSettings } from '../../src/standalone/settings/settings.ts'
@@ -27,19 +27,20 @@ suite('the file of a Unix socket', () => {
     const path = newSocket(t)
     const umask = process.umask(0o027)
     t.after(() => process.umask(umask))
-    let mode: number | undefined
+    const modes: unknown[] = []
     class Watched extends Server {
       override listen(...args: never[]): this {
         super.listen(...args)
-        mode = statSync(path).mode & 0o777
+        modes.push(existsSync(path), statSync((args[0]! as { path: string }).path).mode & 0o777)
         return this
       }
     }
     const server = new Watched()
     t.after(() => close(server))
     assert.equal(await listenOnPath(server, path, '606'), `unix:${path}`)
-    assert.equal(mode, 0o606)
+    assert.deepEqual([...modes, statSync(path).mode & 0o777], [false, 0o606, 0o606])
     assert.equal(process.umask(0), 0o027)
+    assert.deepEqual(readdirSync(dirname(path)), ['http.sock'])
   })
 
   for (const [how, sent, status] of [
@@ -57,6 +58,25 @@ suite('the file of a Unix socket', () => {
       assert.equal(existsSync(path), false)
     })
   }
+
+  test('stays when a program ends that had it before somebody removed it', async (t) => {
+    const path = newSocket(t)
+    const first = await startProgram(t, { HOST: path })
+    rmSync(path)
+    const second = await startProgram(t, { HOST: path })
+    first.child.kill('SIGTERM')
+    assert.equal(await first.ended, 0)
+    assert.match(await (await second.connect()).send(LIST).closed, /^HTTP\/1\.1 200 OK\r\n[^]*\[\]$/)
+  })
+
+  test('is left there if its folder may not be changed any more', async (t) => {
+    const path = newSocket(t)
+    const program = await startProgram(t, { HOST: path })
+    rmSync(dirname(path), { recursive: true })
+    writeFileSync(dirname(path), 'no folder')
+    program.child.kill('SIGTERM')
+    assert.equal(await program.ended, 0)
+  })
 
   test('is replaced if a program that was killed has left it', async (t) => {
     const path = newSocket(t)
@@ -79,16 +99,17 @@ suite('a server does not start on a path', () => {
     await listenOnPath(first, path, '600')
     await assert.rejects(listenOnPath(createServer(), path, '600'), {
       name: 'SettingError',
-      message: `${problem}; somebody listens on this one, or it is another kind of file (EADDRINUSE)`,
+      message: `${problem}; somebody listens on this one, or it is another kind of file (EEXIST)`,
       exitStatus: 1,
     })
     assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.deepEqual(readdirSync(dirname(path)), ['http.sock'])
   })
 
   test('that is another kind of file, which stays as it is', async (t) => {
     const path = newSocket(t)
     writeFileSync(path, 'mine')
-    await assert.rejects(listenOnPath(createServer(), path, '600'), /EADDRINUSE/)
+    await assert.rejects(listenOnPath(createServer(), path, '600'), /EEXIST/)
     assert.equal(readFileSync(path, 'utf8'), 'mine')
   })
 
