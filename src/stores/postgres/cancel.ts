@@ -22,12 +22,17 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
     const { remoteAddress } = (connection.connection?.stream ?? {}) as Partial<Socket>
     const socket = connect(addressOf(connection, remoteAddress))
     const timer = setTimeout(() => socket.destroy(new NoAnswerError(ms)), ms)
-    socket.on('error', reject).once('close', () => clearTimeout(timer))
+    let isSent = false
+    // The server answers nothing. It closes the connection when the signal is on its way.
+    socket.on('error', reject).once('close', () => {
+      clearTimeout(timer)
+      if (isSent) resolve()
+      else reject(new Error('The server took no cancellation.'))
+    })
 
     function send(stream: Socket): void {
-      // The server answers nothing. It closes the connection when the signal is on its way.
-      stream.on('close', () => resolve()).resume()
-      stream.write(message(CANCEL_REQUEST, processID!, secretKey!))
+      isSent = true
+      stream.resume().write(message(CANCEL_REQUEST, processID!, secretKey!))
     }
 
     socket.once('connect', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { TLSSocket } from 'node:tls'
 import { Client } from 'pg'
@@ -8,6 +9,7 @@ import { countTimers } from '../../support/event-loop.ts'
 import { TLS } from '../../support/wire/tls/certificate.ts'
 import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
 import { takeMessages } from '../../support/wire/message-server.ts'
+import { until } from '../../support/until.ts'
 
 /** What PostgreSQL sends in place of a version, and the request to cancel process 7 with key -2. */
 const SSL_REQUEST = '0000000804d2162f'
@@ -70,12 +72,21 @@ for (const [name, host, servername] of [
   })
 }
 
-test('sends no key to a server that refuses TLS', async (t) => {
-  const { port, received } = await takeMessages(t, (socket) => socket.write('N'))
-  const cancelled = cancelStatement(connection({ ...BACKEND, port, ssl: true }), 10_000)
-  await assert.rejects(cancelled, { message: 'The server refused TLS for a cancellation.' })
-  assert.deepEqual(received, [SSL_REQUEST])
-})
+for (const [name, take, message] of [
+  ['refuses TLS', (socket: Socket) => socket.write('N'), 'The server refused TLS for a cancellation.'],
+  ['ends the connection', (socket: Socket) => socket.end(), 'The server took no cancellation.'],
+  ['ends it instead of beginning TLS', (socket: Socket) => socket.end('S'), /^Client network socket disconnected/],
+  ['says nothing', () => undefined, 'No answer within 500 ms.'],
+  ['says nothing more about TLS', (socket: Socket) => socket.write('S'), 'No answer within 500 ms.'],
+] as const) {
+  test(`sends no key to a server that ${name}, fails, and leaves no timer`, { timeout: 10_000 }, async (t) => {
+    const { port, received } = await takeMessages(t, take)
+    const before = countTimers()
+    await assert.rejects(cancelStatement(connection({ ...BACKEND, port, ssl: true }), 500), { message })
+    assert.deepEqual(received, [SSL_REQUEST])
+    await until(() => countTimers() === before)
+  })
+}
 
 test('fails if the server says nothing for too long', async (t) => {
   const { port } = await takeMessages(t, () => undefined)
