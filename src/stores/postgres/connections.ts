@@ -78,7 +78,8 @@ export class Connections {
       const { connection, answer, timeout } = call
       if (connection === undefined) {
         if (isFault(error)) throw error
-        if (isTimeout(error)) void this.#missAnswer(call.startedAt)
+        // The pool may just be full, so this says nothing of its other connections.
+        if (isTimeout(error)) this.#silence.begin(call.startedAt)
         throw new StoreUnavailableError('The database cannot be used now.', { cause: error })
       }
       const reason =
@@ -167,7 +168,9 @@ export class Connections {
       await cancelStatement(connection, this.#patienceMs)
     } catch (error) {
       if (!isTimeout(error)) return true
-      await this.#missAnswer(startedAt)
+      this.#era++
+      this.#silence.begin(startedAt)
+      await this.#silence.over
       return false
     }
     return true
@@ -185,13 +188,6 @@ export class Connections {
     if (isFromServer(error)) close()
     else cancelStatement(connection, this.#patienceMs).then(close, close)
     return error
-  }
-
-  /** Notes that a question of that time was not answered. Settles when the server says something again. */
-  async #missAnswer(askedAt: number): Promise<void> {
-    this.#era++
-    this.#silence.begin(askedAt)
-    await this.#silence.over
   }
 }
 

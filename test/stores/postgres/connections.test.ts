@@ -303,11 +303,6 @@ suite('uses no connection', { concurrency: true }, () => {
       await failure(remove(store))
       await pool.returned(2)
     },
-    /** No connection comes. */
-    async 'did not come'(pool: ScriptedPool, store: PostgresStore) {
-      pool.lend = never
-      await failure(remove(store))
-    },
   }
   for (const [event, happen] of Object.entries(others)) {
     test(`that was idle while another one ${event}`, async (t) => {

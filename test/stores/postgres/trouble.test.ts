@@ -116,14 +116,24 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     })
   }
 
-  test('is unavailable while the pool has no connection to spare', async () => {
-    const pool = openPool({ max: 1, connectionTimeoutMillis: 1000 })
-    const store = postgresStore(pool)
-    const client = await pool.connect()
-    assertUnavailable(await failuresOf(store), /timeout exceeded when trying to connect/)
-    client.release()
-    assert.equal(await store.create('ann', fern), true)
-  })
+  for (const [connectionTimeoutMillis, reason] of [
+    [500, /timeout exceeded when trying to connect/],
+    [0, /No answer within 2000 ms/],
+  ] as const) {
+    const name = `is unavailable while the pool has no connection to spare, and closes none: ${reason.source}`
+    test(name, { skip: needsServer }, async () => {
+      const pool = openPool({ max: 1, connectionTimeoutMillis })
+      const store = postgresStore(pool, { timeoutMs: 2000 })
+      await store.ping()
+      let removed = 0
+      pool.on('remove', () => removed++)
+      const client = await pool.connect()
+      assertUnavailable(await failuresOf(store), reason)
+      client.release()
+      assert.equal(await store.create('ann', fern), true)
+      assert.equal(removed, 0)
+    })
+  }
 
   test('is unavailable once the host has ended the pool', async () => {
     const pool = openPool()
