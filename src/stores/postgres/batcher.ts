@@ -51,10 +51,15 @@ export function createBatcher<Write, Result>(
     wake(group.length)
   }
 
-  async function settle(group: readonly Entry<Write, Result>[]): Promise<void> {
+  async function settle(entries: readonly Entry<Write, Result>[]): Promise<void> {
+    // Otherwise a silent server would work for long for clients that have gone.
+    const now = performance.now()
+    const group = entries.filter(({ expiresAt, reject }) => {
+      if (now > expiresAt) reject(new StoreUnavailableError('No statement was free in time.'))
+      return now <= expiresAt
+    })
+    if (group.length === 0) return
     try {
-      // Otherwise a silent server would work for long for clients that have gone.
-      if (performance.now() > group.at(-1)!.expiresAt) throw new StoreUnavailableError('No statement was free in time.')
       const results = await send(group.map(({ write }) => write))
       for (const [index, { resolve }] of group.entries()) resolve(results[index]!)
     } catch (error) {

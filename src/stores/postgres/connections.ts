@@ -66,12 +66,15 @@ export class Connections {
 
   /**
    * Sends a query.
+   * @param expiresAt when its statement is cancelled at the latest, by `performance.now()`
    * @throws StoreUnavailableError if it was not sent, else the error of its statement
    */
-  async send(query: Query): Promise<QueryResult> {
+  async send(query: Query, expiresAt: number): Promise<QueryResult> {
     const call = new Call()
+    const ms = expiresAt - call.startedAt
+    if (ms <= 0) throw new StoreUnavailableError('No time was left for another statement.')
     try {
-      return await withDeadline(this.#run(query, call), this.#timeoutMs, () => {
+      return await withDeadline(this.#run(query, call), ms, () => {
         return (call.timeout = new NoAnswerError(this.#timeoutMs))
       })
     } catch (error) {

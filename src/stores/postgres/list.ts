@@ -21,9 +21,10 @@ export function createPageReader(sender: Sender): (owner: string, request: PageR
     const { limit, maxBytes, after } = request
     if (after === MAX_INT64) return []
     const values = [owner, String(after === undefined ? MIN_INT64 : after + 1n), limit]
+    const expiresAt = sender.deadline()
     let builder: PageBuilder | undefined
-    if (!isLarge) builder = buildPage(request, await sender.send(LIST, [...values]))
-    builder ??= buildPage(request, await sender.send(LIST_LARGE, [...values, maxBytes]))!
+    if (!isLarge) builder = buildPage(request, await sender.send(LIST, [...values], expiresAt))
+    builder ??= buildPage(request, await sender.send(LIST_LARGE, [...values, maxBytes], expiresAt))!
     isLarge = builder.isHeavy || builder.plants.some(({ json }) => json.length >= LARGE_BYTES)
     return builder.plants
   }

@@ -39,9 +39,9 @@ export interface PostgresStoreOptions {
    */
   readonly maxInFlight?: number | undefined
   /**
-   * How long a statement may take, the wait for a connection included, in milliseconds, at least 1. Set at most 0.4
-   * times the `storeTimeoutMs` of the service: a create or delete may wait as long before it is sent, and cancelling it
-   * takes up to a quarter of that.
+   * How long the statements of a call may take, the wait for a connection included, in milliseconds, at least 1. Set at
+   * most 0.4 times the `storeTimeoutMs` of the service: a call may wait as long for those of others, and cancelling a
+   * statement takes up to a quarter of that.
    * @default 4_000
    */
   readonly timeoutMs?: number | undefined
@@ -106,7 +106,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
   }
   const connections = new Connections(pool, resolved.timeoutMs)
-  const sender = new Sender((query) => connections.send(query), resolved)
+  const sender = new Sender((query, expiresAt) => connections.send(query, expiresAt), resolved)
 
   /** Collects writes while statements are in flight, and sends each group in one statement. */
   function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {

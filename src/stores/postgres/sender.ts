@@ -10,14 +10,18 @@ const MAX_ATTEMPTS = 5
 /** How long the outcome of a tried write holds, in milliseconds: less than the second after which probes ask again. */
 const TRY_INTERVAL_MS = 900
 
+type SendQuery = (query: Query, expiresAt: number) => Promise<QueryResult>
+
 export interface SenderOptions {
   readonly preparedStatements: boolean
+  readonly timeoutMs: number
   readonly onWarning: (message: string) => void
 }
 
 /** Sends statements, and turns their errors into those of a store. */
 export class Sender {
-  readonly #sendQuery: (query: Query) => Promise<QueryResult>
+  readonly #sendQuery: SendQuery
+  readonly #timeoutMs: number
   readonly #onWarning: (message: string) => void
   #prepares: boolean
   /** Whether a write has failed since the last plant was created. */
@@ -25,25 +29,32 @@ export class Sender {
   #triedAt = -Infinity
   #latestTry: Promise<void> | undefined
 
-  constructor(sendQuery: (query: Query) => Promise<QueryResult>, { preparedStatements, onWarning }: SenderOptions) {
+  constructor(sendQuery: SendQuery, { preparedStatements, timeoutMs, onWarning }: SenderOptions) {
     this.#sendQuery = sendQuery
+    this.#timeoutMs = timeoutMs
     this.#prepares = preparedStatements
     this.#onWarning = onWarning
+  }
+
+  /** When a call ends that begins now, by `performance.now()`. */
+  deadline(): number {
+    return performance.now() + this.#timeoutMs
   }
 
   /**
    * Sends a statement.
    * @param values are emptied when it has succeeded
+   * @param expiresAt when the call that it belongs to ends; nothing is sent after that
    * @throws StoreUnavailableError if trying again may help
    */
-  async send(statement: Statement, values: unknown[]): Promise<QueryResult> {
+  async send(statement: Statement, values: unknown[], expiresAt = this.deadline()): Promise<QueryResult> {
     const { name, text, isWrite = false, isCreate = false } = statement
     const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
     let attempt = 1
     for (;;) {
       try {
-        const result = await this.#sendQuery(query)
+        const result = await this.#sendQuery(query, expiresAt)
         const { rows, rowCount } = result
         // A plant that was there already, or is deleted, needs no room.
         if (isCreate && rowCount !== 0) this.#isInTrouble = false

@@ -94,6 +94,7 @@ function open(pool: ConnectionPool, timeoutMs = TIMEOUT_MS): PostgresStore {
 }
 
 const remove = (store: PostgresStore): Promise<boolean> => store.delete('ann', 1n)
+const list = (store: PostgresStore): Promise<unknown> => store.list('ann', { limit: 1, maxBytes: 1 })
 
 function never(): Promise<never> {
   return new Promise(() => undefined)
@@ -437,4 +438,24 @@ suite('while a server fails over', { concurrency: true }, () => {
     await failure(remove(store))
     assert.equal(asked(), 2)
   })
+})
+
+suite('begins no statement of a call whose time is over', () => {
+  const rows = ({ name }: Query): null[][] => (name === 'plant-store list' ? [[null, null, null]] : [])
+  for (const [name, call, answer] of [
+    ['after a conflict', remove, () => Promise.reject(serverError('40001'))],
+    ['after a page with a large plant', list, (query: Query) => ({ rows: rows(query), rowCount: 1 })],
+  ] as const) {
+    test(name, async (t) => {
+      let now = 1000
+      t.mock.method(performance, 'now', () => now)
+      const pool = new ScriptedPool()
+      pool.answer = (query) => {
+        now += TIMEOUT_MS
+        return answer(query)
+      }
+      assert.equal((await failure(call(open(pool)))).isOutcomeUnknown, false)
+      assert.equal(pool.queries.length, 1)
+    })
+  }
 })

@@ -31,6 +31,7 @@ function start(options: Partial<SenderOptions> = {}, ...script: Trial['script'])
   }
   const sender = new Sender(sendQuery, {
     preparedStatements: true,
+    timeoutMs: 4000,
     onWarning: (message) => warnings.push(message),
     ...options,
   })
@@ -49,7 +50,7 @@ suite('sends', () => {
   test('a statement of which the driver keeps neither values nor rows', async () => {
     const [kept, result]: [Query[], QueryResult] = [[], { ...DONE }]
     const sendQuery = (query: Query): Promise<QueryResult> => (kept.push(query), Promise.resolve(result))
-    const sender = new Sender(sendQuery, { preparedStatements: true, onWarning: () => undefined })
+    const sender = new Sender(sendQuery, { preparedStatements: true, timeoutMs: 4000, onWarning: () => undefined })
     assert.deepEqual(await sender.send(READ, ['ann']), DONE)
     assert.deepEqual([kept[0]!.values, result.rows], [[], []])
   })
