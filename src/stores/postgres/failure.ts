@@ -68,7 +68,13 @@ export function isOutcomeUnknown(error: unknown): boolean {
 
 /** Whether a connection is of no use after this error of its statement. */
 export function breaksConnection(error: unknown): boolean {
-  return isFromServer(error) ? hasState(error, UNUSABLE) : !(error instanceof UnconfirmedError)
+  if (!isFromServer(error)) return !(error instanceof UnconfirmedError)
+  return hasState(error, UNUSABLE) || isPlanStale(error)
+}
+
+/** Whether the table was altered, and the connection keeps a plan for what it was before. Nothing was done. */
+export function isPlanStale(error: unknown): boolean {
+  return hasState(error, /^0A000/) && (error as { routine?: string }).routine === 'RevalidateCachedQuery'
 }
 
 /** Whether another session prepared the statement, as a pooler lends one for each transaction. Nothing was done. */

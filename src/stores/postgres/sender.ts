@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { isConflict, isNotPrepared, isOutcomeUnknown, isTransient } from './failure.ts'
+import { isConflict, isNotPrepared, isOutcomeUnknown, isPlanStale, isTransient } from './failure.ts'
 import { AS_TEXT, type Query, type QueryResult } from './pool.ts'
 import { PING, tryWrite, type Statement } from './statements.ts'
 
@@ -63,8 +63,8 @@ export class Sender {
         Reflect.set(result, 'rows', [])
         return { rows, rowCount }
       } catch (error) {
-        if (isNotPrepared(error) && query.name !== undefined) {
-          this.#stopPreparing(error as Error)
+        if (query.name !== undefined && (isNotPrepared(error) || isPlanStale(error))) {
+          if (isNotPrepared(error)) this.#stopPreparing(error as Error)
           delete query.name
         } else if (isConflict(error) && attempt < MAX_ATTEMPTS) {
           await sleep(Math.random() * 2 ** attempt++)

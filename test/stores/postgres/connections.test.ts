@@ -256,6 +256,22 @@ test('does not believe what was committed as somebody had the server wait no lon
   assert.deepEqual(pool.released, [undefined, undefined, undefined])
 })
 
+test('closes a connection that keeps a plan for a table that was altered, and those that are older', async () => {
+  const pool = new ScriptedPool()
+  const stale = Object.assign(serverError('0A000'), { routine: 'RevalidateCachedQuery' })
+  const [older, altered] = [pool.connection(), pool.connection(() => Promise.reject(stale))]
+  pool.lendInTurn(older, altered, older, pool.connection(), pool.connection())
+  const store = open(pool)
+  await remove(store)
+  assert.equal(await remove(store), true)
+  assert.deepEqual(pool.released.map(String), [
+    'undefined',
+    'Error: SQLSTATE 0A000',
+    'Error: Another connection has broken.',
+    'undefined',
+  ])
+})
+
 suite('gives a connection back after', () => {
   for (const [code, isClosed, isUnknown] of [
     ['55P03', false, false],

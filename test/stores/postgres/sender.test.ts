@@ -66,6 +66,14 @@ suite('sends', () => {
     ])
   })
 
+  test('a statement again without its name if the table was altered, and names it the next time', async () => {
+    const stale = Object.assign(serverError('0A000'), { routine: 'RevalidateCachedQuery' })
+    const { sender, queries, warnings } = start({}, stale)
+    assert.deepEqual(await sender.send(READ, []), DONE)
+    await sender.send(READ, [])
+    assert.deepEqual([queries.map(({ name }) => name), warnings], [['read', undefined, 'read'], []])
+  })
+
   test('no statement again that had no name', async () => {
     const refusal = serverError('26000')
     const { sender, queries, warnings } = start({ preparedStatements: false }, refusal)
