@@ -7,6 +7,9 @@ import { PING, tryWrite, type Statement } from './statements.ts'
 /** How often to send a statement that loses a conflict. */
 const MAX_ATTEMPTS = 5
 
+/** How long a write may have no answer before the store is not ready, in milliseconds. */
+const MAX_WRITE_MS = 1000
+
 /** How long the outcome of a tried write holds, in milliseconds: less than the second after which probes ask again. */
 const TRY_INTERVAL_MS = 900
 
@@ -26,6 +29,8 @@ export class Sender {
   #prepares: boolean
   /** Whether a write has failed since the last plant was created. */
   #isInTrouble = false
+  /** When each write in flight began, the oldest first. */
+  readonly #writes = new Set<{ readonly startedAt: number }>()
   #triedAt = -Infinity
   #latestTry: Promise<void> | undefined
 
@@ -48,6 +53,17 @@ export class Sender {
    * @throws StoreUnavailableError if trying again may help
    */
   async send(statement: Statement, values: unknown[], expiresAt = this.deadline()): Promise<QueryResult> {
+    if (statement.isWrite !== true) return this.#send(statement, values, expiresAt)
+    const write = { startedAt: performance.now() }
+    this.#writes.add(write)
+    try {
+      return await this.#send(statement, values, expiresAt)
+    } finally {
+      this.#writes.delete(write)
+    }
+  }
+
+  async #send(statement: Statement, values: unknown[], expiresAt: number): Promise<QueryResult> {
     const { name, text, isWrite = false, isCreate = false } = statement
     const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
@@ -77,12 +93,16 @@ export class Sender {
 
   /**
    * Asks whether a plant can be created now. The usual statements write nothing, so they cannot see a full disk or a
-   * missing standby: after a write has failed, one is tried.
+   * missing standby: after a write has failed, one is tried. While one has had no answer for a second, there is no need.
    * @throws StoreUnavailableError if not
    */
   async ping(): Promise<void> {
-    if (!this.#isInTrouble) return this.#tryNothing()
     const now = performance.now()
+    const [oldest] = this.#writes
+    if (oldest !== undefined && now - oldest.startedAt >= MAX_WRITE_MS) {
+      throw new StoreUnavailableError(`A write has had no answer for ${MAX_WRITE_MS} ms.`)
+    }
+    if (!this.#isInTrouble) return this.#tryNothing()
     if (now - this.#triedAt >= TRY_INTERVAL_MS) {
       this.#triedAt = now
       this.#latestTry = this.#tryWrite()

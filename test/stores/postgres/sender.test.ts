@@ -16,7 +16,7 @@ interface Trial {
   readonly queries: Query[]
   readonly warnings: string[]
   /** What comes of each query, in order; then all of them are answered. */
-  readonly script: (Error | QueryResult)[]
+  readonly script: (Error | QueryResult | Promise<QueryResult>)[]
 }
 
 /** A sender whose queries have outcomes by a script. */
@@ -27,6 +27,7 @@ function start(options: Partial<SenderOptions> = {}, ...script: Trial['script'])
     // The sender changes a query that it sends again, and empties its values in the end.
     queries.push({ ...query, values: [...query.values] })
     const outcome = script.shift() ?? DONE
+    if (outcome instanceof Promise) return outcome
     return outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(Object.freeze({ ...outcome }))
   }
   const sender = new Sender(sendQuery, {
@@ -146,6 +147,24 @@ suite('asks whether a plant can be created', () => {
 
   test('by statements that write nothing', async () => {
     const { sender, queries } = start()
+    await sender.ping()
+    assert.deepEqual(take(queries), nothing)
+  })
+
+  test('by nothing while a write has had no answer for a second', async (t) => {
+    const clock = { now: 1000 }
+    t.mock.method(performance, 'now', () => clock.now)
+    const { sender, queries, script } = start()
+    let answer!: (result: QueryResult) => void
+    script.push(new Promise((resolve) => (answer = resolve)))
+    const write = sender.send(WRITE, [])
+    clock.now += 999
+    await sender.ping()
+    clock.now++
+    assert.equal((await failure(sender.ping())).message, 'A write has had no answer for 1000 ms.')
+    assert.deepEqual(take(queries), ['INSERT', ...nothing])
+    answer({ ...DONE })
+    await write
     await sender.ping()
     assert.deepEqual(take(queries), nothing)
   })
