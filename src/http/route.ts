@@ -35,9 +35,12 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
   }
 }
 
-/** A server accepts the absolute form, `GET http://host/plants`, in any request (RFC 9112 section 3.2.2). */
+/**
+ * A server accepts the absolute form, `GET http://host/plants`, in any request (RFC 9112 section 3.2.2). An empty path
+ * there is `/` (RFC 9110 section 4.2.3).
+ */
 function withoutAuthority(path: string): string {
-  return path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '')
+  return path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?:\/|$)/i, '/')
 }
 
 /** A pattern for a path: an escaped slash divides no segments. */

@@ -4,6 +4,8 @@ import { createRouter } from '../../src/http/route.ts'
 
 const PLANTS = { path: '/plants', id: '', query: '' }
 
+const ROOT = { path: '/', id: '', query: '' }
+
 const ROUTES: readonly (readonly [basePath: string, target: string, resource: object | undefined])[] = [
   ['', '/plants', PLANTS],
   ['', '/plants?', PLANTS],
@@ -25,8 +27,13 @@ const ROUTES: readonly (readonly [basePath: string, target: string, resource: ob
   ['', 'http://host/plants', PLANTS],
   ['', 'HTTPS://user@host:8443/plants/1', { path: '/plants/{id}', id: '1', query: '' }],
   ['', 'http://host/plants?to=http://host/', { ...PLANTS, query: 'to=http://host/' }],
-  ['', 'http://host', undefined],
-  ['', 'http://plants', undefined],
+  ['', '/', ROOT],
+  ['', 'http://host', ROOT],
+  ['', 'http://host/', ROOT],
+  ['', 'http://host?x=/plants', { ...ROOT, query: 'x=/plants' }],
+  ['', 'http://host//', undefined],
+  ['', 'http:///plants', PLANTS],
+  ['', 'http://plants', ROOT],
   ['/api/v1', '/api/v1/plants', PLANTS],
   ['/api/v1', '/api/v%31/plants', PLANTS],
   ['/api/v1', 'http://host/api/v1/plants', PLANTS],
@@ -41,6 +48,6 @@ const ROUTES: readonly (readonly [basePath: string, target: string, resource: ob
 
 for (const [basePath, target, resource] of ROUTES) {
   test(`routes "${target}" under "${basePath}"`, () => {
-    assert.deepEqual(createRouter(basePath, ['/plants', '/plants/{id}'])(target), resource)
+    assert.deepEqual(createRouter(basePath, ['/', '/plants', '/plants/{id}'])(target), resource)
   })
 }
