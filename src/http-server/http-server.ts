@@ -89,7 +89,7 @@ export function createHttpServer(
     guard.admit(connectionOf(socket)!)
     // If a request asks for an upgrade, Node takes the end of its connection for the end of its body.
     socket.on('end', () => {
-      if (connectionOf(socket)?.latest?.req.complete === false) server.emit('clientError', new Error(), socket)
+      if (connectionOf(socket)!.latest?.req.complete === false) server.emit('clientError', new Error(), socket)
     })
   })
   cutStalled(server, connections, limits.stallTimeoutMs)

@@ -21,9 +21,8 @@ export function cutStalled(server: Server, connections: readonly Connection[], s
 
   // This replaces what Node does after its own time-outs too.
   server.on('timeout', (socket: Socket) => {
-    const connection = connectionOf(socket)
     if (socket.writableLength > 0) reset(socket)
     // Otherwise it is the store that is slow.
-    else if (connection === undefined || isSilent(connection)) socket.destroy()
+    else if (isSilent(connectionOf(socket)!)) socket.destroy()
   })
 }

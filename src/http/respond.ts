@@ -1,5 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
-import { nextTick } from 'node:process'
+import { setImmediate } from 'node:timers/promises'
 import { attempt, type MaybePromise } from '../maybe-promise.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
 import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed } from './transport.ts'
@@ -25,12 +25,8 @@ export interface Sent {
  */
 export function respond(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
   if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
-  // Node announces a request before it has parsed a body that came in the same packet. After a tick such a body is
-  // there, or later if it comes in chunks.
-  const arrival = new Promise<void>((resolve) => {
-    nextTick(() => (isBodyAwaited(request) ? setImmediate(resolve) : resolve()))
-  })
-  return arrival.then(() => send(request, response, answer))
+  // Node announces a request before it has parsed a body that came in the same packet.
+  return setImmediate().then(() => send(request, response, answer))
 }
 
 function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
