@@ -52,7 +52,7 @@ export class Sender {
    * @param expiresAt when the call that it belongs to ends; nothing is sent after that
    * @throws StoreUnavailableError if trying again may help
    */
-  async send(statement: Statement, values: unknown[], expiresAt = this.deadline()): Promise<QueryResult> {
+  async send(statement: Statement, values: unknown[], expiresAt: number = this.deadline()): Promise<QueryResult> {
     if (statement.isWrite !== true) return this.#send(statement, values, expiresAt)
     const write = { startedAt: performance.now() }
     this.#writes.add(write)
