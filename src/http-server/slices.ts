@@ -34,11 +34,13 @@ export function readInSlices(connection: Connection): void {
     const bytes = isInBody ? Math.max(bodyBytes, Math.min(sliceBytes, FIRST_BYTES)) : sliceBytes
     const length = Math.min(bytes, socket.readableLength)
     socket.read(length)
+    const isNew = connection.latest !== latest
     // The body begins somewhere in this slice, so it does not end before its length after the start of the slice.
-    if (connection.latest !== latest) bodyBytes = Number(connection.latest!.req.headers['content-length'] ?? 0)
+    if (isNew) bodyBytes = Number(connection.latest!.req.headers['content-length'] ?? 0)
     bodyBytes -= length
     const hasTooMuch = isHeldBack(socket)
-    hasPipelined ||= hasTooMuch || (connection.latest?.req.complete === true && socket.readableLength > 0)
+    const isWhole = (isNew || isInBody) && connection.latest!.req.complete
+    hasPipelined ||= hasTooMuch || (isWhole && socket.readableLength > 0)
     sliceBytes = hasTooMuch ? Math.max(sliceBytes / 2, LEAST_BYTES) : Math.min(2 * sliceBytes, MOST_BYTES)
     readLater()
   }

@@ -5,6 +5,7 @@ import { duplexPair, getDefaultHighWaterMark, type Duplex } from 'node:stream'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { inTurn } from '../../src/http/turn.ts'
+import { inLaterRound } from '../../src/later-round.ts'
 import type { Connection } from '../../src/http-server/connections.ts'
 import { readInSlices } from '../../src/http-server/slices.ts'
 import { until } from '../support/until.ts'
@@ -128,6 +129,29 @@ suite('input is handed on', { timeout: 10_000 }, () => {
     client.write(`${post}GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(600)}\r\n\r\n`)
     await until(() => requests.length === 2)
   })
+
+  const LONG = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(5000)}\r\n\r\n`
+  for (const [what, first, then, isFirst] of [
+    ['of a connection that has sent one request after another, before what waits', GET, LONG, true],
+    ['of a connection that has pipelined, behind it', GET.repeat(9), LONG, false],
+  ] as const) {
+    test(what, async () => {
+      const { client, slices } = connect(answer)
+      const length = (): number => slices.join('').length
+      client.write(first)
+      await until(() => length() === first.length)
+      const isReadAtCall: boolean[] = []
+      client.write(then)
+      for (let call = 0; call < 50; call++) {
+        inLaterRound(() => {
+          isReadAtCall.push(length() === first.length + then.length)
+          for (const end = performance.now() + 1; performance.now() < end;);
+        })
+      }
+      await until(() => isReadAtCall.length === 50)
+      assert.equal(isReadAtCall.includes(true), isFirst)
+    })
+  }
 
   for (const [what, sent, count] of [
     ['a request', GET, 1],
