@@ -1,10 +1,11 @@
+import process from 'node:process'
 import { checkAuthenticate, type Authenticate, type FindCaller, type TokenHolder } from './http/caller.ts'
 import type { ErrorCode } from './http/errors.ts'
 import { decodePercent } from './http/percent.ts'
 import { createTokenTable } from './http/token-table.ts'
 import type { HostRequest } from './http/transport.ts'
 import type { ResourcePath } from './operations.ts'
-import { isObject, withDefaults, wrong, type Resolved } from './option-checks.ts'
+import { isObject, quote, withDefaults, wrong, type Resolved } from './option-checks.ts'
 import { STORE_METHODS } from './plants/checked-store.ts'
 import { DEFAULT_LISTS_PER_OWNER } from './plants/list-slots.ts'
 import type { NewPlant } from './plants/plant.ts'
@@ -74,7 +75,7 @@ export interface CommonOptions {
   readonly validate?: ((plant: NewPlant) => string | null | undefined) | undefined
   /**
    * Gets the error behind each response with status 500 or 503, and behind each that breaks off half-way. Its own errors
-   * are ignored.
+   * are ignored. If there is none, the first such error is a warning of the process.
    */
   readonly onError?: ((error: unknown, request: HostRequest) => unknown) | undefined
   /** Gets an event for each response, once that is handed over or the client has gone. Its own errors are ignored. */
@@ -101,7 +102,7 @@ export interface ResponseEvent {
   readonly durationMs: number
 }
 
-type Hook = 'validate' | 'onError' | 'onResponse'
+type Hook = 'validate' | 'onResponse'
 
 /** The options with every default in place. */
 export interface ResolvedOptions extends Resolved<Omit<CommonOptions, Hook>>, Required<Pick<CommonOptions, Hook>> {
@@ -136,8 +137,23 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
     store: store === undefined ? memoryStore() : checkMethods(store),
     basePath: basePath === undefined ? '' : checkBasePath(basePath),
     validate: checkFunction('validate', validate),
-    onError: checkFunction('onError', onError),
+    onError: checkFunction('onError', onError) ?? warnOnce(),
     onResponse: checkFunction('onResponse', onResponse),
+  }
+}
+
+/** The `onError` of a host that has none: otherwise a 500 would leave no trace. */
+function warnOnce(): ResolvedOptions['onError'] {
+  let isWarned = false
+  return (error, { headers }) => {
+    if (isWarned) return
+    isWarned = true
+    const message = error instanceof Error ? error.message : quote(error)
+    // An error of authenticate may quote the token.
+    const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
+    const shown = token === undefined ? message : message.replaceAll(token, '…')
+    const hint = 'createPlantStore has no onError, which is told of each failure'
+    process.emitWarning(`A request failed: ${shown} (${hint})`, 'PlantStoreWarning')
   }
 }
 

@@ -46,7 +46,7 @@ interface Exchange {
  * import { createServer } from 'node:http'
  * import { createPlantStore } from 'plant-store'
  *
- * const plants = createPlantStore({ tokens: { 'a-long-random-token': 'ada' } })
+ * const plants = createPlantStore({ tokens: { 'a-long-random-token': 'ada' }, onError: (error) => console.error(error) })
  *
  * createServer(plants).listen(3000)
  */
@@ -142,7 +142,7 @@ export function createService(options: Omit<ResolvedOptions, 'basePath'>): Plant
   }
 
   function report({ request }: Exchange, thrown: unknown): void {
-    if (onError !== undefined) attempt(() => onError(thrown, request))
+    attempt(() => onError(thrown, request))
   }
 
   return (request, response, resource) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
@@ -87,7 +88,6 @@ const DEFAULTS = {
   maxListsPerOwner: 32,
   storeTimeoutMs: 10_000,
   validate: undefined,
-  onError: undefined,
   onResponse: undefined,
 }
 
@@ -97,12 +97,20 @@ for (const given of [
   Object.fromEntries(Object.keys({ ...DEFAULTS, store }).map((name) => [name, undefined])),
 ]) {
   test(`have a default for each but who is let in: ${inspect(given)}`, () => {
-    const { store: chosen, findCaller, ...settings } = resolveOptions({ tokens, ...given })
+    const { store: chosen, findCaller, onError, ...settings } = resolveOptions({ tokens, ...given })
     assert.deepEqual(settings, DEFAULTS)
     assert.deepEqual(Object.keys(chosen), Object.keys(memoryStore()))
     assert.deepEqual(findCaller('secret', request), { owner: 'ada', access: 'write' })
+    assert.equal(typeof onError, 'function')
   })
 }
+
+test('have an onError that warns of a failure that is no error, of a request without a token', async () => {
+  const warned = once(process, 'warning')
+  resolveOptions({ tokens }).onError(null, request)
+  const [{ message }] = (await warned) as [Error]
+  assert.match(message, /^A request failed: null \(/)
+})
 
 const GIVEN = {
   store: { ...store, close: () => undefined },

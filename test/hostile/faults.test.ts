@@ -222,6 +222,19 @@ suite('an onError that', () => {
   })
 })
 
+test('without an onError the first failure is a warning of the process, which shows no token', async (t) => {
+  const warnings: string[] = []
+  const keep = (warning: Error): unknown => warnings.push(String(warning))
+  process.on('warning', keep)
+  t.after(() => process.off('warning', keep))
+  const authenticate = (token: string): never => fail(new Error(`no owner of ${token}, none of ${token}s`))()
+  const server = await servePlants(t, { authenticate })
+  for (const token of ['se.cret', 'other']) assertError(await send(server, get(token)), UNEXPECTED)
+  assert.deepEqual(warnings, [
+    'PlantStoreWarning: A request failed: no owner of …, none of …s (createPlantStore has no onError, which is told of each failure)',
+  ])
+})
+
 suite('onResponse', () => {
   test('is told of each answer', async (t) => {
     const events: unknown[] = []
