@@ -3,7 +3,7 @@ import { isHeldBack } from '../http/turn.ts'
 import { inLaterRound, isRoundFree } from '../later-round.ts'
 import type { Connection } from './connections.ts'
 
-/** How long the first slice of a connection is, in bytes, and one of a body in chunks: most requests fit. */
+/** How long the first slice of a connection is, in bytes: most requests fit. */
 const FIRST_BYTES = 256
 
 /** How long a slice may become. The shortest request has 18 bytes, so at most 56 wait. */
@@ -16,7 +16,8 @@ const LEAST_BYTES = 40
  * Hands the input of a connection to Node's parser in slices, each in a round of the event loop that other connections
  * share, and nothing while a request waits. Otherwise Node would announce all requests that one read brings: thousands.
  * Slices become shorter while they have more than a request, and longer while they do not; of a body whose length is
- * known, all that has come is one slice. Connections that have never pipelined go before those that have.
+ * known, all that has come is one slice. Connections that have never pipelined go before those that have, and before
+ * bodies in chunks: a slice may have hundreds of chunks.
  */
 export function readInSlices(connection: Connection): void {
   const { socket } = connection
@@ -31,8 +32,7 @@ export function readInSlices(connection: Connection): void {
     const { latest } = connection
     if (isHeldBack(socket) || isBodyWaiting(latest?.req)) return
     const isInBody = latest?.req.complete === false
-    const bytes = isInBody ? Math.max(bodyBytes, Math.min(sliceBytes, FIRST_BYTES)) : sliceBytes
-    const length = Math.min(bytes, socket.readableLength)
+    const length = Math.min(Math.max(bodyBytes, sliceBytes), socket.readableLength)
     socket.read(length)
     const isNew = connection.latest !== latest
     // The body begins somewhere in this slice, so it does not end before its length after the start of the slice.
@@ -50,15 +50,23 @@ export function readInSlices(connection: Connection): void {
     // If no data is there, the end may have come, and Node must be asked for that too.
     if (socket.readableLength === 0) return void socket.read(0)
     isDue = true
-    inLaterRound(readSlice, !hasPipelined)
+    inLaterRound(readSlice, isUrgent())
+  }
+
+  function isUrgent(): boolean {
+    return !hasPipelined && !isInChunks(connection.latest?.req)
   }
 
   // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
   // request no longer waits, or when the body of one is read.
-  socket.on('readable', () => (!isDue && !hasPipelined && isRoundFree() ? readSlice() : readLater()))
+  socket.on('readable', () => (!isDue && isUrgent() && isRoundFree() ? readSlice() : readLater()))
   socket.on('resume', readLater)
   // Node may have stopped reading, and would wait for data that it has not asked for. An empty piece ends the wait.
   socket.push('')
+}
+
+function isInChunks(request: IncomingMessage | undefined): boolean {
+  return request?.complete === false && request.headers['transfer-encoding'] !== undefined
 }
 
 /** Whether a body comes faster than it is read. */

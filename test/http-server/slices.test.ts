@@ -131,9 +131,12 @@ suite('input is handed on', { timeout: 10_000 }, () => {
   })
 
   const LONG = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(5000)}\r\n\r\n`
+  const CHUNKS = `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(800)}0\r\n\r\n`
   for (const [what, first, then, isFirst] of [
     ['of a connection that has sent one request after another, before what waits', GET, LONG, true],
     ['of a connection that has pipelined, behind it', GET.repeat(9), LONG, false],
+    ['of a body in chunks, behind it', GET, CHUNKS, false],
+    ['of a connection that has sent such a body, before it', CHUNKS, LONG, true],
   ] as const) {
     test(what, async () => {
       const { client, slices } = connect(answer)
