@@ -1,5 +1,6 @@
 import { UnsuitableDatabaseError } from './failure.ts'
 import { AS_TEXT, type Connection, type ConnectionPool } from './pool.ts'
+import { LOOK } from './statements.ts'
 
 /** How long to wait before asking the pool again, in milliseconds. */
 const INTERVAL_MS = 500
@@ -39,19 +40,26 @@ export function connectSoon(pool: ConnectionPool, ms: number): Promise<Connectio
 
 /**
  * Asks, in one round trip, whether a connection is fit for plants.
- * @returns whether its server has tables on others, where it commits too
+ * @param known the schema of the table that other connections find, or null if it is not known
+ * @returns whether its server has tables on others, where it commits too, and the schema of its table
  * @throws Error if its server takes no writes: it may be a standby, whose plants are old
- * @throws UnsuitableDatabaseError if waiting does not help
+ * @throws UnsuitableDatabaseError if it stays so until somebody changes the database
  */
-export async function checkConnection(connection: Connection): Promise<boolean> {
-  const text = `SELECT current_setting('transaction_read_only'), current_setting('server_encoding'),
-    current_setting('client_encoding'), EXISTS (SELECT 1 FROM pg_foreign_table)`
+export async function checkConnection(
+  connection: Connection,
+  known: string | null,
+): Promise<{ hasForeignTables: boolean; schema: string | null }> {
   // Not prepared, since it is asked once.
-  const { rows } = await connection.query({ text, values: [], rowMode: 'array', types: AS_TEXT })
-  const [isReadOnly, server, client, hasForeignTables] = rows[0] as readonly string[]
+  const { rows } = await connection.query({ text: LOOK, values: [], rowMode: 'array', types: AS_TEXT })
+  const [isReadOnly, server, client, hasForeignTables, found, problems] = rows[0] as readonly (string | null)[]
   if (isReadOnly === 'on') throw new Error('The server is read-only: a standby, or set so.')
   for (const [side, encoding] of Object.entries({ server, client })) {
     if (encoding !== 'UTF8') throw new UnsuitableDatabaseError(`The ${side}_encoding is ${encoding}; plants need UTF8.`)
   }
-  return hasForeignTables === 't'
+  const table = `${found}.plant_store_plants`
+  if (problems !== '') throw new UnsuitableDatabaseError(`The table ${table} cannot keep plants: ${problems}.`)
+  if (known !== null && found !== null && found !== known) {
+    throw new UnsuitableDatabaseError(`The search_path leads to ${table} now, and led to the schema ${known} before.`)
+  }
+  return { hasForeignTables: hasForeignTables === 't', schema: found ?? known }
 }

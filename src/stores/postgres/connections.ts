@@ -10,6 +10,7 @@ import {
   isTimeout,
   NoAnswerError,
   UnconfirmedError,
+  UnsuitableDatabaseError,
 } from './failure.ts'
 import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 import { Silence } from './silence.ts'
@@ -51,6 +52,8 @@ export class Connections {
   #latest: Connection | undefined
   /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
   #hasForeignTables = false
+  /** Where all connections must find the table. */
+  #schema: string | null = null
   readonly #silence = new Silence(() => isAnswering(this.#latest, this.#patienceMs))
 
   constructor(pool: ConnectionPool, timeoutMs: number) {
@@ -129,9 +132,13 @@ export class Connections {
     const era = this.#era
     listen(connection)
     try {
-      const check = checkConnection(connection)
-      this.#hasForeignTables = await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
+      const check = checkConnection(connection, this.#schema)
+      const found = await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
+      this.#hasForeignTables = found.hasForeignTables
+      this.#schema = found.schema
     } catch (error) {
+      // The older ones lead to the same table, or to the one that others do not find any more.
+      if (error instanceof UnsuitableDatabaseError) this.#era++
       connection.release(error as Error)
       throw error
     }

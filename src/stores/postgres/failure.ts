@@ -33,7 +33,7 @@ export class UnconfirmedError extends Error {
   }
 }
 
-/** A database cannot keep every plant, and waiting does not help. */
+/** A database cannot keep every plant, until somebody changes it. */
 export class UnsuitableDatabaseError extends Error {}
 
 // Not the names of the classes, which a bundler may shorten.
@@ -46,9 +46,9 @@ export function isTransient(error: unknown): boolean {
   return isFromServer(error) ? hasState(error, TRANSIENT) : error instanceof Error && !isFault(error)
 }
 
-/** Whether the code or its set-up is wrong. All other errors without a SQLSTATE are taken for those of a connection. */
+/** Whether the code is wrong. All other errors without a SQLSTATE are taken for those of a connection. */
 export function isFault(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError || error instanceof UnsuitableDatabaseError
+  return error instanceof TypeError || error instanceof RangeError
 }
 
 /** Whether the server said nothing for too long. A pool says so in words only. */

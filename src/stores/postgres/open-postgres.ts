@@ -74,9 +74,10 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
 
   let problem = await begin()
   // The connection that has shown it is closed already.
-  if (problem instanceof UnsuitableDatabaseError) throw problem
+  const { cause, code } = (problem ?? {}) as NodeJS.ErrnoException
+  if (cause instanceof UnsuitableDatabaseError) throw cause
   // The SQLSTATE of a missing table.
-  if (!migrate && (problem as NodeJS.ErrnoException | undefined)?.code === '42P01') {
+  if (!migrate && code === '42P01') {
     await pool.end()
     throw new Error('it has no table plant_store_plants, and none is to be made')
   }

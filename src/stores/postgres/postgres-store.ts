@@ -111,10 +111,10 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   /** Collects writes while statements are in flight, and sends each group in one statement. */
   function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
     return createBatcher(async (group) => {
-      if (group.length === 1) return [(await sender.send(one, group[0]!)).rowCount === 1]
+      // A foreign table may have several rows for a plant.
+      if (group.length === 1) return [(await sender.send(one, group[0]!)).rowCount !== 0]
       const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
-      const { rows, rowCount } = await sender.send(many, columns)
-      if (rowCount === group.length) return group.map(() => true)
+      const { rows } = await sender.send(many, columns)
       const changed = new Set(rows.map((row) => row.join(' ')))
       // The first write of a plant is the one that changed it; the others came too late.
       return group.map(([owner, id]) => changed.delete(`${owner} ${id}`))

@@ -18,8 +18,48 @@ export const schema = `CREATE TABLE IF NOT EXISTS plant_store_plants (
   PRIMARY KEY (owner, id)
 )`
 
+const TEXT = `'text', 'character varying'`
+
+/**
+ * Asks a new connection for its server's settings, whether that has tables on others, the schema of the table, which is
+ * NULL if there is none, and what the table lacks. Of views and of partitions on other servers nobody knows the keys.
+ */
+export const LOOK = `
+  WITH plants AS (SELECT oid, relkind, relnamespace FROM pg_class WHERE oid = to_regclass('plant_store_plants'))
+  SELECT current_setting('transaction_read_only'), current_setting('server_encoding'),
+    current_setting('client_encoding'), EXISTS (SELECT 1 FROM pg_foreign_table),
+    (SELECT relnamespace::regnamespace FROM plants),
+    concat_ws('; ', (
+      SELECT string_agg(CASE
+          WHEN attname IS NULL THEN 'it has no column ' || needed
+          WHEN format_type(atttypid, atttypmod) NOT IN (type, same_type)
+            THEN 'its column ' || needed || ' is ' || format_type(atttypid, atttypmod) || ', not ' || type
+          WHEN needed = 'tag' AND attnotnull THEN 'its column tag is NOT NULL'
+          WHEN needed = 'owner' AND NOT collisdeterministic
+            THEN 'its column owner has the collation ' || collname || ', which takes some owners for the same'
+        END, '; ' ORDER BY needed)
+      FROM plants
+        CROSS JOIN (VALUES ('owner', ${TEXT}), ('id', 'bigint', 'bigint'), ('name', ${TEXT}), ('tag', ${TEXT}))
+          AS columns (needed, type, same_type)
+        LEFT JOIN pg_attribute ON attrelid = plants.oid AND attname = needed
+        LEFT JOIN pg_collation ON pg_collation.oid = attcollation
+    ), (
+      SELECT 'it has no unique index on (owner, id) that is not deferrable' FROM plants
+      WHERE (relkind = 'r' OR (relkind = 'p' AND NOT EXISTS (SELECT 1 FROM pg_foreign_table))) AND NOT EXISTS (
+        SELECT 1 FROM pg_index
+        WHERE indrelid = plants.oid AND indisunique AND indimmediate AND indisvalid AND indpred IS NULL
+          AND indnkeyatts = 2 AND 2 = (
+            SELECT count(*) FROM pg_attribute
+            WHERE attrelid = indrelid AND attname IN ('owner', 'id') AND attnum IN (indkey[0], indkey[1])
+          )
+      )
+    ))`
+
 /** Gives the table if it is there, else NULL. A role that may not create tables may ask this. */
 export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_plants')` }
+
+/** The beginning of each statement that creates. */
+const INSERT = 'INSERT INTO plant_store_plants (owner, id, name, tag)'
 
 /**
  * Change nothing, and fail if a create or delete would: on a standby, behind a lock, or without the right to.
@@ -27,7 +67,7 @@ export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_pl
  */
 export const PING: readonly Statement[] = [
   { text: 'DELETE FROM plant_store_plants WHERE false' },
-  { text: `INSERT INTO plant_store_plants (owner, id, name) SELECT '', 0, '' WHERE false` },
+  { text: `${INSERT} SELECT '', 0, '', NULL WHERE false ON CONFLICT DO NOTHING` },
 ]
 
 /**
@@ -39,7 +79,7 @@ export function tryWrite(id: number): Statement {
   // Not much fits beside such a plant on a page of the table, so it says whether the server gets another page.
   return {
     isWrite: true,
-    text: `INSERT INTO plant_store_plants (owner, id, name) VALUES ('', ${id}, repeat('x', 1900));
+    text: `${INSERT} VALUES ('', ${id}, repeat('x', 1900), NULL) ON CONFLICT DO NOTHING;
       DELETE FROM plant_store_plants WHERE owner = '' AND id = ${id}`,
   }
 }
@@ -49,7 +89,7 @@ export const CREATE_ONE: Statement = {
   isWrite: true,
   isCreate: true,
   name: 'plant-store create one',
-  text: `INSERT INTO plant_store_plants (owner, id, name, tag) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+  text: `${INSERT} VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 }
 
 // In the order of the key, so that statements of several processes wait for each other but never in a circle; then in
@@ -58,7 +98,7 @@ export const CREATE_MANY: Statement = {
   isWrite: true,
   isCreate: true,
   name: 'plant-store create many',
-  text: `INSERT INTO plant_store_plants (owner, id, name, tag)
+  text: `${INSERT}
     SELECT owner, id, name, tag
     FROM unnest($1::text[], $2::int8[], $3::text[], $4::text[])
       WITH ORDINALITY AS plants (owner, id, name, tag, position)

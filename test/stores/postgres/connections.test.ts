@@ -11,11 +11,11 @@ import {
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
 import { failure, serverError } from '../../support/database/failures.ts'
+import { FIT } from '../../support/database/pool-of.ts'
 import { takeMessages } from '../../support/wire/message-server.ts'
 import { until } from '../../support/until.ts'
 
 const TIMEOUT_MS = 400
-const UTF8 = ['off', 'UTF8', 'UTF8']
 
 type Answer = QueryResult | Promise<QueryResult>
 
@@ -28,7 +28,7 @@ class ScriptedPool {
   readonly queries: string[] = []
   /** How often its connections were asked whether they are fit for use. */
   checks = 0
-  settings: readonly string[] = UTF8
+  settings = FIT
   /** Has its connections pass on what the server says beside its answers. */
   readonly notices = new EventEmitter<{ error: [Error]; notice: [{ routine?: string }] }>().setMaxListeners(0)
   /** Where statements are cancelled. */
@@ -127,7 +127,7 @@ suite('cancels what is late', { concurrency: true }, () => {
 
   test('and does not know it of a server that may have told another one to commit', async (t) => {
     const { pool } = await cancelled(t, (resolve) => resolve(Promise.reject(serverError('57014'))))
-    pool.settings = [...UTF8, 't']
+    pool.settings = FIT.with(3, 't')
     const { isOutcomeUnknown, cause } = await failure(remove(open(pool, 1000)))
     const message = 'The statement was cancelled. Another server may have committed it.'
     assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, message])
@@ -291,10 +291,25 @@ suite('gives a connection back after', () => {
 suite('uses no connection', { concurrency: true }, () => {
   test('that leads to a server without writes', async () => {
     const pool = new ScriptedPool()
-    pool.settings = ['on', 'UTF8', 'UTF8']
+    pool.settings = FIT.with(0, 'on')
     const { cause } = await failure(remove(open(pool)))
     assert.equal(String(cause), 'Error: The server is read-only: a standby, or set so.')
     assert.deepEqual([pool.queries, pool.released], [[], [cause]])
+  })
+
+  test('that finds the table in another schema than the first one', async () => {
+    const pool = new ScriptedPool()
+    const store = open(pool)
+    pool.settings = FIT.with(4, null)
+    assert.equal(await remove(store), true)
+    pool.settings = FIT
+    assert.equal(await remove(store), true)
+    pool.settings = FIT.with(4, 'other')
+    const { cause } = await failure(remove(store))
+    const message = 'The search_path leads to other.plant_store_plants now, and led to the schema public before.'
+    assert.equal((cause as Error).message, message)
+    pool.settings = FIT.with(4, null)
+    assert.equal(await remove(store), true)
   })
 
   test('that came too late', async () => {
@@ -319,6 +334,14 @@ suite('uses no connection', { concurrency: true }, () => {
       pool.answer = never
       await failure(remove(store))
       await pool.returned(2)
+    },
+    /** The table has another shape when a new connection is asked. */
+    async 'was not fit'(pool: ScriptedPool, store: PostgresStore) {
+      pool.settings = FIT.with(5, 'its column id is integer, not bigint')
+      const { isOutcomeUnknown, cause } = await failure(remove(store))
+      const message = 'The table public.plant_store_plants cannot keep plants: its column id is integer, not bigint.'
+      assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, message])
+      pool.settings = FIT
     },
   }
   for (const [event, happen] of Object.entries(others)) {

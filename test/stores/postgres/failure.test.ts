@@ -88,7 +88,7 @@ suite('tells without a SQLSTATE what came of a statement', () => {
     ['a statement that its standby has not confirmed', new UnconfirmedError(), 'isTransient', 'isOutcomeUnknown'],
     ['an error of the code', new TypeError('other'), 'isFault', 'isOutcomeUnknown'],
     ['a value out of range', new RangeError('other'), 'isFault', 'isOutcomeUnknown'],
-    ['a database of another encoding', new UnsuitableDatabaseError('other'), 'isFault', 'isOutcomeUnknown'],
+    ['a database of another encoding', new UnsuitableDatabaseError('other'), 'isTransient', 'isOutcomeUnknown'],
     ['what is no error', { code: '08000' }, 'isOutcomeUnknown'],
   ] as const) {
     test(name, () => assert.deepEqual(new Set(answers(error)), new Set(expected)))

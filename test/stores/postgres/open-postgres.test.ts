@@ -237,11 +237,13 @@ test('needs no rights but three if the table is there', { skip: needsServer }, a
   assert.equal((await program.fetch('/readyz')).status, 200)
 })
 
-test('is not ready without one of the three rights', { skip: needsServer }, async (t) => {
-  const program = await startAsClerk(t, 'SELECT, INSERT')
-  assert.match(String((await program.logged('unreachable'))['reason']), /permission denied for table/)
-  assert.equal((await program.fetch('/readyz')).status, 503)
-})
+for (const rights of ['SELECT, INSERT', 'SELECT, DELETE, INSERT (owner, id, name)']) {
+  test(`is not ready with no rights but ${rights}`, { skip: needsServer }, async (t) => {
+    const program = await startAsClerk(t, rights)
+    assert.match(String((await program.logged('unreachable'))['reason']), /permission denied for table/)
+    assert.equal((await program.fetch('/readyz')).status, 503)
+  })
+}
 
 test('has no more connections than it may', { skip: needsServer }, async (t) => {
   const { database, url } = await useProxiedDatabase(t)
@@ -293,6 +295,13 @@ test('ends the start if the database is not UTF-8', { skip: needsServer }, async
   await pool.query(`CREATE DATABASE ${name} ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
   t.after(() => administer(`DROP DATABASE ${name} WITH (FORCE)`))
   await assertRefused(url.replace(/[^/]*$/, name), 'The server_encoding is LATIN1; plants need UTF8.')
+})
+
+test('ends the start if the table is not that of the store', async (t) => {
+  const { database, url } = await useProxiedDatabase(t)
+  await database.openPool().query('CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text)')
+  const problem = 'it has no unique index on (owner, id) that is not deferrable'
+  await assertRefused(url, `The table public.plant_store_plants cannot keep plants: ${problem}.`)
 })
 
 test('ends the start if sessions are not UTF-8', async (t) => {

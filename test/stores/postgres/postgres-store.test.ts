@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, beforeEach, test } from 'node:test'
+import { after, beforeEach, suite, test, type TestContext } from 'node:test'
 import { types } from 'pg'
 import { MAX_INT64, MIN_INT64 } from '../../../src/plants/int64.ts'
 import type { NewPlant } from '../../../src/plants/plant.ts'
@@ -9,9 +9,11 @@ import {
   postgresStore,
   schema,
   type ConnectionPool,
+  type PostgresStore,
   type Query,
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
+import { failure } from '../../support/database/failures.ts'
 import { poolOf } from '../../support/database/pool-of.ts'
 import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
 import { exactPages } from '../../support/database/exact-pages.ts'
@@ -92,6 +94,78 @@ test('says why its table cannot be made', async () => {
   await assert.rejects(postgresStore(pool).migrate(), { code: '42710' })
   await pool.query('DROP TYPE plant_store_plants')
   await pool.query(schema)
+})
+
+/** Makes another table in place of the usual one, which comes back after the test. Settles with a store that meets it. */
+async function meet(t: TestContext, sql: string): Promise<PostgresStore> {
+  const replace = (text: string) => pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${text}`)
+  t.after(() => replace(schema))
+  await replace(sql)
+  return postgresStore(pool)
+}
+
+suite('does not use a table', () => {
+  const key = 'PRIMARY KEY (owner, id)'
+  const noKey = 'it has no unique index on (owner, id) that is not deferrable'
+  for (const [name, columns, problem] of [
+    ['without a key', 'owner text, id bigint, name text, tag text', noKey],
+    ['with a deferrable key', `owner text, id bigint, name text, tag text, ${key} DEFERRABLE`, noKey],
+    ['with a key of other columns', 'owner text, id bigint PRIMARY KEY, name text, tag text, UNIQUE (id, tag)', noKey],
+    ['without a tag', `owner text, id bigint, name text, ${key}`, 'it has no column tag'],
+    [
+      'of which tag must be there',
+      `owner text, id bigint, name text, tag text NOT NULL, ${key}`,
+      'its column tag is NOT NULL',
+    ],
+    [
+      'of other types',
+      `owner text, id integer, name varchar(10), tag json, ${key}`,
+      'its column id is integer, not bigint; its column name is character varying(10), not text; its column tag is json, not text',
+    ],
+  ] as const) {
+    test(name, async (t) => {
+      const store = await meet(t, `CREATE TABLE plant_store_plants (${columns})`)
+      for (const call of [() => store.ping(), () => store.create('ann', plant(1)), () => store.migrate()]) {
+        const { isOutcomeUnknown, cause } = await failure(call())
+        const message = `UnsuitableDatabaseError: The table public.plant_store_plants cannot keep plants: ${problem}.`
+        assert.deepEqual([isOutcomeUnknown, String(cause)], [false, message])
+      }
+    })
+  }
+
+  test('whose owners have a collation to which some are the same', { skip: needsServer }, async (t) => {
+    const collation = `CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`
+    const columns = `owner text COLLATE loose, id bigint, name text, tag text, ${key}`
+    const { cause } = await failure(
+      (await meet(t, `${collation}; CREATE TABLE plant_store_plants (${columns})`)).ping(),
+    )
+    assert.match(String(cause), /: its column owner has the collation loose, which takes some owners for the same\.$/)
+  })
+})
+
+suite('uses a table', () => {
+  for (const [name, sql] of [
+    [
+      'with another column, in another order',
+      'CREATE TABLE plant_store_plants (at timestamp DEFAULT now(), tag text, name text, id bigint, owner text, PRIMARY KEY (owner, id))',
+    ],
+    [
+      'with a unique index, and texts that have no limit',
+      `CREATE TABLE plant_store_plants (owner varchar, id bigint, name varchar, tag varchar); CREATE UNIQUE INDEX ON plant_store_plants (id, owner) INCLUDE (tag)`,
+    ],
+    [
+      'that is a view',
+      `${schema.replace('plant_store_plants', 'plants')}; CREATE VIEW plant_store_plants AS SELECT * FROM plants`,
+    ],
+  ] as const) {
+    test(name, async (t) => {
+      const store = await meet(t, sql)
+      await store.ping()
+      const creates = [1, 1].map((id) => store.create('ann', plant(id)))
+      assert.deepEqual(await Promise.all(creates), [true, false])
+      assert.equal(await store.delete('ann', 1n), true)
+    })
+  }
 })
 
 test('keeps ids exactly, whatever the host has bigints parsed into', async (t) => {

@@ -67,6 +67,18 @@ test('shares the next statement of a page with all who ask for the same meanwhil
   ])
 })
 
+test('deletes a plant that is there twice, as a foreign table may have it, and no other', async () => {
+  const twice: QueryResult = {
+    rows: [
+      ['ann', '1'],
+      ['ann', '1'],
+    ],
+    rowCount: 2,
+  }
+  const { store } = start(twice, twice)
+  assert.deepEqual(await Promise.all([1n, 1n, 2n].map((id) => store.delete('ann', id))), [true, true, false])
+})
+
 test('makes its table although another process makes it', async () => {
   const { store, asked } = start({ rows: [[null]], rowCount: 1 }, serverError('42P07'), CHANGED)
   await store.migrate()
