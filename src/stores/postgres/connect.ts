@@ -50,7 +50,7 @@ export async function checkConnection(
   known: string | null,
 ): Promise<{ hasForeignTables: boolean; schema: string | null }> {
   // Not prepared, since it is asked once.
-  const { rows } = await connection.query({ text: LOOK, values: [], rowMode: 'array', types: AS_TEXT })
+  const { rows } = await connection.query({ ...LOOK, values: [], rowMode: 'array', types: AS_TEXT })
   const [isReadOnly, server, client, hasForeignTables, found, problems] = rows[0] as readonly (string | null)[]
   if (isReadOnly === 'on') throw new Error('The server is read-only: a standby, or set so.')
   for (const [side, encoding] of Object.entries({ server, client })) {

@@ -24,7 +24,8 @@ const TEXT = `'text', 'character varying'`
  * Asks a new connection for its server's settings, whether that has tables on others, the schema of the table, which is
  * NULL if there is none, and what the table lacks. Of views and of partitions on other servers nobody knows the keys.
  */
-export const LOOK = `
+export const LOOK: Statement = {
+  text: `
   WITH plants AS (SELECT oid, relkind, relnamespace FROM pg_class WHERE oid = to_regclass('plant_store_plants'))
   SELECT current_setting('transaction_read_only'), current_setting('server_encoding'),
     current_setting('client_encoding'), EXISTS (SELECT 1 FROM pg_foreign_table),
@@ -53,7 +54,8 @@ export const LOOK = `
             WHERE attrelid = indrelid AND attname IN ('owner', 'id') AND attnum IN (indkey[0], indkey[1])
           )
       )
-    ))`
+    ))`,
+}
 
 /** Gives the table if it is there, else NULL. A role that may not create tables may ask this. */
 export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_plants')` }
