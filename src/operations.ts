@@ -93,7 +93,6 @@ function list({ store, maxLimit, slots }: Service, { owner, query, response }: C
   const source: PlantSource = {
     owner,
     slots,
-    listShort: (query) => store.listShort(owner, query),
     readPage: (request) => store.list(owner, request),
     isGone: () => isClosed(response),
     whenGone: (listener) => whenClosed(response, listener),

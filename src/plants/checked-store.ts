@@ -1,5 +1,4 @@
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { shortListsOf, type ListShort } from './short-list.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from './store.ts'
 
 /** The methods of a store, and which of them it must have. */
@@ -14,7 +13,7 @@ export const STORE_METHODS: {
 }
 
 /** A store whose results are checked. It has the methods that the operations call. */
-export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'> & { readonly listShort: ListShort }
+export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'>
 
 /**
  * Limits the time of a store's calls, and checks their results: a store that returns `undefined` must not tell a client
@@ -28,7 +27,6 @@ export function checkStore(store: Store, timeoutMs: number): CheckedStore {
   }
   return {
     create: (owner, plant) => andThen(withTimeout(store.create(owner, plant)), requireBoolean),
-    listShort: (owner, query) => shortListsOf(store)?.(owner, query),
     list: (owner, request) => andThen(withTimeout(store.list(owner, request)), (page) => requirePage(page, request)),
     delete: (owner, id) => andThen(withTimeout(store.delete(owner, id)), requireBoolean),
   }

@@ -9,8 +9,6 @@ import { SurveyedIds } from './surveyed-ids.ts'
 export interface PlantSource {
   readonly owner: string
   readonly slots: ListSlots
-  /** The list without a page of plants, if the store can make it so and it fits a page. */
-  listShort?(query: ListQuery): ShortList | undefined
   readPage(request: PageRequest): MaybePromise<Page>
   /** Whether the client has gone. */
   isGone(): boolean
@@ -32,9 +30,6 @@ export interface Listing {
   readonly cursor: bigint | undefined
 }
 
-/** A list that fits a page. */
-export type ShortList = Listing & { readonly body: string }
-
 /** A piece of a list ends with the plant that makes it this long. */
 const PIECE_BYTES = 65_536
 
@@ -42,9 +37,6 @@ const PIECE_BYTES = 65_536
 export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<Listing> {
   const { limit, after } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
-  const short = source.listShort?.(query)
-  if (short !== undefined) return short
-
   // One plant more than wanted shows whether the limit cuts the list short.
   const asked = Math.min(limit + 1, MAX_PAGE)
   return andThen(source.readPage({ limit: asked, maxBytes: MAX_PAGE_BYTES, after }), (page) => {

@@ -1,6 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { STORE_METHODS } from '../../plants/checked-store.ts'
-import { addShortLists, shortListsOf } from '../../plants/short-list.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
 import { BATCHES, type Batch } from '../../stores/batch-channel.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
@@ -34,17 +33,13 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
     Object.fromEntries(OUTCOMES.map((outcome) => [outcome, durations.addSeries({ operation, outcome })]))
   const series = Object.fromEntries(OPERATIONS.map((name) => [name, seriesOf(name)])) as AllSeries
 
-  function observe(operation: Operation, outcome: Outcome, startedAt: number): void {
-    series[operation][outcome]((performance.now() - startedAt) / 1000)
-  }
-
   /** Counts a call, which may return its result at once. */
   function count<T>(operation: Operation, call: () => T): T {
     const startedAt = performance.now()
     active++
     function settle(outcome: Outcome): void {
       active--
-      observe(operation, outcome, startedAt)
+      series[operation][outcome]((performance.now() - startedAt) / 1000)
     }
     const fail = (error: unknown): void => settle(outcomeOf(error))
     try {
@@ -70,16 +65,6 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
         const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined
         if (call === undefined) continue
         Reflect.set(watched, operation, (...args: unknown[]) => count(operation, () => call(...args)))
-      }
-      const listShort = shortListsOf(store)
-      if (listShort !== undefined) {
-        addShortLists(watched, (owner, query) => {
-          const startedAt = performance.now()
-          const list = listShort(owner, query)
-          // A list that does not fit a page is asked for once more, and counted then.
-          if (list !== undefined) observe('list', 'ok', startedAt)
-          return list
-        })
       }
       return watched
     },

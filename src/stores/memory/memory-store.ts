@@ -1,5 +1,4 @@
 import { encodePlant, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
-import { addShortLists } from '../../plants/short-list.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
 
@@ -24,7 +23,7 @@ const NO_PLANTS = new SortedPlants()
 export function memoryStore(): Store {
   const owners = new Map<string, SortedPlants>()
 
-  const store: Store = {
+  return {
     create(owner: string, plant: NewPlant): boolean {
       const text = encodePlant(plant)
       let plants = owners.get(owner)
@@ -46,6 +45,4 @@ export function memoryStore(): Store {
       return true
     },
   }
-  addShortLists(store, (owner, query) => (owners.get(owner) ?? NO_PLANTS).listShort(query))
-  return store
 }

@@ -1,7 +1,6 @@
 import { MIN_INT64 } from '../../plants/int64.ts'
-import type { ListQuery, ShortList } from '../../plants/listing.ts'
 import type { EncodedPlant } from '../../plants/plant.ts'
-import { MAX_PAGE, MAX_PAGE_BYTES, type PageRequest } from '../../plants/store.ts'
+import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 
 /**
@@ -57,33 +56,6 @@ export class SortedPlants {
       for (; at < entries.length; at++) if (!page.add(ids[at]!, entries[at]!)) return page.plants
     }
     return page.plants
-  }
-
-  /**
-   * Joins the texts of plants in a loop of its own: a call for each plant takes as long as joining it.
-   * @returns undefined if the list does not fit a page
-   */
-  listShort({ limit, after }: ListQuery): ShortList | undefined {
-    const most = Math.min(limit, MAX_PAGE)
-    let text = '['
-    let count = 0
-    let last = after
-    let isCut = false
-    let [number, at] = this.#find(after)
-    for (; !isCut && number < this.#blocks.size; number++, at = 0) {
-      const { ids, entries } = this.#blocks.at(number)
-      const from = at
-      const stop = Math.min(entries.length, from + most - count)
-      for (; at < stop && text.length <= MAX_PAGE_BYTES; at++) {
-        if (text.length > 1) text += ','
-        text += entries[at]!
-      }
-      count += at - from
-      if (at > 0) last = ids[at - 1]
-      isCut = at < entries.length
-    }
-    if (text.length > MAX_PAGE_BYTES || (isCut && count < limit)) return undefined
-    return { body: `${text}]`, cursor: isCut ? last : undefined }
   }
 
   #blockOf(id: bigint): number {

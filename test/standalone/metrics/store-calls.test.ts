@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import {
-  MAX_PAGE,
-  MAX_PAGE_BYTES,
-  memoryStore,
-  StoreUnavailableError,
-  type Page,
-  type Store,
-} from '../../../src/index.ts'
-import { shortListsOf } from '../../../src/plants/short-list.ts'
+import { memoryStore, StoreUnavailableError, type Page, type Store } from '../../../src/index.ts'
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { createStoreMetrics } from '../../../src/standalone/metrics/store-calls.ts'
 import { reportBatch } from '../../../src/stores/batch-channel.ts'
@@ -40,28 +32,6 @@ suite('the calls of a store', () => {
         (operation) => `plant_store_store_call_duration_seconds_count{operation="${operation}",outcome="ok"} 1`,
       ),
     )
-  })
-
-  test('are counted too if they make a short list', () => {
-    const metrics = createStoreMetrics()
-    const list = shortListsOf(metrics.watch(memoryStore()))?.('ada', { limit: 1, after: undefined })
-    assert.deepEqual(list, { body: '[]', cursor: undefined })
-    assert.deepEqual(countsOf(metrics), [
-      'plant_store_store_call_duration_seconds_count{operation="list",outcome="ok"} 1',
-    ])
-  })
-
-  test('are counted once if a list does not fit a page', async () => {
-    const metrics = createStoreMetrics()
-    const store = memoryStore()
-    for (let id = 0n; id <= MAX_PAGE; id++) await store.create('ada', { id, name: 'fern' })
-    const watched = metrics.watch(store)
-    const query = { limit: Infinity, after: undefined }
-    assert.equal(shortListsOf(watched)?.('ada', query), undefined)
-    await watched.list('ada', { limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES })
-    assert.deepEqual(countsOf(metrics), [
-      'plant_store_store_call_duration_seconds_count{operation="list",outcome="ok"} 1',
-    ])
   })
 
   test('get all that they were called with, in the store itself', () => {
