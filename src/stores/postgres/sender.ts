@@ -7,11 +7,11 @@ import { PING, tryWrite, type Statement } from './statements.ts'
 /** How often to send a statement that loses a conflict. */
 const MAX_ATTEMPTS = 5
 
-/** How long a write may have no answer before the store is not ready, in milliseconds. */
-const MAX_WRITE_MS = 1000
-
-/** How long the outcome of a tried write holds, in milliseconds: less than the second after which probes ask again. */
-const TRY_INTERVAL_MS = 900
+/**
+ * How long the outcome of a tried write holds, and how long a write may have no answer, in milliseconds: less than the
+ * second after which probes ask again, so that what they say is less than 2 s old.
+ */
+const TRUST_MS = 900
 
 type SendQuery = (query: Query, expiresAt: number) => Promise<QueryResult>
 
@@ -93,17 +93,17 @@ export class Sender {
 
   /**
    * Asks whether a plant can be created now. The usual statements write nothing, so they cannot see a full disk or a
-   * missing standby: after a write has failed, one is tried. While one has had no answer for a second, there is no need.
+   * missing standby: after a write has failed, one is tried. While one has no answer for long, there is no need.
    * @throws StoreUnavailableError if not
    */
   async ping(): Promise<void> {
     const now = performance.now()
     const [oldest] = this.#writes
-    if (oldest !== undefined && now - oldest.startedAt >= MAX_WRITE_MS) {
-      throw new StoreUnavailableError(`A write has had no answer for ${MAX_WRITE_MS} ms.`)
+    if (oldest !== undefined && now - oldest.startedAt >= TRUST_MS) {
+      throw new StoreUnavailableError(`A write has had no answer for ${TRUST_MS} ms.`)
     }
     if (!this.#isInTrouble) return this.#tryNothing()
-    if (now - this.#triedAt >= TRY_INTERVAL_MS) {
+    if (now - this.#triedAt >= TRUST_MS) {
       this.#triedAt = now
       this.#latestTry = this.#tryWrite()
     }
