@@ -99,8 +99,12 @@ suite('the start', () => {
   for (const [signal, args, status, stdout] of signals) {
     const what = `${args.join()} at a ${signal} while the program is still being loaded`
     test(`${signal === 'SIGHUP' ? 'goes on with' : `ends with status ${status}`} ${what}`, async () => {
+      // A program that is to end stays at its first import.
+      const source = `process.kill(process.pid, '${signal}'); await new Promise(() => setInterval(() => {}, 1000))`
       const hooks = `export async function resolve(name, context, next) {
-        if (name.endsWith('/command-line.ts')) process.kill(process.pid, '${signal}')
+        if (!name.endsWith('/command-line.ts')) return next(name, context)
+        if ('${signal}' !== 'SIGHUP') return { url: 'data:text/javascript,' + ${JSON.stringify(encodeURIComponent(source))}, shortCircuit: true }
+        process.kill(process.pid, 'SIGHUP')
         return next(name, context)
       }`
       const register = `import { register } from 'node:module'

@@ -125,6 +125,12 @@ test('says what a store throws, of which call with its long texts cut, and keeps
   })
 })
 
+test('says of a page that is no array what it is', async () => {
+  const create = (): Store => changed(() => ({ list: () => undefined as never }))
+  const check = suiteOf({ create }).get('ends a page before its limit only once names and tags come to maxBytes')!
+  await assert.rejects(check(), /^Error: list\(.+\) must return an array\. It returned undefined\.$/)
+})
+
 test('has no test that every broken store passes', () => {
   const names = suiteOf({ create: () => new SortingStore() }).keys()
   assert.deepEqual(Object.keys(BROKEN_STORES), [...names])
