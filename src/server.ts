@@ -7,8 +7,9 @@ if (major! * 1000 + minor! < 20019) {
   process.stderr.write(`plant-store: Node 20.19 or later is needed, and this is Node ${process.versions.node}\n`)
   process.exitCode = 2
 } else {
-  // SIGHUP has the tokens read again, and must not end a program that is still being loaded. The others must: if it is
-  // the first process of a container, Linux ignores them. A check of `--ready` that did not end says no.
+  // SIGHUP has the tokens read again, and must not end a program that is still being loaded. SIGTERM
+  // and SIGINT must: Linux ignores them if the first process of a container does not listen. A `--ready` that they end
+  // has not said yes.
   const args = process.argv.slice(2)
   const stop = (): never => process.exit(args.length === 0 ? 0 : 1)
   process.on('SIGHUP', () => undefined)

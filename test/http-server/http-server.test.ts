@@ -308,7 +308,8 @@ for (const state of ['while it serves', 'while it drains']) {
 test('an idle connection closes 1 s after its time is over', async (t) => {
   const { client, accepted } = await openBoth((await serve(t, { keepAliveTimeoutMs: 60_000 })).server)
   await client.send(LIST).receive(/^Keep-Alive: timeout=60\r\n[^]*\[\]$/m)
-  assert.equal(accepted.timeout, 61_000)
+  // The client may have its response before the server has finished with it.
+  await until(() => accepted.timeout === 61_000)
 })
 
 test('a client that is lost while it waits to be refused as for a proxy harms nobody', async (t) => {
