@@ -1,11 +1,33 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { test } from 'node:test'
-import { createPlantStore } from '../src/index.ts'
-import { send, serve } from './support/wire/service.ts'
+import { spawnSync } from 'node:child_process'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { suite, test } from 'node:test'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { createService, send, serve } from './support/wire/service.ts'
+
+test('the package runs with --frozen-intrinsics', () => {
+  const program = `
+    import ${JSON.stringify(import.meta.resolve('../src/conformance/store-conformance.ts'))}
+    import ${JSON.stringify(import.meta.resolve('../src/stores/postgres/postgres-store.ts'))}
+    import ${JSON.stringify(import.meta.resolve('../src/stores/sqlite/sqlite-store.ts'))}
+    import { createPlantStore } from ${JSON.stringify(import.meta.resolve('../src/index.ts'))}
+    import { createServer } from ${JSON.stringify(import.meta.resolve('../src/http-server/create-server.ts'))}
+    const { server, drain } = createServer(createPlantStore({ tokens: { secret: 'ada' } }))
+    server.listen(0, '127.0.0.1', async () => {
+      const { status } = await fetch('http://127.0.0.1:' + server.address().port + '/plants')
+      console.log(status)
+      await drain()
+    })`
+  const args = ['--frozen-intrinsics', ...process.execArgv, '--input-type=module', '--eval', program]
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  assert.equal(stdout, '401\n', stderr)
+})
 
 test('hands a request for a path that it does not have to the next listener', async (t) => {
-  const plants = createPlantStore({ tokens: { token: 'ada' } })
+  const plants = createService()
   const server = await serve(
     t,
     createServer((request, response) => plants(request, response, () => response.end('next'))),
@@ -21,3 +43,53 @@ test('hands a request for a path that it does not have to the next listener', as
     ],
   )
 })
+
+/** A service that is mounted as a compiler would refuse it. */
+const mounted = createService() as unknown as (...args: unknown[]) => undefined
+
+suite('what is not of node:http is refused: it says what it got, what it needs, and where that is shown', () => {
+  const rows: readonly (readonly [string, RegExp, () => Promise<unknown>])[] = [
+    ['nothing', /undefined, undefined/, () => thrownBy(() => mounted())],
+    ['a Request', /\[?Request.*, undefined/, () => thrownBy(() => mounted(new Request('http://a/plants')))],
+    ['what Koa has', /\[Object\], \[Function.*\]/, askKoa],
+    ['what Hono has', /\[Context\], \[AsyncFunction.*\]/, askHono],
+    ['what Fastify has', /\[Request\], \[Reply\]/, askFastify],
+  ]
+  for (const [name, got, ask] of rows) {
+    test(name, async () => {
+      const thrown = await ask()
+      assert.ok(thrown instanceof TypeError)
+      const [, needed, quoted = ''] =
+        /^plant-store needs (.*), not \((.*)\): see docs\/host-examples\.md$/.exec(thrown.message) ?? []
+      assert.equal(needed, 'the request and the response of node:http, which a framework has inside of its own')
+      assert.match(quoted, got)
+    })
+  }
+})
+
+function thrownBy(call: () => void): Promise<unknown> {
+  return new Promise(call).catch((thrown: unknown) => thrown)
+}
+
+function askKoa(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const app = new Koa().use(mounted).on('error', resolve)
+    const request = new IncomingMessage(new Socket())
+    void app.callback()(request, new ServerResponse(request))
+  })
+}
+
+function askHono(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const app = new Hono().onError((error, context) => (resolve(error), context.text('')))
+    void app.use(mounted as never).request('/plants')
+  })
+}
+
+function askFastify(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const app = fastify().all('/plants', mounted)
+    app.setErrorHandler((error) => resolve(error))
+    void app.inject('/plants')
+  })
+}
