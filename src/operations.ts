@@ -25,7 +25,7 @@ export interface Service {
 }
 
 /** A request whose caller may make it. */
-export interface Call {
+export interface OperationInput {
   readonly owner: string
   /** The `{id}` of the path, decoded. */
   readonly id: string
@@ -40,7 +40,7 @@ export interface Operation {
   readonly access: Access
   /** Whether the body of its request must be JSON, and is read before it runs. */
   readonly takesBody?: true
-  readonly run: (service: Service, call: Call) => MaybePromise<HttpResponse>
+  readonly run: (service: Service, input: OperationInput) => MaybePromise<HttpResponse>
 }
 
 /** The path of a resource, as the interface description writes it. */
@@ -87,7 +87,10 @@ function allowField(path: ResourcePath): readonly string[] {
   return ['Allow', methodsOf(path).join(', ')]
 }
 
-function list({ store, maxLimit, slots }: Service, { owner, query, response }: Call): MaybePromise<HttpResponse> {
+function list(
+  { store, maxLimit, slots }: Service,
+  { owner, query, response }: OperationInput,
+): MaybePromise<HttpResponse> {
   const { limit, after } = parseListQuery(query)
   const cap = Math.min(limit, maxLimit)
   const source: PlantSource = {
@@ -103,7 +106,7 @@ function list({ store, maxLimit, slots }: Service, { owner, query, response }: C
   })
 }
 
-function create(service: Service, { owner, body }: Call): MaybePromise<HttpResponse> {
+function create(service: Service, { owner, body }: OperationInput): MaybePromise<HttpResponse> {
   const plant = parseNewPlant(readJson(body))
   checkRules(service, plant)
   return andThen(service.store.create(owner, plant), (isCreated) => {
@@ -130,8 +133,8 @@ function checkRules({ validate }: Service, plant: NewPlant): void {
 
 const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined }
 
-function remove({ store }: Service, call: Call): MaybePromise<HttpResponse> {
-  const id = parseInt64(call.id)
+function remove({ store }: Service, input: OperationInput): MaybePromise<HttpResponse> {
+  const id = parseInt64(input.id)
   if (id === undefined) return HTTP_ERRORS.badId
-  return andThen(store.delete(call.owner, id), (isDeleted) => (isDeleted ? DELETED : HTTP_ERRORS.noPlant))
+  return andThen(store.delete(input.owner, id), (isDeleted) => (isDeleted ? DELETED : HTTP_ERRORS.noPlant))
 }

@@ -90,7 +90,7 @@ export function createService(options: Omit<ResolvedOptions, 'basePath'>): Plant
   }
 
   /** The way of a request, from its path to its response; undefined if it goes on once the body is there. */
-  function answer(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
+  function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, response, resource } = exchange
     if (resource === undefined) return HTTP_ERRORS.noResource
     const fields = readHeaderFields(rawHeadersOf(request))
@@ -149,7 +149,7 @@ export function createService(options: Omit<ResolvedOptions, 'basePath'>): Plant
     inTurn(request, response, () => {
       const startedAt = onResponse === undefined ? 0 : arrivalOf(response)
       const exchange: Exchange = { request, response, resource, startedAt, owner: undefined }
-      serve(exchange, () => answer(exchange))
+      serve(exchange, () => carryOut(exchange))
     })
   }
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE } from '../plants/store.ts'
 import { assertCreate, assertDelete, assertList, assertOnce, createAll, MANY_BYTES, plantsOf } from './steps.ts'
@@ -65,7 +65,7 @@ export const CONCURRENT_CHECKS: Readonly<Record<string, Check>> = {
     let isDone = false
     // A write may take longer than the list that began with it. These lists begin meanwhile.
     const listAllTheTime = async (): Promise<void> => {
-      while (!isDone) await Promise.all([list(), nextTurn()])
+      while (!isDone) await Promise.all([list(), nextRound()])
     }
     const createAndDelete = async (): Promise<void> => {
       for (const [i, plant] of plants.entries()) {

@@ -23,13 +23,13 @@ export interface Sent {
  * @returns what was sent, once all is handed over or the client has gone
  * @throws what the body or a middleware throws before the head: nothing is sent then
  */
-export function respond(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
-  if (answer.status < 400 || !isBodyAwaited(request)) return send(request, response, answer)
+export function respond(request: IncomingMessage, response: ServerResponse, found: HttpResponse): MaybePromise<Sent> {
+  if (found.status < 400 || !isBodyAwaited(request)) return send(request, response, found)
   // Node announces a request before it has parsed a body that came in the same packet.
-  return setImmediate().then(() => send(request, response, answer))
+  return setImmediate().then(() => send(request, response, found))
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): MaybePromise<Sent> {
+function send(request: IncomingMessage, response: ServerResponse, found: HttpResponse): MaybePromise<Sent> {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
   // A client may reset a stream without an error. Some versions of Node then keep the stream, with all that it has to
   // send, until it is destroyed. Once the response has ended, it is enough that the request was read.
@@ -37,11 +37,11 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpRe
   if (stream?.endAfterHeaders === true) stream.resume()
   stream?.once('aborted', () => stream.destroy())
   if (isEndUncertain(request)) response.setHeader('Connection', 'close')
-  const { status, body } = answer
+  const { status, body } = found
   const isWhole = typeof body !== 'object' || body instanceof Uint8Array
-  const headers = [...answer.headers]
+  const headers = [...found.headers]
   if (body === undefined) withdraw(response, 'Content-Type')
-  else headers.push('Content-Type', answer.contentType ?? JSON_TYPE)
+  else headers.push('Content-Type', found.contentType ?? JSON_TYPE)
   if (body === undefined || !isWhole) withdraw(response, 'Content-Length')
   else headers.push('Content-Length', String(body.length))
   const isHead = request.method === 'HEAD'

@@ -21,12 +21,12 @@ type Texts<Name extends string> = Readonly<Record<Name, string>>
 type SecurityRequirement = Readonly<Record<string, string[]>>
 
 /** A path, with the operations of its methods. */
-export type PathItem<Method extends string> = Readonly<Record<Method, Operation>> & {
+export type PathItem<Method extends string> = Readonly<Record<Method, OperationObject>> & {
   /** Those that all operations of the path have. */
   readonly parameters?: Reference[]
 }
 
-export interface Operation {
+export interface OperationObject {
   readonly tags: string[]
   readonly operationId: string
   readonly summary: string
@@ -119,7 +119,7 @@ const ANY: readonly ErrorName[] = [
 ]
 
 /** The responses of these errors and of those that any request may get, by their status. */
-export function errors(...names: readonly ErrorName[]): Operation['responses'] {
+export function errors(...names: readonly ErrorName[]): OperationObject['responses'] {
   const all = [...names, ...ANY]
   const responses: Record<string, Response> = {}
   for (const { status } of all.map((name) => HTTP_ERRORS[name])) {
@@ -146,7 +146,7 @@ function error(names: readonly ErrorName[]): Response {
 }
 
 /** Adds to a GET its HEAD, which gets the same responses without their bodies. */
-export function getAndHead(get: Operation): { readonly get: Operation; readonly head: Operation } {
+export function getAndHead(get: OperationObject): { readonly get: OperationObject; readonly head: OperationObject } {
   const responses: Record<string, Response> = {}
   for (const [status, { description, headers = {} }] of Object.entries(get.responses)) {
     responses[status] = { description, headers }
@@ -156,7 +156,7 @@ export function getAndHead(get: Operation): { readonly get: Operation; readonly 
 }
 
 /** Describes OPTIONS, which may get these errors beside those of any request. */
-export function options(tag: string, operationId: string, ...names: readonly ErrorName[]): Operation {
+export function options(tag: string, operationId: string, ...names: readonly ErrorName[]): OperationObject {
   return {
     tags: [tag],
     operationId,

@@ -8,7 +8,7 @@ import { createCors } from './cors.ts'
 import { createHttpServer, type HttpServer, type Observer } from '../http-server/http-server.ts'
 import { log } from './log.ts'
 import { createMetrics } from './metrics/metrics.ts'
-import { pageDocuments } from './paths/page/documents.ts'
+import { pageAssets } from './paths/page/assets.ts'
 import { programDescription } from './paths/program-description.ts'
 import { createAdminListener, createProgramPaths } from './paths/program-paths.ts'
 import { createReadiness } from './paths/readiness.ts'
@@ -37,7 +37,7 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
   const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, accessLog, slowMs, corsOrigins, adminPort } =
     settings
   const { scheme, authenticate, isDraining } = parts
-  const documents = settings.page ? pageDocuments(scheme) : new Map()
+  const documents = settings.page ? pageAssets(scheme) : new Map()
   const resourceOf = createResources([...Object.keys(programDescription.paths), ...documents.keys()])
   const metrics = adminPort === undefined ? undefined : createMetrics(resourceOf)
   const store = metrics?.watchStore(parts.store) ?? parts.store

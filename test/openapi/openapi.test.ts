@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ERRORS } from '../../src/http/errors.ts'
-import type { Operation } from '../../src/openapi/description.ts'
+import type { OperationObject } from '../../src/openapi/description.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
 import { VERSION } from '../../src/version.ts'
 import { emptyPlaces } from '../support/package/empty-places.ts'
@@ -18,7 +18,7 @@ test('is of this version', () => {
 })
 
 test('asks for a token, but for OPTIONS', () => {
-  const operations = Object.values(openapi.paths).flatMap((item) => Object.entries<Operation>(item as never))
+  const operations = Object.values(openapi.paths).flatMap((item) => Object.entries<OperationObject>(item as never))
   const open = operations.filter(([, { security }]) => security !== undefined)
   assert.deepEqual(openapi.security, [{ bearerToken: [] }])
   assert.deepEqual(

@@ -9,10 +9,10 @@ const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const
 type Outcome = (typeof OUTCOMES)[number]
 
 /** The methods whose calls are counted. */
-const OPERATIONS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as Operation[]
-type Operation = Exclude<keyof Store, 'close'>
+const METHODS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as StoreMethod[]
+type StoreMethod = Exclude<keyof Store, 'close'>
 
-type AllSeries = Readonly<Record<Operation, Readonly<Record<Outcome, Observe>>>>
+type AllSeries = Readonly<Record<StoreMethod, Readonly<Record<Outcome, Observe>>>>
 
 /** Counts and times the calls of the stores that it is given to watch. */
 export function createStoreMetrics(): { readonly families: readonly Family[]; watch(store: Store): Store } {
@@ -31,10 +31,10 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
 
   const seriesOf = (operation: string): object =>
     Object.fromEntries(OUTCOMES.map((outcome) => [outcome, durations.addSeries({ operation, outcome })]))
-  const series = Object.fromEntries(OPERATIONS.map((name) => [name, seriesOf(name)])) as AllSeries
+  const series = Object.fromEntries(METHODS.map((name) => [name, seriesOf(name)])) as AllSeries
 
   /** Counts a call, which may return its result at once. */
-  function count<T>(operation: Operation, call: () => T): T {
+  function count<T>(operation: StoreMethod, call: () => T): T {
     const startedAt = performance.now()
     active++
     function settle(outcome: Outcome): void {
@@ -61,7 +61,7 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
     ],
     watch(store) {
       const watched = {} as Store
-      for (const operation of OPERATIONS) {
+      for (const operation of METHODS) {
         const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined
         if (call === undefined) continue
         Reflect.set(watched, operation, (...args: unknown[]) => count(operation, () => call(...args)))

@@ -5,7 +5,7 @@ import {
   json,
   options,
   type Description,
-  type Operation,
+  type OperationObject,
   type PathItem,
   type Response,
   type Schema,
@@ -70,7 +70,7 @@ export const programDescription: Description<PlantPaths & ProgramPaths> & {
 }
 
 /** Describes a path of the program: its GET, and what follows from that. */
-function describeGet(get: Omit<Operation, 'tags' | 'security'>): ProgramPathItem {
+function describeGet(get: Omit<OperationObject, 'tags' | 'security'>): ProgramPathItem {
   return {
     ...getAndHead({ tags: [PROGRAM], security: [], ...get }),
     options: options(PROGRAM, `${get.operationId}Options`),

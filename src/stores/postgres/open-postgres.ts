@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientConfig } from 'pg'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
 import { addGauges } from '../gauges.ts'
+import type { StoreSettings } from '../store-settings.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
@@ -10,26 +11,11 @@ import { readPostgresUrl } from './postgres-url.ts'
 /** How long to wait between two tries to start, in milliseconds: at first, and at most. */
 const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
 
-/** The settings of a program for its store in Postgres. */
-export interface PostgresSettings {
-  readonly postgresPoolSize: number
-  /** The most plants that one statement creates or deletes. */
-  readonly postgresBatch: number
-  /** Whether the table is made if there is none. */
-  readonly migrate: boolean
-  /** How long a call of the store may take, in milliseconds. */
-  readonly storeTimeoutMs: number
-  /** Gives the URL whose password new connections use; by default the one that was opened. */
-  readonly currentUrl?: () => string
-  /** Gets the events of the connections. */
-  readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
-}
-
 /**
  * Opens the store of a program. If the database cannot serve yet, the store is unavailable until it can.
  * @throws Error if waiting does not help
  */
-export async function openPostgres(url: string, settings: PostgresSettings): Promise<Store> {
+export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {
   const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
   const connectionString = readPostgresUrl(url)
   const { Client, Pool } = loadDriver()

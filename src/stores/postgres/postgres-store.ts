@@ -8,7 +8,7 @@ import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { textLength } from '../batch-size.ts'
 import { createBatcher } from './batcher.ts'
-import { Connections } from './connections.ts'
+import { QueryRunner } from './query-runner.ts'
 import { createPageReader, shareReads } from './list.ts'
 import type { ConnectionPool } from './pool.ts'
 import { Sender } from './sender.ts'
@@ -105,8 +105,8 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   if (typeof (pool as Partial<ConnectionPool> | null | undefined)?.connect !== 'function') {
     throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
   }
-  const connections = new Connections(pool, resolved.timeoutMs)
-  const sender = new Sender((query, expiresAt) => connections.send(query, expiresAt), resolved)
+  const runner = new QueryRunner(pool, resolved.timeoutMs)
+  const sender = new Sender((query, expiresAt) => runner.send(query, expiresAt), resolved)
 
   /** Collects writes while statements are in flight, and sends each group in one statement. */
   function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
@@ -155,7 +155,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     },
 
     close() {
-      connections.close()
+      runner.close()
     },
   }
 }

@@ -5,7 +5,8 @@ import { after, before, suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
-import { openPostgres, type PostgresSettings } from '../../../src/stores/postgres/open-postgres.ts'
+import { openPostgres } from '../../../src/stores/postgres/open-postgres.ts'
+import type { StoreSettings } from '../../../src/stores/store-settings.ts'
 import { readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
 import { gaugesOf } from '../../../src/stores/gauges.ts'
 import { readDocument } from '../../support/package/documents.ts'
@@ -41,7 +42,7 @@ suite('in this process', { timeout: 60_000 }, () => {
     readonly events: readonly [event: string, reason: string][]
   }
 
-  async function openStore(url: string, settings: Partial<PostgresSettings> = {}): Promise<Opened> {
+  async function openStore(url: string, settings: Partial<StoreSettings> = {}): Promise<Opened> {
     const events: [string, string][] = []
     const store = await openPostgres(url, {
       postgresPoolSize: 1,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { Operation, Reference } from '../../../src/openapi/description.ts'
+import type { OperationObject, Reference } from '../../../src/openapi/description.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 
 /** An answer as it arrived. */
@@ -20,10 +20,10 @@ const GENERAL = new Set(['connection', 'content-length', 'date', 'keep-alive', '
 const { paths, components } = programDescription
 
 /** The described operations: path, method in lower case, operation. */
-export const DESCRIBED: ReadonlyMap<string, ReadonlyMap<string, Operation>> = new Map(
+export const DESCRIBED: ReadonlyMap<string, ReadonlyMap<string, OperationObject>> = new Map(
   Object.entries(paths).map(([path, item]) => {
-    const methods = Object.entries<Operation | Reference[]>(item).filter(([key]) => key !== 'parameters')
-    return [path, new Map(methods as [string, Operation][])]
+    const methods = Object.entries<OperationObject | Reference[]>(item).filter(([key]) => key !== 'parameters')
+    return [path, new Map(methods as [string, OperationObject][])]
   }),
 )
 

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { after, type TestContext } from 'node:test'
 import type { Browser, Page } from 'puppeteer-core'
 import type { PlantStoreOptions } from '../../../src/index.ts'
-import { pageDocuments } from '../../../src/standalone/paths/page/documents.ts'
+import { pageAssets } from '../../../src/standalone/paths/page/assets.ts'
 import { launchChromium } from './chromium.ts'
 import { TOKEN } from '../program/program.ts'
 import { createListener as createProgramListener } from '../program/standalone-server.ts'
@@ -133,7 +133,7 @@ export async function openAsAda(t: TestContext, of?: Service, view?: View): Prom
 
 /** What the program serves, the page with it, in the test's own process. */
 export function createListener(options: Partial<PlantStoreOptions> = {}): RequestListener {
-  return createProgramListener({ tokens: { [TOKEN]: 'ada' }, ...options } as PlantStoreOptions, pageDocuments('memory'))
+  return createProgramListener({ tokens: { [TOKEN]: 'ada' }, ...options } as PlantStoreOptions, pageAssets('memory'))
 }
 
 /** Starts a listener on a free port, and gives its address. */

@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { createDocument } from '../../../../src/standalone/paths/document.ts'
-import { pageDocuments } from '../../../../src/standalone/paths/page/documents.ts'
+import { pageAssets } from '../../../../src/standalone/paths/page/assets.ts'
 import { createListener } from '../../../support/page/browser.ts'
 import { pageTypes, PAGE_TYPES } from '../../../support/page/page-types.ts'
 import { Program, startProgram } from '../../../support/program/program.ts'
@@ -63,7 +63,7 @@ test('the files are not found by their names, nor by other spellings', async (t)
 
 test('has another ETag if it says something else', () => {
   const [memory, sqlite] = ['memory', 'sqlite'].map((store) => {
-    const { headers } = createDocument(pageDocuments(store).get('/')!)(new IncomingMessage(new Socket()))
+    const { headers } = createDocument(pageAssets(store).get('/')!)(new IncomingMessage(new Socket()))
     return headers
   })
   assert.notDeepEqual(memory, sqlite)
@@ -77,7 +77,7 @@ test('says in one line that it is not there', (t) => {
     syncBuiltinESMExports()
   })
   const message = 'PLANT_STORE_PAGE takes 0 here: page.html, page.js and page.css are not beside the program'
-  assert.throws(() => pageDocuments('memory'), { name: 'SettingError', message })
+  assert.throws(() => pageAssets('memory'), { name: 'SettingError', message })
 })
 
 test('is small', () => {

@@ -16,7 +16,7 @@ import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 import { Silence } from './silence.ts'
 
 /** A query on its way. */
-class Call {
+class PendingQuery {
   readonly startedAt = performance.now()
   connection: Connection | undefined
   /** Settles when the server is done with the statement. */
@@ -39,7 +39,7 @@ class Call {
  * used: they may lead to a server that has gone, or takes no writes any more. While a server says nothing at all,
  * nothing is sent to it, as each connection that is given up would leave a session behind.
  */
-export class Connections {
+export class QueryRunner {
   readonly #pool: ConnectionPool
   readonly #timeoutMs: number
   /** How long to wait for a check, a cancellation or a sign of life. */
@@ -73,19 +73,19 @@ export class Connections {
    * @throws StoreUnavailableError if it was not sent, else the error of its statement
    */
   async send(query: Query, expiresAt: number): Promise<QueryResult> {
-    const call = new Call()
-    const ms = expiresAt - call.startedAt
+    const pending = new PendingQuery()
+    const ms = expiresAt - pending.startedAt
     if (ms <= 0) throw new StoreUnavailableError('No time was left for another statement.')
     try {
-      return await withDeadline(this.#run(query, call), ms, () => {
-        return (call.timeout = new NoAnswerError(this.#timeoutMs))
+      return await withDeadline(this.#run(query, pending), ms, () => {
+        return (pending.timeout = new NoAnswerError(this.#timeoutMs))
       })
     } catch (error) {
-      const { connection, answer, timeout } = call
+      const { connection, answer, timeout } = pending
       if (connection === undefined) {
         if (isFault(error)) throw error
         // The pool may just be full, so this says nothing of its other connections.
-        if (isTimeout(error)) this.#silence.begin(call.startedAt)
+        if (isTimeout(error)) this.#silence.begin(pending.startedAt)
         throw new StoreUnavailableError('The database cannot be used now.', { cause: error })
       }
       const reason =
@@ -102,19 +102,19 @@ export class Connections {
     this.#silence.stop()
   }
 
-  async #run(query: Query, call: Call): Promise<QueryResult> {
+  async #run(query: Query, pending: PendingQuery): Promise<QueryResult> {
     if (this.#silence.over !== undefined) await this.#silence.over
-    call.throwIfLate()
+    pending.throwIfLate()
     let connection = await this.#connect()
     if (this.#checked.get(connection) !== this.#era) connection = await this.#renew(connection)
-    if (call.timeout !== undefined) connection.release()
-    call.throwIfLate()
-    call.connection = connection
+    if (pending.timeout !== undefined) connection.release()
+    pending.throwIfLate()
+    pending.connection = connection
     unconfirmed.delete(connection)
-    call.answer = connection.query(query)
-    const result = await call.answer
+    pending.answer = connection.query(query)
+    const result = await pending.answer
     if (unconfirmed.has(connection)) throw new UnconfirmedError()
-    if (call.timeout === undefined) connection.release()
+    if (pending.timeout === undefined) connection.release()
     return result
   }
 

@@ -30,7 +30,7 @@ const POLICY = [
  * @returns its documents by their paths
  * @throws SettingError if it is not there: a bundle has it only if its files were put beside it
  */
-export function pageDocuments(store: string): ReadonlyMap<string, Document> {
+export function pageAssets(store: string): ReadonlyMap<string, Document> {
   try {
     // Written out, so that bundlers see which files these are.
     const html = read('page.html', new URL('./page.html', import.meta.url))
