@@ -97,6 +97,11 @@ export function isRejectedValue(error: unknown): boolean {
   return hasState(error, /^(?:22|23|54)/)
 }
 
+/** Whether a value is larger than the server can keep: an owner beyond what its index takes, as texts have no limit. */
+export function isTooLarge(error: unknown): boolean {
+  return hasState(error, /^54000/)
+}
+
 function hasState(error: unknown, pattern: RegExp): boolean {
   return pattern.test(sqlState(error) ?? '')
 }

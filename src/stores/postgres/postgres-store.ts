@@ -8,9 +8,10 @@ import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { textLength } from '../batch-size.ts'
 import { createBatcher } from './batcher.ts'
-import { QueryRunner } from './query-runner.ts'
+import { isTooLarge } from './failure.ts'
 import { createPageReader, shareReads } from './list.ts'
 import type { ConnectionPool } from './pool.ts'
+import { QueryRunner } from './query-runner.ts'
 import { Sender } from './sender.ts'
 import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema, type Statement } from './statements.ts'
 
@@ -112,7 +113,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
     return createBatcher(async (group) => {
       // A foreign table may have several rows for a plant.
-      if (group.length === 1) return [(await sender.send(one, group[0]!)).rowCount !== 0]
+      if (group.length === 1) return [(await sender.send(one, group[0]!).catch(explainOwner)).rowCount !== 0]
       const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
       const { rows } = await sender.send(many, columns)
       const changed = new Set(rows.map((row) => row.join(' ')))
@@ -158,4 +159,12 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       runner.close()
     },
   }
+}
+
+/** @throws what the server said, in the words of a host if the index of the table cannot take an owner as long */
+function explainOwner(error: unknown): never {
+  if (!isTooLarge(error)) throw error
+  throw new Error('The owner is too long for the table: owners of up to 2,000 bytes of UTF-8 are safe.', {
+    cause: error,
+  })
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, beforeEach, suite, test, type TestContext } from 'node:test'
 import { types } from 'pg'
 import { MAX_INT64, MIN_INT64 } from '../../../src/plants/int64.ts'
@@ -250,6 +251,16 @@ test('keeps the neighbours of a plant that the database refuses, or a rule of th
   assert.deepEqual(outcomes, [true, true, '22021', true, '23514', true, true])
   const kept = (await plantsOf('ann')).map(({ name }) => name)
   assert.deepEqual(kept, ['a', 'b', 'd', 'f', 'g', 'plant 100'])
+})
+
+test('says of an owner whom its index cannot take that the owner is too long, and keeps the plants of others', async () => {
+  const store = postgresStore(pool)
+  // Not a text that the server could compress.
+  const long = Array.from({ length: 300 }, () => randomUUID()).join('')
+  const creates = [store.create('ann', plant(1)), store.create(long, plant(2)), store.create('bob', plant(3))]
+  const [ann, tooLong, bob] = await Promise.allSettled(creates)
+  assert.deepEqual([ann, bob], Array(2).fill({ status: 'fulfilled', value: true }))
+  assert.match(String((tooLong as PromiseRejectedResult).reason), /^Error: The owner is too long for the table: /)
 })
 
 test('has the server send little more than a page, and counts bytes only where plants are large', async () => {
