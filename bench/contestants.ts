@@ -16,6 +16,8 @@ export interface Contestant {
 export const FLOOR: Contestant = { name: 'floor', file: 'contestants/floor.js', constant: true }
 export const NATIVE: Contestant = { name: 'native', file: 'contestants/native.js' }
 export const PLANT_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store.js' }
+/** The same once more: what lies within its ratio is noise. */
+export const PLANT_STORE_AGAIN: Contestant = { ...PLANT_STORE, name: 'plant-store again' }
 /** The same service behind the server of the program. */
 export const PROGRAM: Contestant = { name: 'program', file: 'contestants/program.js' }
 export const PROGRAM_METRICS: Contestant = {

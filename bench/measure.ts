@@ -4,6 +4,7 @@ import type { TemporaryDatabase } from './databases.ts'
 import { Client, type Load, type Outcome } from './load.ts'
 import { ServerProcess } from './server-process.ts'
 import { merge, percentile } from './report/statistics.ts'
+import type { Measured } from './report/table.ts'
 
 export interface Settings {
   readonly connections: number
@@ -15,7 +16,7 @@ export interface Settings {
 }
 
 /** What one contestant did in one round. */
-export interface Measurement {
+export interface Measurement extends Measured {
   readonly requestsPerSecond: number
   /** Milliseconds from sending a request to the end of its answer. */
   readonly p50: number

@@ -1,16 +1,23 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Case, CASES } from './cases.ts'
-import { PEERS, PROGRAM_METRICS } from './contestants.ts'
+import { type Contestant, PEERS, PROGRAM_METRICS } from './contestants.ts'
 import type { Settings } from './measure.ts'
+import type { Wire } from './report/table.ts'
 import { STORE_CASES } from './store-cases.ts'
 
 export interface Options extends Settings {
   readonly help: boolean
+  /** What the requests go over. */
+  readonly wire: Wire
   readonly json: boolean
   readonly rounds: number
   readonly cases: readonly Case[]
   /** Names of the optional contestants that take part. */
   readonly against: ReadonlySet<string>
+  /** Contestants of another build, by the path of their file. */
+  readonly others: readonly Contestant[]
   /** The versions of Node to run on; none is the one that runs. */
   readonly nodes: readonly string[]
 }
@@ -29,11 +36,14 @@ Measures what a request costs: each contestant in a process of its own, side by 
                         "stores" is all of the latter;
                         or "processes" alone: 1, 2 and 4 programs on one port
   --against <names>     also these of ${optionalNames.join(', ')}; "peers" is all but the last
+                        or contestants of other builds by their file, ../before/bench/contestants/plant-store.js
+  --wire <kind>         "socket", or "memory": without the kernel, client and server in one process, a fresh one for
+                        each round; tells apart what costs nearly the same
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
-  --duration <seconds>  time that each contestant is measured in a round (2)
+  --duration <seconds>  time that each contestant is measured in a round (2; in memory at most, it is 40,000 requests)
   --rounds <n>          the most rounds, of which the median is shown (15); fewer do, from 5 on, if each ratio of CPU
-                        time is known to 3 %
+                        time is known to 3 %, or 2 % in memory
   --node <versions>     runs on these versions of Node, such as 24,26; they come from npm
   --profile <folder>    writes a CPU profile of each server into the folder
   --json                prints every round as JSON in place of the tables: an array with the run of each Node
@@ -50,6 +60,7 @@ export function parseOptions(args: readonly string[]): Options {
       json: { type: 'boolean', default: false },
       case: { type: 'string', default: caseNames.join() },
       against: { type: 'string', default: '' },
+      wire: { type: 'string', default: 'socket' },
       connections: { type: 'string', default: '64' },
       pipelining: { type: 'string', default: '1' },
       duration: { type: 'string', default: '2' },
@@ -60,9 +71,14 @@ export function parseOptions(args: readonly string[]): Options {
   })
   const cases = new Set(names('case', values.case, [...caseNames, 'stores', ...storeCaseNames]))
   if (cases.has('stores')) for (const name of storeCaseNames) cases.add(name)
-  const against = names('against', values.against, ['peers', ...optionalNames])
+  const [wire] = names('wire', values.wire, ['socket', 'memory']) as [Wire]
+  const files = values.against.split(',').filter((name) => name.endsWith('.js'))
+  const named = values.against.split(',').filter((name) => !files.includes(name))
+  const against = names('against', named.join(), ['peers', ...optionalNames])
   return {
     help: values.help,
+    wire,
+    others: files.map((file) => ({ name: file, file: pathToFileURL(resolve(file)).href })),
     json: values.json,
     cases: [...CASES, ...STORE_CASES].filter(({ name }) => cases.has(name)),
     against: new Set(against.flatMap((name) => (name === 'peers' ? peerNames : name))),

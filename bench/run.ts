@@ -1,35 +1,37 @@
 import type { Case } from './cases.ts'
 import type { Contestant } from './contestants.ts'
-import { measureRound, type Measurement } from './measure.ts'
+import { measureRound } from './measure.ts'
+import { measureInMemory } from './memory/measure.ts'
 import { HELP, type Options, parseOptions } from './options.ts'
 import { installPeers } from './peers.ts'
 import { measureProcesses } from './processes.ts'
-import { ratios, type Result, type Row, type Run, table } from './report/table.ts'
+import { type Measured, ratios, type Result, type Row, type Run, table } from './report/table.ts'
 import { runOn } from './other-node.ts'
 
-function participants({ contestants, database }: Case, { against }: Options): readonly Contestant[] {
+function participants({ contestants, database }: Case, { against, others }: Options): readonly Contestant[] {
   if (database?.missing !== undefined) return []
-  return contestants.filter(({ optional, name }) => !optional || against.has(name))
+  return [...contestants.filter(({ optional, name }) => !optional || against.has(name)), ...others]
 }
 
 /** Fewer rounds say nothing about how far they may be off. */
 const FEWEST_ROUNDS = 5
 
 /** The width of an interval, as a part of its ratio, from which on more rounds would say little more. */
-const NARROW = 0.03
+const NARROW = { socket: 0.03, memory: 0.02 }
 
-function isNarrow(rows: readonly Row[]): boolean {
-  return ratios(rows).every(({ median, interval: [low, high] }) => high - low < NARROW * median)
+function isNarrow(rows: readonly Row[], { wire }: Options): boolean {
+  return ratios(rows).every(({ median, interval: [low, high] }) => high - low < NARROW[wire] * median)
 }
 
 /** Runs the contestants of a case, round after round, until their ratios are known or it has been enough. */
 async function compare(theCase: Case, options: Options): Promise<Row[]> {
   const contestants = participants(theCase, options)
-  const rows = contestants.map(({ name }) => ({ contestant: name, rounds: [] as Measurement[] }))
+  const rows = contestants.map(({ name }) => ({ contestant: name, rounds: [] as Measured[] }))
   for (let round = 1; round <= options.rounds; round++) {
-    if (round > FEWEST_ROUNDS && isNarrow(rows)) break
+    if (round > FEWEST_ROUNDS && isNarrow(rows, options)) break
     progress(`${theCase.name}: round ${round} of ${options.rounds}`)
-    const measurements = await measureRound(theCase, contestants, options)
+    const measure = options.wire === 'memory' ? measureInMemory : measureRound
+    const measurements: readonly Measured[] = await measure(theCase, contestants, options)
     for (const [place, { rounds }] of rows.entries()) rounds.push(measurements[place]!)
   }
   progress('')
@@ -60,8 +62,8 @@ async function main(): Promise<void> {
   const contestants = options.cases.flatMap((theCase) => participants(theCase, options))
   if (contestants.some(({ file }) => file.startsWith('peers/'))) installPeers()
 
-  const { connections, pipelining, duration, rounds } = options
-  const settings = { node: process.version, connections, pipelining, duration, rounds }
+  const { wire, connections, pipelining, duration, rounds } = options
+  const settings = { node: process.version, wire, connections, pipelining, duration, rounds }
   if (!options.json) {
     console.log(
       Object.entries(settings)
@@ -79,7 +81,7 @@ async function main(): Promise<void> {
     }
     const rows = await compare(theCase, options)
     results.push({ case: theCase.name, contestants: rows })
-    if (!options.json) console.log(`\n${table(theCase, rows)}`)
+    if (!options.json) console.log(`\n${table(theCase, rows, wire)}`)
   }
   if (options.json) console.log(JSON.stringify([{ ...settings, results }] satisfies Run[], undefined, 2))
 }

@@ -1,12 +1,20 @@
 import type { Case } from '../cases.ts'
-import type { Measurement } from '../measure.ts'
 import { PLANT_STORE } from '../contestants.ts'
 import { median, medianInterval } from './statistics.ts'
+
+/** What the requests go over: sockets, or connections in memory. */
+export type Wire = 'socket' | 'memory'
+
+/** The figures of one contestant in one round. Each wire has its own, and both the CPU time. */
+export interface Measured {
+  readonly cpu: number
+  readonly [figure: string]: number
+}
 
 /** A contestant with its measurements, one a round. */
 export interface Row {
   readonly contestant: string
-  readonly rounds: readonly Measurement[]
+  readonly rounds: readonly Measured[]
 }
 
 /** What a case has come to. */
@@ -20,6 +28,7 @@ export interface Result {
 /** What `--json` prints of each version of Node. */
 export interface Run {
   readonly node: string
+  readonly wire: Wire
   readonly connections: number
   readonly pipelining: number
   readonly duration: number
@@ -30,20 +39,31 @@ export interface Run {
 
 interface Column {
   readonly title: string
-  readonly figure: keyof Measurement
+  readonly figure: string
   readonly digits: number
+  /** Shows the least of the rounds in place of their median. */
+  readonly least?: true
   /** Is followed by what it is to that of the first row. */
   readonly ratio?: true
 }
 
-const COLUMNS: readonly Column[] = [
+const CPU = { title: 'CPU µs/req', figure: 'cpu', digits: 2 } as const
+
+const ON_SOCKETS: readonly Column[] = [
   { title: 'req/s', figure: 'requestsPerSecond', digits: 0, ratio: true },
   { title: 'p50 ms', figure: 'p50', digits: 2, ratio: true },
   { title: 'p90', figure: 'p90', digits: 2 },
   { title: 'p99', figure: 'p99', digits: 2, ratio: true },
   { title: 'p99.9', figure: 'p999', digits: 2 },
   { title: 'max', figure: 'max', digits: 2 },
-  { title: 'CPU µs/req', figure: 'cpu', digits: 2, ratio: true },
+  { ...CPU, ratio: true },
+]
+
+const IN_MEMORY: readonly Column[] = [
+  { title: 'system', figure: 'system', digits: 2 },
+  { title: 'collector', figure: 'gc', digits: 2 },
+  { ...CPU, title: 'least', least: true },
+  { ...CPU, ratio: true },
 ]
 
 const INTERVAL = '95 %'
@@ -77,14 +97,16 @@ export function ratio(row: Row, base: Row): Ratio {
  * The table of one case: of every figure the median over the rounds, of the ratios too. Below it stands what this
  * service costs of the others.
  */
-export function table({ name }: Case, rows: readonly Row[]): string {
-  const header = ['', ...COLUMNS.flatMap(({ title, ratio }) => (ratio ? [title, 'ratio'] : [title])), INTERVAL]
+export function table({ name }: Case, rows: readonly Row[], wire: Wire): string {
+  const columns = wire === 'memory' ? IN_MEMORY : ON_SOCKETS
+  const header = ['', ...columns.flatMap(({ title, ratio }) => (ratio ? [title, 'ratio'] : [title])), INTERVAL]
   const [first] = rows
   const known = ratios(rows)
   const cells = rows.map((row) => [
     row.contestant,
-    ...COLUMNS.flatMap(({ figure, digits, ratio }) => {
-      const value = median(row.rounds.map((round) => round[figure])).toFixed(digits)
+    ...columns.flatMap(({ figure, digits, ratio, least }) => {
+      const values = row.rounds.map((round) => round[figure]!)
+      const value = (least ? Math.min(...values) : median(values)).toFixed(digits)
       return ratio ? [value, median(ratiosByRound(row, first ?? row, figure)).toFixed(2)] : [value]
     }),
     written(known.find(({ contestant, of }) => contestant === row.contestant && of === first?.contestant)?.interval),
@@ -105,6 +127,6 @@ export function written(interval: Ratio['interval'] | undefined): string {
 }
 
 /** Within a round both ran side by side: what the machine did meanwhile weighs on both. */
-function ratiosByRound(row: Row, base: Row, figure: keyof Measurement): number[] {
-  return row.rounds.map((measured, round) => measured[figure] / (base.rounds[round]?.[figure] ?? NaN))
+function ratiosByRound(row: Row, base: Row, figure: string): number[] {
+  return row.rounds.map((measured, round) => measured[figure]! / (base.rounds[round]?.[figure] ?? NaN))
 }
