@@ -34,8 +34,22 @@ export function behindCompression({ file, ...contestant }: Contestant): Contesta
 
 export const FASTIFY: Contestant = { name: 'fastify', file: 'peers/fastify.js', optional: true }
 
+/** With its plugin, which compares tokens in constant time. */
+export const FASTIFY_BEARER: Contestant = { ...FASTIFY, name: 'fastify-bearer', options: { tokens: 'plugin' } }
+/** With tokens by their digest and plants by owner, as plant-store has them. */
+export const FASTIFY_ALIKE: Contestant = { ...FASTIFY, name: 'fastify-alike', options: { tokens: 'digest' } }
+/** The same, and it keeps the JSON text of each plant for its lists. */
+export const FASTIFY_TEXT: Contestant = {
+  ...FASTIFY,
+  name: 'fastify-text',
+  options: { tokens: 'digest', keepsText: true },
+}
+
 export const PEERS: readonly Contestant[] = [
   FASTIFY,
+  FASTIFY_BEARER,
+  FASTIFY_ALIKE,
+  FASTIFY_TEXT,
   { name: 'express', file: 'peers/express.js', optional: true },
   { name: 'h3', file: 'peers/h3.js', optional: true },
   { name: 'hono', file: 'peers/hono.js', optional: true },

@@ -7,7 +7,7 @@ const OWNER = 'bench'
 
 export default async function listen({ location, ...settings }) {
   const pool = new pg.Pool({ connectionString: location, max: 10 })
-  const app = createApp(settings)
+  const app = await createApp(settings)
 
   app.get('/plants', LIST, async (request) => {
     const { rows } = await pool.query({
