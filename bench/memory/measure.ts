@@ -19,12 +19,17 @@ export interface MemoryMeasurement extends Measured {
 export interface Order {
   readonly case: string
   readonly file: string
+  /** Whether it keeps no plants. */
+  readonly isConstant: boolean
   readonly given: object
   readonly connections: number
   readonly warmUp: number
   readonly requests: number
   readonly seconds: number
 }
+
+/** What the files of contestants are named from. */
+const BENCH = new URL('../', import.meta.url)
 
 const WARM_UP = 20_000
 const REQUESTS = 40_000
@@ -36,13 +41,14 @@ export async function measureInMemory(
   settings: { readonly connections: number; readonly duration: number },
 ): Promise<MemoryMeasurement[]> {
   const measurements: MemoryMeasurement[] = []
-  for (const { file, options, name } of contestants) {
+  for (const { file, options, name, constant = false } of contestants) {
     const { status, body } = theCase.answer
     const text = body.toString()
     const refusal = status === 401 ? (JSON.parse(text) as unknown) : undefined
     const order: Order = {
       case: theCase.name,
-      file: new URL(`../${file}`, import.meta.url).href,
+      file: new URL(file, BENCH).href,
+      isConstant: constant,
       given: { token: TOKEN, refusal, answer: { status, body: text }, options },
       connections: settings.connections,
       warmUp: WARM_UP,

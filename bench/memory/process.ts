@@ -36,7 +36,16 @@ class Connection extends Duplex {
   }
 }
 
-const { case: name, file, given, connections: count, requests, warmUp, seconds } = JSON.parse(process.argv[2]!) as Order
+const {
+  case: name,
+  file,
+  isConstant,
+  given,
+  connections: count,
+  requests,
+  warmUp,
+  seconds,
+} = JSON.parse(process.argv[2]!) as Order
 const theCase = CASES.find((each) => each.name === name)!
 const { default: listen } = (await import(file)) as { default: (given: object) => Server | Promise<Server> }
 const server = await listen(given)
@@ -102,7 +111,7 @@ function ask(request: (n: number) => Buffer, total: number, length: number, end 
 }
 
 const { seeds, seed, request } = theCase
-if (!file.endsWith('floor.js')) {
+if (!isConstant) {
   const total = typeof seeds === 'number' ? seeds : 1 + warmUp + requests
   for (let n = 0; n < total; n++) await askOnce(seed(n), { status: 200 } as typeof theCase.answer)
 }
