@@ -6,7 +6,7 @@
 import type { RequestListener, Server } from 'node:http'
 import { withDefaults, wrong } from '../option-checks.ts'
 import { createHttpServer } from './http-server.ts'
-import { LIMITS, type Limits, type ServerOptions } from './limits.ts'
+import { LIMITS, PRESETS, type ServerOptions } from './limits.ts'
 
 export type { ServerOptions } from './limits.ts'
 
@@ -23,8 +23,6 @@ export interface PlantServer {
   /** How many connections are open. */
   readonly connectionCount: () => number
 }
-
-const PRESETS = Object.fromEntries(Object.entries(LIMITS).map(([name, { preset }]) => [name, preset])) as Limits
 
 /**
  * Makes the server that the program uses, with a listener of yours: it keeps its time-outs, answers what `node:http`

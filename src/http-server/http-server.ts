@@ -11,7 +11,7 @@ import { answer, type OnAnswer } from './answer.ts'
 import { connectionOf, keepConnections, type Connection } from './connections.ts'
 import { closeServer } from './drain.ts'
 import { createGuard } from './guard.ts'
-import type { Limits } from './limits.ts'
+import { PRESETS, type Limits } from './limits.ts'
 import { isTimeout, refuse, refuseAfter, refuseInstead, toHttpError } from './refusal.ts'
 import { cutStalled } from './stall.ts'
 
@@ -60,10 +60,11 @@ export interface HttpServer {
 /** Makes a server that hands its requests to `listener`, those of a connection one after another. */
 export function createHttpServer(
   listener: RequestListener,
-  limits: Limits & Assumptions,
+  options: Partial<Limits> & Assumptions = {},
   commonFields: CommonFields = () => [],
   { onRequest, onRefusal, onAnswer, onGuard }: Observer = {},
 ): HttpServer {
+  const limits = { ...PRESETS, ...options }
   let isDraining = false
 
   const server = createServer({

@@ -69,6 +69,8 @@ export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
   maxConnections: { preset: 1000, min: 1, max: Number.MAX_SAFE_INTEGER },
 }
 
+export const PRESETS = Object.fromEntries(Object.entries(LIMITS).map(([name, { preset }]) => [name, preset])) as Limits
+
 /** Zero would switch a time-out off. */
 function time(preset: number): Limit {
   return { preset, min: 1, max: MAX_TIMER_MS }

@@ -6,7 +6,7 @@ import { ERRORS } from '../../src/http/errors.ts'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
 import { programDescription } from '../../src/standalone/paths/program-description.ts'
-import type { Settings } from '../../src/standalone/settings/settings.ts'
+import type { Limits } from '../../src/http-server/limits.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { assertDescribed, DESCRIBED } from '../support/package/openapi-validator.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
@@ -18,7 +18,7 @@ import { authenticate, CONTRACT_CASES } from './cases.ts'
 function serveAll(
   t: TestContext,
   options: Partial<PlantStoreOptions> = {},
-  limits: Partial<Settings> = {},
+  limits: Partial<Limits> = {},
 ): Promise<Server> {
   return serveStandalone(t, { authenticate, ...options } as Partial<PlantStoreOptions>, limits)
 }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createPlantStore } from '../../src/index.ts'
-import { readSettings, type Settings } from '../../src/standalone/settings/settings.ts'
+import type { Limits } from '../../src/http-server/limits.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { heapUsed } from '../support/heap.ts'
 import { block, countTimers } from '../support/event-loop.ts'
@@ -32,10 +32,10 @@ interface TestServer extends HttpServer {
 }
 
 /** Serves plants with the token of ada. Clients have a minute for everything, unless the limits say otherwise. */
-async function serve(t: TestContext, limits: Partial<Settings> = {}): Promise<TestServer> {
+async function serve(t: TestContext, limits: Partial<Limits> = {}): Promise<TestServer> {
   const patience = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 }
   const plants = createPlantStore({ tokens: { YWRh: 'ada' } })
-  const http = createHttpServer(plants, { ...readSettings({}), ...patience, ...limits })
+  const http = createHttpServer(plants, { ...patience, ...limits })
   await listen(http.server)
   // A server that has closed has none.
   const port = portOf(http.server)
@@ -211,7 +211,7 @@ suite('a server that has drained', { timeout: 20_000 }, () => {
     test(`emits close once, and is collected, if ${count} connections were open when it stopped listening`, async () => {
       let closed = 0
       async function drain(): Promise<WeakRef<Server>> {
-        const http = createHttpServer(() => undefined, { ...readSettings({}), drainTimeoutMs: 500 })
+        const http = createHttpServer(() => undefined, { drainTimeoutMs: 500 })
         http.server.on('close', () => closed++)
         await listen(http.server)
         for (let i = 0; i < count; i++) (await RawConnection.open(http.server)).send('GET / HTTP/1.1\r\n')

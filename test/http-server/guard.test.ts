@@ -8,7 +8,6 @@ import { setImmediate } from 'node:timers/promises'
 import type { PlantStoreOptions } from '../../src/index.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { createService, close, listen } from '../support/wire/service.ts'
-import { readSettings } from '../../src/standalone/settings/settings.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { until } from '../support/until.ts'
 
@@ -25,7 +24,7 @@ interface Guarded extends HttpServer {
 async function serve(t: TestContext, guardMs?: number, options?: Partial<PlantStoreOptions>): Promise<Guarded> {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const said: boolean[] = []
-  const limits = { ...readSettings({}), ...(guardMs === undefined ? {} : { guardMs }) }
+  const limits = guardMs === undefined ? {} : { guardMs }
   const http = createHttpServer(createService(options), limits, undefined, { onGuard: (isAwake) => said.push(isAwake) })
   await listen(http.server)
   t.after(() => close(http.server))

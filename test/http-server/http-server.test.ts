@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import type { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
-import { readSettings, type Settings } from '../../src/standalone/settings/settings.ts'
+import type { Limits } from '../../src/http-server/limits.ts'
 import {
   createHttpServer,
   type CommonFields,
@@ -30,12 +30,12 @@ interface TestServer extends HttpServer {
 /** Serves plants with the token of ada. */
 async function serve(
   t: TestContext,
-  limits: Partial<Settings> = {},
+  limits: Partial<Limits> = {},
   store: Store = memoryStore(),
   ...more: [commonFields?: CommonFields, observer?: Observer]
 ): Promise<TestServer> {
   const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
-  const http = createHttpServer(plants, { ...readSettings({}), ...limits }, ...more)
+  const http = createHttpServer(plants, limits, ...more)
   await serveUntilEnd(t, http.server)
   return { ...http, connect: (allowHalfOpen) => RawConnection.open(http.server, allowHalfOpen) }
 }

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import { createHttpServer } from '../../src/http-server/http-server.ts'
-import { readSettings } from '../../src/standalone/settings/settings.ts'
 import { close } from '../support/wire/service.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
@@ -35,7 +34,7 @@ async function serve(
   const store = memoryStore()
   for (let id = 1; id <= PLANTS; id++) await store.create('ada', { id: BigInt(id), name: NAME })
   const plants = createPlantStore({ tokens: { YWRh: 'ada', Ym9i: 'bob' }, store: toStore(store) })
-  const { server } = createHttpServer(plants, { ...readSettings({}), stallTimeoutMs })
+  const { server } = createHttpServer(plants, { stallTimeoutMs })
   await once(server.listen(where), 'listening')
   t.after(() => close(server))
   return async (request) => {

@@ -5,7 +5,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { createServer } from '../../src/http-server/create-server.ts'
 import type { OnAnswer } from '../../src/http-server/answer.ts'
 import { memoryStore, type PlantStoreOptions, type Store } from '../../src/index.ts'
-import type { Settings } from '../../src/standalone/settings/settings.ts'
+import type { Limits } from '../../src/http-server/limits.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { block } from '../support/event-loop.ts'
 import { heapUsed } from '../support/heap.ts'
@@ -26,7 +26,7 @@ function post(id: number): string {
 const THREE_POSTS = post(1) + post(2) + post(3)
 
 /** Serves all that the program does. */
-function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Settings> = {}): Promise<Server> {
+function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Limits> = {}): Promise<Server> {
   return serveStandalone(t, { authenticate: (token) => (token === 'ada' ? token : null), store }, limits)
 }
 

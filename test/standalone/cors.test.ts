@@ -88,7 +88,7 @@ for (const [what, { environment, origin, fields, unread }] of Object.entries(POL
       // Of a request that `node:http` refuses, the origin is not known.
       const isUnread = error === 40800 || error === 43100 || rest.includes('no field')
       test(`${error} to ${line}${isUnread ? ', unread' : ''}`, async (t) => {
-        const timeouts = { PLANT_STORE_HEADERS_TIMEOUT_MS: '200', PLANT_STORE_CHECK_INTERVAL_MS: '20' }
+        const timeouts = { PLANT_STORE_HEADERS_TIMEOUT_MS: '200' }
         const answer = await answerTo(t, line, rest, error === 40800 ? timeouts : {})
         assert.equal((JSON.parse(answer.body) as { error: number }).error, error)
         assert.deepEqual(corsOf(answer), isUnread ? unread : fields)

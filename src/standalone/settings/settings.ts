@@ -19,7 +19,7 @@ import {
 } from './variables.ts'
 
 /** What the environment says, checked, with every default in place. */
-export interface Settings extends Limits {
+export interface Settings extends ServedLimits {
   readonly host: string
   readonly port: number
   readonly tokens: Tokens | undefined
@@ -60,24 +60,26 @@ const STORE_URL = text('PLANT_STORE_URL', 'memory:', `a URL like ${STORE_URLS}: 
 
 export type Address = Pick<Settings, 'host' | 'port'>
 
+/** Nobody needs to set how often the server looks for late requests. */
+type ServedLimits = Omit<Limits, 'checkIntervalMs'>
+
 /** The variables of the server's limits, and what they mean. */
-const LIMIT_VARIABLES: Readonly<Record<keyof Limits, readonly [name: string, meaning: string]>> = {
+const LIMIT_VARIABLES: Readonly<Record<keyof ServedLimits, readonly [name: string, meaning: string]>> = {
   drainTimeoutMs: ['PLANT_STORE_DRAIN_TIMEOUT_MS', 'milliseconds that a shutdown may take after that delay'],
   headersTimeoutMs: ['PLANT_STORE_HEADERS_TIMEOUT_MS', 'milliseconds in which a header must arrive'],
   requestTimeoutMs: ['PLANT_STORE_REQUEST_TIMEOUT_MS', 'milliseconds in which a whole request must arrive'],
   keepAliveTimeoutMs: ['PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 'milliseconds (and 1 s) until an idle connection closes'],
   stallTimeoutMs: ['PLANT_STORE_STALL_TIMEOUT_MS', 'milliseconds after which a client that takes nothing is cut'],
-  checkIntervalMs: ['PLANT_STORE_CHECK_INTERVAL_MS', 'milliseconds between two checks for late requests'],
   maxHeaderBytes: ['PLANT_STORE_MAX_HEADER_BYTES', 'the most header bytes'],
   maxConnections: ['PLANT_STORE_MAX_CONNECTIONS', 'the most connections'],
 }
 
-function limitVariables(): Record<keyof Limits, Variable<number>> {
+function limitVariables(): Record<keyof ServedLimits, Variable<number>> {
   const variables = Object.entries(LIMIT_VARIABLES).map(([limit, [name, meaning]]) => {
-    const { preset, min, max } = LIMITS[limit as keyof Limits]
+    const { preset, min, max } = LIMITS[limit as keyof ServedLimits]
     return [limit, wholeNumber(name, preset, min, max, meaning)]
   })
-  return Object.fromEntries(variables) as Record<keyof Limits, Variable<number>>
+  return Object.fromEntries(variables) as Record<keyof ServedLimits, Variable<number>>
 }
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {

@@ -5,7 +5,7 @@ import { createHttpServer, type Assumptions, type Observer } from '../../../src/
 import { createProgramPaths, type ProgramOptions } from '../../../src/standalone/paths/program-paths.ts'
 import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
 import { createResources } from '../../../src/standalone/resources.ts'
-import { readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
+import type { Limits } from '../../../src/http-server/limits.ts'
 import { RawConnection } from '../wire/raw-connection.ts'
 import { createService, serve } from '../wire/service.ts'
 
@@ -28,17 +28,17 @@ export function createListener(
 /** Makes the server of the program in this process, around {@link createListener}. */
 export function createStandaloneServer(
   options?: Partial<PlantStoreOptions>,
-  limits: Partial<Settings & Assumptions> = {},
+  limits: Partial<Limits & Assumptions> = {},
   observer?: Observer,
 ): Server {
-  return createHttpServer(createListener(options), { ...readSettings({}), ...limits }, undefined, observer).server
+  return createHttpServer(createListener(options), limits, undefined, observer).server
 }
 
 /** Starts what {@link createStandaloneServer} makes; it ends with the test. */
 export function serveStandalone(
   t: TestContext,
   options?: Partial<PlantStoreOptions>,
-  limits?: Partial<Settings>,
+  limits?: Partial<Limits>,
 ): Promise<Server> {
   return serve(t, createStandaloneServer(options, limits))
 }
