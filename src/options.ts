@@ -7,7 +7,6 @@ import type { HostRequest } from './http/transport.ts'
 import type { ResourcePath } from './operations.ts'
 import { isObject, quote, withDefaults, wrong, type Resolved } from './option-checks.ts'
 import { STORE_METHODS } from './plants/checked-store.ts'
-import { DEFAULT_LISTS_PER_OWNER } from './plants/list-slots.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory/memory-store.ts'
@@ -113,10 +112,12 @@ export interface ResolvedOptions extends Resolved<Omit<CommonOptions, Hook>>, Re
 export const MAX_BODY_BYTES: number = 2 ** 26
 
 /** The options that are whole numbers, from 1 on. */
-const NUMBERS = {
+type Numbers = Resolved<Pick<CommonOptions, 'maxBodyBytes' | 'maxLimit' | 'maxListsPerOwner' | 'storeTimeoutMs'>>
+
+export const DEFAULTS: Numbers = {
   maxBodyBytes: 65_536,
   maxLimit: Infinity,
-  maxListsPerOwner: DEFAULT_LISTS_PER_OWNER,
+  maxListsPerOwner: 32,
   storeTimeoutMs: 10_000,
 }
 
@@ -128,7 +129,7 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...rest } = options
   const { maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs } = options
-  const numbers = withDefaults({ ...rest, maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs }, NUMBERS, {
+  const numbers = withDefaults({ ...rest, maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs }, DEFAULTS, {
     maxBodyBytes: { min: 1, max: MAX_BODY_BYTES },
   })
   return {

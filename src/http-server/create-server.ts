@@ -3,26 +3,13 @@
  * @module plant-store/server
  */
 
-import type { RequestListener, Server } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { withDefaults, wrong } from '../option-checks.ts'
-import { createHttpServer } from './http-server.ts'
+import { createHttpServer, type PlantServer } from './http-server.ts'
 import { LIMITS, PRESETS, type ServerOptions } from './limits.ts'
 
+export type { PlantServer } from './http-server.ts'
 export type { ServerOptions } from './limits.ts'
-
-/** A server that keeps its time-outs, refuses in JSON, and can be drained. */
-export interface PlantServer {
-  /** Listens when its host tells it to. */
-  readonly server: Server
-  /**
-   * Ends every connection after its next response, and settles once the server and all connections are closed. What is
-   * not closed after `drainTimeoutMs` is cut. One that was upgraded is its listener's to close.
-   * @returns how many connections were cut
-   */
-  readonly drain: () => Promise<number>
-  /** How many connections are open. */
-  readonly connectionCount: () => number
-}
 
 /**
  * Makes the server that the program uses, with a listener of yours: it keeps its time-outs, answers what `node:http`
@@ -41,20 +28,7 @@ export interface PlantServer {
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
   if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
-  const limits = withDefaults(options, PRESETS, LIMITS)
-  const http = createHttpServer(listener, limits)
-  let draining: Promise<number> | undefined
-
-  async function drain(): Promise<number> {
-    let cut = 0
-    const timer = setTimeout(() => (cut = http.cut()), limits.drainTimeoutMs)
-    await http.drain()
-    clearTimeout(timer)
-    return cut
-  }
-  return {
-    server: http.server,
-    drain: () => (draining ??= drain()),
-    connectionCount: http.connectionCount,
-  }
+  const { server, drain, connectionCount } = createHttpServer(listener, withDefaults(options, PRESETS, LIMITS))
+  // A host may call it with the name of a signal.
+  return { server, drain: () => drain(), connectionCount }
 }

@@ -18,11 +18,12 @@ const BACKLOG = 511
 
 /**
  * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. If
- * others listen beside this server, clients may come without a pause: then it closes the socket a moment after the
- * connections have closed that are open now. A moment later it closes those that still wait for a request. Settles when
- * all have ended.
+ * others listen beside this server, clients may come without a pause: then it closes the socket a moment after today's
+ * connections have closed. A moment later it closes those that still wait for a request, and cuts what is left when the
+ * time is over. Settles when all have ended.
  * @param isShared whether another process takes the connections that come later
  * @param refuse tells a client that its request is late
+ * @returns how many connections were cut
  */
 export async function closeServer(
   server: Server,
@@ -30,7 +31,13 @@ export async function closeServer(
   timeoutMs: number,
   isShared: boolean,
   refuse: (socket: Socket) => void,
-): Promise<void> {
+): Promise<number> {
+  let cut = 0
+  const deadline = setTimeout(() => {
+    cut = connections.length
+    // The server's own closeAllConnections() does not know those that were upgraded, nor those of CONNECT.
+    for (const { socket } of connections) socket.destroy()
+  }, timeoutMs)
   const sockets = connections.map(({ socket }) => socket)
   await quiet(server, sockets, STOP_LISTENING * timeoutMs, isShared)
   await acceptWaiting(server)
@@ -41,8 +48,10 @@ export async function closeServer(
   const timer = setTimeout(() => closeSilent(server, connections, refuse), LAST_REQUESTS * timeoutMs)
   await closed
   clearTimeout(timer)
+  clearTimeout(deadline)
   // Now that looking is to stop: its timer keeps the server in memory. But the server must not emit `close` once more.
   if (kind === NetServer) Server.prototype.close.call(Object.create(server, { emit: { value: () => false } }))
+  return cut
 }
 
 /** Closes the connections that wait for a request: a client that sends nothing must not decide how the drain ends. */

@@ -41,18 +41,23 @@ export interface Observer {
   readonly onGuard?: (isAwake: boolean) => void
 }
 
-export interface HttpServer {
+/** A server that keeps its time-outs, refuses in JSON, and can be drained. */
+export interface PlantServer {
   /** Listens when its host tells it to. */
   readonly server: Server
   /**
-   * Ends every connection after its next response, and settles once the server and all connections are closed. If some
-   * do not close within `drainTimeoutMs`, it does not settle: then call `cut`.
-   * @param isShared whether another process takes the connections that come later; default false
+   * Ends every connection after its next response, and settles once the server and all connections are closed. What is
+   * not closed after `drainTimeoutMs` is cut. One that was upgraded is its listener's to close.
+   * @returns how many connections were cut
    */
-  drain(isShared?: boolean): Promise<void>
-  /** Closes all connections at once, and says how many. */
-  readonly cut: () => number
+  readonly drain: () => Promise<number>
+  /** How many connections are open. */
   readonly connectionCount: () => number
+}
+
+export interface HttpServer extends PlantServer {
+  /** @param isShared whether another process takes the connections that come later; default false */
+  readonly drain: (isShared?: boolean) => Promise<number>
   /** Whether it reads in slices, as a client has sent too much in small pieces. */
   readonly isGuarded: () => boolean
 }
@@ -65,7 +70,7 @@ export function createHttpServer(
   { onRequest, onRefusal, onAnswer, onGuard }: Observer = {},
 ): HttpServer {
   const limits = { ...PRESETS, ...options }
-  let isDraining = false
+  let draining: Promise<number> | undefined
 
   const server = createServer({
     headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
@@ -119,7 +124,7 @@ export function createHttpServer(
       addFields(response, commonFields(request))
       onRequest?.(request, response)
       // If requests wait behind this one, the connection closes after the last of them.
-      if (isDraining && connection.latest === response) response.setHeader('Connection', 'close')
+      if (draining !== undefined && connection.latest === response) response.setHeader('Connection', 'close')
       const problem = findHostProblem(request)
       if (problem === undefined) listener(request, response)
       else refuseRequest(request, response, new HttpError('malformedRequest', problem))
@@ -188,24 +193,19 @@ export function createHttpServer(
     refuseAfter(connection.latest, () => refuseOn(socket, error, request))
   })
 
+  function close(isShared: boolean): Promise<number> {
+    for (const { latest } of connections) {
+      if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
+    }
+    const refuseLate = (socket: Socket): void => refuseOn(socket, HTTP_ERRORS.requestTimeout)
+    return closeServer(server, connections, limits.drainTimeoutMs, isShared, refuseLate)
+  }
+
   return {
     server,
     connectionCount: () => connections.length,
-    // The server's own closeAllConnections() does not know those that were upgraded, nor those of CONNECT.
-    cut() {
-      for (const { socket } of connections) socket.destroy()
-      return connections.length
-    },
     isGuarded: guard.isAwake,
-    async drain(isShared = false) {
-      isDraining = true
-      for (const { latest } of connections) {
-        if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
-      }
-      await closeServer(server, connections, limits.drainTimeoutMs, isShared, (socket) =>
-        refuseOn(socket, HTTP_ERRORS.requestTimeout),
-      )
-    },
+    drain: (isShared = false) => (draining ??= close(isShared)),
   }
 }
 

@@ -1,7 +1,5 @@
 import { StoreUnavailableError } from './store.ts'
 
-export const DEFAULT_LISTS_PER_OWNER = 32
-
 interface LongList {
   readonly owner: string
   /** Calls `listener` once the client has gone. */

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
+import { PRESETS } from '../../src/http-server/limits.ts'
 import { ERRORS } from '../../src/http/errors.ts'
 import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
+import { DEFAULTS } from '../../src/options.ts'
 import { STORE_METHODS } from '../../src/plants/checked-store.ts'
 import { helpText } from '../../src/standalone/settings/settings.ts'
 import { schemeOf, STORE_SCHEMES } from '../../src/stores/open-store.ts'
@@ -89,6 +92,23 @@ test('docs/running.md lists every setting with its default, as --help does', () 
     listed.map(([, name, preset]) => [name, preset]),
     told.map(([, name, preset]) => [name, preset]),
   )
+})
+
+suite('the default of each option that is a limit stands in the documents, and in its doc comment', () => {
+  const places: readonly [document: string, source: string, presets: object][] = [
+    ['docs/hosts.md', 'src/http-server/limits.ts', PRESETS],
+    ['README.md', 'src/options.ts', DEFAULTS],
+  ]
+  for (const [document, source, presets] of places) {
+    const [{ text }, comments] = [readDocument(document), readFileSync(source, 'utf8')]
+    for (const [name, preset] of Object.entries(presets) as [string, number][]) {
+      const digits = preset.toLocaleString('en')
+      const row = `| \`${name}\` | ${preset === Infinity ? 'none' : digits} |`
+      test(`${document}: ${row}`, () => assert.ok(text.includes(`\n${row}`)))
+      const comment = `@default ${preset === Infinity ? preset : digits.replaceAll(',', '_')}`
+      test(`${source}: ${comment}`, () => assert.ok(comments.includes(`${comment}\n   */\n  readonly ${name}?:`)))
+    }
+  }
 })
 
 test('the README lists every operation', () => {

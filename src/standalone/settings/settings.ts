@@ -1,7 +1,6 @@
 import { LIMITS, type Limits } from '../../http-server/limits.ts'
 import { MAX_INT32 } from '../../option-checks.ts'
-import { MAX_BODY_BYTES } from '../../options.ts'
-import { DEFAULT_LISTS_PER_OWNER } from '../../plants/list-slots.ts'
+import { DEFAULTS, MAX_BODY_BYTES } from '../../options.ts'
 import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { checkVariableNames, withoutServiceLinks } from './environment.ts'
 import { textFile } from './setting-file.ts'
@@ -82,6 +81,8 @@ function limitVariables(): Record<keyof ServedLimits, Variable<number>> {
   return Object.fromEntries(variables) as Record<keyof ServedLimits, Variable<number>>
 }
 
+const { maxBodyBytes, maxListsPerOwner, storeTimeoutMs } = DEFAULTS
+
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   host: text(
     'HOST',
@@ -103,16 +104,16 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     10_000,
     'the most plants of one statement; 1 suits a table that is distributed by owner',
   ),
-  maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', 65_536, 1, MAX_BODY_BYTES, 'the most bytes of a body'),
+  maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', maxBodyBytes, 1, MAX_BODY_BYTES, 'the most bytes of a body'),
   maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
   maxListsPerOwner: wholeNumber(
     'PLANT_STORE_MAX_LISTS_PER_OWNER',
-    DEFAULT_LISTS_PER_OWNER,
+    maxListsPerOwner,
     1,
     MAX_INT32,
     'the most long lists of one owner that are read at once',
   ),
-  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', 10_000, 1, 'that a call of the store may take'),
+  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', storeTimeoutMs, 1, 'that a call of the store may take'),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', '0', 'whether a line is logged for each response'),
   page: flag('PLANT_STORE_PAGE', '1', 'whether there is a page for people at /'),
   slowMs: milliseconds('PLANT_STORE_SLOW_MS', undefined, 1, 'from which on a response is logged as slow'),
