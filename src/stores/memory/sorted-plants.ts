@@ -10,26 +10,30 @@ import { PageBuilder } from '../page-builder.ts'
 const CAPACITY = 256
 
 /** The room of a new block, and the least of any: little, so that an owner of a few plants costs little. */
-const LEAST_ROOM = 8
+const LEAST_ROOM = 4
 
 /** The JSON texts of the plants of one owner, ascending by id, in blocks. */
 export class SortedPlants {
-  /** Each block under the lowest id that it takes; the first one takes any lower id too. */
-  readonly #blocks = new Entries<Entries<string>>()
-
-  constructor() {
-    // MIN_INT64 itself would make V8 compare ids at half the speed.
-    this.#blocks.insert(0, MIN_INT64 + 1n, new Entries())
-  }
+  readonly #first = new Entries<string>()
+  /** Once there are several, each block under the lowest id that it takes; the first one takes any lower id too. */
+  #blocks: Entries<Entries<string>> | undefined
 
   get isEmpty(): boolean {
-    return this.#blocks.size === 1 && this.#blocks.at(0).size === 0
+    return this.#count === 1 && this.#first.size === 0
+  }
+
+  get #count(): number {
+    return this.#blocks?.size ?? 1
+  }
+
+  #block(number: number): Entries<string> {
+    return number === 0 ? this.#first : this.#blocks!.at(number)
   }
 
   /** @returns false if the id is taken; its plant then stays as it was */
   add(id: bigint, text: string): boolean {
     const number = this.#blockOf(id)
-    const block = this.#blocks.at(number)
+    const block = this.#block(number)
     const rank = block.rank(id)
     if (rank > 0 && block.ids[rank - 1] === id) return false
     block.insert(rank, id, text)
@@ -40,39 +44,41 @@ export class SortedPlants {
   /** @returns false if there is no plant with this id */
   delete(id: bigint): boolean {
     const number = this.#blockOf(id)
-    const block = this.#blocks.at(number)
+    const block = this.#block(number)
     const at = block.rank(id) - 1
     if (at < 0 || block.ids[at] !== id) return false
     block.remove(at)
-    if (block.size === 0 && number > 0) this.#blocks.remove(number)
+    if (block.size === 0 && number > 0) this.#blocks!.remove(number)
     return true
   }
 
   list(request: PageRequest): EncodedPlant[] {
     const page = new PageBuilder(request)
     let [number, at] = this.#find(request.after)
-    for (; number < this.#blocks.size; number++, at = 0) {
-      const { ids, entries } = this.#blocks.at(number)
+    for (; number < this.#count; number++, at = 0) {
+      const { ids, entries } = this.#block(number)
       for (; at < entries.length; at++) if (!page.add(ids[at]!, entries[at]!)) return page.plants
     }
     return page.plants
   }
 
   #blockOf(id: bigint): number {
-    return Math.max(0, this.#blocks.rank(id) - 1)
+    return this.#blocks === undefined ? 0 : Math.max(0, this.#blocks.rank(id) - 1)
   }
 
   /** Where the plants with an id greater than `after` begin: the number of the block, and the index in it. */
   #find(after: bigint | undefined): [number: number, at: number] {
     if (after === undefined) return [0, 0]
     const number = this.#blockOf(after)
-    return [number, this.#blocks.at(number).rank(after)]
+    return [number, this.#block(number).rank(after)]
   }
 
   /** Ids mostly ascend, so the last block is split near its end. Otherwise most blocks would stay half empty. */
   #split(number: number): void {
-    const block = this.#blocks.at(number)
-    const right = block.cut(number === this.#blocks.size - 1 ? (CAPACITY * 7) / 8 : CAPACITY / 2)
+    const block = this.#block(number)
+    const right = block.cut(number === this.#count - 1 ? (CAPACITY * 7) / 8 : CAPACITY / 2)
+    // MIN_INT64 itself would make V8 compare ids at half the speed.
+    this.#blocks ??= new Entries(BigInt64Array.of(MIN_INT64 + 1n), [this.#first])
     this.#blocks.insert(number + 1, right.ids[0]!, right)
   }
 }
@@ -112,7 +118,9 @@ class Entries<Entry> {
     if (size === this.ids.length) this.#setRoom(size + Math.min(size, CAPACITY / 2))
     this.ids.copyWithin(at + 1, at, size)
     this.ids[at] = id
-    this.entries.splice(at, 0, entry)
+    // An array that grows from nothing gets room for 17.
+    if (size === 0) this.entries = [entry]
+    else this.entries.splice(at, 0, entry)
   }
 
   /** Gives memory back once little of it is in use. */
