@@ -91,8 +91,8 @@ function list(
   { store, maxLimit, slots }: Service,
   { owner, query, response }: OperationInput,
 ): MaybePromise<HttpResponse> {
-  const { limit, after } = parseListQuery(query)
-  const cap = Math.min(limit, maxLimit)
+  const asked = parseListQuery(query)
+  const limit = Math.min(asked.limit, maxLimit)
   const source: PlantSource = {
     owner,
     slots,
@@ -100,8 +100,10 @@ function list(
     isGone: () => isClosed(response),
     whenGone: (listener) => whenClosed(response, listener),
   }
-  return andThen(listPlants(source, { limit: cap, after }), ({ body, cursor }) => {
-    const headers = cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${cap}&after=${cursor}>; rel="next"`]
+  return andThen(listPlants(source, { ...asked, limit }), ({ body, cursor }) => {
+    const include = asked.includesId ? '&include=id' : ''
+    const headers =
+      cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${limit}&after=${cursor}${include}>; rel="next"`]
     return { status: 200, headers, body }
   })
 }

@@ -59,8 +59,8 @@ export interface Reference {
 
 interface Components {
   readonly securitySchemes: Readonly<Record<'bearerToken', Texts<'scheme' | 'description'> & { readonly type: 'http' }>>
-  readonly schemas: Readonly<Record<'Plant' | 'NewPlant' | 'Error', Schema>>
-  readonly parameters: Readonly<Record<'id' | 'limit' | 'after', Parameter>>
+  readonly schemas: Readonly<Record<'Plant' | 'ListedPlant' | 'NewPlant' | 'Error', Schema>>
+  readonly parameters: Readonly<Record<'id' | 'limit' | 'after' | 'include', Parameter>>
   readonly headers: Readonly<Record<string, Header>>
 }
 

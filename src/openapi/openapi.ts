@@ -9,7 +9,12 @@ import { PLANT_PATHS, type PlantPaths } from './plants.ts'
 const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
 
 const INT64 = { type: 'integer', format: 'int64' } as const
+const ID: Schema = {
+  ...INT64,
+  description: 'Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.',
+}
 const LIMIT: Schema = { type: 'integer', format: 'int32', minimum: 0 }
+const INCLUDE: Schema = { type: 'string', enum: ['id'] }
 const NAME: Schema = { ...TEXT, description: 'The name of the plant.' }
 const TAG: Schema = { ...TEXT, description: 'The type of the plant.' }
 
@@ -38,15 +43,19 @@ export const openapi: PlantStoreDescription = {
     securitySchemes: { bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` of RFC 6750.' } },
     schemas: {
       Plant: { type: 'object', required: ['name'], properties: { name: NAME, tag: TAG }, additionalProperties: false },
+      ListedPlant: {
+        type: 'object',
+        description: 'A plant of a list. It has its id if `include=id` asked for it.',
+        required: ['name'],
+        properties: { id: ID, name: NAME, tag: TAG },
+        additionalProperties: false,
+      },
       NewPlant: {
         type: 'object',
         description: 'The service ignores all other members.',
         required: ['id', 'name'],
         properties: {
-          id: {
-            ...INT64,
-            description: 'Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.',
-          },
+          id: ID,
           name: NAME,
           tag: TAG,
         },
@@ -65,6 +74,7 @@ export const openapi: PlantStoreDescription = {
       id: parameter('path', 'id', 'The id of the plant, in decimal.', 42, INT64),
       limit: parameter('query', 'limit', 'List at most this many plants. Without it, list all.', 10, LIMIT),
       after: parameter('query', 'after', 'List only plants whose id is greater.', 42, INT64),
+      include: parameter('query', 'include', 'Give each plant of the list its id.', 'id', INCLUDE),
     },
     headers: {
       Link: header('Leads to the rest of the list (RFC 8288).', '<?limit=10&after=42>; rel="next"'),
@@ -77,6 +87,12 @@ export const openapi: PlantStoreDescription = {
   },
 }
 
-function parameter(place: Parameter['in'], name: string, text: string, example: number, schema: Schema): Parameter {
+function parameter(
+  place: Parameter['in'],
+  name: string,
+  text: string,
+  example: number | string,
+  schema: Schema,
+): Parameter {
   return { name, in: place, description: text, required: place === 'path', schema, example }
 }

@@ -23,12 +23,12 @@ export const PLANT_PATHS: PlantPaths = {
       description:
         'Lists plants in ascending order of their ids. If `limit`, or a limit of the service, cuts the list ' +
         'short, `Link` leads to the next one. A client that follows the links gets each plant once.',
-      parameters: [ref('parameters/limit'), ref('parameters/after')],
+      parameters: [ref('parameters/limit'), ref('parameters/after'), ref('parameters/include')],
       responses: {
         200: {
           description: 'The plants.',
           headers: { Link: ref('headers/Link') },
-          ...json({ type: 'array', items: ref('schemas/Plant') }, [MONSTERA]),
+          ...json({ type: 'array', items: ref('schemas/ListedPlant') }, [MONSTERA]),
         },
         ...errors('badQuery', ...TOKEN, ...STORE),
       },

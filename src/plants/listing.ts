@@ -1,7 +1,7 @@
 import { laterRound } from '../later-round.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { ListSlots } from './list-slots.ts'
-import { encodePlant } from './plant.ts'
+import { encodePlant, encodePlantWithId } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
 
@@ -21,6 +21,8 @@ export interface ListQuery {
   readonly limit: number
   /** Only plants whose id is greater. */
   readonly after: bigint | undefined
+  /** Whether each plant of the list has its id. */
+  readonly includesId: boolean
 }
 
 export interface Listing {
@@ -35,20 +37,20 @@ const PIECE_BYTES = 65_536
 
 /** Lists plants. A page or two and a piece of text are in memory at once, however long the list and its texts are. */
 export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<Listing> {
-  const { limit, after } = query
+  const { limit, after, includesId } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
   // One plant more than wanted shows whether the limit cuts the list short.
   const asked = Math.min(limit + 1, MAX_PAGE)
   return andThen(source.readPage({ limit: asked, maxBytes: MAX_PAGE_BYTES, after }), (page) => {
-    if (page.length > limit) return { body: encodeCut(page, limit), cursor: page[limit - 1]!.id }
-    const body = page.length < asked ? encodeWhole(page, page.length) : undefined
+    if (page.length > limit) return { body: encodeCut(page, limit, includesId), cursor: page[limit - 1]!.id }
+    const body = page.length < asked ? encodeWhole(page, page.length, includesId) : undefined
     if (body !== undefined) return { body, cursor: undefined }
 
-    if (limit === Infinity) return { body: encodePages(allPages(source, after, page)), cursor: undefined }
+    if (limit === Infinity) return { body: encodePages(allPages(source, after, page), includesId), cursor: undefined }
     if (page.length < limit) return listSurveyed(source, page, query)
     const last = page.at(-1)!.id
     return andThen(source.readPage({ limit: 1, maxBytes: MAX_PAGE_BYTES, after: last }), (following) => {
-      return { body: encodeCut(page, limit), cursor: following.length === 0 ? undefined : last }
+      return { body: encodeCut(page, limit, includesId), cursor: following.length === 0 ? undefined : last }
     })
   })
 }
@@ -87,7 +89,8 @@ async function readNext(source: PlantSource, after: bigint | undefined): Promise
  * Lists in two passes: the header of the response says where the next list begins, so that must be known before the
  * first plant is sent. If the ids are too many to keep, the list is cut short, as by a lower limit.
  */
-async function listSurveyed(source: PlantSource, first: Page, { limit, after }: ListQuery): Promise<Listing> {
+async function listSurveyed(source: PlantSource, first: Page, query: ListQuery): Promise<Listing> {
+  const { limit, after, includesId } = query
   const ids = new SurveyedIds()
   let count = 0
   let isCut = false
@@ -100,7 +103,7 @@ async function listSurveyed(source: PlantSource, first: Page, { limit, after }: 
     }
     if (isCut) break
   }
-  return { body: encodePages(surveyedPages(source, ids, after)), cursor: isCut ? ids.last : undefined }
+  return { body: encodePages(surveyedPages(source, ids, after), includesId), cursor: isCut ? ids.last : undefined }
 }
 
 /**
@@ -121,11 +124,11 @@ async function* surveyedPages(source: PlantSource, ids: SurveyedIds, after: bigi
   }
 }
 
-async function* encodePages(pages: AsyncIterable<Page> | Iterable<Page>): AsyncGenerator<string> {
+async function* encodePages(pages: AsyncIterable<Page> | Iterable<Page>, includesId: boolean): AsyncGenerator<string> {
   let opening = '['
   for await (const page of pages) {
     for (let at = 0; at < page.length;) {
-      const { text, end } = encodePlants(page, at, page.length, PIECE_BYTES)
+      const { text, end } = encodePlants(page, at, page.length, PIECE_BYTES, includesId)
       yield opening + text
       opening = ','
       at = end
@@ -135,13 +138,13 @@ async function* encodePages(pages: AsyncIterable<Page> | Iterable<Page>): AsyncG
 }
 
 /** The list of a page's first plants, piece by piece if it is long: a store may make a page of any size. */
-function encodeCut(page: Page, count: number): Listing['body'] {
-  return encodeWhole(page, count) ?? encodePages([page.slice(0, count)])
+function encodeCut(page: Page, count: number, includesId: boolean): Listing['body'] {
+  return encodeWhole(page, count, includesId) ?? encodePages([page.slice(0, count)], includesId)
 }
 
 /** The list of a page's first plants, or undefined if their text is `MAX_PAGE_BYTES` long or longer. */
-function encodeWhole(page: Page, count: number): string | undefined {
-  const { text } = encodePlants(page, 0, count, MAX_PAGE_BYTES)
+function encodeWhole(page: Page, count: number, includesId = false): string | undefined {
+  const { text } = encodePlants(page, 0, count, MAX_PAGE_BYTES, includesId)
   return text.length < MAX_PAGE_BYTES ? `[${text}]` : undefined
 }
 
@@ -149,13 +152,19 @@ function encodeWhole(page: Page, count: number): string | undefined {
  * The text of plants of a page, up to the one that makes it so many bytes long, and the index after that. A loop: `map`
  * and `join` take longer.
  */
-function encodePlants(page: Page, start: number, stop: number, maxBytes: number): { text: string; end: number } {
+function encodePlants(
+  page: Page,
+  start: number,
+  stop: number,
+  maxBytes: number,
+  includesId: boolean,
+): { text: string; end: number } {
   let text = ''
   let end = start
   for (; end < stop && text.length < maxBytes; end++) {
     // Two steps: one with a template would make a string more for each plant.
     if (end > start) text += ','
-    text += encodePlant(page[end]!)
+    text += includesId ? encodePlantWithId(page[end]!) : encodePlant(page[end]!)
   }
   return { text, end }
 }

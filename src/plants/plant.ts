@@ -53,6 +53,11 @@ export function encodePlant(plant: NewPlant): string {
   return encodeUtf8(`{"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
 }
 
+/** The JSON text of a plant as {@link encodePlant} makes it, with its id as the first member. */
+export function encodePlantWithId(plant: NewPlant): string {
+  return `{"id":${plant.id},${encodePlant(plant).slice(1)}`
+}
+
 /** How many bytes of UTF-8 the name and tag of a plant are, by its JSON text as {@link encodePlant} makes it. */
 export function countTextBytes(json: string): number {
   // A quote within a name stands behind a backslash, so this is none of it.

@@ -42,6 +42,7 @@ const NEEDS_NAME = 'name must be a string of well-formed Unicode without U+0000'
 const NEEDS_TAG = 'tag must be absent, or a string of well-formed Unicode without U+0000'
 const NEEDS_LIMIT = 'limit must be a decimal whole number from 0 to 2147483647, given once'
 const NEEDS_AFTER = 'after must be a decimal int64, given once'
+const NEEDS_INCLUDE = 'include must be id, given once'
 
 type Expectation = Pick<ContractCase, 'status' | 'headers' | 'body'>
 
@@ -231,8 +232,8 @@ const IDS: readonly ContractCase[] = [
   row('a negative id', (t) => del(t, '-1'), noContent(), { given }),
 ]
 
-const NEXT = (limit: number, after: number): Record<string, string> => ({
-  link: `<?limit=${limit}&after=${after}>; rel="next"`,
+const NEXT = (limit: number, after: number, include = ''): Record<string, string> => ({
+  link: `<?limit=${limit}&after=${after}${include}>; rel="next"`,
 })
 
 // prettier-ignore
@@ -251,7 +252,17 @@ const QUERIES: readonly ContractCase[] = [
   ...['', '=', '=01', '=1.0', '=9223372036854775808', '=1&after=1', '=%'].map((after) =>
     row(`after${after}`, (t) => get(t, `/plants?after${after}`), badQuery(NEEDS_AFTER)),
   ),
-  row('both parameters wrong', (t) => get(t, '/plants?limit=a&after=b'), badQuery(NEEDS_LIMIT, NEEDS_AFTER)),
+  row('include=id gives each plant its id, first', (t) => get(t, '/plants?include=id'), ok('[{"id":-1,"name":"plant -1"},{"id":2,"name":"plant 2"},{"id":3,"name":"plant 3"}]'), { given }),
+  row('an id beyond 2^53 is exact', (t) => get(t, '/plants?include=id'), ok('[{"id":-9223372036854775808,"name":""},{"id":9007199254740993,"name":"a","tag":"b"}]'), {
+    given: ['{"id":9007199254740993,"name":"a","tag":"b"}', '{"id":-9223372036854775808,"name":""}'],
+  }),
+  row('Link carries include on', (t) => get(t, '/plants?incl%75de=%69d&limit=1&after=-1'), ok('[{"id":2,"name":"plant 2"}]', NEXT(1, 2, '&include=id')), { given }),
+  row('include=id of no plants', (t) => get(t, '/plants?include=id'), ok('[]')),
+  row('HEAD with include=id is answered like GET, without a body', request('HEAD', '/plants?include=id'), { ...ok(''), headers: { ...JSON_FIELDS, 'content-length': '81' } }, { given }),
+  ...['', '=', '=ID', '=name', '=id,name', '=%20id', '=id&include=id', '=id&%69nclude=id', '=%zz'].map((include) =>
+    row(`include${include}`, (t) => get(t, `/plants?include${include}`), badQuery(NEEDS_INCLUDE)),
+  ),
+  row('all parameters wrong', (t) => get(t, '/plants?limit=a&after=b&include=c'), badQuery(NEEDS_LIMIT, NEEDS_AFTER, NEEDS_INCLUDE)),
 ]
 
 /** The cases by what they are about. */

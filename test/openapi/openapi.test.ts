@@ -38,6 +38,7 @@ test('needs the parameter of a path, and no parameter of a query', () => {
       ['id', 'path', true],
       ['limit', 'query', false],
       ['after', 'query', false],
+      ['include', 'query', false],
     ],
   )
 })
@@ -79,8 +80,8 @@ const ajv = new Ajv2020()
 const FERN = { id: 1, name: 'Fern', tag: 'green' }
 
 const { schemas, parameters } = openapi.components
-const { id, limit, after } = parameters
-const SCHEMAS = { ...schemas, id: id.schema, limit: limit.schema, after: after.schema }
+const { id, limit, after, include } = parameters
+const SCHEMAS = { ...schemas, id: id.schema, limit: limit.schema, after: after.schema, include: include.schema }
 
 const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, fits: boolean, ...values: readonly unknown[]])[] = [
   ['NewPlant', true, FERN, { id: 1, name: '' }, { ...FERN, height: 7 }],
@@ -89,6 +90,8 @@ const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, fits: boolean, ...va
   ['NewPlant', false, { ...FERN, name: 7 }, { ...FERN, name: 'a\0' }, { ...FERN, tag: null }, { ...FERN, tag: '\0a' }],
   ['Plant', true, { name: 'Fern', tag: '' }, { name: 'Fern' }],
   ['Plant', false, FERN, { tag: 'green' }, { name: 7 }, { name: 'Fern', tag: null }, null],
+  ['ListedPlant', true, FERN, { name: 'Fern' }, { ...FERN, id: -(2 ** 62) }],
+  ['ListedPlant', false, { id: 1 }, { ...FERN, id: '1' }, { ...FERN, height: 7 }],
   ['Error', true, { error: 40000, message: 'No.' }],
   ['Error', false, { error: 40000 }, { message: 'No.' }, { error: '40000', message: 'No.' }, []],
   ['Error', false, { error: 2 ** 31, message: 'No.' }, { error: 40000, message: 7 }],
@@ -99,6 +102,8 @@ const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, fits: boolean, ...va
   ['limit', false, -1, 2 ** 31, 1.5],
   ['after', true, -1, 2 ** 53],
   ['after', false, 1e19, 1.5],
+  ['include', true, 'id'],
+  ['include', false, '', 'name'],
 ]
 
 suite('the schema', () => {

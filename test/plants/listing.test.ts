@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { suite, test } from 'node:test'
 import { MAX_PAGE_BYTES, memoryStore, type Page, type PageRequest, type Store } from '../../src/index.ts'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
-import { MIN_INT64 } from '../../src/plants/int64.ts'
+import { MAX_INT64, MIN_INT64 } from '../../src/plants/int64.ts'
 import { listPlants } from '../../src/plants/listing.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { plantSource } from '../support/database/plant-source.ts'
@@ -111,6 +111,46 @@ suite('following the links', () => {
   })
 })
 
+suite('a list with ids', () => {
+  // Whole, in pieces, in pages, and surveyed: by the sides of the limits of a page.
+  for (const [count, query] of [
+    [3, ''],
+    [999, ''],
+    [2500, ''],
+    [1000, '&limit=1000'],
+    [2500, '&limit=999'],
+    [2500, '&limit=1500'],
+  ] as const) {
+    test(`has those of ${count} plants, beyond 2^53 too, with ${query || 'no limit'}`, async (t) => {
+      const store = memoryStore()
+      const texts: string[] = []
+      for (let n = 0n; n < count; n++) {
+        const id = MIN_INT64 + n * 2n ** 52n
+        void store.create('ada', { id, name: `plant ${n}` })
+        texts.push(`{"id":${id},"name":"plant ${n}"}`)
+      }
+      const server = await servePlants(t, { store })
+      const lists = await followLinks(server, `/plants?include=id${query}`)
+      assert.equal(lists.map((list) => list.slice(1, -1)).join(), texts.join())
+    })
+  }
+
+  test('ends after the page whose texts are short but for the ids', async (t) => {
+    const reads: unknown[] = []
+    const memory = memoryStore()
+    const name = 'x'.repeat(200)
+    for (let id = 0n; id < 600n; id++) void memory.create('ada', { id: MAX_INT64 - id, name })
+    const list: Store['list'] = (owner, page) => {
+      reads.push(page.after)
+      return memory.list(owner, page)
+    }
+    const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
+    const { body } = await send(server, get('ada', '/plants?include=id'))
+    assert.equal((JSON.parse(body) as unknown[]).length, 600)
+    assert.deepEqual(reads, [undefined])
+  })
+})
+
 /** A store to which something happens before its page after the first `intact` ones. */
 function changingAfter(store: Store, intact: number, change: () => void): Store {
   let pages = 0
@@ -163,7 +203,7 @@ suite('a long list with a limit', () => {
         reads.push(request.after)
         return store.list('ada', request)
       }
-      const { body, cursor } = await listPlants(plantSource(readPage), { limit, after: undefined })
+      const { body, cursor } = await listPlants(plantSource(readPage), { limit, after: undefined, includesId: false })
       assert.equal(cursor, BigInt(2 * limit))
       assert.deepEqual(reads, pages)
       let text = ''
@@ -207,7 +247,7 @@ for (const limit of [Infinity, 4500]) {
       turns.push(turn)
       return store.list('ada', request)
     }
-    const { body } = await listPlants(plantSource(readPage), { limit, after: undefined })
+    const { body } = await listPlants(plantSource(readPage), { limit, after: undefined, includesId: false })
     for await (const piece of body as AsyncIterable<string>) assert.ok(piece !== '')
     clearImmediate(ticking)
     assert.ok(turns.length > 5)

@@ -50,11 +50,12 @@ const CARRIED_OUT: readonly ((id: number) => string)[] = [
   (id) => withBody(`DELETE /plants/${id}`, FIELDS, 'hello'),
   (id) => `GET /plants?limit=2&after=${id} HTTP/1.1\r\n${FIELDS}Accept: */*\r\n\r\n`,
   () => `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`,
+  (id) => `GET /plants?include=id&limit=${id} HTTP/1.1\r\n${FIELDS}\r\n`,
   () => `GET http://a:80/%70lants?limit=2147483647 HTTP/1.1\r\n${FIELDS}${UPGRADE}\r\n`,
   () => withBody('GET /plants', FIELDS, 'hello'),
   () => `HEAD /plants HTTP/1.1\r\n${FIELDS}\r\n`,
   () => `GET /plants HTTP/1.1\r\n${MANY}\r\n`,
-  () => `GET /plants?limit=1500 HTTP/1.1\r\n${MANY}\r\n`,
+  () => `GET /plants?limit=1500&include=id HTTP/1.1\r\n${MANY}\r\n`,
 ]
 
 /** What is refused, with a body or without, and with the connection or without it. */
@@ -82,6 +83,7 @@ const REFUSED: readonly ((id: number) => string)[] = [
   (id) => `DELETE /plants/0${id} HTTP/1.1\r\n${FIELDS}\r\n`,
   (id) => `DELETE /plants/${id}%zz HTTP/1.1\r\n${FIELDS}\r\n`,
   (id) => `OPTIONS /plants/${id} HTTP/1.1\r\n${HOST}\r\n`,
+  (id) => `GET /plants?include=id&include=${id} HTTP/1.1\r\n${FIELDS}\r\n`,
   (id) => `GET /plants?limit=0${id} HTTP/1.1\r\n${FIELDS}\r\n`,
   () => `OPTIONS * HTTP/1.1\r\n${HOST}\r\n`,
   () => `TRACE /plants HTTP/1.1\r\n${FIELDS}\r\n`,
@@ -127,7 +129,7 @@ export const requests: fc.Arbitrary<Buffer> = fc.oneof(
     ids.map((id) => Buffer.from(`DELETE /plants/${id}`)),
     ALL,
   ).map(withTarget),
-  mutate(fc.constant(Buffer.from('GET /plants?limit=2&after=-5')), ALL).map(withTarget),
+  mutate(fc.constant(Buffer.from('GET /plants?limit=2&after=-5&include=id')), ALL).map(withTarget),
   mutate(sound, ALL),
 )
 

@@ -33,9 +33,11 @@ export function assertAnswer({ status, headers, body }: WireAnswer, isPlainServe
 }
 
 function assertPlants(value: unknown): void {
-  for (const plant of Array.isArray(value) ? (value as unknown[]) : [value]) {
-    const { name, tag, ...rest } = plant as Record<string, unknown>
+  const isList = Array.isArray(value)
+  for (const plant of isList ? (value as unknown[]) : [value]) {
+    const { id, name, tag, ...rest } = plant as Record<string, unknown>
     assert.ok(typeof name === 'string' && (tag === undefined || typeof tag === 'string'))
+    assert.ok(id === undefined || (isList && typeof id === 'number'))
     assert.deepEqual(rest, {})
   }
 }

@@ -7,6 +7,18 @@ export interface components {
       /** @description The type of the plant. */
       tag?: string
     }
+    /** @description A plant of a list. It has its id if `include=id` asked for it. */
+    ListedPlant: {
+      /**
+       * Format: int64
+       * @description Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.
+       */
+      id?: number
+      /** @description The name of the plant. */
+      name: string
+      /** @description The type of the plant. */
+      tag?: string
+    }
     /** @description The service ignores all other members. */
     NewPlant: {
       /**
