@@ -6,7 +6,7 @@ import { adminPlace, inheritedSockets, listen, servicePlace } from './listening.
 import { describeError, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
 import { reportDrops } from './reports.ts'
-import { readStoreUrlFile, type Settings } from './settings/settings.ts'
+import type { Settings } from './settings/settings.ts'
 import { followStoreUrl } from './settings/store-url.ts'
 import { createTokenSource } from './settings/token-rotation.ts'
 import { tokenList } from './settings/tokens.ts'
@@ -27,10 +27,10 @@ export async function start(settings: Settings): Promise<void> {
   process.on('SIGUSR1', () => undefined)
   const inherited = inheritedSockets(process.env)
   const demoToken = randomBytes(24).toString('base64url')
-  const given = settings.tokens ?? settings.tokensFile?.tokens
+  const given = settings.tokens ?? settings.tokensFile?.value
   const tokens = given ?? tokenList('PLANT_STORE_TOKENS').parse(`demo:${demoToken}`)!
   const { authenticate, reread } = createTokenSource(tokens, settings.tokensFile)
-  const storeUrl = followStoreUrl(settings.storeUrlFile ?? settings.storeUrl, () => readStoreUrlFile(process.env))
+  const storeUrl = followStoreUrl(settings.storeUrl, settings.storeUrlFile)
   // With this listener it does not end the process, whether or not there is something to read again.
   process.on('SIGHUP', () => {
     reread()

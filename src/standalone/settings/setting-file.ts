@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { doNow, type Steps } from '../../later-round.ts'
 import { SettingError, type Variable } from './variables.ts'
 
 /** The most bytes of a file that a setting names. */
@@ -8,18 +9,41 @@ const MAX_BYTES = 16 * 2 ** 20
 /** Without O_NONBLOCK, to open a FIFO would wait for whoever writes to it. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
+/** A file that a setting names, and what it held at the start. */
+export interface SettingFile<T> {
+  /** The variable that names it. */
+  readonly variable: string
+  readonly path: string
+  readonly bytes: Buffer
+  readonly value: T
+  /** Reads what the file holds, in steps that throw a SettingError. */
+  readonly parse: (bytes: Buffer) => Steps<T>
+}
+
+/** A variable that names a file. */
+export function settingFile<T>(
+  name: string,
+  takes: string,
+  parse: SettingFile<T>['parse'],
+): Variable<SettingFile<T> | undefined> {
+  function read(path: string): SettingFile<T> {
+    const bytes = readSettingFile(name, path)
+    return { variable: name, path, bytes, value: doNow(parse(bytes)), parse }
+  }
+  return { name, preset: undefined, takes, parse: read }
+}
+
 /** A variable that names a file that holds another variable's value: a secret that is mounted. */
-export function textFile(name: string, other: Variable<string>): Variable<string | undefined> {
+export function textFile(name: string, other: Variable<string>): Variable<SettingFile<string> | undefined> {
   const takes = `a file that holds the value of ${other.name}, in place of it`
-  function parse(path: string): string {
-    const content = readSettingFile(name, path).toString()
+  return settingFile(name, takes, function* (bytes) {
+    yield
     try {
-      return other.parse(content.replace(/\r?\n$/, ''))
+      return other.parse(bytes.toString().replace(/\r?\n$/, ''))
     } catch (error) {
       throw new SettingError(name, `takes ${takes}, and this one does not: ${(error as SettingError).message}`)
     }
-  }
-  return { name, preset: undefined, takes, parse }
+  })
 }
 
 /**

@@ -3,8 +3,8 @@ import { MAX_INT32 } from '../../option-checks.ts'
 import { DEFAULTS, MAX_BODY_BYTES } from '../../options.ts'
 import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { checkVariableNames, withoutServiceLinks } from './environment.ts'
-import { textFile } from './setting-file.ts'
-import { tokenFile, tokenList, type TokenFile, type Tokens } from './tokens.ts'
+import { textFile, type SettingFile } from './setting-file.ts'
+import { tokenFile, tokenList, type Tokens } from './tokens.ts'
 import {
   flag,
   milliseconds,
@@ -22,10 +22,9 @@ export interface Settings extends ServedLimits {
   readonly host: string
   readonly port: number
   readonly tokens: Tokens | undefined
-  readonly tokensFile: TokenFile | undefined
+  readonly tokensFile: SettingFile<Tokens> | undefined
   readonly storeUrl: string
-  /** The URL that a file holds. */
-  readonly storeUrlFile: string | undefined
+  readonly storeUrlFile: SettingFile<string> | undefined
   readonly migrate: boolean
   readonly postgresPoolSize: number
   readonly postgresBatch: number
@@ -171,7 +170,7 @@ function checkSharing({ host, port, storeUrl, storeUrlFile }: Settings, version:
   const { name } = VARIABLES.reusePort
   if (!isAble) throw new SettingError(name, `needs Node 22.12 or later, and this is Node ${version}`)
   if (isPath(host) || port === 0) throw new SettingError(name, 'needs a PORT other than 0')
-  if (!isSharedStore(storeUrlFile ?? storeUrl)) {
+  if (!isSharedStore(storeUrlFile?.value ?? storeUrl)) {
     throw new SettingError(
       name,
       'needs a store that programs can share, and in this one each would have plants of its own',
@@ -182,11 +181,6 @@ function checkSharing({ host, port, storeUrl, storeUrlFile }: Settings, version:
 /** Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now. */
 export function readAddress(environment: NodeJS.ProcessEnv): Address {
   return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }
-}
-
-/** Reads again the URL that a file holds, which may be wrong by now; undefined if none does. */
-export function readStoreUrlFile(environment: NodeJS.ProcessEnv): string | undefined {
-  return readVariable(environment, VARIABLES.storeUrlFile)
 }
 
 function readVariable<T>(environment: NodeJS.ProcessEnv, { name, preset, parse }: Variable<T>): T {

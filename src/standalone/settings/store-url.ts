@@ -1,28 +1,19 @@
 import { isSameStore } from '../../stores/open-store.ts'
-import { log } from '../log.ts'
+import { followFile } from './follow-file.ts'
+import type { SettingFile } from './setting-file.ts'
 
-/**
- * Follows the URL of the store, which may get another password while the program runs. If what is reread is wrong, or
- * names another store, the last good one holds.
- * @param readFile reads the file that holds it; undefined if none does
- */
+/** Follows the URL of the store, which may get another password while the program runs, if a file holds it. */
 export function followStoreUrl(
   url: string,
-  readFile: () => string | undefined,
+  file: SettingFile<string> | undefined,
 ): { readonly current: () => string; readonly reread: () => void } {
-  let current = url
-  return {
-    current: () => current,
-    reread() {
-      try {
-        const found = readFile()
-        if (found === undefined) return
-        if (!isSameStore(current, found)) throw new Error('More than the password has changed, which takes a restart.')
-        log('store-url-read', { changed: found !== current })
-        current = found
-      } catch (error) {
-        log('store-url-kept', { reason: (error as Error).message })
-      }
-    },
+  let current = file?.value ?? url
+  function take(found: string): object {
+    if (!isSameStore(current, found)) throw new Error('More than the password has changed, which takes a restart.')
+    const changed = found !== current
+    current = found
+    return { changed }
   }
+  const reread = file && followFile(file, 'store-url', { take, keep: () => ({}) })
+  return { current: () => current, reread: reread ?? (() => undefined) }
 }

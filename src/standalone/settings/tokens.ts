@@ -3,20 +3,11 @@ import { B64TOKEN } from '../../http/bearer.ts'
 import type { Caller } from '../../http/caller.ts'
 import { digestToken, UNSET_TOKENS } from '../../http/token-table.ts'
 import { doNow, type Steps } from '../../later-round.ts'
-import { readSettingFile } from './setting-file.ts'
+import { settingFile, type SettingFile } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'
 
 /** The caller of each token, by the token's digest. */
 export type Tokens = ReadonlyMap<string, Caller>
-
-/** A file of tokens, and what it held at the start. */
-export interface TokenFile {
-  /** The variable that names it. */
-  readonly variable: string
-  readonly path: string
-  readonly bytes: Buffer
-  readonly tokens: Tokens
-}
 
 /**
  * A token is a `b64token` of RFC 6750. It has no colon, so the last colon divides an entry, and an owner may have some.
@@ -43,20 +34,13 @@ export function tokenList(name: string): Variable<Tokens | undefined> {
   return { name, preset: undefined, takes, parse }
 }
 
-export function tokenFile(name: string, insteadOf: string): Variable<TokenFile | undefined> {
+export function tokenFile(name: string, insteadOf: string): Variable<SettingFile<Tokens> | undefined> {
   const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
-  function parse(path: string): TokenFile {
-    const bytes = readSettingFile(name, path)
-    return { variable: name, path, bytes, tokens: doNow(parseTokenFile(name, bytes)) }
-  }
-  return { name, preset: undefined, takes, parse }
-}
-
-/** @throws SettingError if a line is wrong, or there is no token */
-export function parseTokenFile(variable: string, bytes: Buffer): Steps<Tokens> {
-  // Otherwise two owners could become the same one.
-  if (!isUtf8(bytes)) throw new SettingError(variable, 'takes a file in UTF-8, and this one is not')
-  return parseTokens(variable, 'line', bytes.toString())
+  return settingFile(name, takes, (bytes) => {
+    // Otherwise two owners could become the same one.
+    if (!isUtf8(bytes)) throw new SettingError(name, 'takes a file in UTF-8, and this one is not')
+    return parseTokens(name, 'line', bytes.toString())
+  })
 }
 
 /** Its errors give the number of a wrong entry, and do not quote it: it may hold a token. */

@@ -165,7 +165,7 @@ suite('PLANT_STORE_URL_FILE', () => {
   for (const content of ['sqlite:plants.db', 'sqlite:plants.db\n', 'sqlite:plants.db\r\n']) {
     test(`takes a file with ${JSON.stringify(content)}`, (t) => {
       const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, content) }
-      assert.equal(readSettings(environment).storeUrlFile, 'sqlite:plants.db')
+      assert.equal(readSettings(environment).storeUrlFile?.value, 'sqlite:plants.db')
     })
   }
 

@@ -17,7 +17,7 @@ function tokensOf(entries: string): Tokens | undefined {
 }
 
 function tokensOfFile(t: TestContext, content: string | Buffer): Tokens | undefined {
-  return readSettings({ PLANT_STORE_TOKENS_FILE: temporaryFile(t, content) }).tokensFile?.tokens
+  return readSettings({ PLANT_STORE_TOKENS_FILE: temporaryFile(t, content) }).tokensFile?.value
 }
 
 /** Token, owner and access. */
