@@ -5,6 +5,8 @@ import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { fill } from './support/database/fill.ts'
 import { Program, startProgram, TOKEN } from './support/program/program.ts'
+import { newPath, skip as needsSqlite } from './support/database/sqlite-file.ts'
+import { freePort } from './support/wire/free-port.ts'
 import { portOf, servePlants } from './support/wire/service.ts'
 
 async function runToEnd(
@@ -65,7 +67,10 @@ suite('the start', () => {
     test(`prints the settings at ${argument} and serves nothing`, async () => {
       const { status, stdout, stderr } = await runToEnd({}, [argument])
       assert.equal(status, 0)
-      assert.match(stdout, /^Usage: plant-store \[--help \| --version \| --ready\]\n[^]*^ {2}PLANT_STORE_TOKENS_FILE$/m)
+      assert.match(
+        stdout,
+        /^Usage: plant-store \[--help \| --version \| --ready \| --migrate\]\n[^]*^ {2}PLANT_STORE_TOKENS_FILE$/m,
+      )
       assert.equal(stderr, '')
     })
   }
@@ -74,9 +79,10 @@ suite('the start', () => {
     assert.deepEqual(await runToEnd({}, ['--version']), { status: 0, stdout: version, stderr: '' })
   })
 
-  for (const args of [['--port=80'], ['--help', 'me']]) {
-    test(`ends with status 2 and one line at ${args.join(' ')}`, () =>
-      assertEnds(2, 'The command takes no argument but --help, --version or --ready', {}, args))
+  for (const args of [['--port=80'], ['--port', '80'], ['--help', 'me']]) {
+    const problem =
+      'The command takes no argument but --help, --version, --ready or --migrate; settings are variables, such as PORT=4000'
+    test(`ends with status 2 and one line at ${args.join(' ')}`, () => assertEnds(2, problem, {}, args))
   }
 
   test('is possible on the oldest Node that package.json names', async () => {
@@ -174,4 +180,36 @@ suite('--ready', () => {
   })
 
   test('ends with status 1 at a wrong setting', () => assertEnds(1, badPort, { PORT: 'http' }, ['--ready']))
+})
+
+suite('--migrate', () => {
+  const cannot = 'PLANT_STORE_URL names a store that cannot be'
+
+  test('makes a SQLite file that is missing, and leaves one that is there', { skip: needsSqlite }, async (t) => {
+    // It was asked for, whatever the service may do.
+    const environment = { PLANT_STORE_URL: `sqlite:${newPath(t)}`, PLANT_STORE_MIGRATE: '0' }
+    for (let i = 0; i < 2; i++) {
+      assert.deepEqual(await runToEnd(environment, ['--migrate']), { status: 0, stdout: '', stderr: '' })
+    }
+    const program = await startProgram(t, environment)
+    assert.equal(await (await program.fetch('/plants')).text(), '[]')
+  })
+
+  test('ends with status 2 if the store can never be opened', { skip: needsSqlite }, () => {
+    const problem = `${cannot} opened: SQLite database /nowhere/a: unable to open database file`
+    return assertEnds(2, problem, { PLANT_STORE_URL: 'sqlite:/nowhere/a' }, ['--migrate'])
+  })
+
+  test('ends with status 1 if the database is away', async () => {
+    const url = `postgres://ada@127.0.0.1:${await freePort()}/plants`
+    const problem = `${cannot} used: connect ECONNREFUSED 127.0.0.1:${new URL(url).port}`
+    await assertEnds(1, problem, { PLANT_STORE_URL: url }, ['--migrate'])
+  })
+
+  for (const url of ['memory:', 'sqlite::memory:']) {
+    const problem = 'PLANT_STORE_URL takes for --migrate a store that outlives the program'
+    test(`ends with status 2 for ${url}`, () => assertEnds(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
+  }
+
+  test('ends with status 2 at a wrong setting', () => assertEnds(2, badPort, { PORT: 'http' }, ['--migrate']))
 })

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { VERSION } from '../version.ts'
-import { start } from './life-cycle.ts'
+import { migrate, start } from './life-cycle.ts'
 import { reachableHost } from './listening.ts'
-import { describeError } from './log.ts'
+import { describeError, firstReason } from './log.ts'
 import { helpText, isPath, readAddress, readSettings, type Address } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
@@ -23,16 +23,22 @@ export async function runCommand(args: readonly string[]): Promise<void> {
       case '--version':
         process.stdout.write(`${VERSION}\n`)
         break
+      case '--migrate':
+        await migrate(readSettings(process.env))
+        break
       case '--ready':
         await askReady(readAddress(process.env))
         break
       default:
-        throw new SettingError('The command', 'takes no argument but --help, --version or --ready')
+        throw new SettingError(
+          'The command',
+          'takes no argument but --help, --version, --ready or --migrate; settings are variables, such as PORT=4000',
+        )
     }
   } catch (error) {
     const isCheck = command === '--ready'
     const isSetting = error instanceof SettingError
-    const message = isCheck || isSetting ? (error as Error).message : describeError(error)
+    const message = isCheck || isSetting ? firstReason(error as Error) : describeError(error)
     process.stderr.write(`plant-store: ${message}\n`)
     // Container engines take no other status of a check than 0 and 1.
     process.exit(isSetting && !isCheck ? error.exitStatus : 1)

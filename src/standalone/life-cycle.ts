@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { StoreUnavailableError, type Store } from '../plants/store.ts'
-import { openStore, schemeOf } from '../stores/open-store.ts'
+import { isSharedStore, openStore, schemeOf } from '../stores/open-store.ts'
 import type { HttpServer } from '../http-server/http-server.ts'
 import { adminPlace, inheritedSockets, listen, servicePlace } from './listening.ts'
-import { describeError, flushLog, log } from './log.ts'
+import { describeError, firstReason, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
 import { reportDrops } from './reports.ts'
 import type { Settings } from './settings/settings.ts'
@@ -37,7 +37,7 @@ export async function start(settings: Settings): Promise<void> {
     storeUrl.reread()
   })
   const scheme = schemeOf(storeUrl.current())
-  const store = await open(storeUrl.current, settings)
+  const store = await open(storeUrl.current, settings, createStoreLog())
   const { http, admin } = createProgram(inherited.admin === undefined ? settings : { ...settings, adminPort: 0 }, {
     store,
     scheme,
@@ -55,23 +55,50 @@ export async function start(settings: Settings): Promise<void> {
   if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
 
-async function open(currentUrl: () => string, settings: Settings): Promise<Store> {
-  let unreachable: string | undefined
+/**
+ * Makes the table or the file of the store if there is none.
+ * @throws SettingError if that fails, with status 1 if the program would wait until it can be done
+ */
+export async function migrate(settings: Settings): Promise<void> {
+  const url = settings.storeUrlFile ?? settings.storeUrl
+  if (!isSharedStore(url)) throw storeError(settings, 'takes for --migrate a store that outlives the program', 2)
+  const store = await open(
+    () => url,
+    { ...settings, migrate: true },
+    () => undefined,
+  )
+  try {
+    await store.ping?.()
+  } catch (error) {
+    throw storeError(settings, `names a store that cannot be used: ${firstReason(error as Error)}`, 1)
+  }
+  await store.close?.()
+}
 
-  function onEvent(event: 'disconnected' | 'unreachable' | 'warning', thrown: unknown): void {
+async function open(currentUrl: () => string, settings: Settings, onEvent: OnStoreEvent): Promise<Store> {
+  try {
+    return await openStore(currentUrl(), { ...settings, currentUrl, onEvent })
+  } catch (error) {
+    const problem = `names a store that cannot be opened: ${(error as Error).message}`
+    throw storeError(settings, problem, error instanceof StoreUnavailableError ? 1 : 2)
+  }
+}
+
+function storeError({ storeUrlFile }: Settings, problem: string, exitStatus: 1 | 2): SettingError {
+  return new SettingError(storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE', problem, exitStatus)
+}
+
+type OnStoreEvent = Parameters<typeof openStore>[1]['onEvent']
+
+/** Makes the function that logs the events of a store. */
+function createStoreLog(): OnStoreEvent {
+  let unreachable: string | undefined
+  return (event, thrown) => {
     const reason = typeof thrown === 'string' ? thrown : describeError(thrown)
     // The store says so at each try.
     if (event === 'unreachable' && reason === unreachable) return
     if (event === 'unreachable') unreachable = reason
     log(event, { reason })
-  }
-
-  try {
-    return await openStore(currentUrl(), { ...settings, currentUrl, onEvent })
-  } catch (error) {
-    const problem = `names a store that cannot be opened: ${(error as Error).message}`
-    const variable = settings.storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE'
-    throw new SettingError(variable, problem, error instanceof StoreUnavailableError ? 1 : 2)
   }
 }
 

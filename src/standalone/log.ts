@@ -79,3 +79,10 @@ export function describeError(thrown: unknown): string {
   const stack = thrown.stack ?? thrown.message
   return thrown.cause === undefined ? stack : `${stack}\ncaused by ${describeError(thrown.cause)}`
 }
+
+/** Says in one line why something failed: the message of its first cause. */
+export function firstReason(error: Error): string {
+  if (error.cause instanceof Error) return firstReason(error.cause)
+  // A host with two addresses has failed twice, and Node gives no message to both.
+  return error instanceof AggregateError ? error.errors.map(firstReason).join('; ') : error.message
+}

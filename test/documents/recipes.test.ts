@@ -16,7 +16,7 @@ import { connectTo } from '../support/wire/client.ts'
 import { codeOf } from '../support/package/documents.ts'
 import { skipExample, startExample, withOwners } from '../support/package/examples.ts'
 import { freePort } from '../support/wire/free-port.ts'
-import { createProject } from '../support/package/packed.ts'
+import { createProject, packPackage } from '../support/package/packed.ts'
 import { needsServer, openDatabase } from '../support/database/postgres-server.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { startCaddy, startNginx } from '../support/wire/proxies.ts'
@@ -248,11 +248,10 @@ test('plants move from SQLite to Postgres as they are', move, async (t) => {
   const database = await openDatabase()
   t.after(() => database.close())
   const to = postgresStore(database.openPool())
-  await to.migrate()
 
   const env = { PATH: process.env['PATH'], URL: database.url, PSQLRC: '/dev/null' }
   const script = code('From SQLite to Postgres', 'sh').replace('plants.db', path)
-  await promisify(execFile)('sh', ['-c', script], { env })
+  await promisify(execFile)('sh', ['-c', script], { cwd: (await packPackage()).folder, env })
 
   for (const owner of ['ada', 'grace', ...owners]) {
     const all = { limit: 1000, maxBytes: 2 ** 30 }

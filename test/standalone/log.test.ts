@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { suite, test, type TestContext } from 'node:test'
-import { flushLog } from '../../src/standalone/log.ts'
+import { firstReason, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/package/documents.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { until } from '../support/until.ts'
@@ -142,4 +142,10 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
     const stops = program.stdout.all.slice(1)
     assert.deepEqual([stops.length, stops[0]?.endsWith(',"status":0}')], [1, true])
   })
+})
+
+test('the first reason of a failure is that of its cause, or those of each address of a host', () => {
+  const reasons = ['connect ECONNREFUSED ::1:1', 'connect ECONNREFUSED 127.0.0.1:1']
+  const cause = new AggregateError(reasons.map((reason) => new Error(reason)))
+  assert.equal(firstReason(new Error('The database cannot be used now.', { cause })), reasons.join('; '))
 })

@@ -188,11 +188,12 @@ function readVariable<T>(environment: NodeJS.ProcessEnv, { name, preset, parse }
   return value === undefined ? (value as T) : parse(value)
 }
 
-const USAGE = `Usage: plant-store [--help | --version | --ready]
+const USAGE = `Usage: plant-store [--help | --version | --ready | --migrate]
 
   --help     prints this
   --version  prints the version
   --ready    asks the service at HOST and PORT whether it is ready, and ends with status 0 or 1
+  --migrate  makes the table, or the SQLite file, if there is none, and ends
 
 The settings are environment variables. With their defaults, they are:
 

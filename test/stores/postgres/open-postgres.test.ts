@@ -221,7 +221,7 @@ test('makes no table if it is told so, and ends the start if there is none', asy
 async function startAsClerk(t: TestContext, rights: string): Promise<Program> {
   const { database, url } = await useProxiedDatabase(t)
   const role = `${database.config.database}_clerk`
-  await startProgram(t, { PLANT_STORE_URL: url })
+  assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).ended, 0)
   await database.openPool().query(
     `CREATE ROLE ${role} LOGIN PASSWORD 'p@ss#w0rd'; REVOKE ALL ON SCHEMA public FROM PUBLIC;
     GRANT USAGE ON SCHEMA public TO ${role}; GRANT ${rights} ON plant_store_plants TO ${role}`,
