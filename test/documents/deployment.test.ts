@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
@@ -10,10 +10,11 @@ import { freePort } from '../support/wire/free-port.ts'
 import { packPackage } from '../support/package/packed.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { startNginx } from '../support/wire/proxies.ts'
-import { withoutCommand } from '../support/requirements.ts'
+import { withoutCommand, withoutTrace } from '../support/requirements.ts'
 import { get, keptIds, post, sendTo } from '../support/wire/service.ts'
 import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
+import { until } from '../support/until.ts'
 
 const DEPLOYING = 'docs/deploying.md'
 
@@ -39,6 +40,38 @@ test('systemd finds nothing wrong with the units', { skip: withoutCommand('syste
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], { encoding: 'utf8' })
   assert.doesNotMatch(stderr, /plant-store/)
   assert.equal(status, 0)
+  const security = ['security', '--offline=true', '--threshold=30', '--no-pager', paths[1]!]
+  assert.equal(spawnSync('systemd-analyze', security).status, 0)
+})
+
+/** The system calls of a set of systemd. */
+function callsOf(set: string): string[] {
+  const lines = execFileSync('systemd-analyze', ['syscall-filter', '--no-pager', set], { encoding: 'utf8' }).split('\n')
+  const names = lines.map((line) => line.trim()).filter((line) => /^@?[\w-]+$/.test(line) && line !== set)
+  return names.flatMap((name) => (name.startsWith('@') ? callsOf(name) : name))
+}
+
+const trace = { skip: withoutTrace || withoutCommand('systemd-analyze') }
+
+test('the unit refuses the program no system call that it needs', trace, async (t) => {
+  const file = temporaryFile(t, '')
+  const url = needsSqlite === false ? `sqlite:${newPath(t)}` : 'memory:'
+  const surroundings = { prelude: `exec strace -D -f -qq -o ${file} "$@"` }
+  const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_ADMIN_PORT: '0' }, surroundings)
+  assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
+  program.child.kill('SIGTERM')
+  assert.equal(await program.ended, 0)
+  await until(() => readFileSync(file, 'utf8').includes('exit_group('))
+
+  const made = new Set(Array.from(readFileSync(file, 'utf8').matchAll(/^\d+ +(\w+)\(/gm), ([, name]) => name!))
+  const allowed = new Set(callsOf(/SystemCallFilter=(.*)/.exec(codeOf(DEPLOYING, 'ini', undefined, 1))![1]!))
+  // Node 20 does without it.
+  allowed.add('pkey_alloc')
+  assert.deepEqual(
+    [...made].filter((name) => !allowed.has(name)),
+    [],
+  )
+  assert.ok(made.size > 40)
 })
 
 test('the proxy that docs/deploying.md shows leads to the program', { skip: withoutCommand('nginx') }, async (t) => {

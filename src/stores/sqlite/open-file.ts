@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import process from 'node:process'
 import { explainOpening } from './errors.ts'
 import type { SqliteHandle } from './handle.ts'
@@ -22,10 +22,25 @@ export function openFile(path: string, { migrate }: ConnectionOptions): SqliteHa
   if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')
   try {
     checkLog(path)
-    if (!migrate) checkIsThere(() => new sqlite.DatabaseSync(path, { readOnly: true }))
+    if (migrate) makeFile(path)
+    else checkIsThere(() => new sqlite.DatabaseSync(path, { readOnly: true }))
     return new sqlite.DatabaseSync(path)
   } catch (error) {
     throw explainOpening(error, path)
+  }
+}
+
+/**
+ * Makes a file that only its user may read, unless there is one. SQLite gives its log and its shared memory the same
+ * permissions. A URI is left to SQLite.
+ */
+function makeFile(path: string): void {
+  if (/^(?::memory:$|file:)/.test(path)) return
+  try {
+    // It is not opened if it is there: to close it would drop the locks that this process has on it.
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch {
+    // It is there, or SQLite says why it cannot be.
   }
 }
 

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
@@ -56,6 +65,26 @@ test('opens an empty file with an empty log', { skip }, async (t) => {
   for (const part of ['', '-wal']) writeFileSync(path + part, '')
   assert.deepEqual(await keptIds(openStore(t, {}, path).store), [])
 })
+
+/** The permissions of a file, its log and its shared memory. */
+function modesOf(path: string): string[] {
+  return ['', '-wal', '-shm'].map((part) => (statSync(path + part).mode & 0o777).toString(8))
+}
+
+test(
+  'makes a file that only its user may read, and leaves the permissions of one that is there',
+  { skip },
+  async (t) => {
+    const umask = process.umask(0)
+    t.after(() => process.umask(umask))
+    const { path, store } = openStore(t)
+    assert.deepEqual(modesOf(path), ['600', '600', '600'])
+    await store.close()
+    chmodSync(path, 0o640)
+    openStore(t, {}, path)
+    assert.deepEqual(modesOf(path), ['640', '640', '640'])
+  },
+)
 
 test('takes no log for that of a database in memory', { skip }, async (t) => {
   const path = await leave(t)
