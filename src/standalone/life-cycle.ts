@@ -60,7 +60,7 @@ export async function start(settings: Settings): Promise<void> {
  * @throws SettingError if that fails, with status 1 if the program would wait until it can be done
  */
 export async function migrate(settings: Settings): Promise<void> {
-  const url = settings.storeUrlFile ?? settings.storeUrl
+  const url = settings.storeUrlFile?.value ?? settings.storeUrl
   if (!isSharedStore(url)) throw storeError(settings, 'takes for --migrate a store that outlives the program', 2)
   const store = await open(
     () => url,
