@@ -104,6 +104,20 @@ function listAll(plants: number): Case {
   return { ...list(plants), name: `list-all-${plants}`, seeds: plants, request: () => request }
 }
 
+/** The same list without ids and with them. */
+function listWithIds(limit: number): Case {
+  const without = list(limit)
+  const request = without.request(0).replace(' HTTP', '&include=id HTTP')
+  const plants = JSON.parse(without.answer.body.toString()) as object[]
+  const body = Buffer.from(JSON.stringify(plants.map((plant, n) => ({ id: ascending(n), ...plant }))))
+  const withIds = { request: () => request, answer: { status: 200, body } }
+  return {
+    ...without,
+    name: `${without.name}-ids`,
+    contestants: [PLANT_STORE, { ...PLANT_STORE, name: 'with ids', instead: withIds }],
+  }
+}
+
 /** `POST /plants` with a fresh id each time, on a memory store. */
 export function creating(name: string, idOf: IdOf): Case {
   const request = (n: number): string => create(idOf(n), NAME)
@@ -145,6 +159,8 @@ export const CASES: readonly Case[] = [
   list(10),
   list(100),
   list(1000),
+  listWithIds(10),
+  listWithIds(100),
   listAll(10),
   listAll(100),
   creating('create', ascending),

@@ -1,3 +1,5 @@
+import type { Case } from './cases.ts'
+
 /** One way to build the service. */
 export interface Contestant {
   readonly name: string
@@ -9,6 +11,8 @@ export interface Contestant {
   readonly writes?: true
   /** Answers every request the same, and so is given no plants. */
   readonly constant?: true
+  /** Is asked this in place of the case's own, and must answer it so. */
+  readonly instead?: Pick<Case, 'request' | 'answer'>
   /** Takes part if `--against` names it. */
   readonly optional?: true
 }

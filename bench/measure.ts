@@ -90,7 +90,7 @@ class Trial {
 
   /** @param place its number among those that run beside it */
   constructor(theCase: Case, contestant: Contestant, place: number, settings: Settings) {
-    this.#case = theCase
+    this.#case = { ...theCase, ...contestant.instead }
     this.#contestant = contestant
     this.#place = place
     this.#settings = settings

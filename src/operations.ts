@@ -12,7 +12,7 @@ import type { CheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
 import type { ListSlots } from './plants/list-slots.ts'
 import { listPlants, type PlantSource } from './plants/listing.ts'
-import { encodePlant, type NewPlant } from './plants/plant.ts'
+import { encodeRest, type NewPlant } from './plants/plant.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 
 /** The parts that all operations share. */
@@ -112,7 +112,7 @@ function create(service: Service, { owner, body }: OperationInput): MaybePromise
   const plant = parseNewPlant(readJson(body))
   checkRules(service, plant)
   return andThen(service.store.create(owner, plant), (isCreated) => {
-    return isCreated ? { status: 200, headers: NO_FIELDS, body: encodePlant(plant) } : HTTP_ERRORS.idTaken
+    return isCreated ? { status: 200, headers: NO_FIELDS, body: `{${encodeRest(plant)}` } : HTTP_ERRORS.idTaken
   })
 }
 

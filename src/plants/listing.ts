@@ -1,7 +1,7 @@
 import { laterRound } from '../later-round.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { ListSlots } from './list-slots.ts'
-import { encodePlant, encodePlantWithId } from './plant.ts'
+import { encodeRest } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
 
@@ -31,6 +31,9 @@ export interface Listing {
   /** The id of the last plant of the list; undefined if no plants follow it. */
   readonly cursor: bigint | undefined
 }
+
+/** The greatest small integer of V8. */
+const MAX_SMALL = 2n ** 31n - 1n
 
 /** A piece of a list ends with the plant that makes it this long. */
 const PIECE_BYTES = 65_536
@@ -159,12 +162,24 @@ function encodePlants(
   maxBytes: number,
   includesId: boolean,
 ): { text: string; end: number } {
+  const opening = includesId ? '{"id":' : '{'
+  const next = `,${opening}`
   let text = ''
   let end = start
   for (; end < stop && text.length < maxBytes; end++) {
-    // Two steps: one with a template would make a string more for each plant.
-    if (end > start) text += ','
-    text += includesId ? encodePlantWithId(page[end]!) : encodePlant(page[end]!)
+    const plant = page[end]!
+    // Several steps: one with a template would make a string more for each plant.
+    text += end > start ? next : opening
+    if (includesId) {
+      text += toDigits(plant.id)
+      text += ','
+    }
+    text += encodeRest(plant)
   }
   return { text, end }
+}
+
+/** The digits of an id. V8 takes twice as long for those of a bigint as for those of a small integer. */
+function toDigits(id: bigint): string {
+  return String(id >= 0n && id <= MAX_SMALL ? Number(id) : id)
 }

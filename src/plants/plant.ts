@@ -20,12 +20,12 @@ export interface NewPlant extends Plant {
  */
 export class EncodedPlant implements NewPlant {
   readonly id: bigint
-  /** As {@link encodePlant} makes it. */
-  readonly json: string
+  /** As {@link encodeRest} makes it. */
+  readonly rest: string
 
-  constructor(id: bigint, json: string) {
+  constructor(id: bigint, rest: string) {
     this.id = id
-    this.json = json
+    this.rest = rest
   }
 
   get name(): string {
@@ -37,36 +37,31 @@ export class EncodedPlant implements NewPlant {
   }
 
   #decode(): Plant {
-    return JSON.parse(decodeUtf8(this.json)) as Plant
+    return JSON.parse(`{${decodeUtf8(this.rest)}`) as Plant
   }
 }
 
 /**
- * The JSON text of a plant, as responses have it: `{"name":…}` or `{"name":…,"tag":…}`, in UTF-8, one character for
- * each byte.
+ * The JSON text of a plant but for its opening brace, which an id may follow: `"name":…}` or `"name":…,"tag":…}`, in
+ * UTF-8, one character for each byte.
  * @throws TypeError if name or tag is no string, which a faulty store may return
  */
-export function encodePlant(plant: NewPlant): string {
-  if (plant instanceof EncodedPlant) return plant.json
+export function encodeRest(plant: NewPlant): string {
+  if (plant instanceof EncodedPlant) return plant.rest
   const { name, tag } = plant
-  if (tag === undefined) return encodeUtf8(`{"name":${encodeText(name)}}`)
-  return encodeUtf8(`{"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
+  if (tag === undefined) return encodeUtf8(`"name":${encodeText(name)}}`)
+  return encodeUtf8(`"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
 }
 
-/** The JSON text of a plant as {@link encodePlant} makes it, with its id as the first member. */
-export function encodePlantWithId(plant: NewPlant): string {
-  return `{"id":${plant.id},${encodePlant(plant).slice(1)}`
-}
-
-/** How many bytes of UTF-8 the name and tag of a plant are, by its JSON text as {@link encodePlant} makes it. */
-export function countTextBytes(json: string): number {
+/** How many bytes of UTF-8 the name and tag of a plant are, by its {@link encodeRest}. */
+export function countTextBytes(rest: string): number {
   // A quote within a name stands behind a backslash, so this is none of it.
-  const hasTag = json.includes('","tag":"')
-  let bytes = json.length - (hasTag ? '{"name":"","tag":""}' : '{"name":""}').length
-  const firstEscape = json.indexOf('\\')
+  const hasTag = rest.includes('","tag":"')
+  let bytes = rest.length - (hasTag ? '"name":"","tag":""}' : '"name":""}').length
+  const firstEscape = rest.indexOf('\\')
   if (firstEscape === -1) return bytes
-  for (let at = firstEscape, length; at < json.length; at += length) {
-    length = json[at] !== '\\' ? 1 : json[at + 1] === 'u' ? 6 : 2
+  for (let at = firstEscape, length; at < rest.length; at += length) {
+    length = rest[at] !== '\\' ? 1 : rest[at + 1] === 'u' ? 6 : 2
     bytes -= length - 1
   }
   return bytes

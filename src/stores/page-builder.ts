@@ -6,7 +6,7 @@ export class PageBuilder {
   readonly plants: EncodedPlant[] = []
   readonly #limit: number
   readonly #maxBytes: number
-  /** The bytes of the names and tags of the counted plants, and of the JSON texts of the others. */
+  /** The bytes of the names and tags of the counted plants, and of the texts of the others. */
   #bytes = 0
   /** How many plants were counted: the first ones. */
   #counted = 0
@@ -17,19 +17,19 @@ export class PageBuilder {
   }
 
   /** @returns whether the page takes more plants after this one */
-  add(id: bigint, json: string): boolean {
-    this.#bytes += json.length
-    return this.plants.push(new EncodedPlant(id, json)) < this.#limit && !this.isHeavy
+  add(id: bigint, rest: string): boolean {
+    this.#bytes += rest.length
+    return this.plants.push(new EncodedPlant(id, rest)) < this.#limit && !this.isHeavy
   }
 
-  /** Whether names and tags have come to `maxBytes`. They are counted only if the JSON texts have, which is rare. */
+  /** Whether names and tags have come to `maxBytes`. They are counted only if the texts have, which is rare. */
   get isHeavy(): boolean {
     if (this.#bytes >= this.#maxBytes) this.#count()
     return this.#bytes >= this.#maxBytes
   }
 
   #count(): void {
-    for (const { json } of this.plants.slice(this.#counted)) this.#bytes += countTextBytes(json) - json.length
+    for (const { rest } of this.plants.slice(this.#counted)) this.#bytes += countTextBytes(rest) - rest.length
     this.#counted = this.plants.length
   }
 }

@@ -1,4 +1,4 @@
-import { encodePlant, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
+import { encodeRest, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
 
@@ -25,7 +25,7 @@ export function memoryStore(): Store {
 
   return {
     create(owner: string, plant: NewPlant): boolean {
-      const text = encodePlant(plant)
+      const text = encodeRest(plant)
       let plants = owners.get(owner)
       if (plants === undefined) {
         plants = new SortedPlants()

@@ -1,5 +1,5 @@
 import { MAX_INT64, MIN_INT64 } from '../../plants/int64.ts'
-import { encodePlant } from '../../plants/plant.ts'
+import { encodeRest } from '../../plants/plant.ts'
 import type { Page, PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 import type { QueryResult } from './pool.ts'
@@ -25,7 +25,7 @@ export function createPageReader(sender: Sender): (owner: string, request: PageR
     let builder: PageBuilder | undefined
     if (!isLarge) builder = buildPage(request, await sender.send(LIST, [...values], expiresAt))
     builder ??= buildPage(request, await sender.send(LIST_LARGE, [...values, maxBytes], expiresAt))!
-    isLarge = builder.isHeavy || builder.plants.some(({ json }) => json.length >= LARGE_BYTES)
+    isLarge = builder.isHeavy || builder.plants.some(({ rest }) => rest.length >= LARGE_BYTES)
     return builder.plants
   }
 }
@@ -62,7 +62,7 @@ function buildPage(request: PageRequest, { rows }: QueryResult): PageBuilder | u
     if (name === null) return undefined
     const id = BigInt(text)
     // Encoded here, once for all requests that share the page.
-    if (!builder.add(id, encodePlant(tag === null ? { id, name } : { id, name, tag }))) break
+    if (!builder.add(id, encodeRest(tag === null ? { id, name } : { id, name, tag }))) break
   }
   return builder
 }

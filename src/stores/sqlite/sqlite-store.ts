@@ -51,9 +51,9 @@ const DEFAULTS: Resolved<SqliteStoreOptions> = {
 /** How long a ping waits for a lock: whether the store can serve must be known within 2 seconds of a change. */
 const PING_WAIT_MS = 1000
 
-/** SQLite makes the JSON text of the response, which takes less time than encoding it here. */
+/** SQLite makes the JSON text of the response, as `encodeRest` would: that takes less time than encoding it here. */
 const SELECT = `
-  SELECT id, iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag))
+  SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2)
   FROM plants WHERE owner = ?`
 
 /**
@@ -104,8 +104,8 @@ export function sqliteStore(
         const { limit, after } = request
         const builder = new PageBuilder(request)
         for (const row of after === undefined ? readFirst(owner, limit) : readNext(owner, after, limit)) {
-          const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
-          if (!builder.add(id, encodeUtf8(json))) break
+          const [id, rest] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
+          if (!builder.add(id, encodeUtf8(rest))) break
         }
         return builder.plants
       })

@@ -62,7 +62,7 @@ test('does what a sorted array does, whatever runs of ids are added and deleted'
       const listed = plants.list({ limit: 10_000, maxBytes: Infinity })
       const [found, ids] = [listed.map(({ id }) => id), BigInt64Array.from(texts.keys()).sort()]
       assert.deepEqual(found, [...ids])
-      assert.ok(listed.every(({ id, json }) => json === texts.get(id)))
+      assert.ok(listed.every(({ id, rest }) => rest === texts.get(id)))
       assert.deepEqual(readPages(plants, 7), [...ids])
     }
   })
