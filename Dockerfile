@@ -1,7 +1,9 @@
 FROM node:24-slim AS build
 WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts
 COPY . .
-RUN npm ci --ignore-scripts && npm run build
+RUN npm run build && npm pkg delete devDependencies
 
 FROM node:24-slim
 WORKDIR /app

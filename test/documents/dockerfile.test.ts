@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, suite, test, type TestContext } from 'node:test'
+import { delimiter, dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { codeOf } from '../support/package/documents.ts'
+import { codeOf, readDocument } from '../support/package/documents.ts'
+import { packPackage } from '../support/package/packed.ts'
+import { isRunElsewhere } from '../support/requirements.ts'
 import { freePort } from '../support/wire/free-port.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -15,66 +18,94 @@ test('docs/deploying.md shows the Dockerfile', () => {
   assert.equal(codeOf('docs/deploying.md', 'dockerfile'), readFileSync(join(root, 'Dockerfile'), 'utf8'))
 })
 
-suite('the Dockerfile', () => {
-  const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8')
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  let environment: Record<string, string>
+const [build, image] = readFileSync(join(root, 'Dockerfile'), 'utf8').split('\n\n') as [string, string]
+const forPackage = codeOf('docs/deploying.md', 'dockerfile', undefined, 1)
 
-  before(async () => {
-    environment = { HOST: '0.0.0.0', PORT: String(await freePort()) }
-    for (const name of lines.slice(1))
-      cpSync(join(root, name.slice(1)), join(directory, name.slice(1)), { recursive: true })
-    // In place of npm ci.
-    symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
-    execFileSync('npm', ['run', 'build'], { cwd: directory, stdio: 'ignore' })
-    rmSync(join(directory, 'node_modules'))
-    rmSync(join(directory, 'src'), { recursive: true })
-  })
-  after(() => rmSync(directory, { recursive: true }))
+/** Runs the instructions RUN of a stage that match. */
+function run(stage: string, matching: RegExp, cwd: string): void {
+  const commands = [...stage.matchAll(/^RUN (.*)$/gm)].map(([, command]) => command!)
+  for (const command of commands.filter((command) => matching.test(command))) {
+    execFileSync('sh', ['-c', command], { cwd, stdio: 'ignore' })
+  }
+}
 
+/** Starts what an instruction says. */
+function start(stage: string, instruction: string, cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
+  const [, json] = new RegExp(`^${instruction} (.*)$`, 'm').exec(stage)!
+  const [command, ...args] = JSON.parse(json!) as [string, ...string[]]
+  const [, variables] = /^ENV (.*)$/m.exec(stage)!
+  const set = Object.fromEntries(variables!.split(' ').map((entry) => entry.split(/=(.*)/))) as Record<string, string>
+  const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
+  return spawn(command, args, { cwd, env: { PATH, ...set, ...env } })
+}
+
+/** Settles with how a process ended, and what it said on stderr. */
+async function outcome(child: ChildProcess): Promise<unknown[]> {
+  const [stderr, ended] = await Promise.all([text(child.stderr!), once(child, 'exit') as Promise<unknown[]>])
+  return [ended[0], stderr]
+}
+
+suite('the container file', () => {
   const lines = readFileSync(join(root, '.dockerignore'), 'utf8').trimEnd().split('\n')
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  const app = join(folder, 'app')
+  after(() => rmSync(folder, { recursive: true }))
 
-  /** The arguments of Node in an instruction. */
-  function argsOf(instruction: string): string[] {
-    const [, json] = new RegExp(`^${instruction} (.*)$`, 'm').exec(dockerfile)!
-    const [node, ...args] = JSON.parse(json!) as string[]
-    assert.equal(node, 'node')
-    return args
-  }
-
-  function checkHealth(): unknown[] {
-    const options = { cwd: directory, env: environment, encoding: 'utf8' } as const
-    const { status, stdout, stderr } = spawnSync(process.execPath, argsOf('HEALTHCHECK CMD'), options)
-    return [status, stdout, stderr]
-  }
-
-  /** Starts the program; settles with its exit, once it is asked for, when it serves. */
-  async function run(t: TestContext): Promise<() => Promise<unknown[]>> {
-    const child = spawn(process.execPath, argsOf('CMD'), {
-      cwd: directory,
-      env: environment,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    const exited = once(child, 'exit')
-    async function end(): Promise<unknown[]> {
-      child.kill('SIGTERM')
-      return exited
+  before(() => {
+    const built = join(folder, 'build')
+    for (const name of lines.slice(1))
+      cpSync(join(root, name.slice(1)), join(built, name.slice(1)), { recursive: true })
+    // In place of npm ci.
+    symlinkSync(join(root, 'node_modules'), join(built, 'node_modules'))
+    run(build, /build/, built)
+    for (const [, from, to] of image.matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S*)$/gm)) {
+      cpSync(join(built, from!), join(app, to! || from!), { recursive: true })
     }
-    t.after(end)
-    await once(child.stdout, 'data')
-    return end
-  }
+  })
 
   test('is given only what .dockerignore names', () => assert.equal(lines[0], '*'))
 
-  test('finds nothing healthy before the program runs', () => {
-    const message = `plant-store: connect ECONNREFUSED 127.0.0.1:${environment['PORT']!}\n`
-    assert.deepEqual(checkHealth(), [1, '', message])
+  test('installs before it has what often changes', () => {
+    assert.match(build, /^COPY package\.json package-lock\.json \.\/\nRUN npm ci .*\nCOPY \. \.$/m)
   })
 
-  test('runs a program that it has built, finds it healthy, and ends it with status 0', async (t) => {
-    const end = await run(t)
-    assert.deepEqual(checkHealth(), [0, '', ''])
-    assert.deepEqual(await end(), [0, null])
-  })
+  for (const [what, stage, folderOf] of [
+    ['of the repository', image, () => app],
+    ['for the package', forPackage, async () => (await packPackage()).folder],
+  ] as const) {
+    test(`${what} runs the program, finds it healthy once it serves, and ends it with status 0`, async (t) => {
+      const cwd = await folderOf()
+      const PORT = String(await freePort())
+      const check = (): Promise<unknown[]> => outcome(start(stage, 'HEALTHCHECK CMD', cwd, { PORT }))
+      assert.deepEqual(await check(), [1, `plant-store: connect ECONNREFUSED 127.0.0.1:${PORT}\n`])
+      const program = start(stage, 'CMD', cwd, { PORT })
+      t.after(() => program.kill('SIGKILL'))
+      await once(program.stdout!, 'data')
+      assert.deepEqual(await check(), [0, ''])
+      program.kill('SIGTERM')
+      assert.equal((await outcome(program))[0], 0)
+    })
+  }
+
+  const asks = process.env['TEST_REQUIRE_ALL'] !== '1' && 'asks the registry'
+
+  test(
+    'has the driver of Postgres, and no more, by the line that the page shows',
+    { skip: asks || isRunElsewhere },
+    async () => {
+      const [, line] = /`(RUN npm install pg)`/.exec(readDocument('docs/deploying.md').text)!
+      run(line!, /pg/, app)
+      const names = readdirSync(join(app, 'node_modules')).filter((name) => !name.startsWith('.'))
+      assert.ok(names.includes('pg') && names.length <= 20, names.join())
+      const url = `postgres://ada@127.0.0.1:${await freePort()}/plants`
+      const env = { PLANT_STORE_URL: url, PORT: String(await freePort()) }
+      const migrating = start(
+        image.replace('--max-semi-space-size=16", "dist/server.js', 'dist/server.js", "--migrate'),
+        'CMD',
+        app,
+        env,
+      )
+      assert.match(String((await outcome(migrating))[1]), /ECONNREFUSED/)
+    },
+  )
 })
