@@ -14,14 +14,14 @@ import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/wire/client.ts'
 import { codeOf } from '../support/package/documents.ts'
-import { skipExample, startExample, withOwners } from '../support/package/examples.ts'
+import { skipExample, startExample } from '../support/package/examples.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import { createProject, packPackage } from '../support/package/packed.ts'
 import { needsServer, openDatabase } from '../support/database/postgres-server.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { startCaddy, startNginx } from '../support/wire/proxies.ts'
 import { withoutCommand } from '../support/requirements.ts'
-import { del, get, portOf, post, sendTo, serve, servePlants } from '../support/wire/service.ts'
+import { del, get, portOf, post, sendTo, serve, servePlants, type Request } from '../support/wire/service.ts'
 import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { until } from '../support/until.ts'
 
@@ -41,47 +41,71 @@ interface Span {
   readonly attributes: { key: string; value: { stringValue?: string } }[]
 }
 
-const TELEMETRY = code('OpenTelemetry', 'js', 1)
+const [TRACED, TELEMETRY] = [code('OpenTelemetry', 'js'), code('OpenTelemetry', 'js', 1)]
 
-test('spans have the resource of their request', { skip: skipExample(TELEMETRY), timeout: 60_000 }, async (t) => {
-  const spans: (readonly [name: string, route: string | undefined])[] = []
-  let told = ''
-  const collector = await serve(t, (message, response) => {
-    void text(message).then((body) => {
-      told += body
-      const { resourceSpans } = JSON.parse(body) as Traces
-      for (const { name, attributes } of resourceSpans.flatMap((of) => of.scopeSpans.flatMap((scope) => scope.spans))) {
-        spans.push([name, attributes.find(({ key }) => key === 'http.route')?.value.stringValue])
-      }
-      response.setHeader('Content-Type', 'application/json').end('{}')
+/** Has each token stand for an owner, and the create of a plant that is called Late end half a second after SIGTERM. */
+function withSlowCreates(program: string): string {
+  const options = `authenticate: (token) => token, store: { ...store, async create(owner, plant) {
+    const signalled = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(resolve, 500)))
+    if (plant.name === 'Late') await (process.send('late'), signalled)
+    return store.create(owner, plant)
+  } },`
+  const made = "import { memoryStore } from 'plant-store'\nconst store = memoryStore()\n"
+  return made + program.replace("tokens: { 'a-long-random-token': 'ada' },", options)
+}
+
+test(
+  'spans have the resource of their request, up to the last',
+  { skip: skipExample(TELEMETRY), timeout: 60_000 },
+  async (t) => {
+    const spans: (readonly [name: string, route: string | undefined])[] = []
+    let told = ''
+    const collector = await serve(t, (message, response) => {
+      void text(message).then((body) => {
+        told += body
+        const { resourceSpans } = JSON.parse(body) as Traces
+        for (const { name, attributes } of resourceSpans.flatMap((of) =>
+          of.scopeSpans.flatMap((scope) => scope.spans),
+        )) {
+          spans.push([name, attributes.find(({ key }) => key === 'http.route')?.value.stringValue])
+        }
+        response.setHeader('Content-Type', 'application/json').end('{}')
+      })
     })
-  })
-  const project = await createProject(t, { 'telemetry.mjs': TELEMETRY })
-  const { port, child } = await startExample(t, withOwners(code('OpenTelemetry', 'js')), project, {
-    args: ['--import', './telemetry.mjs'],
-    env: {
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${portOf(collector)}`,
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-      OTEL_METRICS_EXPORTER: 'none',
-      OTEL_LOGS_EXPORTER: 'none',
-    },
-  })
+    const project = await createProject(t, { 'telemetry.mjs': TELEMETRY })
+    const { port, child } = await startExample(t, withSlowCreates(TRACED), project, {
+      args: ['--import', './telemetry.mjs'],
+      env: {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${portOf(collector)}`,
+        OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+        OTEL_METRICS_EXPORTER: 'none',
+        OTEL_LOGS_EXPORTER: 'none',
+      },
+    })
 
-  await sendTo(port, post('secret', '{"id":1,"name":"Fern"}'))
-  await sendTo(port, del('secret', 1n))
-  await sendTo(port, get('many'))
-  await sendTo(port, get('secret', '/nothing'))
-  child.kill('SIGTERM')
-  await once(child, 'exit')
+    const under = (sent: Request): Request => ({ ...sent, path: `/api${sent.path}` })
+    await sendTo(port, under(post('secret', '{"id":1,"name":"Fern"}')))
+    await sendTo(port, under(del('secret', 1n)))
+    await sendTo(port, under(get('secret')))
+    await sendTo(port, get('secret', '/nothing'))
+    const arrived = once(child, 'message')
+    const late = sendTo(port, under(post('secret', '{"id":2,"name":"Late"}')))
+    await arrived
+    const exited = once(child, 'exit')
+    child.kill('SIGTERM')
+    assert.equal((await late).status, 200)
+    assert.deepEqual(await exited, [0, null])
 
-  assert.deepEqual(spans, [
-    ['POST /plants', '/plants'],
-    ['DELETE /plants/{id}', '/plants/{id}'],
-    ['GET /plants', '/plants'],
-    ['GET', undefined],
-  ])
-  assert.ok(!told.includes('secret'))
-})
+    assert.deepEqual(spans, [
+      ['POST /api/plants', '/api/plants'],
+      ['DELETE /api/plants/{id}', '/api/plants/{id}'],
+      ['GET /api/plants', '/api/plants'],
+      ['GET', undefined],
+      ['POST /api/plants', '/api/plants'],
+    ])
+    assert.ok(!told.includes('secret'))
+  },
+)
 
 suite('a schema says what is wrong with a plant', () => {
   const byZod = code('Rules by a schema', 'js')
