@@ -11,6 +11,8 @@ const root = new URL('../../', import.meta.url)
  * run by readme.test.ts, or hosts.test.ts.
  */
 const RUN: Readonly<Record<string, string>> = {
+  'CONTRIBUTING.md, Set up': '.ci/run',
+  'CONTRIBUTING.md, Debug one case': 'test/documents/contributing.test.ts',
   'README.md, Try it': '.ci/run',
   'README.md, Use it, console': 'test/documents/readme.test.ts',
   'docs/clients.md': 'test/documents/clients.test.ts',
@@ -35,6 +37,9 @@ const RUN: Readonly<Record<string, string>> = {
 
 /** What no test runs, and why. */
 const NOT_RUN: Readonly<Record<string, string>> = {
+  'CONTRIBUTING.md, See whether the tests notice': 'it takes minutes',
+  'CONTRIBUTING.md, Find your way': 'a picture',
+  'CONTRIBUTING.md, Release': 'it takes a maintainer of the package',
   'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
   'README.md, Run it as a program': 'the tests run the link to which npx leads',
   'docs/postgres.md, High availability, sql': 'the cluster of the tests makes its role in another way',
@@ -43,7 +48,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 
 const USED = new Set<string>()
 
-for (const document of DOCUMENTS) {
+for (const document of [...DOCUMENTS, readDocument('CONTRIBUTING.md')]) {
   const { path, text } = document
   test(`${path} has no block of code that nobody runs`, () => {
     const blocks = blocksOf(document)
