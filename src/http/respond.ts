@@ -24,12 +24,18 @@ export interface Sent {
  * @throws what the body or a middleware throws before the head: nothing is sent then
  */
 export function respond(request: IncomingMessage, response: ServerResponse, found: HttpResponse): MaybePromise<Sent> {
-  if (found.status < 400 || !isBodyAwaited(request)) return send(request, response, found)
+  if (found.status < 400 || !isBodyAwaited(request)) return send(request, response, found, false)
   // Node announces a request before it has parsed a body that came in the same packet.
-  return setImmediate().then(() => send(request, response, found))
+  return setImmediate().then(() => send(request, response, found, isBodyAwaited(request)))
 }
 
-function send(request: IncomingMessage, response: ServerResponse, found: HttpResponse): MaybePromise<Sent> {
+/** @param isEarly whether this refuses a request whose body is still arriving */
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  found: HttpResponse,
+  isEarly: boolean,
+): MaybePromise<Sent> {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
   // A client may reset a stream without an error. Some versions of Node then keep the stream, with all that it has to
   // send, until it is destroyed. Once the response has ended, it is enough that the request was read.
@@ -50,34 +56,31 @@ function send(request: IncomingMessage, response: ServerResponse, found: HttpRes
   const content = isWhole && !isHead ? body : undefined
   const bytes = content?.length ?? 0
   try {
-    if (status < 400 || !isBodyAwaited(request)) {
-      writeHead(response, status, headers)
-      end(response, content)
-    } else if (stream === undefined) {
-      headers.push('Connection', 'close')
-      writeHead(response, status, headers)
-      // The response goes out now. Its end, after which the connection closes, waits for the client.
-      if (content === undefined) response.flushHeaders()
-      else writeNow(response, content)
-      discardBody(request, () =>
-        attempt(
-          () => response.end(),
-          () => cutOff(request, response),
-        ),
-      )
-    } else {
-      // Nothing but a reset ends the client's side of a stream, which may else send for ever. The response must be whole
-      // before that, or the client takes it for one that was cut (RFC 9113 section 8.1).
-      discardBody(request, () => {
-        if (!request.complete) stream.close()
-      })
-      writeHead(response, status, headers)
-      end(response, content)
-    }
+    const waits = isEarly && stream === undefined
+    if (waits) headers.push('Connection', 'close')
+    writeHead(response, status, headers)
+    if (!waits) end(response, content)
+    // The response goes out now. Its end, after which the connection closes, waits for the client.
+    else if (content === undefined) response.flushHeaders()
+    else writeNow(response, content)
+    if (isEarly) discardBody(request, () => endEarly(request, response))
     return { bytes, complete: true }
   } catch (thrown) {
     return breakOff(request, response, response.writableEnded ? bytes : 0, thrown)
   }
+}
+
+/** Ends what is left of an exchange whose response went out before its body had arrived. */
+function endEarly(request: IncomingMessage, response: ServerResponse): void {
+  const stream = streamOf(response)
+  // Nothing but a reset ends the client's side of a stream, which may else send for ever. The response must be whole
+  // before that, or the client takes it for one that was cut (RFC 9113 section 8.1).
+  if (stream === undefined)
+    attempt(
+      () => response.end(),
+      () => cutOff(request, response),
+    )
+  else if (!request.complete) stream.close()
 }
 
 /** Whether a response has Node's own methods, so that a faster way changes nothing for a middleware. */

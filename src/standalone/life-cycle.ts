@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { isSharedStore, openStore, schemeOf } from '../stores/open-store.ts'
 import type { HttpServer } from '../http-server/http-server.ts'
@@ -12,19 +13,28 @@ import { createTokenSource } from './settings/token-rotation.ts'
 import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
 
+/** What a signal has to stop, as far as the start has come. */
+interface Started {
+  store?: Store
+  /** The server, once it listens. */
+  http?: HttpServer
+  /** Whether another process takes the connections that come later. */
+  isShared?: boolean
+}
+
 /**
  * Starts the service, which stops at SIGTERM or SIGINT, also before it serves.
  * @throws SettingError if the store cannot be opened, or the service cannot listen
  */
 export async function start(settings: Settings): Promise<void> {
-  // Nothing is to be drained before it listens.
-  let stop: OnSignal = () => void end('stop', 0)
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
+  const started: Started = {}
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal, settings, started))
   // The reader of the output may stop. That must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.on('uncaughtException', (error) => void end('crash', 1, { reason: describeError(error) }))
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
+
   const inherited = inheritedSockets(process.env)
   const demoToken = randomBytes(24).toString('base64url')
   const given = settings.tokens ?? settings.tokensFile?.value
@@ -36,20 +46,19 @@ export async function start(settings: Settings): Promise<void> {
     reread()
     storeUrl.reread()
   })
+
   const scheme = schemeOf(storeUrl.current())
   const store = await open(storeUrl.current, settings, createStoreLog())
-  const { http, admin } = createProgram(inherited.admin === undefined ? settings : { ...settings, adminPort: 0 }, {
-    store,
-    scheme,
-    authenticate,
-    isDraining: () => isStopping,
-  })
+  started.store = store
+  const isDraining = (): boolean => isStopping
+  const served = inherited.admin === undefined ? settings : { ...settings, adminPort: 0 }
+  const { http, admin } = createProgram(served, { store, scheme, authenticate, isDraining })
 
   // Clients must not get a connection to a program that then cannot start.
   const adminUrl = admin && (await listen(admin.server, inherited.admin ?? adminPlace(settings)))
   const url = await listen(http.server, inherited.service ?? servicePlace(settings))
+  Object.assign(started, { http, isShared: settings.reusePort || inherited.service !== undefined })
   reportDrops(http.server)
-  stop = drainAtSignal(http, store, settings, settings.reusePort || inherited.service !== undefined)
   log('start', { url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
@@ -112,40 +121,33 @@ function invitation(url: string, token: string, hasPage: boolean): string {
   return hasPage && isWeb ? curl + page : curl
 }
 
+/** Whether there has been a signal. */
+let isStopping = false
+
 /**
  * At the first signal, `/readyz` begins to say that the service is not ready. After the delay the service answers the
  * requests that are in flight or still arrive, closes the store, and ends the process with status 0. At a second
- * signal, or when the time for the drain is over, it cuts what is left and ends the process with status 1.
- * @param isShared whether another process takes the connections that come later
- * @returns what is to be called at each signal
+ * signal, or when the time for that is over, it ends the process with status 1, whatever is left.
  */
-function drainAtSignal(http: HttpServer, store: Store, settings: Settings, isShared: boolean): OnSignal {
+async function stop(signal: NodeJS.Signals, settings: Settings, started: Started): Promise<void> {
   const { drainDelayMs, drainTimeoutMs } = settings
-
-  async function drain(signal: NodeJS.Signals): Promise<void> {
-    log('drain', { signal, connections: http.connectionCount() })
-    setTimeout(() => cut(`${drainTimeoutMs} ms were not enough`), drainTimeoutMs)
+  const { store, http, isShared } = started
+  const count = (): object => ({ connections: http?.connectionCount() })
+  if (isStopping) return end('stop', 1, { reason: `a second signal, ${signal}`, ...count() })
+  isStopping = true
+  if (http !== undefined && drainDelayMs > 0) {
+    log('drain-delay', { signal, ms: drainDelayMs })
+    await delay(drainDelayMs)
+  }
+  // The server keeps to this time by itself, but the store may not.
+  setTimeout(() => void end('stop', 1, { reason: `${drainTimeoutMs} ms were not enough`, ...count() }), drainTimeoutMs)
+  if (http !== undefined) {
+    log('drain', { signal, ...count() })
     await http.drain(isShared)
-    await store.close?.()
-    return end('stop', 0)
   }
-
-  function cut(reason: string): void {
-    void end('stop', 1, { reason, connections: http.connectionCount() })
-  }
-
-  return (signal) => {
-    if (isStopping) return cut(`a second signal, ${signal}`)
-    isStopping = true
-    if (drainDelayMs > 0) log('drain-delay', { signal, ms: drainDelayMs })
-    setTimeout(() => void drain(signal), drainDelayMs)
-  }
+  await store?.close?.()
+  return end('stop', 0)
 }
-
-type OnSignal = (signal: NodeJS.Signals) => void
-
-/** Whether there has been a signal. */
-let isStopping = false
 
 let isEnding = false
 

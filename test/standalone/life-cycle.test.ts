@@ -178,3 +178,14 @@ test('a program that ends closes its store', { skip }, async (t) => {
   assert.equal(await program.ended, 0)
   assert.equal(existsSync(`${path}-wal`), false)
 })
+
+test('a program that a signal ends before it listens closes its store', { skip }, async (t) => {
+  const path = newPath(t)
+  const wait = `import { Server } from 'node:net'
+    Server.prototype.listen = function () { process.kill(process.pid, 'SIGTERM'); return this }`
+  const imported = ['--import', `data:text/javascript,${encodeURIComponent(wait)}`]
+  const program = new Program({ PLANT_STORE_URL: `sqlite:${path}` }, [], imported)
+  t.after(() => program.end())
+  assert.equal(await program.ended, 0)
+  assert.deepEqual([existsSync(path), existsSync(`${path}-wal`)], [true, false])
+})
