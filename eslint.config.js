@@ -47,8 +47,7 @@ const DIRECTION_OF_IMPORTS = [
     ...CORE,
     'http-server/',
     'stores/open-store.ts',
-    'stores/batch-channel.ts',
-    'stores/gauges.ts',
+    'stores/figures.ts',
   ]),
   mayImport(['src/server.ts'], './', ['standalone/']),
   {

@@ -1,5 +1,5 @@
 import type { Store } from '../../plants/store.ts'
-import { gaugesOf } from '../../stores/gauges.ts'
+import { figuresOf } from '../../stores/figures.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics, readDescriptors } from './process.ts'
@@ -24,7 +24,7 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
   return {
     ...listeners,
     watchStore(watched) {
-      families.push(...gaugesOf(watched).map(({ name, help, read }) => single('gauge', name, help, read)))
+      families.push(...figuresOf(watched).gauges.map(({ name, help, read }) => single('gauge', name, help, read)))
       return store.watch(watched)
     },
     watchServer(http) {

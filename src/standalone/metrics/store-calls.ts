@@ -1,7 +1,6 @@
-import { subscribe } from 'node:diagnostics_channel'
 import { STORE_METHODS } from '../../plants/checked-store.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
-import { BATCHES, type Batch } from '../../stores/batch-channel.ts'
+import { figuresOf } from '../../stores/figures.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
 /** How a call ended: with a result, or with an error that says what became of the call. */
@@ -27,7 +26,6 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
     [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
   )
   const observeBatch = batchSizes.addSeries({})
-  subscribe(BATCHES, (batch) => observeBatch((batch as Batch).size))
 
   const seriesOf = (operation: string): object =>
     Object.fromEntries(OUTCOMES.map((outcome) => [outcome, durations.addSeries({ operation, outcome })]))
@@ -60,6 +58,7 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
       batchSizes,
     ],
     watch(store) {
+      figuresOf(store).onBatch = observeBatch
       const watched = {} as Store
       for (const operation of METHODS) {
         const call = store[operation]?.bind(store) as ((...args: unknown[]) => unknown) | undefined

@@ -1,5 +1,4 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { reportBatch } from '../batch-channel.ts'
 import { batchSize } from '../batch-size.ts'
 import { isRejectedValue } from './failure.ts'
 
@@ -8,6 +7,8 @@ export interface BatcherOptions {
   readonly maxInFlight: number
   readonly maxBatch: number
   readonly timeoutMs: number
+  /** Is told the size of each group. */
+  readonly onBatch?: (size: number) => void
 }
 
 interface Entry<Write, Result> {
@@ -28,7 +29,7 @@ interface Entry<Write, Result> {
  */
 export function createBatcher<Write, Result>(
   send: (group: readonly Write[]) => Promise<readonly Result[]>,
-  { maxInFlight, maxBatch, timeoutMs }: BatcherOptions,
+  { maxInFlight, maxBatch, timeoutMs, onBatch }: BatcherOptions,
 ): (write: Write, length?: number) => Promise<Result> {
   const waiting: Entry<Write, Result>[] = []
   let inFlight = 0
@@ -45,7 +46,7 @@ export function createBatcher<Write, Result>(
     const share = settled === 0 ? length : Math.ceil((settled + length) / 2)
     const group = waiting.splice(0, batchSize(waiting, Math.min(share, maxBatch)))
     inFlight++
-    reportBatch(group.length)
+    onBatch?.(group.length)
     await settle(group)
     inFlight--
     wake(group.length)

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientConfig } from 'pg'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
-import { addGauges } from '../gauges.ts'
+import { figuresOf } from '../figures.ts'
 import type { StoreSettings } from '../store-settings.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
@@ -92,7 +92,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
       if (!pool.ending) await pool.end()
     },
   }
-  addGauges(opened, [
+  figuresOf(opened, figuresOf(store)).gauges = [
     {
       name: 'plant_store_postgres_used_connections',
       help: 'Connections to Postgres that are in use, or being made.',
@@ -108,7 +108,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
       help: 'Statements that wait for a connection to Postgres.',
       read: () => pool.waitingCount,
     },
-  ])
+  ]
   return opened
 }
 

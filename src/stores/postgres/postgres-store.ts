@@ -7,6 +7,7 @@ import { withDefaults, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { textLength } from '../batch-size.ts'
+import { figuresOf } from '../figures.ts'
 import { createBatcher } from './batcher.ts'
 import { isTooLarge } from './failure.ts'
 import { createPageReader, shareReads } from './list.ts'
@@ -111,15 +112,18 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
 
   /** Collects writes while statements are in flight, and sends each group in one statement. */
   function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
-    return createBatcher(async (group) => {
-      // A foreign table may have several rows for a plant.
-      if (group.length === 1) return [(await sender.send(one, group[0]!).catch(explainOwner)).rowCount !== 0]
-      const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
-      const { rows } = await sender.send(many, columns)
-      const changed = new Set(rows.map((row) => row.join(' ')))
-      // The first write of a plant is the one that changed it; the others came too late.
-      return group.map(([owner, id]) => changed.delete(`${owner} ${id}`))
-    }, resolved)
+    return createBatcher(
+      async (group) => {
+        // A foreign table may have several rows for a plant.
+        if (group.length === 1) return [(await sender.send(one, group[0]!).catch(explainOwner)).rowCount !== 0]
+        const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
+        const { rows } = await sender.send(many, columns)
+        const changed = new Set(rows.map((row) => row.join(' ')))
+        // The first write of a plant is the one that changed it; the others came too late.
+        return group.map(([owner, id]) => changed.delete(`${owner} ${id}`))
+      },
+      { ...resolved, onBatch: (size) => figuresOf(store).onBatch(size) },
+    )
   }
 
   const create = batch(CREATE_ONE, CREATE_MANY)
@@ -127,7 +131,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   const readPage = createPageReader(sender)
   const share = shareReads<Page>()
 
-  return {
+  const store: PostgresStore = {
     create(owner, plant) {
       const { id, name, tag } = plant
       return create([owner, String(id), name, tag ?? null], textLength(plant))
@@ -159,6 +163,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       runner.close()
     },
   }
+  return store
 }
 
 /** @throws what the server said, in the words of a host if the index of the table cannot take an owner as long */

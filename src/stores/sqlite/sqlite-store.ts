@@ -7,7 +7,7 @@ import { withDefaults, wrong, type Resolved } from '../../option-checks.ts'
 import type { Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
 import { textLength } from '../batch-size.ts'
-import { addGauges } from '../gauges.ts'
+import { figuresOf } from '../figures.ts'
 import { PageBuilder } from '../page-builder.ts'
 import { SqliteConnection } from './connection.ts'
 import type { SqliteHandle } from './handle.ts'
@@ -90,7 +90,7 @@ export function sqliteStore(
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
-  const writes = new WriteQueue(connection, resolved)
+  const writes = new WriteQueue(connection, { ...resolved, onBatch: (size) => figuresOf(store).onBatch(size) })
   let closed: Promise<void> | undefined
 
   const store: Store & Required<Pick<Store, 'ping' | 'close'>> = {
@@ -123,13 +123,13 @@ export function sqliteStore(
       return (closed ??= writes.idle().then(() => connection.close()))
     },
   }
-  addGauges(store, [
+  figuresOf(store).gauges = [
     {
       name: 'plant_store_sqlite_log_bytes',
       help: 'Size of the log of the SQLite file before the last commit or ping.',
       read: () => connection.logBytes,
     },
-  ])
+  ]
   return store
 }
 

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { reportBatch } from '../batch-channel.ts'
 import { batchSize } from '../batch-size.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
@@ -25,10 +24,13 @@ interface Entry {
   readonly reject: (reason: unknown) => void
 }
 
-/** How long a write waits while another process has the file locked, and the most writes that share a transaction. */
 export interface WriteQueueOptions {
+  /** How long a write waits while another process has the file locked. */
   readonly busyTimeoutMs: number
+  /** The most writes that share a transaction. */
   readonly maxBatch: number
+  /** Is told how many have shared one. */
+  readonly onBatch?: (size: number) => void
 }
 
 /**
@@ -113,7 +115,7 @@ export class WriteQueue {
       // commits without plants are tried first, until one succeeds.
       if (this.#connection.failure instanceof StoreUnavailableError) this.#tryWrite()
       const results = this.#connection.transaction(() => group.map(({ write }) => write()))
-      reportBatch(group.length)
+      this.#options.onBatch?.(group.length)
       for (const [index, { resolve }] of this.#waiting.splice(0, group.length).entries()) resolve(results[index]!)
     } catch (error) {
       if (isBusy(error)) {

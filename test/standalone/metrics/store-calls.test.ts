@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError, type Page, type Store } from '../../../src/index.ts'
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { createStoreMetrics } from '../../../src/standalone/metrics/store-calls.ts'
-import { reportBatch } from '../../../src/stores/batch-channel.ts'
+import { figuresOf } from '../../../src/stores/figures.ts'
 
 suite('the calls of a store', () => {
   const memory = memoryStore()
@@ -103,7 +103,8 @@ suite('the calls of a store', () => {
 
   test('that share a statement are counted as a batch', () => {
     const metrics = createStoreMetrics()
-    reportBatch(3)
+    metrics.watch(memory)
+    figuresOf(memory).onBatch(3)
     const text = formatFamilies(metrics.families)
     assert.match(
       text,

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createBatcher, type BatcherOptions } from '../../../src/stores/postgres/batcher.ts'
-import type { Batch } from '../../../src/stores/batch-channel.ts'
 
 /** What the server says to a value that it does not take. */
 const refusal = Object.assign(new Error('refused'), { code: '22021' })
@@ -56,12 +54,9 @@ test('sends a megabyte of large plants at a time', async () => {
   await Promise.all(results)
 })
 
-test('leaves callers of their own to a group if more wait than have been answered, and tells of each group', async (t) => {
+test('leaves callers of their own to a group if more wait than have been answered, and tells of each group', async () => {
   const sizes: number[] = []
-  const listener = (batch: unknown): number => sizes.push((batch as Batch).size)
-  subscribe('plant-store.batch', listener)
-  t.after(() => unsubscribe('plant-store.batch', listener))
-  const { add, groups, release } = heldBatcher()
+  const { add, groups, release } = heldBatcher({ onBatch: (size) => sizes.push(size) })
   const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => add(write))
   await release()
   assert.equal(await results[0], 'A')

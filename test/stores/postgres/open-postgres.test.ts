@@ -8,7 +8,7 @@ import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
 import { openPostgres } from '../../../src/stores/postgres/open-postgres.ts'
 import type { StoreSettings } from '../../../src/stores/store-settings.ts'
 import { readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
-import { gaugesOf } from '../../../src/stores/gauges.ts'
+import { figuresOf } from '../../../src/stores/figures.ts'
 import { readDocument } from '../../support/package/documents.ts'
 import { failure } from '../../support/database/failures.ts'
 import { countTimers } from '../../support/event-loop.ts'
@@ -104,7 +104,7 @@ suite('in this process', { timeout: 60_000 }, () => {
 
   test('counts the connections of its pool, and the statements that wait for one', async () => {
     const { store } = await openStore(url, { storeTimeoutMs: 1000 })
-    const count = (): number[] => gaugesOf(store).map(({ read }) => read())
+    const count = (): number[] => figuresOf(store).gauges.map(({ read }) => read())
     assert.deepEqual(count(), [0, 1, 0])
     proxy.block()
     const calls = [async () => store.delete('ann', 1n), async () => store.list('ann', { limit: 1, maxBytes: 1 })]

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { statSync } from 'node:fs'
-import { test, type TestContext } from 'node:test'
-import { StoreUnavailableError } from '../../../src/plants/store.ts'
-import { BATCHES, type Batch } from '../../../src/stores/batch-channel.ts'
+import { test } from 'node:test'
+import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
+import { figuresOf } from '../../../src/stores/figures.ts'
 import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
@@ -17,11 +16,9 @@ function spin(ms: number): void {
 }
 
 /** How many writes each transaction had that was committed. */
-function batchSizes(t: TestContext): number[] {
+function batchSizes(store: Store): number[] {
   const sizes: number[] = []
-  const listener = (batch: unknown): unknown => sizes.push((batch as Batch).size)
-  subscribe(BATCHES, listener)
-  t.after(() => unsubscribe(BATCHES, listener))
+  figuresOf(store).onBatch = (size) => sizes.push(size)
   return sizes
 }
 
@@ -74,16 +71,16 @@ test('waits before it tries a locked file again', { skip }, async (t) => {
 })
 
 test('goes on with the next group in the next turn, and tells of each', { skip }, async (t) => {
-  const sizes = batchSizes(t)
   const { store } = openStore(t, { maxBatch: 2 }, ':memory:')
+  const sizes = batchSizes(store)
   for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', plant(id))
   for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate)
   assert.deepEqual(sizes, [2, 2, 1])
 })
 
 test('commits a megabyte of large plants at a time', { skip }, async (t) => {
-  const sizes = batchSizes(t)
   const { store } = openStore(t, {}, ':memory:')
+  const sizes = batchSizes(store)
   const name = 'x'.repeat(300_000)
   const tag = 'y'.repeat(100_000)
   await Promise.all([1n, 2n, 3n, 4n, 5n, 6n, 7n].map(async (id) => store.create('ada', { id, name, tag })))
@@ -92,8 +89,8 @@ test('commits a megabyte of large plants at a time', { skip }, async (t) => {
 })
 
 test('rejects the write that fails, and commits those around it in their order', { skip }, async (t) => {
-  const sizes = batchSizes(t)
   const { store } = openStore(t, {}, ':memory:')
+  const sizes = batchSizes(store)
   const names = ['a', 'b', {} as string, 'd', 'e', 'f']
   const created = await Promise.allSettled(names.map(async (name, id) => store.create('ada', { id: BigInt(id), name })))
   assert.deepEqual(
