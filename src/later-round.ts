@@ -33,10 +33,9 @@ let isRoundSet = false
 let urgentUntil = 0
 
 /**
- * Makes a call in a later round of the event loop, after the calls that came before. Work that may go on without end,
- * such as a long list whose client reads as fast as it can, is divided in this way: in each round all such work gets
- * little time, so rounds stay short, and other requests get their share of every round.
- * @param isUrgent whether the call is for a client that takes no more than its turn: it then goes before all others
+ * Makes a call in a later round of the event loop, after the calls that came before. Each round gives such calls little
+ * time, so rounds stay short, and all get their share of each.
+ * @param isUrgent whether the call is for a client that takes no more than its turn: it then goes first
  */
 export function inLaterRound(call: Call, isUrgent = false): void {
   const queue = isUrgent ? urgent : patient
@@ -66,7 +65,7 @@ export async function doInRounds<Result>(steps: Steps<Result>): Promise<Result> 
   }
 }
 
-/** Settles in a later round, as {@link inLaterRound} makes a call. */
+/** Settles in a later round. */
 export function laterRound(): Promise<void> {
   return new Promise((resolve) => inLaterRound(resolve))
 }

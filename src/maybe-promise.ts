@@ -1,10 +1,7 @@
 /** A result that is there at once, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>
 
-/**
- * Limits how long a call may take; a later result is ignored. A result that is there at once passes through without a
- * promise or a timer. Any thenable counts as a promise, as the code of a host may return one.
- */
+/** Limits how long a call may take; a later result is ignored. One that is there at once needs no promise or timer. */
 export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createError: () => unknown): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
   // `Promise.race` and `finally` would make five more promises for each call of a store.
@@ -26,10 +23,7 @@ export function andThen<T, U>(result: MaybePromise<T>, goOn: (value: T) => Maybe
   return result instanceof Promise ? result.then(goOn) : goOn(result)
 }
 
-/**
- * Makes a call, and hands its error on, thrown or rejected. No other place of the service catches all.
- * @param onError ignores the error by default, as one of a hook that only tells the host
- */
+/** Calls; passes a thrown or rejected error to `onError`, which ignores it by default. The only catch-all. */
 export function attempt(call: () => unknown, onError: (thrown: unknown) => void = () => undefined): void {
   try {
     const result = call()

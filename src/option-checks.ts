@@ -18,9 +18,8 @@ interface Bounds {
 type Hook = (...args: readonly unknown[]) => unknown
 
 /**
- * Puts defaults in place of the options that are not given. A default says what its option may be: true or false, a
- * whole number, which is from 1 on unless `bounds` says otherwise, or a function, which is told something: its own
- * errors are ignored.
+ * Puts defaults in place of the options that are not given. A default says what its option may be: true or false; a
+ * whole number, from 1 on unless `bounds` differ; or a function, whose own errors are ignored.
  * @throws TypeError if an option is wrong, or does not exist
  */
 export function withDefaults<Options extends object>(

@@ -1,5 +1,2 @@
-/**
- * The version of the package. A test holds it to package.json: reading that file would cost every host a read, and
- * bundlers leave the file out.
- */
+/** A test holds it to package.json, which bundlers leave out. */
 export const VERSION = '1.0.0'

@@ -22,10 +22,7 @@ export interface AnswerEvent {
 
 export type OnAnswer = (event: AnswerEvent) => void
 
-/**
- * Sends a response, and tells of it.
- * @param resource the path that the request names, if there is one
- */
+/** Sends a response, and tells of it; `resource` is the path that the request names, if there is one. */
 export function answer(
   request: IncomingMessage,
   response: ServerResponse,

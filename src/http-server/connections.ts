@@ -27,10 +27,7 @@ export function connectionOf(socket: Connected): Connection | undefined {
   return socket[CONNECTION]
 }
 
-/**
- * Keeps the open connections of a server, in no order. In a `Map` or a `Set`, those that are long closed would outlive
- * each collection of young objects, which takes ten times as long then if many connections come and go.
- */
+/** Keeps the open connections of a server, in no order. Closed ones in a `Map` or `Set` would burden the collector. */
 export function keepConnections(server: Server): readonly Connection[] {
   const connections: Connection[] = []
   server.on('connection', (socket: Socket & Connected) => {
@@ -45,8 +42,7 @@ export function keepConnections(server: Server): readonly Connection[] {
       last.index = connection.index
     })
   })
-  // With a listener of ours alone, Node would serve no request that asks for an upgrade. So ours comes and goes with
-  // those of the host.
+  // A lone listener of ours would make Node refuse upgrades. So ours comes and goes with those of the host.
   for (const [change, follow] of [
     ['newListener', 'on'],
     ['removeListener', 'off'],

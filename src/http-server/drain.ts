@@ -41,8 +41,7 @@ export async function closeServer(
   const sockets = connections.map(({ socket }) => socket)
   await quiet(server, sockets, STOP_LISTENING * timeoutMs, isShared)
   await acceptWaiting(server)
-  // The close() of an HTTP server also stops looking for late requests, and some may still be arriving. In Bun it is no
-  // server of `node:net`, and has that close() alone.
+  // Not the close() of an HTTP server, which stops looking for late requests. Bun has only that one.
   const kind = [NetServer, Server].find((kind) => server instanceof kind)!
   const closed = new Promise((resolve) => kind.prototype.close.call(server, resolve))
   const timer = setTimeout(() => closeSilent(server, connections, refuse), LAST_REQUESTS * timeoutMs)
@@ -67,10 +66,7 @@ function closeSilent(server: Server, connections: readonly Connection[], refuse:
   }
 }
 
-/**
- * Settles once none of these connections, and if not shared none that comes later, has been open for a moment, in which
- * clients come again; or after `patienceMs`.
- */
+/** Settles when nobody has been connected for 50 ms; if the port is shared, only present connections count. */
 function quiet(server: Server, sockets: readonly Duplex[], patienceMs: number, isShared: boolean): Promise<void> {
   return new Promise((resolve) => {
     const open = new Set<Duplex>()
@@ -105,10 +101,7 @@ function quiet(server: Server, sockets: readonly Duplex[], patienceMs: number, i
   })
 }
 
-/**
- * Accepts the connections that wait: when the listening socket closes, the system resets them. Node accepts one in a
- * round of its event loop, before the immediates. Clients that come without a pause must not keep the socket open.
- */
+/** Accepts the connections that wait, which the system would reset. Node accepts one in a round. */
 async function acceptWaiting(server: Server): Promise<void> {
   let accepted = 0
   const count = (): unknown => accepted++

@@ -29,10 +29,9 @@ export interface Guard {
 }
 
 /**
- * Makes a guard that sleeps until more than 100 requests wait on all connections together, or the rounds of the event
- * loop are long again and again. Then all connections, those that are open and those that come, are read in slices. Few
- * clients make that necessary, and reading in slices takes Node's fast path from all of them. A connection that was
- * read in slices once stays so, as what it sent may still wait to be read.
+ * Makes a guard that sleeps until many requests wait on all connections together, or the rounds of the event loop are
+ * long. Then it reads all connections in slices, which takes Node's fast path from them. A connection that was read so
+ * stays so: what it sent may still wait to be read.
  * @param onChange is told when the guard wakes, and when it sleeps
  * @param awakeMs how long it stays awake after the last such sign
  */
@@ -111,10 +110,7 @@ interface LoopTimes {
   readonly nodeTiming?: { readonly uvMetricsInfo?: { readonly loopCount: number } }
 }
 
-/**
- * What the event loop has done so far: how long it has worked, and in how many rounds. These are no numbers in a runtime
- * that does not tell, and then no round is long.
- */
+/** How long the event loop has worked, and in how many rounds: no numbers in a runtime that does not tell. */
 function readLoop(): { cpuMs: number; activeMs: number; rounds: number } {
   const { user, system } = process.cpuUsage()
   const loop: LoopTimes = performance

@@ -82,8 +82,7 @@ export function createHttpServer(
     requireHostHeader: false,
     optimizeEmptyRequests: limits.optimizeEmptyRequests,
   })
-  // The service refuses 1,000 fields or more, so Node need not keep those beyond. A lower number would let it drop a
-  // second Authorization silently.
+  // The service refuses 1,000 fields. A lower number here would let Node drop a second Authorization silently.
   server.maxHeadersCount = 1001
   server.maxConnections = limits.maxConnections
   // A client may end its side once it has asked. Otherwise Node would drop the responses to it.
@@ -102,8 +101,7 @@ export function createHttpServer(
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, listener))
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // The service starts to read a body once it has checked all that it can check before. It also reads after a
-    // refusal, to throw away what a client sends that does not wait.
+    // The service reads a body once it has checked the rest; after a refusal, to throw away what comes all the same.
     request.once('resume', () => {
       if (!response.headersSent) response.writeContinue()
     })

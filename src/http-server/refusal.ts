@@ -22,10 +22,7 @@ export function toHttpError(error: NodeJS.ErrnoException): HttpError {
   return error.code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.tooManyFields : HTTP_ERRORS.malformedRequest
 }
 
-/**
- * Responds on a bare connection and closes it.
- * @param fields further header fields: name, value, name, value…
- */
+/** Responds on a bare connection and closes it. Further header fields are name, value, name, value… */
 export function refuse(socket: Duplex, error: HttpError, fields: readonly string[]): void {
   const { body } = error
   const head = [
@@ -48,8 +45,7 @@ export function refuseAfter(response: ServerResponse | undefined, refuseNow: () 
 
 /**
  * Refuses a request if the rest of its body cannot be read, unless its response has begun. A request that needs no body
- * is carried out and answered all the same, as if the body had come after the response: a client that is refused must
- * be able to try again.
+ * still runs, so its client may safely repeat it.
  */
 export function refuseInstead(response: ServerResponse, socket: Duplex, refuseNow: () => void): void {
   const { req } = response

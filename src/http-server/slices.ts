@@ -13,11 +13,10 @@ const MOST_BYTES = 1024
 const LEAST_BYTES = 40
 
 /**
- * Hands the input of a connection to Node's parser in slices, each in a round of the event loop that other connections
- * share, and nothing while a request waits. Otherwise Node would announce all requests that one read brings: thousands.
- * Slices become shorter while they have more than a request, and longer while they do not; of a body whose length is
- * known, all that has come is one slice. Connections that have never pipelined go before those that have, and before
- * bodies in chunks: a slice may have hundreds of chunks.
+ * Hands the input of a connection to Node's parser in slices, each in a round of its own, and nothing while a request
+ * waits. Otherwise Node would announce all requests that one read brings: thousands. Slices become shorter while they
+ * hold more than a request, and longer while they do not; what has come of a body of known length is one slice.
+ * Connections that never pipelined go first. Bodies in chunks do not: a slice may have hundreds of chunks.
  */
 export function readInSlices(connection: Connection): void {
   const { socket } = connection
@@ -57,8 +56,7 @@ export function readInSlices(connection: Connection): void {
     return !hasPipelined && !isInChunks(connection.latest?.req)
   }
 
-  // With a listener for `readable`, Node lets us choose how much of the data to hand on. It resumes a connection when a
-  // request no longer waits, or when the body of one is read.
+  // With this listener we choose how much to hand on. Node resumes a connection when a request or body has been read.
   socket.on('readable', () => (!isDue && isUrgent() && isRoundFree() ? readSlice() : readLater()))
   socket.on('resume', readLater)
   // Node may have stopped reading, and would wait for data that it has not asked for. An empty piece ends the wait.

@@ -4,12 +4,9 @@ import { reset } from '../http/transport.ts'
 import { connectionOf, isSilent, lookEvery, type Connection } from './connections.ts'
 
 /**
- * Resets a connection that hands on nothing of its response for `stallTimeoutMs`.
- *
- * Node's own timer of a socket sees how far a write has come. Setting it for each request would cost all of them, so it
- * is set only if something waits for a client when the server looks for that, four times in a stall time-out. A client
- * that sends while it reads nothing sets it back a few times at most: nothing is read while requests wait, and requests
- * that do not become whole have a time-out of their own.
+ * Resets a connection that hands on nothing of its response for `stallTimeoutMs`. Node's own timer of a socket sees how
+ * far a write has come. It is set only while bytes wait for the client. A client that sends while it reads nothing sets
+ * it back a few times at most: nothing is read while requests wait.
  */
 export function cutStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
   lookEvery(Math.ceil(stallTimeoutMs / 4), server, () => {

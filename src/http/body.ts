@@ -13,7 +13,7 @@ export const NOTHING: Buffer = Buffer.alloc(0)
 
 /**
  * Reads the body of a request, and counts the bytes as they come: Content-Length is only believed if it is too much.
- * Calls back in the async context of this call; promises would take longer.
+ * Calls back in the async context of this call.
  * @param onBody gets the body; not called if the client goes away before that is complete
  * @param onError gets HttpError 41300, as soon as there are more than `maxBytes` bytes
  */
@@ -67,10 +67,7 @@ export function readBody(
   request.resume()
 }
 
-/**
- * Reads a body for which Node emits no more events: a whole one whose client has gone, or an empty one. With the option
- * `optimizeEmptyRequests`, a server of Node ends empty bodies before it announces their requests.
- */
+/** Reads a body for which Node emits no more events: of a client that has gone, or an empty one. */
 function readRest(request: IncomingMessage): Buffer {
   const chunks: Buffer[] = []
   for (let chunk; (chunk = request.read() as Buffer | null) !== null;) chunks.push(chunk)
@@ -106,10 +103,7 @@ function encodeObject(body: unknown, maxBytes: number): Uint8Array | undefined {
   return Number.isSafeInteger(members.id) ? Buffer.from(writeJson(members, maxBytes)) : undefined
 }
 
-/**
- * Writes a value as JSON text, which ends early once it is longer or deeper than a body may be. So it ends for a cycle
- * too. JSON.stringify would overflow the stack, and would ask `toJSON`, which may name another plant.
- */
+/** Writes JSON text, and stops once it is longer or deeper than a body may be. JSON.stringify would ask `toJSON`. */
 function writeJson(root: object, maxBytes: number): string {
   let text = ''
   let isOver = false
@@ -159,8 +153,7 @@ export function discardBody(request: IncomingMessage, done: () => void): void {
     length += chunk.length
     if (length <= DISCARD_MAX_BYTES) return
     if (stream !== undefined) return stop()
-    // If the connection closed now, a client that has sent so fast that it has read nothing yet would see a reset. If
-    // it cannot send any more, it will read, and has the rest of the time for that.
+    // Closed now, the connection would be reset before a fast client has read its response.
     request.pause()
   }
   function stop(): void {

@@ -23,10 +23,7 @@ export function hasTooManyFields(rawHeaders: readonly string[]): boolean {
 /** A serverless adapter may give a request no `rawHeaders`, or empty ones. */
 type Head = Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>
 
-/**
- * The header fields of a request: name, value, name, value… If it has only `headers`, most fields that were sent twice
- * look as if they were sent once.
- */
+/** Name, value, name, value… If a request has only `headers`, most fields that were sent twice look like one. */
 export function rawHeadersOf(request: Head): readonly string[] {
   const { rawHeaders = [] } = request
   if (rawHeaders.length > 0) return rawHeaders
@@ -34,8 +31,7 @@ export function rawHeadersOf(request: Head): readonly string[] {
 }
 
 /**
- * Picks the fields that matter in one pass over them as they were sent: `req.headers` would hide which were given
- * twice, and takes longer to build.
+ * Picks the fields that matter, in one pass. `req.headers` would hide which were given twice.
  * @throws HttpError 43100, 50100, or 40000 if Host or Content-Type is given twice
  */
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {

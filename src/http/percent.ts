@@ -10,10 +10,7 @@ export function decodePercent(text: string): string | undefined {
   }
 }
 
-/**
- * A pattern for a text of which any character may be percent-escaped, and "/" and "%" must be. It stops at the first
- * character that differs, however long a text is and however many escapes it has.
- */
+/** A pattern for a text whose characters may be percent-escaped, and "/" and "%" must be. Takes linear time. */
 export function escapable(text: string): string {
   const patterns = Array.from(text, (character) => {
     const escape = Buffer.from(character).toString('hex').replace(/../g, '%$&')

@@ -37,8 +37,7 @@ function send(
   isEarly: boolean,
 ): MaybePromise<Sent> {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
-  // A client may reset a stream without an error. Some versions of Node then keep the stream, with all that it has to
-  // send, until it is destroyed. Once the response has ended, it is enough that the request was read.
+  // Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read.
   const stream = streamOf(response)
   if (stream?.endAfterHeaders === true) stream.resume()
   stream?.once('aborted', () => stream.destroy())
@@ -97,18 +96,12 @@ function isBare(response: ServerResponse): boolean {
 const ADDED: unique symbol = Symbol('added fields')
 type Extended = ServerResponse & { [ADDED]?: readonly string[] }
 
-/**
- * Adds fields to the head that {@link respond} will send: name, value, name, value… After a `setHeader`, Node would
- * take a much slower way.
- */
+/** Adds fields to the head that {@link respond} will send: name, value… `setHeader` would be much slower. */
 export function addFields(response: Extended, fields: readonly string[]): void {
   response[ADDED] = fields
 }
 
-/**
- * Sends the head. A middleware that wraps a response expects each field by `setHeader`, before `writeHead`: it ignores
- * the fields that `writeHead` gets, or takes the array for pairs.
- */
+/** Sends the head. Middleware that wraps a response ignores the fields of `writeHead`, and expects `setHeader`. */
 function writeHead(response: Extended, status: number, headers: string[]): void {
   const added = response[ADDED]
   if (added !== undefined) headers.push(...added)
@@ -177,10 +170,7 @@ async function writeAll(
   }
 }
 
-/**
- * What was sent of a response when its body or a middleware threw. Unless it has ended all the same, it is cut off.
- * @throws what was thrown, if nothing was sent
- */
+/** Cuts off the rest if the body or a middleware threw. @throws what was thrown, if nothing was sent */
 function breakOff(request: IncomingMessage, response: ServerResponse, bytes: number, thrown: unknown): Sent {
   if (bytes === 0 && !response.headersSent) throw thrown
   const complete = response.writableEnded

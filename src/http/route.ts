@@ -35,10 +35,7 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
   }
 }
 
-/**
- * A server accepts the absolute form, `GET http://host/plants`, in any request (RFC 9112 section 3.2.2). An empty path
- * there is `/` (RFC 9110 section 4.2.3).
- */
+/** Any request may have the absolute form (RFC 9112 section 3.2.2), where no path is `/` (RFC 9110 section 4.2.3). */
 function withoutAuthority(path: string): string {
   return path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?:\/|$)/i, '/')
 }

@@ -6,8 +6,7 @@ import { toCaller, type Caller, type TokenHolder } from './caller.ts'
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
 
 /**
- * Finds callers by the digests of their tokens: a heap dump does not show the tokens, and the time of a look-up does
- * not depend on how much of a guess is right.
+ * Finds callers by the digests of their tokens: neither a heap dump nor the time of a look-up betrays a token.
  * @throws TypeError if no header could carry a token, or its holder is none; never quotes the token
  */
 export function createTokenTable(

@@ -17,10 +17,7 @@ export function streamOf(message: IncomingMessage | ServerResponse): ServerHttp2
   return (message as { stream?: ServerHttp2Stream }).stream
 }
 
-/**
- * Listens to an event of a response itself. A middleware may have put an `on` of its own in the place of that of Node,
- * which adds the listener to another stream, where the event never comes.
- */
+/** Listens to a response itself: the `on` of a middleware may add the listener to another stream. */
 export function listenTo(response: ServerResponse, event: 'close' | 'finish' | 'socket', listener: () => void): void {
   EventEmitter.prototype.on.call(response, event, listener)
 }
@@ -41,10 +38,7 @@ export function whenClosed(response: ServerResponse, listener: () => void): void
   else listenTo(response, 'close', listener)
 }
 
-/**
- * Closes a connection whose client must not get the rest. TCP is reset: the kernel drops at once what it still has for
- * the client, which sees that something is missing.
- */
+/** Closes a connection whose client must see that something is missing. TCP is reset, so the kernel drops the rest. */
 export function reset(socket: Socket): void {
   try {
     // Node cannot reset a socket that is ending, and would lose its descriptor.

@@ -19,10 +19,9 @@ export function arrivalOf(response: Arrived): number {
  * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a response
  * that closes the connection (section 9.6) or after the client has gone.
  *
- * Node announces a request as soon as it arrives, and gives its response the socket once all earlier responses are
- * sent. While a request waits for that, nothing more is read from its connection. So the service keeps no more of a
- * client that sends without end than one read of the socket: 64 KiB. A request that has waited runs in a later round
- * than the one before it, so a client that pipelines gets no more turns than one that does not.
+ * Node gives a response the socket once all earlier ones are sent. While a request waits for that, nothing more is read
+ * from its connection, so at most one read of the socket (64 KiB) is kept. A request that has waited runs in a later
+ * round than the one before it, so a client that pipelines gets no more turns than one that does not.
  * @returns whether the request waits
  */
 export function inTurn(request: IncomingMessage, response: Arrived, run: () => void): boolean {
@@ -67,10 +66,7 @@ export function isHeldBack(socket: Duplex): boolean {
   return (waiting.get(socket) ?? 0) > 0
 }
 
-/**
- * Whether the connection can take a response. After one that closes the connection, Node still announces the requests
- * behind it; some versions also announce those of a connection that is lost.
- */
+/** Whether the connection can take a response. Node announces requests behind the last one, or on a lost connection. */
 function isOpen(request: IncomingMessage): boolean {
   // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
   if (streamOf(request) !== undefined) return true

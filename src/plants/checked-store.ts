@@ -15,10 +15,7 @@ export const STORE_METHODS: {
 /** A store whose results are checked. It has the methods that the operations call. */
 export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'>
 
-/**
- * Limits the time of a store's calls, and checks their results: a store that returns `undefined` must not tell a client
- * that its plant is kept.
- */
+/** Limits the time of a store's calls, and checks their results: `undefined` must not mean that a plant is kept. */
 export function checkStore(store: Store, timeoutMs: number): CheckedStore {
   function withTimeout(result: MaybePromise<unknown>): MaybePromise<unknown> {
     return withDeadline(result, timeoutMs, () => {

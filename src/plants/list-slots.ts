@@ -13,10 +13,7 @@ interface OwnerLists {
   readonly waiting: Set<() => void>
 }
 
-/**
- * Limits how many long lists of an owner are read at once: each holds a page in memory for as long as its client takes
- * to read it. The others wait, in the order in which they came.
- */
+/** Limits how many long lists of an owner are read at once: each holds a page in memory. The others wait in order. */
 export class ListSlots {
   readonly #maxPerOwner: number
   /** How long a list may wait. */

@@ -5,10 +5,7 @@ const CHUNK_BYTES = 65_536
 /** The most bytes of one entry: 64 bits, 7 in each. */
 const MAX_ENTRY_BYTES = 10
 
-/**
- * The ids of a long list, ascending. Each is kept as its distance from the one before, 7 bits a byte, the lowest first,
- * and all but the last byte of an entry have the high bit set.
- */
+/** Ids, ascending, each as its distance from the one before: 7 bits a byte, lowest first, high bit on all but the last. */
 export class SurveyedIds {
   readonly #chunks: Uint8Array[] = []
   #length = 0

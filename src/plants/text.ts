@@ -6,13 +6,9 @@ export function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 }
 
-/**
- * Writes a text in UTF-8, as a string with one character for each byte. So its length is the number of bytes, and Node
- * can send it as `latin1`, which is a plain copy.
- */
+/** Writes a text in UTF-8, one character for each byte: so its length counts bytes, and Node sends a plain copy. */
 export function encodeUtf8(text: string): string {
-  // To count the bytes, V8 also makes one piece of the text. A text that was put together is a tree of its parts
-  // before, and takes more memory.
+  // To count the bytes also flattens a text that was put together, which takes less memory.
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 

@@ -45,11 +45,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   }
 }
 
-/**
- * Asks the service at an address of this machine whether it is ready.
- * @param timeoutMs how long it may take; it gives its store a second
- * @throws Error that says why it is not
- */
+/** Asks the service at an address of this machine whether it is ready. @throws Error that says why it is not */
 export async function askReady({ host, port }: Address, timeoutMs = 5000): Promise<void> {
   const at = isPath(host) ? { socketPath: host } : { host: reachableHost(host), port }
   if (at.port === 0) throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')

@@ -21,10 +21,9 @@ const PREFLIGHT = [
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
 /**
- * Makes two functions: `fields` gives the header fields of a response for browsers, and `answerPreflights` puts the
- * answer to a preflight for no resource before a listener. A browser takes a refused preflight for a refusal of its
- * origin, and does not show its page the 404 that the request itself would get.
- * @param onAnswer is told of the responses to preflights for no resource
+ * Makes two functions. `fields` gives the header fields of a response for browsers. `answerPreflights` wraps a
+ * listener, and answers preflights for unknown paths itself: a browser shows no 404 after a refused preflight.
+ * @param onAnswer is told of these responses
  */
 export function createCors(
   origins: Origins,

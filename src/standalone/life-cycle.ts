@@ -125,9 +125,9 @@ function invitation(url: string, token: string, hasPage: boolean): string {
 let isStopping = false
 
 /**
- * At the first signal, `/readyz` begins to say that the service is not ready. After the delay the service answers the
- * requests that are in flight or still arrive, closes the store, and ends the process with status 0. At a second
- * signal, or when the time for that is over, it ends the process with status 1, whatever is left.
+ * At the first signal, `/readyz` says that the service is not ready. After the delay the service answers what still
+ * comes, closes the store, and ends the process with status 0. At a second signal, or when the time is over, it ends the
+ * process with status 1, whatever is left.
  */
 async function stop(signal: NodeJS.Signals, settings: Settings, started: Started): Promise<void> {
   const { drainDelayMs, drainTimeoutMs } = settings

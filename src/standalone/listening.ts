@@ -33,10 +33,7 @@ interface InheritedSocket {
 /** SD_LISTEN_FDS_START of sd_listen_fds(3). */
 const FIRST_DESCRIPTOR = 3
 
-/**
- * Finds the sockets that systemd has opened for this process.
- * @throws SettingError if they are not those of the program
- */
+/** Finds the sockets that systemd has opened for this process. @throws SettingError if they are not the program's */
 export function inheritedSockets(
   environment: NodeJS.ProcessEnv,
   pid: number = process.pid,

@@ -16,10 +16,7 @@ let dropped = 0
 /** Reports that wait until their second is over. */
 const waitingReports = new Set<() => void>()
 
-/**
- * Writes one event to stderr as a line of JSON; `docs/observing.md` lists the events. No field may hold a token, a query
- * or a body. If the lines are not read as fast as they are written, some are dropped, and the log says how many.
- */
+/** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */
 export function log(event: string, fields: object): void {
   const { stderr } = process
   if (stderr.writableLength > MAX_WAITING) {
@@ -35,11 +32,7 @@ function reportDropped(): void {
   log('dropped', { lines })
 }
 
-/**
- * Makes a function that counts its calls and reports them: at once if the last report is a second ago, and else when
- * the second is over, or the process ends.
- * @param report is given how many calls there were since the last report
- */
+/** Makes a function that counts its calls, and reports how many there were: at most once a second, and at the end. */
 export function throttle(report: (count: number) => void): () => void {
   let count = 0
   let timer: NodeJS.Timeout | undefined
@@ -70,10 +63,7 @@ export async function flushLog(): Promise<void> {
   while (process.stderr.writableLength > 0 && performance.now() < deadline) await delay(10)
 }
 
-/**
- * Describes a thrown value for the log: the stacks of an error and of its causes. It leaves out their other members,
- * which in errors of a database driver hold pieces of plants.
- */
+/** The stacks of an error and of its causes. Other members are left out: those of a driver's hold pieces of plants. */
 export function describeError(thrown: unknown): string {
   if (!(thrown instanceof Error)) return inspect(thrown)
   const stack = thrown.stack ?? thrown.message

@@ -10,10 +10,7 @@ export interface Reports extends Pick<CommonOptions, 'onError'>, Pick<Observer, 
   readonly onResponse: ((event: AnswerEvent & { readonly owner?: string | undefined }) => void) | undefined
 }
 
-/**
- * Makes the listeners that log failures, and with `accessLog` every response.
- * @param slowMs a response that took at least so long is logged as slow
- */
+/** Makes the listeners that log failures, responses that took `slowMs`, and with `accessLog` every response. */
 export function createReports(accessLog: boolean, slowMs?: number): Reports {
   let latest: { readonly request: string; readonly error: unknown } | undefined
   // A full disk fails every request, and the log may be on it.

@@ -4,18 +4,15 @@ import type { RequestHead } from '../http-server/http-server.ts'
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
 const ID = /^[\x21-\x7e]{1,128}$/
 
-/** With this the ids of a process begin. A text that is random as a whole would take five times as long. */
+/** With this the ids of a process begin. */
 const PROCESS = randomBytes(8).toString('hex')
 
 let count = 0
 
-/** A request keeps its id itself: a map beside all requests would cost more than all else about ids. */
+/** A request keeps its id itself. */
 const KEY: unique symbol = Symbol('id')
 
-/**
- * The id of a request, which its response and all its lines of the log have: the client's own, or a new one if that
- * could not stand in a log.
- */
+/** The id of a request, in its response and log: the client's own, or a new one if that could not stand in a log. */
 export function idOf(request: RequestHead & { [KEY]?: string | undefined }): string {
   return (request[KEY] ??= chooseId(request.headers?.['x-request-id']))
 }

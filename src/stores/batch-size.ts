@@ -3,11 +3,7 @@ import type { Plant } from '../plants/plant.ts'
 /** From this many characters on, a batch takes no more: in one piece, large plants would hold up everybody. */
 const MAX_LENGTH = 2 ** 20
 
-/**
- * How many of the writes that wait share the next batch: 1 or more.
- * @param waiting the writes, with how many characters each of them writes
- * @param max the most of them
- */
+/** How many of the writes that wait share the next batch: 1 to `max`, by how many characters each writes. */
 export function batchSize(waiting: readonly { readonly length: number }[], max: number): number {
   let size = 0
   for (let length = 0; size < Math.min(waiting.length, max) && length < MAX_LENGTH; size++) {

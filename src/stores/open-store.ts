@@ -71,10 +71,7 @@ export function isSharedStore(url: string): boolean {
   return findScheme(url).isShared(url)
 }
 
-/**
- * Whether two URLs name the same store, with another password at most.
- * @throws Error if one of them is malformed
- */
+/** As `isSame` of the scheme. @throws Error if one of them is malformed */
 export function isSameStore(one: string, other: string): boolean {
   const { form, isSame } = findScheme(one)
   return form.test(other) && isSame(one, other)

@@ -256,10 +256,7 @@ class JsonReader {
     return byte
   }
 
-  /**
-   * The byte that comes next. The length is checked first: after one read beyond the end, as of a body that is cut
-   * short, V8 runs slower code for every later body. `Number` costs nothing, and tells TypeScript that there is a byte.
-   */
+  /** The byte that comes next. A read beyond the end would make V8 run slower code from then on. */
   #byte(): number {
     return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END
   }

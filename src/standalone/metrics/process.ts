@@ -43,10 +43,7 @@ export function createProcessMetrics(): readonly Family[] {
 /** How many file descriptors the process could have at the latest scrape. */
 let max = NaN
 
-/**
- * How many file descriptors the process has and could have, as Linux tells; nothing if the system does not tell.
- * @param process a folder of /proc
- */
+/** How many file descriptors the process has and could have; nothing if the system has no such folder of /proc. */
 export function readDescriptors(process = '/proc/self'): readonly Family[] {
   let open: number
   try {
@@ -64,10 +61,7 @@ export function readDescriptors(process = '/proc/self'): readonly Family[] {
   ]
 }
 
-/**
- * Measures from now on how late the event loop runs a timer. The figures of Node itself are quantiles, which cannot be
- * added up over time: a reader would have to reset them, for all other readers too.
- */
+/** Measures how late the event loop runs a timer. Node's own figures are quantiles, which cannot be added up. */
 function measureEventLoop(): Family {
   const delays = createHistogram('nodejs_eventloop_delay_seconds', 'How late the event loop ran a timer.')
   const observe = delays.addSeries({})

@@ -45,10 +45,7 @@ export function createProgramPaths(
   return serveGets(probes(options.readiness), resourceOf, serveGets(gets, resourceOf, notFound, options.onAnswer))
 }
 
-/**
- * Makes the listener of the admin port: the probes and the metrics. None needs a token.
- * @param formatMetrics writes them in Prometheus's text format
- */
+/** Makes the listener of the admin port: the probes and the metrics in Prometheus's text format. None needs a token. */
 export function createAdminListener(
   readiness: () => Promise<Readiness>,
   formatMetrics: (isReady: boolean) => string,

@@ -2,10 +2,7 @@ import { SettingError } from './variables.ts'
 
 const PREFIX = 'PLANT_STORE_'
 
-/**
- * Names of the variables with which Kubernetes tells each container of the services beside it. One that is called
- * `plant-store` begins like our settings do.
- */
+/** Variables that Kubernetes makes for a service called `plant-store` begin like our settings do. */
 const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 
 /** The value of such a variable whose name could also be that of a setting. */
@@ -34,7 +31,7 @@ function findNearest(name: string, known: readonly string[]): string {
   return known[distances.indexOf(Math.min(...distances))]!
 }
 
-/** PLANT_STORE_PORT is PORT with what the others have. */
+/** PLANT_STORE_PORT is PORT with our prefix. */
 function withoutPrefix(name: string): string {
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name
 }

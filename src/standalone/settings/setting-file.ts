@@ -46,10 +46,7 @@ export function textFile(name: string, other: Variable<string>): Variable<Settin
   })
 }
 
-/**
- * Reads the file that a variable names, as far as its size goes when it is opened: some files have no end.
- * @throws SettingError if it is no regular file, is too large, or cannot be read
- */
+/** Reads a file, up to the size that it has when opened: some have no end. @throws SettingError if that cannot be */
 export function readSettingFile(variable: string, path: string): Buffer {
   try {
     const fd = openSync(path, FLAGS)

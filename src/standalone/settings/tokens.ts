@@ -10,9 +10,8 @@ import { SettingError, type Variable } from './variables.ts'
 export type Tokens = ReadonlyMap<string, Caller>
 
 /**
- * A token is a `b64token` of RFC 6750. It has no colon, so the last colon divides an entry, and an owner may have some.
- * An owner has no character that may stand between two entries or around one: `ada:x,bob:y` on one line is a mistake,
- * and not the owner `ada:x,bob`, whom the access log would name.
+ * A token is a `b64token` of RFC 6750, without a colon, so the last colon divides an entry. An owner has no character
+ * that may stand between two entries: `ada:x,bob:y` on one line is a mistake, and not the owner `ada:x,bob`.
  */
 const ENTRY = new RegExp(
   String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
@@ -23,7 +22,7 @@ const FORM =
   'An owner has no white space, comma or quote and does not begin with "#"; ' +
   'a token has letters, digits and -._~+/, then any "="'
 
-/** What an unset variable makes of a token. No program means to let in a client that sends one. */
+/** Tokens that an unset variable turns into. No program means to let in a client that sends one. */
 const UNSET: ReadonlySet<string> = new Set(['', ...UNSET_TOKENS].map(digestToken))
 
 export function tokenList(name: string): Variable<Tokens | undefined> {

@@ -1,9 +1,6 @@
 import { MAX_TIMER_MS } from '../../option-checks.ts'
 
-/**
- * A setting is wrong, or what it names cannot be had now. The message names the variable and what it takes, and never
- * quotes what it holds.
- */
+/** A setting is wrong, or what it names cannot be had now. Names the variable and what it takes; quotes nothing. */
 export class SettingError extends Error {
   static {
     this.prototype.name = 'SettingError'

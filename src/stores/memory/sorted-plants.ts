@@ -3,10 +3,7 @@ import type { EncodedPlant } from '../../plants/plant.ts'
 import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 
-/**
- * A block of this many plants is split. Smaller blocks would miss the processor's caches more often, and in larger ones
- * an insertion moves more.
- */
+/** A block of this many plants is split: smaller ones miss the processor's caches, larger ones move more. */
 const CAPACITY = 256
 
 /** The room of a new block, and the least of any: little, so that an owner of a few plants costs little. */

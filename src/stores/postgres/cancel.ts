@@ -53,10 +53,7 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
   })
 }
 
-/**
- * Whether a server says anything, be it a refusal, to a second connection that is made as this one was. It is asked
- * whether it takes TLS, which opens no session. The name may lead to another server by now.
- */
+/** Whether a server says anything to a second connection. It is asked whether it takes TLS, which opens no session. */
 export function isAnswering(connection: Connection | undefined, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     // Nobody knows where to ask.

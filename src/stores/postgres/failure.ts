@@ -23,10 +23,7 @@ export class NoAnswerError extends Error {
   }
 }
 
-/**
- * A statement may be lost, or kept in part: the server had committed it and still waited for its standby, or had told
- * another server to commit it, when it was cancelled.
- */
+/** A statement was cancelled that may be committed, here or on another server: it may be lost, or kept in part. */
 export class UnconfirmedError extends Error {
   constructor(message = 'The statement was committed, but its standby has not confirmed it.') {
     super(message)

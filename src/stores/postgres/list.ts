@@ -9,10 +9,7 @@ import { LARGE_BYTES, LIST, LIST_LARGE } from './statements.ts'
 /** A plant as the server sends it; both texts are null if it is large. */
 type PlantRow = readonly [id: string, name: string | null, tag: string | null]
 
-/**
- * Reads pages. A page of small plants takes a statement that counts no bytes. If a plant is large, another statement
- * lets the server cut the page, so that it sends nothing beyond.
- */
+/** Reads pages. If a plant is large, another statement lets the server cut the page, so that it sends no more. */
 export function createPageReader(sender: Sender): (owner: string, request: PageRequest) => Promise<Page> {
   // A page with large plants is mostly followed by another one.
   let isLarge = false
@@ -32,8 +29,7 @@ export function createPageReader(sender: Sender): (owner: string, request: PageR
 
 /**
  * Shares a read among callers that want the same. A caller that comes while a read is under way waits for the next one:
- * the current one may have begun before a write that the caller knows of.
- * @returns reads; its keys are the same for two reads only if they read the same
+ * the current one may have begun before a write that the caller knows of. Equal keys must mean the same query.
  */
 export function shareReads<Result>(): (key: string, read: () => Promise<Result>) => Promise<Result> {
   /** When each read has ended, and the one that follows, if anybody waits for it. */

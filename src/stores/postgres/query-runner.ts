@@ -155,10 +155,7 @@ export class QueryRunner {
     return withFallback(this.#end(connection, outcome, timeout), this.#patienceMs, timeout)
   }
 
-  /**
-   * Keeps a connection until the server is done with its statement: until then another one in its place would be one
-   * too many there. Returns the outcome of the statement.
-   */
+  /** Keeps a connection until the server is done with its statement: another in its place would be one too many. */
   async #end(connection: Connection, outcome: Promise<Error>, timeout: Error): Promise<Error> {
     const wasTold = await this.#tellToCancel(connection)
     // It was silent, and says something again.

@@ -7,10 +7,7 @@ import { PING, tryWrite, type Statement } from './statements.ts'
 /** How often to send a statement that loses a conflict. */
 const MAX_ATTEMPTS = 5
 
-/**
- * How long the outcome of a tried write holds, and how long a write may have no answer, in milliseconds: less than the
- * second after which probes ask again, so that what they say is less than 2 s old.
- */
+/** How long a tried write holds, and a write may have no answer: so what a probe says is less than 2 s old. */
 const TRUST_MS = 900
 
 type SendQuery = (query: Query, expiresAt: number) => Promise<QueryResult>

@@ -77,10 +77,7 @@ export class SqliteConnection {
     return statement
   }
 
-  /**
-   * Prepares a query that reads rows as the caller takes them: as arrays, if the driver can make these, which is
-   * faster. A caller must end the iteration, as a `for` loop does: an open read keeps SQLite from emptying its log.
-   */
+  /** Prepares a query. End the iteration, as a `for` loop does: an open read keeps SQLite from emptying its log. */
   prepareQuery(sql: string): (...values: SqliteValue[]) => Iterable<unknown> {
     const statement = this.prepare(sql)
     statement.setReturnArrays?.(true)

@@ -13,10 +13,7 @@ export interface ConnectionOptions {
   readonly onWarning: (message: string) => void
 }
 
-/**
- * Opens a file, or makes it.
- * @throws Error if there is none and none is to be made, it cannot be opened, or its log is all that there is of it
- */
+/** Opens a file, or makes it. @throws Error if that cannot be, or its log is all that there is of it */
 export function openFile(path: string, { migrate }: ConnectionOptions): SqliteHandle {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
   if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')

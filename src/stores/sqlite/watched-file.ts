@@ -13,8 +13,7 @@ const STUCK =
 
 /**
  * The file that was opened, with its log and its shared memory. If one of them is moved, removed or replaced, SQLite
- * goes on with it, and what it acknowledges is lost: the next process that opens the file has another log, or locks of
- * its own. (To open the file and look into it would not do: closing it drops the locks that SQLite has on it.)
+ * goes on with it, and what it acknowledges is lost. (To open the file and look would drop SQLite's locks on it.)
  */
 export class WatchedFile {
   readonly #name: string

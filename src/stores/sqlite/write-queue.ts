@@ -33,10 +33,7 @@ export interface WriteQueueOptions {
   readonly onBatch?: (size: number) => void
 }
 
-/**
- * Commits writes in the order in which they came, all of one round of the event loop in one transaction, unless they
- * are too many or too large. A write that was rejected is not carried out later.
- */
+/** Commits writes in their order, those of one round in one transaction, unless they are too many or too large. */
 export class WriteQueue {
   readonly #connection: SqliteConnection
   readonly #options: WriteQueueOptions
@@ -70,11 +67,7 @@ export class WriteQueue {
     while (this.#waiting.length > 0) await sleep(RETRY_MS)
   }
 
-  /**
-   * Takes the write lock, inserts nothing, and gives the lock up. That shows what is wrong with the table, but no full
-   * disk, so after a write has failed, one is tried.
-   * @throws if no plant can be created now
-   */
+  /** Inserts nothing, under the lock; after a write has failed, tries one. @throws if no plant can be created now */
   check(): void {
     if (this.#connection.failure !== undefined) return this.#tryWrite()
     this.#connection.transaction(() => this.#look.run())
