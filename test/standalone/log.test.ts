@@ -66,9 +66,12 @@ test('docs/observing.md lists every event of the log, and each is logged', () =>
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => readFileSync(`src/${path}`, 'utf8'))
-  const logged = sources.join('').matchAll(/\b(?:log|end|onEvent)\('([a-z-]+)'/g)
+    .join('')
   const names = (matches: Iterable<RegExpExecArray>): string[] => Array.from(matches, ([, name]) => name!)
-  assert.deepEqual(names(listed).sort(), [...new Set(names(logged))].sort())
+  const logged = names(sources.matchAll(/\b(?:log|end|onEvent)\('([a-z-]+)'/g))
+  const followed = names(sources.matchAll(/\bfollowFile\(\w+, '([a-z-]+)'/g))
+  logged.push(...followed.flatMap((name) => [`${name}-read`, `${name}-kept`]))
+  assert.deepEqual(names(listed).sort(), [...new Set(logged)].sort())
 })
 
 test('nothing is waited for if no line waits', async () => {
