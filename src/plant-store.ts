@@ -3,7 +3,7 @@ import type { Http2ServerResponse } from 'node:http2'
 import { readBearerToken } from './http/bearer.ts'
 import { NOTHING, readBody, takeParsedBody } from './http/body.ts'
 import { checkContent } from './http/content.ts'
-import { HTTP_ERRORS, HttpError } from './http/errors.ts'
+import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
 import { respond, type Sent } from './http/respond.ts'
 import type { HttpResponse } from './http/response.ts'
@@ -51,8 +51,8 @@ interface Exchange {
  * createServer(plants).listen(3000)
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
-  const { basePath, ...resolved } = resolveOptions(options)
-  const route = createRouter(basePath, RESOURCE_PATHS)
+  const resolved = resolveOptions(options)
+  const route = createRouter(resolved.basePath, RESOURCE_PATHS)
   const serve = createService(resolved)
 
   const plantStore: PlantStore = (request, response, next) => {
@@ -73,13 +73,16 @@ export type PlantService = (
 ) => void
 
 /** Makes the service behind {@link createPlantStore}, for who has routed its requests. */
-export function createService(options: Omit<ResolvedOptions, 'basePath'>): PlantService {
-  const { findCaller, storeTimeoutMs, maxBodyBytes, onError, onResponse, ...settings } = options
+export function createService(options: ResolvedOptions): PlantService {
+  const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, onError, onResponse, ...settings } = options
   const service: Service = {
     ...settings,
     store: checkStore(settings.store, storeTimeoutMs),
     slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
   }
+
+  const message = ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`)
+  const noResource = new HttpError('noResource', message)
 
   /** Sends what comes of a part of the way: a response, an error, or nothing yet. */
   function serve(exchange: Exchange, part: () => MaybePromise<HttpResponse | undefined>): void {
@@ -92,7 +95,7 @@ export function createService(options: Omit<ResolvedOptions, 'basePath'>): Plant
   /** The way of a request, from its path to its response; undefined if it goes on once the body is there. */
   function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request, response, resource } = exchange
-    if (resource === undefined) return HTTP_ERRORS.noResource
+    if (resource === undefined) return noResource
     const fields = readHeaderFields(rawHeadersOf(request))
     const { path, id, query } = resource
     if (request.method === 'OPTIONS' && id !== undefined) return describeMethods(path)

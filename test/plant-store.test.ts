@@ -6,7 +6,7 @@ import { suite, test } from 'node:test'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
-import { createService, send, serve } from './support/wire/service.ts'
+import { createService, send, serve, servePlants } from './support/wire/service.ts'
 
 test('the package runs with --frozen-intrinsics', () => {
   const program = `
@@ -43,6 +43,15 @@ test('hands a request for a path that it does not have to the next listener', as
     ],
   )
 })
+
+for (const basePath of ['', '/api/v1', '/$&']) {
+  test(`says where the plants are with the basePath "${basePath}"`, async (t) => {
+    const server = await servePlants(t, { basePath })
+    const { status, body } = await send(server, { method: 'GET', path: `${basePath}/plants/`, fields: [] })
+    const message = `There is nothing at this path. The plants are at ${basePath}/plants.`
+    assert.deepEqual([status, body], [404, JSON.stringify({ error: 40400, message })])
+  })
+}
 
 /** A service that is mounted as a compiler would refuse it. */
 const mounted = createService() as unknown as (...args: unknown[]) => undefined
