@@ -1,3 +1,4 @@
+import { isBuiltin } from 'node:module'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { memoryStore } from './memory/memory-store.ts'
@@ -9,6 +10,8 @@ import type { StoreSettings } from './store-settings.ts'
 interface StoreScheme {
   /** A URL of this scheme, for people. */
   readonly example: string
+  /** What this Node lacks for the scheme; undefined if it lacks nothing. */
+  readonly lacks?: string | undefined
   /** Matches the URLs of this scheme, and of no other. */
   readonly form: RegExp
   /** Whether programs that open a URL of this scheme have the same plants. */
@@ -27,6 +30,7 @@ export const STORE_SCHEMES: readonly StoreScheme[] = [
   { example: 'memory:', form: /^memory:$/, isShared: () => false, isSame: Object.is, open: memoryStore },
   {
     example: 'sqlite:plants.db',
+    lacks: isBuiltin('node:sqlite') ? undefined : 'SQLite needs Node 22.13 or later',
     // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
     form: /^sqlite:(?!\/\/)./,
     // SQLite has databases in memory too.
@@ -84,5 +88,7 @@ export function isSameStore(one: string, other: string): boolean {
  * @throws Error if it does not
  */
 export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
-  return findScheme(url).open(url, settings)
+  const { lacks, open } = findScheme(url)
+  if (lacks !== undefined) throw new Error(lacks)
+  return open(url, settings)
 }

@@ -102,12 +102,15 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
   })
 })
 
-test("PLANT_STORE_URL=sqlite:… ends the start on a Node that lacks it, and says which one doesn't", async () => {
+test('a Node that lacks SQLite says so, and suggests no URL of it', async () => {
   const nodeArgs = isBuiltin('node:sqlite') ? ['--no-experimental-sqlite'] : []
-  assert.equal(
-    await refusal('sqlite:plants.db', 2, nodeArgs),
-    'SQLite needs Node 22.13 or later, or an open database of better-sqlite3',
-  )
+  assert.equal(await refusal('sqlite:plants.db', 2, nodeArgs), 'SQLite needs Node 22.13 or later')
+  const program = new Program({ PLANT_STORE_URL: 'plants.db' }, [], nodeArgs)
+  assert.equal(await program.ended, 2)
+  const urls = 'memory: or postgres://user:password@host/database'
+  assert.deepEqual(program.stderr.all, [
+    `plant-store: PLANT_STORE_URL takes a URL like ${urls}: where the plants are kept`,
+  ])
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {
