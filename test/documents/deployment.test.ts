@@ -81,6 +81,10 @@ test('the proxy that docs/deploying.md shows leads to the program', { skip: with
   await startNginx(t, port, code.replace('127.0.0.1:3000', `127.0.0.1:${program.port}`))
   assert.equal((await sendTo(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
   assert.equal((await sendTo(port, get(TOKEN))).body, '[{"name":"Fern"}]')
+  const large = post(TOKEN, `{"id":2,"name":"${'a'.repeat(70_000)}"}`)
+  const { status, headers, body } = await sendTo(port, large)
+  const own = await sendTo(program.port, large)
+  assert.deepEqual([status, headers['content-type'], body], [own.status, own.headers['content-type'], own.body])
 })
 
 test('the commands that docs/running.md shows make a token and its digest', async (t) => {

@@ -190,6 +190,8 @@ suite('TLS by a proxy', () => {
       const { body, headers } = await client.send(get(TOKEN, '/plants?limit=1'))
       assert.deepEqual([body, headers['link']], ['[{"name":"Fern"}]', '<?limit=1&after=1>; rel="next"'])
       assert.equal((await client.send(get('refused'))).status, 401)
+      const large = await client.send(post(TOKEN, `{"id":2,"name":"${'a'.repeat(70_000)}"}`))
+      assert.deepEqual([large.status, (JSON.parse(large.body) as { error: number }).error], [413, 41300])
     })
   }
 })
