@@ -24,7 +24,7 @@ export interface Assumptions {
 }
 
 /** What is known of a request: nothing if `node:http` itself refused it. */
-export type RequestHead = Partial<Pick<IncomingMessage, 'headers' | 'method' | 'url'>>
+export type RequestHead = Partial<Pick<IncomingMessage, 'headers' | 'method' | 'url' | 'socket'>>
 
 /** Makes the header fields that every response to a request must have: name, value, name, value… */
 export type CommonFields = (request: RequestHead) => readonly string[]
@@ -135,7 +135,7 @@ export function createHttpServer(
     answer(request, response, error, onAnswer)
   }
 
-  function refuseOn(socket: Socket, error: HttpError, request: RequestHead = {}): void {
+  function refuseOn(socket: Socket, error: HttpError, request: RequestHead = { socket }): void {
     // The client may have gone meanwhile.
     if (!socket.writable) return
     // A connection that has asked nothing, as browsers open some in advance, has no request that could be refused.

@@ -65,6 +65,8 @@ export function createProgram(settings: Settings, parts: ProgramParts): Program 
     (request) => ['X-Request-Id', idOf(request), ...(cors?.fields(request) ?? [])],
     observer,
   )
+  // Node tells the address of a connection that has closed only if it was asked before.
+  if (onResponse !== undefined) http.server.on('connection', ({ remoteAddress }) => remoteAddress)
   if (metrics === undefined) return { http, admin: undefined }
   metrics.watchServer(http)
   const admin = createHttpServer(createAdminListener(readiness, metrics.format), settings, (request) => {

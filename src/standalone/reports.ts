@@ -21,7 +21,8 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
   })
 
   const onResponse: Reports['onResponse'] = ({ request, resource, owner, ...outcome }) => {
-    const fields = { request: idOf(request), method: request.method, resource, owner, ...outcome }
+    const { method, socket } = request
+    const fields = { request: idOf(request), remoteAddress: socket.remoteAddress, method, resource, owner, ...outcome }
     if (outcome.durationMs >= (slowMs ?? Infinity)) log('slow', fields)
     if (accessLog) log('response', fields)
   }
@@ -33,7 +34,9 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
     },
     onResponse: accessLog || slowMs !== undefined ? onResponse : undefined,
     onRefusal: accessLog
-      ? ({ status, error }, request) => log('refused', { request: idOf(request), status, error })
+      ? ({ status, error }, request) => {
+          log('refused', { request: idOf(request), remoteAddress: request.socket?.remoteAddress, status, error })
+        }
       : undefined,
   }
 }

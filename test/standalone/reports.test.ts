@@ -29,9 +29,11 @@ function hooks(accessLog: boolean, slowMs?: number): Pick<Reports, 'onError' | '
 }
 
 /** An event but for how long it took, which is seen to be sound. */
+/** The fields of a response but those that each has, of which a server of a host knows the address only for a while. */
 function withoutDuration(event: Readonly<Record<string, unknown>>): object {
-  const { durationMs, ...rest } = event
+  const { durationMs, remoteAddress, ...rest } = event
   assert.ok(Number(durationMs) > 0)
+  assert.match(String(remoteAddress), /^127\.0\.0\.1$|^undefined$/)
   return rest
 }
 
@@ -198,7 +200,23 @@ test('a refusal on a bare connection is a line of the access log, with the id of
     await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1' }),
     'GET / HTTP/1.1\r\nno field\r\n\r\n',
   )
-  assert.deepEqual(events, [{ event: 'refused', request: headers.get('x-request-id'), status: 400, error: 40000 }])
+  const request = headers.get('x-request-id')
+  assert.deepEqual(events, [{ event: 'refused', request, remoteAddress: '127.0.0.1', status: 400, error: 40000 }])
+})
+
+test('the access log has the address of a client that has gone before the response', async (t) => {
+  const events = captureLog(t)
+  const lists: ((page: []) => void)[] = []
+  const store = delegatingStore(memoryStore(), { list: () => new Promise((resolve) => lists.push(resolve)) })
+  const connection = await RawConnection.open(await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1' }, store))
+  connection.send(`GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITER}\r\n\r\n`)
+  await until(() => lists.length > 0)
+  connection.socket.resetAndDestroy()
+  // What waits is answered once the server knows that the client has gone.
+  await until(() => connection.socket.destroyed)
+  lists[0]!([])
+  await until(() => events.length > 0)
+  assert.deepEqual(valuesOf(events, 'remoteAddress'), ['127.0.0.1'])
 })
 
 suite('of what was thrown, the log has', () => {
