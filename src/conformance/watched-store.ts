@@ -4,7 +4,7 @@ import type { Store } from '../plants/store.ts'
 
 /** A store under test. Its results may be anything. */
 export type WatchedStore = {
-  readonly [Name in keyof Store]-?: (...args: Parameters<Required<Store>[Name]>) => Promise<unknown>
+  readonly [Name in keyof Store]-?: (...args: Parameters<NonNullable<Store[Name]>>) => Promise<unknown>
 }
 
 /** Asserts that a store does one thing right. The seed chooses what is random. */

@@ -33,10 +33,10 @@ export interface Store {
   delete(owner: string, id: bigint): MaybePromise<boolean>
 
   /** Settles if the store can create and delete now, and else rejects. */
-  ping?(): MaybePromise<void>
+  ping?: (() => MaybePromise<void>) | undefined
 
   /** Releases what the store itself opened. Safe to call twice. */
-  close?(): MaybePromise<void>
+  close?: (() => MaybePromise<void>) | undefined
 }
 
 /** Plants of one owner, ascending by id. */

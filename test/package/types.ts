@@ -15,6 +15,8 @@ import {
   type PlantStoreOptions,
   type Store,
 } from '../../src/index.ts'
+import type { Connection } from '../../src/stores/postgres/postgres-store.ts'
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 
 const tokens = { secret: 'ada' }
 const authenticate = (token: string): string | null => (token === 'secret' ? 'ada' : null)
@@ -67,6 +69,23 @@ createServer(listener)
 createTlsServer(listener)
 createSecureServer(listener)
 createServer((request, response) => listener(request, response, () => response.end()))
+
+/** Optional members that a class makes undefined, not absent. */
+class Lent {
+  get processID(): number | undefined {
+    return undefined
+  }
+}
+export const connection: Pick<Connection, 'processID'> = new Lent()
+export const members: Omit<Connection, 'query' | 'release' | 'on'> = {
+  secretKey: undefined,
+  host: undefined,
+  port: undefined,
+  ssl: undefined,
+  connection: { stream: undefined },
+}
+export const bare: Store = { ...memoryStore(), ping: undefined, close: undefined }
+export const closing: unknown = sqliteStore(':memory:').close()
 
 const store: Store = memoryStore()
 void store.create('ada', { id: 1n, name: 'Fern' })

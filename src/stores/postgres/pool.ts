@@ -26,20 +26,22 @@ export interface Connection {
    * The server's process of this connection. This and the rest is for cancelling a statement; a connection that lacks
    * it works, but then its statements cannot be cancelled.
    */
-  readonly processID?: number | null
+  readonly processID?: number | null | undefined
   /** The secret that the server wants in order to cancel; the protocol calls both BackendKeyData. */
-  readonly secretKey?: number | null
+  readonly secretKey?: number | null | undefined
   /** A name, an address, or the folder of a Unix socket. */
-  readonly host?: string
+  readonly host?: string | undefined
   /** The port of the server. */
-  readonly port?: number
+  readonly port?: number | undefined
   /** Whether, and how, the connection speaks TLS. */
-  readonly ssl?: boolean | ConnectionOptions
+  readonly ssl?: boolean | ConnectionOptions | undefined
   /** What the driver speaks the protocol with. */
-  readonly connection?: {
-    /** The socket, which tells which of several addresses of the host the connection leads to. */
-    readonly stream?: object
-  }
+  readonly connection?:
+    | {
+        /** The socket, which tells which of several addresses of the host the connection leads to. */
+        readonly stream?: object | undefined
+      }
+    | undefined
 }
 
 /** What a connection is asked. */

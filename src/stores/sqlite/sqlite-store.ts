@@ -41,6 +41,12 @@ export interface SqliteStoreOptions {
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
+/** A store of plants in SQLite. */
+export interface SqliteStore extends Store {
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
 const DEFAULTS: Resolved<SqliteStoreOptions> = {
   busyTimeoutMs: 4000,
   maxBatch: 1000,
@@ -78,10 +84,7 @@ const SELECT = `
  *
  * createServer(plants).listen(3000)
  */
-export function sqliteStore(
-  source: string | SqliteHandle,
-  options: SqliteStoreOptions = {},
-): Store & Required<Pick<Store, 'ping' | 'close'>> {
+export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): SqliteStore {
   const resolved = withDefaults(options, DEFAULTS, { busyTimeoutMs: { min: 0 } })
   checkSource(source)
 
@@ -93,7 +96,7 @@ export function sqliteStore(
   const writes = new WriteQueue(connection, { ...resolved, onBatch: (size) => figuresOf(store).onBatch(size) })
   let closed: Promise<void> | undefined
 
-  const store: Store & Required<Pick<Store, 'ping' | 'close'>> = {
+  const store: SqliteStore = {
     create(owner, plant) {
       const { id, name, tag } = plant
       return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0, textLength(plant))
