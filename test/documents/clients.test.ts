@@ -74,12 +74,12 @@ interface PlantClient {
 }
 
 suite('the client with fetch', () => {
-  async function connect(t: TestContext, server: Server): Promise<PlantClient> {
+  async function connect(t: TestContext, server: Server, token = 'ada'): Promise<PlantClient> {
     const text = code('With fetch', 'js').replace('seconds * 1000', 'seconds')
     const { createClient } = (await load(t, text)) as {
       createClient: (url: string, token: string) => PlantClient
     }
-    return createClient(`http://127.0.0.1:${portOf(server)}/`, 'ada')
+    return createClient(`http://127.0.0.1:${portOf(server)}/`, token)
   }
 
   test('keeps ids exact and follows a list', async (t) => {
@@ -152,6 +152,25 @@ suite('the client with fetch', () => {
       await assert.rejects(client.delete(2n), { error: 40401 })
     })
   }
+
+  test('takes no number that may have been rounded', async (t) => {
+    const store = memoryStore()
+    const client = await connect(t, await servePlants(t, { store }))
+    const id = Number('9007199254740993') as unknown as bigint
+    await assert.rejects(client.create({ id, name: 'Fern' }), RangeError)
+    await assert.rejects(client.delete(id), RangeError)
+    assert.deepEqual(await keptIds(store), [])
+  })
+
+  test('does not repeat a mistake of its programmer, and says why it had no response', async (t) => {
+    const server = await servePlants(t)
+    await assert.rejects((await connect(t, server, 'a\nb')).create(fern), TypeError)
+    const client = await connect(t, server)
+    server.close()
+    await assert.rejects(client.create(fern), ({ message, cause }: Error) => {
+      return message === 'no response' && cause instanceof TypeError
+    })
+  })
 
   test('gives up at last', async (t) => {
     const faults: Fault[] = Array<Fault>(6).fill('unavailable')
