@@ -100,7 +100,7 @@ suite('the client with fetch', () => {
   })
 
   /** What goes wrong with a request, beside what the service does with it. */
-  type Fault = 'unavailable' | 'unknown' | 'lost' | 'refused by a proxy'
+  type Fault = 'unavailable' | 'unknown' | 'lost' | 'refused by a proxy' | 'too slow'
 
   /** Starts a service that is subject to these faults, one for each request until there are none left. */
   async function startFaulty(t: TestContext, store: Store, faults: Fault[]): Promise<Server> {
@@ -119,9 +119,10 @@ suite('the client with fetch', () => {
       }),
     })
     const server = await serve(t, (request, response) => {
-      if (faults[0] !== 'refused by a proxy') return plants(request, response)
+      const status = { 'refused by a proxy': 429, 'too slow': 408 }[faults[0] as string]
+      if (status === undefined) return plants(request, response)
       faults.shift()
-      response.writeHead(429).end('<html>')
+      response.writeHead(status).end('<html>')
     })
     return server
   }
@@ -133,6 +134,7 @@ suite('the client with fetch', () => {
     ['lost'],
     ['unavailable'],
     ['refused by a proxy', 'lost', 'unavailable'],
+    ['too slow'],
   ] as const) {
     test(`creates and deletes what was ${faults.join(', then ')}`, async (t) => {
       const store = memoryStore()
@@ -143,7 +145,7 @@ suite('the client with fetch', () => {
     })
   }
 
-  for (const faults of [[], ['unavailable'], ['refused by a proxy']] as const) {
+  for (const faults of [[], ['unavailable'], ['refused by a proxy'], ['too slow']] as const) {
     test(`does not take the plant of others for its own: ${faults.join() || 'at once'}`, async (t) => {
       const store = memoryStore()
       void store.create('ada', { id: 1n, name: 'Moss' })
