@@ -24,8 +24,10 @@ const RUN: Readonly<Record<string, string>> = {
   'docs/host-examples.md, Hono, ts': 'test/package/hosts.test.ts',
   'docs/observing.md, Metrics': 'test/standalone/metrics/prometheus.test.ts',
   'docs/postgres.md, The table': 'test/documents/readme.test.ts',
-  'docs/postgres.md, High availability, yaml': 'test/support/database/servers/patroni-cluster.ts',
-  'docs/postgres.md, High availability, haproxy': 'test/support/database/servers/patroni-cluster.ts',
+  'docs/postgres-servers.md, A point in time': 'test/documents/deployment.test.ts',
+  'docs/postgres-servers.md, Backup and restore': 'test/documents/deployment.test.ts',
+  'docs/postgres-servers.md, High availability, yaml': 'test/support/database/servers/patroni-cluster.ts',
+  'docs/postgres-servers.md, High availability, haproxy': 'test/support/database/servers/patroni-cluster.ts',
   'docs/recipes.md': 'test/documents/recipes.test.ts',
   'docs/running.md, Tokens': 'test/documents/deployment.test.ts',
   'docs/scale.md': 'test/support/database/servers/distributed-table.ts',
@@ -42,7 +44,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, Release': 'it takes a maintainer of the package',
   'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
   'README.md, Run it as a program': 'the tests run the link to which npx leads',
-  'docs/postgres.md, High availability, sql': 'the cluster of the tests makes its role in another way',
+  'docs/postgres-servers.md, High availability, sql': 'the cluster of the tests makes its role in another way',
   'docs/stores.md, The conformance suite, text': 'a message, which test/conformance/store-conformance.test.ts expects',
 }
 

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { AWKWARD_TEXTS } from '../../src/conformance/awkward-values.ts'
+import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { needsServer, openDatabase } from '../support/database/postgres-server.ts'
+import { bin, makeFolder, needsDebian, PostgresServer, run as runCommand } from '../support/wire/debian-servers.ts'
 import { codeOf } from '../support/package/documents.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import { packPackage } from '../support/package/packed.ts'
@@ -112,4 +116,58 @@ test('HAProxy finds nothing wrong with its configuration', { skip: withoutComman
   const path = temporaryFile(t, codeOf(DEPLOYING, 'haproxy'))
   const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-q', '-f', path], { encoding: 'utf8' })
   assert.deepEqual([status, stdout, stderr], [0, '', ''])
+})
+
+const SERVERS = 'docs/postgres-servers.md'
+const ALL = { limit: 1000, maxBytes: 2 ** 30 }
+
+test(
+  'a table comes back as it was when it was dumped',
+  { skip: needsServer || withoutCommand('pg_dump') },
+  async (t) => {
+    const database = await openDatabase()
+    t.after(() => database.close())
+    const store = postgresStore(database.openPool())
+    await store.migrate()
+    for (const [i, name] of AWKWARD_TEXTS.entries()) await store.create('ada', { id: BigInt(i), name, tag: name })
+    const before = await store.list('ada', ALL)
+    const options = { cwd: temporaryDirectory(t), env: { PATH: process.env['PATH'], URL: database.url } }
+    const [dump, restore] = [0, 1].map((n) => codeOf(SERVERS, 'sh', 'Backup and restore', n))
+    execFileSync('sh', ['-c', dump!], options)
+    assert.equal(statSync(join(options.cwd, 'plants.dump')).mode & 0o777, 0o600)
+    await store.delete('ada', 0n)
+    await store.create('ada', { id: 1000n, name: 'Fern' })
+    execFileSync('sh', ['-c', restore!], options)
+    assert.deepEqual(await store.list('ada', ALL), before)
+    assert.equal(await store.create('ada', { id: 0n, name: 'Fern' }), false)
+  },
+)
+
+test('a server comes back as it was at a point in time', { skip: needsDebian }, async (t) => {
+  const backup = makeFolder(t)
+  const code = (language: string, n = 0): string => {
+    return codeOf(SERVERS, language, 'A point in time', n).replaceAll('/backup', backup)
+  }
+  await runCommand('mkdir', [join(backup, 'wal')], true)
+  const server = await PostgresServer.start(t, code('ini').trim().split('\n'))
+  const program = await startProgram(t, { PLANT_STORE_URL: server.url })
+  const create = async (id: number): Promise<void> => {
+    const { status } = await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Plant ${id}"}` })
+    assert.equal(status, 200)
+  }
+  const run = (script: string): Promise<string> => {
+    const before = `PATH=${bin}:$PATH SERVER=${server.url} PGDATA=${server.data}`
+    return runCommand('sh', ['-c', `export ${before}; ${script}`], true)
+  }
+  await create(1)
+  await run(code('sh'))
+  await create(2)
+  const [row] = await server.query<{ now: string }>('SELECT now()::text AS now')
+  await create(3)
+  await server.query('SELECT pg_switch_wal()')
+  await server.stop('fast')
+  await run(`mv "$PGDATA" "$PGDATA.broken" && ${code('sh', 1).replace(/(?<=target_time = ').*?(?=')/, row!.now)}`)
+  await server.begin()
+  await program.ready()
+  assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Plant 1"},{"name":"Plant 2"}]')
 })

@@ -1,4 +1,4 @@
-// Has a cluster of Patroni fail over again and again under load, as docs/postgres.md configures it. On Debian, by hand:
+// Has a cluster of Patroni fail over again and again under load, as docs/postgres-servers.md configures it. On Debian, by hand:
 //   apt-get install postgresql patroni etcd-server haproxy
 //   npm run fail-over -- --times 10 --kinds crash,freeze
 import { parseArgs } from 'node:util'

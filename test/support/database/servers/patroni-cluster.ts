@@ -11,7 +11,7 @@ import { openTcpProxy, type TcpProxy } from '../../wire/tcp-proxy.ts'
 
 const NAMES = ['node1', 'node2', 'node3'] as const
 
-const DOCUMENT = readDocument('docs/postgres.md')
+const DOCUMENT = readDocument('docs/postgres-servers.md')
 
 /** The last configuration of a language that the document shows, with machines that are all this one. */
 function configuration(language: string): string {
