@@ -12,7 +12,13 @@ import { temporaryFile } from '../../support/temporary-file.ts'
 const OBSERVING = readDocument('docs/observing.md')
 const QUERIES = blocksOf(OBSERVING, 'promql').map(({ code }) => code.trim())
 const ALERTS = ['PlantStoreRunsOutOfDescriptors', 'PlantStoreIsNotReady', 'PlantStoreFails', 'PlantStoreIsBusy']
-const [RULES] = blocksOf(OBSERVING, 'yaml').map(({ code }) => code)
+const [SCRAPES, RULES] = blocksOf(OBSERVING, 'yaml').map(({ code }) => code)
+const [DASHBOARD] = blocksOf(OBSERVING, 'json').map(({ code }) => code)
+
+/** A dashboard of Grafana, as far as Prometheus answers it. */
+interface Dashboard {
+  readonly panels: readonly { readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[] }[]
+}
 
 suite('promtool', { skip: withoutCommand('promtool') }, () => {
   test('finds nothing wrong with the metrics', async (t) => {
@@ -32,7 +38,7 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
   test('answers the queries of docs/observing.md', async (t) => {
     const { program, admin } = await startFailing(t)
     await during(program, [keepAsking], async () => {
-      const ask = await startPrometheus(t, admin, RULES!)
+      const ask = await startPrometheus(t, admin, SCRAPES!, RULES!)
       const [rates, failures, times, storeTimes] = QUERIES
       const byRoute = (await ask(rates!)).map(({ labels }) => [
         labels['http_route'],
@@ -50,13 +56,24 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
       for (const { value } of slow) assert.ok(value < 10)
       const list = (await ask(storeTimes!)).find(({ labels }) => labels['operation'] === 'list')
       assert.ok(list!.value < 10)
+      const shown = (JSON.parse(DASHBOARD!) as Dashboard).panels.flatMap(({ targets }) => targets)
+      assert.deepEqual(
+        QUERIES.filter((query) => !shown.some(({ expr }) => expr === query)),
+        [],
+      )
+      for (const { expr, legendFormat } of shown) {
+        // A value may be 0, for which nobody waits.
+        const [found] = await ask(`(${expr}) + 1`)
+        for (const [, name] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
+          assert.ok(Object.hasOwn(found!.labels, name!), expr)
+      }
     })
   })
 
   test('fires the alerts of docs/observing.md', async (t) => {
     const { program, admin } = await startFailing(t)
     for (let i = 0; i < 80; i++) await program.connect()
-    const ask = await startPrometheus(t, admin, RULES!.replaceAll(/for: \d+m/g, 'for: 1s'))
+    const ask = await startPrometheus(t, admin, SCRAPES!, RULES!.replaceAll(/for: \d+m/g, 'for: 1s'))
     async function fires(alert: string): Promise<void> {
       const [firing] = await ask(`ALERTS{alertname="${alert}",alertstate="firing"}`)
       assert.equal(firing!.labels['alertname'], alert)

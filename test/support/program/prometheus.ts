@@ -17,14 +17,15 @@ export type Ask = (query: string) => Promise<readonly Sample[]>
 
 /**
  * Starts Prometheus, which scrapes an admin port every second. It ends with the test.
+ * @param scrapes its scrape_configs, for the port 9090
  * @param rules a file of rules
  */
-export async function startPrometheus(t: TestContext, admin: string, rules: string): Promise<Ask> {
+export async function startPrometheus(t: TestContext, admin: string, scrapes: string, rules: string): Promise<Ask> {
   const directory = temporaryDirectory(t)
   const config = `
 global: { scrape_interval: 1s, evaluation_interval: 1s }
 rule_files: [rules.yml]
-scrape_configs: [{ job_name: plant-store, static_configs: [{ targets: ['${new URL(admin).host}'] }] }]
+${scrapes.replace('127.0.0.1:9090', new URL(admin).host)}
 `
   writeFileSync(join(directory, 'prometheus.yml'), config)
   writeFileSync(join(directory, 'rules.yml'), rules)
