@@ -13,11 +13,15 @@ const INTERVAL_MS = 1000
 /** Lines that were dropped since the last one was written. */
 let dropped = 0
 
+/** How often each event was logged, or dropped. */
+export const eventCounts = new Map<string, number>()
+
 /** Reports that wait until their second is over. */
 const waitingReports = new Set<() => void>()
 
 /** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */
 export function log(event: string, fields: object): void {
+  eventCounts.set(event, (eventCounts.get(event) ?? 0) + 1)
   const { stderr } = process
   if (stderr.writableLength > MAX_WAITING) {
     if (dropped++ === 0) stderr.once('drain', reportDropped)

@@ -1,6 +1,7 @@
 import type { Store } from '../../plants/store.ts'
 import { figuresOf } from '../../stores/figures.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
+import { eventCounts } from '../log.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics, readDescriptors } from './process.ts'
 import { createRequestMetrics, type RequestMetrics } from './requests.ts'
@@ -20,7 +21,13 @@ export interface Metrics extends Omit<RequestMetrics, 'families'> {
 export function createMetrics(resourceOf: ResourceOf): Metrics {
   const { families: ofRequests, ...listeners } = createRequestMetrics(resourceOf)
   const store = createStoreMetrics()
-  const families: Family[] = [...ofRequests, ...store.families, ...createProcessMetrics()]
+  const events: Family = {
+    name: 'plant_store_log_events_total',
+    help: 'Events of the log, by name.',
+    type: 'counter',
+    samples: () => Array.from(eventCounts, ([event, count]) => [{ event }, count]),
+  }
+  const families: Family[] = [...ofRequests, ...store.families, ...createProcessMetrics(), events]
   return {
     ...listeners,
     watchStore(watched) {
@@ -32,6 +39,9 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
       http.server.on('drop', () => dropped++)
       families.push(
         single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', http.connectionCount),
+        single('gauge', 'plant_store_http_max_connections', 'Connections that may be open.', () => {
+          return http.server.maxConnections
+        }),
         single(
           'counter',
           'plant_store_http_dropped_connections_total',
