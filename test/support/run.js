@@ -41,6 +41,7 @@ const LONG = [
   'test/standalone/metrics/prometheus.test.ts',
   'test/standalone/paths/page/actions.test.ts',
   'test/standalone/paths/page/appearance.test.ts',
+  'test/standalone/paths/page/hands.test.ts',
   'test/standalone/paths/page/list.test.ts',
   'test/standalone/paths/page/outage.test.ts',
   'test/standalone/paths/page/token.test.ts',

@@ -58,10 +58,12 @@ export class PlantPage {
     return this.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)
   }
 
-  /** What the items of the list say, name and tag. */
-  plants(): Promise<string[][]> {
+  /** What the items of the list say, name and tag, or the parts that are named. */
+  plants(...parts: string[]): Promise<string[][]> {
+    const selector = (parts.length === 0 ? ['name', 'tag'] : parts).map((part) => `.${part}`).join()
     return this.evaluate(
-      `Array.from(document.querySelectorAll('#plants li'), (item) => Array.from(item.children, (part) => part.textContent))`,
+      `Array.from(document.querySelectorAll('#plants li'), (item) =>
+         Array.from(item.querySelectorAll('${selector}'), (part) => part.textContent))`,
     )
   }
 

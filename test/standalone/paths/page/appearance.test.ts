@@ -22,8 +22,10 @@ async function openFull(t: TestContext, view: View): Promise<PlantPage> {
   const page = await openAsAda(t, { store }, view)
   await page.press('#create', 'Create')
   await page.waitFor('#new-id-error', /./)
+  await page.fill('#delete', 'Id', '42')
   await page.press('#delete', 'Delete')
   await page.waitFor('#delete-id-error', /./)
+  await page.page.click('#plants li:last-child button')
   await page.page.click('#plants summary')
   return page
 }
@@ -100,17 +102,21 @@ suite('the page', { skip: needsChromium }, () => {
     await keyboard.press('Enter')
     await page.waitFor('#plants', /Fern/)
     assert.equal(await page.evaluate('document.activeElement.id'), 'new-name')
-    await tabTo('delete-id')
-    await keyboard.type('42')
     await tabTo('Delete')
-    await keyboard.press('Space')
+    await keyboard.press('Enter')
+    await keyboard.press('Enter')
+    await keyboard.press('Enter')
+    assert.equal(await page.evaluate('document.activeElement.innerText'), 'Keep')
+    await tabTo('Delete for good')
+    await keyboard.press('Enter')
     await page.waitFor('#none', /No plants yet/)
-    assert.equal(await page.evaluate('document.activeElement.innerText'), 'Delete')
+    assert.equal(await page.evaluate('document.activeElement.innerText'), 'List')
+    await tabTo('delete-id')
     assert.deepEqual(
       stops.filter((stop) => stop.length < 20),
       ['token', 'Use token', 'forget', 'new-id', 'new-name', 'new-tag', 'Create', 'Copy']
-        .concat(['list-limit', 'list-after', 'List', 'previous', 'next', 'Copy'])
-        .concat(['delete-id', 'Delete']),
+        .concat(['list-limit', 'list-after', 'List', 'previous', 'next', 'Delete', 'Delete for good'])
+        .concat(['previous', 'next', 'Copy', 'delete-id']),
     )
   })
 
@@ -128,10 +134,10 @@ suite('the page', { skip: needsChromium }, () => {
     assert.deepEqual(live, [
       'ready',
       'may read and write',
-      'id must be a whole number from -9223372036854775808 to 9223372036854775807.',
-      '400 Bad Request.',
-      'Page 1: 10 plants. More follow.',
-      'There is nothing at this path. The plants are at /plants.',
+      'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.',
+      'A plant needs a name.',
+      'Delete plant 14? Nothing brings it back. Page 1: 10 plants. More follow.',
+      'You have no plant with this id.',
       '404 Not Found.',
     ])
     const described = await page.evaluate(

@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError } from '../../../../src/index.ts'
 import { createListener, openAsAda } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
+import { SteeredPage } from '../../../support/page/steered.ts'
 import { captureLog } from '../../../support/program/captured-log.ts'
 import { startProgram } from '../../../support/program/program.ts'
 
@@ -17,6 +18,7 @@ suite('while the service is away the page', { skip: needsChromium }, () => {
     await page.waitFor('#list .result', /^The service cannot be reached\.$/)
     await page.waitFor('#service', /^away, asking again …$/)
     await page.fill('#create', 'Id', '1')
+    await page.fill('#create', 'Name', 'Fern')
     await page.press('#create', 'Create')
     await page.waitFor('#create .result', /^The service cannot be reached\. Nobody knows whether this was done: /)
 
@@ -39,6 +41,24 @@ suite('while the service is away the page', { skip: needsChromium }, () => {
     isAway = false
     await page.waitFor('#service', /^ready$/)
   })
+
+  for (const isForgotten of [false, true]) {
+    test(`asks again for a list that failed, ${isForgotten ? 'but not once its token is forgotten' : 'by itself'}`, async (t) => {
+      const steered = await SteeredPage.open(t)
+      const { page } = steered
+      const stop = steered.answer('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
+      await steered.send('list')
+      await page.waitFor('#list .result', /^503 Service Unavailable: Away\.$/)
+      stop()
+      if (isForgotten) await page.press('#token-form', 'Forget it')
+      const lists = steered.count('GET /plants')
+      if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
+      else await page.waitFor('#list .result', /^Page 1/)
+      await page.page.waitForNetworkIdle({ idleTime: 100 })
+      assert.equal(await page.text('#access'), isForgotten ? 'none yet' : 'may read; not seen to write yet')
+      assert.equal(steered.count('GET /plants') - lists, isForgotten ? 0 : 1)
+    })
+  }
 
   for (const [status, type, body] of [
     [502, 'text/html', '<h1>Bad gateway</h1>'],

@@ -1,50 +1,23 @@
 import type { components } from './schema.d.ts'
 
-type Plant = components['schemas']['Plant']
-type NewPlant = components['schemas']['NewPlant']
-type ServiceError = components['schemas']['Error']
+/** A plant of the list. As a number, its id would lose digits beyond 2^53. */
+type Plant = Omit<components['schemas']['ListedPlant'], 'id'> & { readonly id: string }
 
-interface Request {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  readonly url: string
-  readonly body?: string
-}
+/** The address is relative, so it holds under any path that a proxy puts before that of the page. */
+type Request = Readonly<{ method: 'GET' | 'POST' | 'DELETE'; url: string; body?: string }>
+type Reply = Awaited<ReturnType<typeof ask>>
 
-interface Reply {
-  readonly url: string
-  readonly status: number
-  /** Such as `200 OK`; HTTP/2 has no words for it. */
-  readonly statusLine: string
-  readonly headers: Headers
-  readonly body: string
-  readonly ms: number
-}
+/** A form that makes requests, by its id in the document. */
+type Place = 'create' | 'list' | 'delete'
+const PLACES: readonly Place[] = ['create', 'list', 'delete']
 
-/** Kept here and nowhere else. It leaves the address before anything else happens, or a bookmark would keep it too. */
-let token = takeToken()
-
-/** The addresses of the pages of the list that led to the one in view, and its own. */
-let pages: readonly string[] = []
-let nextPage: string | undefined
-let isAccessKnown = false
-let isWatching = false
-
-const QUESTION =
-  'This address brings a token, but one is in use already. Take the new one? Cancel if you did not enter the address.'
+/** The last request of a form, and its reply, once that is here; empty if the form was written in since. */
+type Exchange = Partial<{ request: Request; isBusy: boolean; reply: Reply; says: string }>
 
 const SHOWN_HEADERS = ['Content-Type', 'Link', 'WWW-Authenticate', 'Allow', 'Retry-After', 'X-Request-Id']
-
-/** The field that an error speaks of. The wrong members of a plant (40002) are named in the message instead. */
-const FIELDS_OF_ERRORS: Readonly<Record<number, string>> = {
-  40003: 'delete-id',
-  40004: 'list-after',
-  40100: 'token',
-  40101: 'token',
-  40300: 'token',
-  40400: 'delete-id',
-  40401: 'delete-id',
-  40900: 'new-id',
-}
+const QUESTION = 'The address brings a token, but one is in use. Take the new one? Cancel if you did not enter it.'
+const RANGE = 'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.'
+const NO_TOKEN = 'Enter a token first: then its plants stand here.'
 
 /** How many characters are shown of a name and of a body: more would make the page slow. */
 const MAX_NAME = 100
@@ -52,200 +25,246 @@ const MAX_BODY = 2000
 const TIMEOUT_MS = 30_000
 const RETRY_MS = 2000
 
-/** A form, the request that it makes, and the panel beside it that shows request and response. */
-class Action {
-  readonly form: HTMLFormElement
-  readonly #toRequest: () => Request
-  readonly #onSuccess: (reply: Reply) => string
-  readonly #panel: Element
-  /** Counts the requests, so that a late response does not take the place of that of a later one. */
-  #turn = 0
-  #isBusy = false
+/** It leaves the address before anything else happens, or a bookmark would keep it too. */
+const taken = takeToken()
+let state = newState('')
+/** Whether the service is ready, in words. */
+let service = '…'
+let timer = 0
+/** The items of the list by what they show: one that stays in view stays unfolded, and keeps the focus. */
+let items = new Map<string, HTMLElement>()
 
-  /** @param onSuccess shows what a response brought, and says it in words */
-  constructor(id: string, toRequest: () => Request, onSuccess: (reply: Reply) => string) {
-    this.form = byId(id) as HTMLFormElement
-    this.#toRequest = toRequest
-    this.#onSuccess = onSuccess
-    this.form.after((byId('exchange') as HTMLTemplateElement).content.cloneNode(true))
-    this.#panel = this.form.nextElementSibling!
-    part(this.#panel, 'button').onclick = () => void this.#copy()
-    this.form.addEventListener('input', ({ target }) => {
-      showError(target as HTMLElement, '')
-      this.#draft()
-    })
-    this.form.addEventListener('submit', (event) => {
-      event.preventDefault()
-      if (!this.#isBusy) void this.send(toRequest())
-    })
-    this.#draft()
-  }
-
-  async send(request: Request): Promise<void> {
-    const turn = ++this.#turn
-    const curl = toCurl(request)
-    for (const field of this.form.querySelectorAll('input')) showError(field, '')
-    this.#isBusy = true
-    this.#show(curl, 'Response', 'Waiting for it …')
-    const reply = await fetchReply(request).catch(() => undefined)
-    if (turn !== this.#turn) return
-    this.#isBusy = false
-    if (reply === undefined) {
-      this.#show(curl, 'No response', '', 'error')
-      const doubt = request.method === 'GET' ? '' : ' Nobody knows whether this was done: see the list when it is back.'
-      this.#say(`The service cannot be reached.${doubt}`)
-      void watchService()
-    } else {
-      const isSuccess = reply.status < 300
-      this.#show(curl, `${reply.statusLine} · ${reply.ms} ms`, formatReply(reply), isSuccess ? 'success' : 'error')
-      this.#say(this.#describe(reply, isSuccess))
-    }
-  }
-
-  #describe(reply: Reply, isSuccess: boolean): string {
-    try {
-      return isSuccess ? this.#onSuccess(reply) : showServiceError(reply)
-    } catch {
-      // A proxy has pages of its own, for errors and for those who must log in first.
-      return `${reply.statusLine}: this response is not from plant-store.`
-    }
-  }
-
-  /** Lets a response that is still to come go unseen. */
-  cancel(): void {
-    this.#turn++
-    this.#isBusy = false
-    this.#draft()
-  }
-
-  #draft(): void {
-    this.#show(toCurl(this.#toRequest()), 'Response', 'Not sent yet.')
-    this.#say('')
-  }
-
-  #show(request: string, status: string, response: string, outcome = ''): void {
-    part(this.#panel, '.request').textContent = request
-    part(this.#panel, '.response').textContent = response
-    part(this.#panel, '.status').textContent = status
-    part(this.#panel, '.status').dataset['outcome'] = outcome
-  }
-
-  #say(text: string): void {
-    say(part(this.form, '.result'), text)
-  }
-
-  async #copy(): Promise<void> {
-    const request = part(this.#panel, '.request')
-    try {
-      await navigator.clipboard.writeText(request.textContent)
-      this.#say('The curl line is copied.')
-    } catch {
-      // A page that came by plain HTTP from another machine has no clipboard.
-      getSelection()?.selectAllChildren(request)
-      this.#say('The curl line is selected: copy it with your keyboard.')
-    }
+/** All that the page knows by one token, which is kept nowhere else. Another token begins another state. */
+function newState(token: string) {
+  return {
+    token,
+    access: token === '' ? 'none yet' : '…',
+    exchanges: { create: {}, list: {}, delete: {} } as Record<Place, Exchange>,
+    /** By the id of the field that each speaks of. */
+    errors: {} as Record<string, string>,
+    plants: [] as readonly Plant[],
+    /** Why there are no plants. */
+    none: NO_TOKEN,
+    /** The addresses of the pages that led to the one in view, its own, the next, and that which was asked for last. */
+    pages: [] as readonly string[],
+    next: '',
+    wanted: '',
+    /** The id of the plant whose row asks whether to delete it, and what there is to say of that. */
+    doubted: '',
+    note: '',
   }
 }
 
-const create = new Action(
-  'create',
-  () => ({
-    method: 'POST',
-    url: resolve('plants'),
-    body: toJson(valueOf('new-id').trim(), valueOf('new-name'), valueOf('new-tag')),
-  }),
-  ({ body }) => {
-    create.form.reset()
-    showPage()
-    return `Created “${isolate(cut((JSON.parse(body) as Plant).name, MAX_NAME))}”.`
-  },
-)
-const list = new Action('list', () => ({ method: 'GET', url: firstPage() }), showPlants)
-const remove = new Action(
-  'delete',
-  () => ({ method: 'DELETE', url: resolve(`plants/${encode(valueOf('delete-id').trim())}`) }),
-  () => {
-    remove.form.reset()
-    showPage()
-    return 'Deleted.'
-  },
-)
-
-function firstPage(): string {
-  const after = valueOf('list-after').trim()
-  return resolve(`plants?limit=${valueOf('list-limit')}${after === '' ? '' : `&after=${encode(after)}`}`)
+/** Shows the state. What the page knows gets into the document here, and nowhere else. */
+function draw(): void {
+  const { token, access, exchanges, errors, plants, none, pages, next, note } = state
+  say('#service', service).dataset['outcome'] = service === 'ready' ? 'success' : service === '…' ? '' : 'error'
+  say('#access', access)
+  find('#token').setAttribute('placeholder', token === '' ? '' : 'One is in use')
+  for (const field of document.querySelectorAll('input')) {
+    const { textContent } = say(`#${field.id}-error`, errors[field.id] ?? '')
+    field.ariaInvalid = String(textContent !== '')
+  }
+  for (const place of PLACES) {
+    const { request, isBusy = false, reply, says = '' } = exchanges[place]
+    find(`#${place} button:not([type])`).ariaDisabled = String(isBusy)
+    say(`#${place} .result`, place === 'list' ? `${note} ${says}`.trim() : says)
+    say(`#${place} + * .request`, toCurl(request ?? requestOf(place)))
+    const outcome = reply === undefined ? '' : reply.ok ? 'success' : 'error'
+    say(`#${place} + * .status`, reply?.head ?? 'Response').dataset['outcome'] = outcome
+    say(`#${place} + * .response`, reply?.shown ?? (request ? 'Waiting for it …' : 'Not sent yet.'))
+  }
+  say('#none', plants.length === 0 ? none : '')
+  drawPlants()
+  // If the buttons that lead nowhere were disabled, they would lose the focus.
+  find('#next').ariaDisabled = String(next === '')
+  find('#previous').ariaDisabled = String(pages.length < 2)
 }
 
-function showPage(url: string = pages.at(-1) ?? firstPage()): void {
-  void list.send({ method: 'GET', url })
+function drawPlants(): void {
+  const list = find('#plants')
+  const focused = Array.from(list.children).findIndex((item) => item.contains(document.activeElement))
+  const shown = state.plants.map((plant) => items.get(JSON.stringify(plant)) ?? toItem(plant))
+  items = new Map(state.plants.map((plant, at) => [JSON.stringify(plant), shown[at]!]))
+  for (const item of [...list.children]) if (!shown.includes(item as HTMLElement)) item.remove()
+  for (const [at, item] of shown.entries()) {
+    if (list.children[at] !== item) list.insertBefore(item, list.children[at] ?? null)
+    const { id, name } = state.plants[at]!
+    const [doubt, confirm] = item.querySelectorAll('button')
+    doubt!.textContent = id === state.doubted ? 'Keep' : 'Delete'
+    confirm!.hidden = id !== state.doubted
+    for (const button of [doubt!, confirm!]) button.ariaLabel = `${button.textContent} plant ${id}, ${quote(name)}`
+  }
+  // Whoever deletes by keyboard goes on from there.
+  if (focused === -1 || list.contains(document.activeElement)) return
+  find('button', shown[Math.min(focused, shown.length - 1)] ?? find('#list')).focus()
 }
 
-/** Shows a page of the list, and says in words what is in view. */
-function showPlants({ url, headers, body }: Reply): string {
-  const plants = JSON.parse(body) as readonly Plant[]
-  const at = pages.indexOf(url)
-  pages = at !== -1 ? pages.slice(0, at + 1) : url === nextPage ? [...pages, url] : [url]
-  const [, link] = /<([^>]*)>; *rel="?next/.exec(headers.get('Link') ?? '') ?? []
-  setNextPage(link === undefined ? undefined : new URL(link, url).href)
-  const none = url.includes('after=')
-    ? 'No plants beyond this id.'
-    : 'No plants yet. Create the first one: an id and a name will do.'
-  showItems(plants.map(toItem), plants.length > 0 ? '' : none)
-  if (!isAccessKnown) void askAccess()
-  const more = nextPage === undefined ? 'The list ends here.' : 'More follow.'
-  return `Page ${pages.length}: ${plants.length} ${plants.length === 1 ? 'plant' : 'plants'}. ${more}`
-}
-
-function showItems(items: readonly HTMLElement[], none: string): void {
-  byId('plants').replaceChildren(...items)
-  say(byId('none'), none)
-}
-
-/** Marks the buttons that lead nowhere. If they were disabled, they would lose the focus. */
-function setNextPage(url: string | undefined): void {
-  nextPage = url
-  byId('next').ariaDisabled = String(url === undefined)
-  byId('previous').ariaDisabled = String(pages.length < 2)
-}
-
-function toItem({ name, tag }: Plant): HTMLElement {
-  const item = document.createElement('li')
-  item.append(toText(name, 'name'))
-  if (tag !== undefined) item.append(toText(tag, 'tag'))
+function toItem({ id, name, tag }: Plant): HTMLElement {
+  const item = document.importNode((find('#plant') as HTMLTemplateElement).content, true).querySelector('li')!
+  const [doubt, confirm] = item.querySelectorAll('button')
+  item.prepend(toText(id, 'id'), toText(name, 'name'), ...(tag === undefined ? [] : [toText(tag, 'tag')]))
+  doubt!.onclick = () => {
+    state.doubted = state.doubted === id ? '' : id
+    state.note = state.doubted === id ? `Delete plant ${id}? Nothing brings it back.` : ''
+    draw()
+  }
+  confirm!.onclick = () => press('delete', deletionOf(id))
   return item
 }
 
 /** Text in the direction of its own script; a long one can be unfolded. */
 function toText(text: string, className: string): HTMLElement {
   const isLong = text.length > MAX_NAME
-  const element = document.createElement(isLong ? 'details' : 'span')
-  element.className = className
-  element.dir = 'auto'
-  if (isLong) {
-    const summary = document.createElement('summary')
-    summary.textContent = cut(text, MAX_NAME)
-    element.append(summary)
-  }
+  const element = Object.assign(document.createElement(isLong ? 'details' : 'span'), { className, dir: 'auto' })
+  if (isLong) element.append(Object.assign(document.createElement('summary'), { textContent: cut(text, MAX_NAME) }))
   element.append(text)
   return element
 }
 
+/** What a form would send. */
+function requestOf(place: Place): Request {
+  if (place === 'delete') return deletionOf(valueOf('delete-id').trim())
+  if (place === 'list') {
+    const after = valueOf('list-after').trim()
+    const query = new URLSearchParams({ limit: valueOf('list-limit'), ...(after !== '' && { after }), include: 'id' })
+    return { method: 'GET', url: `plants?${query}` }
+  }
+  const [id, name, tag] = [valueOf('new-id').trim(), valueOf('new-name'), valueOf('new-tag')]
+  // The id stays text: a number would lose its digits beyond 2^53.
+  const members = JSON.stringify({ name, ...(tag !== '' && { tag }) }).slice(1)
+  const body = showMarks(`{"id":${isInt64(id) ? id : JSON.stringify(id)},${members}`)
+  return { method: 'POST', url: 'plants', body }
+}
+
+function deletionOf(id: string): Request {
+  return { method: 'DELETE', url: `plants/${encodeURIComponent(id.toWellFormed())}` }
+}
+
+/** Sends what a form says, unless a field of it is wrong. */
+function submit(place: Place): void {
+  const form = document.forms.namedItem(place)!
+  // The second of two clicks finds the form empty, as the success of the first has left it.
+  if (state.exchanges[place].reply?.ok && form.matches(':invalid')) return
+  const fields = [...form.querySelectorAll('input')]
+  for (const field of fields) state.errors[field.id] = errorIn(field)
+  const wrong = fields.find(({ id }) => state.errors[id] !== '')
+  if (wrong === undefined) return press(place, requestOf(place))
+  wrong.focus()
+  draw()
+}
+
+/** What is wrong with a field, as far as the page can tell. */
+function errorIn({ id, value, required }: HTMLInputElement): string {
+  if (value === '' && !required) return ''
+  if (id === 'new-name' || id === 'new-tag') return value === '' ? 'A plant needs a name.' : ''
+  return isInt64(value.trim()) ? '' : RANGE
+}
+
+function isInt64(text: string): boolean {
+  return /^-?(?:0|[1-9]\d{0,18})$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
+}
+
+/** Sends a request of a person, unless it is under way or leads nowhere. */
+function press(place: Place, request: Request): void {
+  if (request.url === '') return
+  if (state.exchanges[place].isBusy && (place !== 'list' || request.url === state.wanted)) return
+  if (request.url !== deletionOf(state.doubted).url) state.doubted = ''
+  state.note = ''
+  void send(place, request)
+}
+
+/** Asks again for the page of the list that was asked for last. */
+function refresh(): void {
+  void send('list', { method: 'GET', url: state.wanted || requestOf('list').url })
+}
+
+async function send(place: Place, request: Request): Promise<void> {
+  const { reply: earlier, says = '' } = state.exchanges[place]
+  // What is tried again is said once.
+  const exchange: Exchange = { request, isBusy: true, says: earlier?.isLost === true ? says : '' }
+  const isOfRow = request.url === deletionOf(state.doubted).url
+  if (place === 'list') state.wanted = request.url
+  state.exchanges[place] = exchange
+  draw()
+  const reply = await ask(request)
+  // A later request or another token has taken its place.
+  if (state.exchanges[place] !== exchange) return
+  Object.assign(exchange, { isBusy: false, reply, says: takeReply(place, request, reply) })
+  if (isOfRow) [state.note, exchange.says] = [exchange.says!, '']
+  draw()
+  if (reply.isLost) void watchService()
+}
+
+/** Takes a response, and says it in words. A proxy may have responses of its own. */
+function takeReply(place: Place, request: Request, reply: Reply): string {
+  const { status, statusLine, value } = reply
+  const { error = 0, message } = (value ?? {}) as Partial<components['schemas']['Error']>
+  const doubt = place === 'list' ? '' : ' Nobody knows whether this was done: see the list when it is back.'
+  if (status === 0) return `The service cannot be reached.${doubt}`
+  const success = takeSuccess(place, request.url, reply)
+  const isError = typeof message === 'string' && Math.floor(error / 100) === status
+  if (!isError && success === undefined) return `${statusLine}: this response is not from plant-store.${doubt}`
+  const rules: string[][] = [...String(message).matchAll(/\b(name|tag) must [^;]*/g)]
+  if (error === 40401 || error === 40900) rules.push([message!, 'id'])
+  // Other errors may come before the service has looked at the token.
+  if (success !== undefined || rules.length > 0 || status === 403) {
+    state.errors['token'] = ''
+    if (place !== 'list') state.access = status === 403 ? 'may only read' : 'may read and write'
+    else if (!state.access.startsWith('may')) state.access = 'may read; not seen to write yet'
+  }
+  // What was typed while the request was under way stays, and gets no error of what stood there before.
+  const isUnchanged = toCurl(requestOf(place)) === toCurl(request)
+  if (success !== undefined) {
+    if (place !== 'list' && isUnchanged) document.forms.namedItem(place)!.reset()
+    if (place !== 'list') refresh()
+    return success
+  }
+  if (status === 401) {
+    Object.assign(state, { access: state.token === '' ? 'none yet' : 'refused', plants: [], none: NO_TOKEN })
+    state.errors['token'] = message!
+  }
+  if (!isUnchanged || rules.length === 0) return `${statusLine}: ${message}`
+  for (const [rule, member] of rules) state.errors[`${place === 'create' ? 'new' : place}-${member}`] = rule!
+  return `${statusLine}.`
+}
+
+/** Takes what the contract has for a success, and says it in words. */
+function takeSuccess(place: Place, url: string, { status, next = '', value }: Reply): string | undefined {
+  if (place === 'create' && status === 200 && isPlant(value)) return `Created “${quote(value.name)}”.`
+  if (place === 'delete' && status === 204) {
+    state.plants = state.plants.filter(({ id }) => deletionOf(id).url !== url)
+    return 'Deleted.'
+  }
+  const isList = Array.isArray(value) && value.every((item) => isPlant(item) && 'id' in item)
+  if (place !== 'list' || status !== 200 || !isList) return undefined
+  const at = state.pages.indexOf(url)
+  state.pages = at !== -1 ? state.pages.slice(0, at + 1) : url === state.next ? [...state.pages, url] : [url]
+  state.next = next
+  state.plants = value
+  const none = 'No plants yet. Create the first one: an id and a name will do.'
+  state.none = url.includes('after=') ? 'No plants beyond this id.' : none
+  const count = `${value.length} ${value.length === 1 ? 'plant' : 'plants'}`
+  return `Page ${state.pages.length}: ${count}. ${next === '' ? 'The list ends here.' : 'More follow.'}`
+}
+
+function isPlant(value: unknown): value is Plant {
+  const { id = '', name, tag = '' } = (value ?? {}) as Partial<Plant>
+  return [id, name, tag].every((text) => typeof text === 'string')
+}
+
 /** Takes a token that was typed or came with the address. */
-function setToken(text: string): void {
-  token = text.trim().replace(/^Bearer +/i, '')
-  isAccessKnown = false
-  pages = []
-  setNextPage(undefined)
-  list.cancel()
-  const isToken = /^[\w\-.~+/]+=*$/.test(token)
-  if (!isToken) token = ''
-  showItems([], isToken ? '' : 'Enter a token first: then its plants stand here.')
-  say(byId('access'), isToken ? '…' : 'none yet')
-  const field = byId('token') as HTMLInputElement
-  field.value = ''
-  field.placeholder = isToken ? 'One is in use' : ''
-  showError(field, isToken || text === '' ? '' : 'A token has letters, digits and -._~+/ only, then perhaps "=".')
-  if (isToken) showPage()
+function enterToken(text: string): void {
+  const token = text.trim().replace(/^Bearer +/i, '')
+  // The second of two clicks finds the field empty.
+  if (token === '' && state.token !== '') return
+  if (/^[\w\-.~+/]+=*$/.test(token)) {
+    state = newState(token)
+    document.forms.namedItem('token-form')!.reset()
+    return refresh()
+  }
+  state.errors['token'] = 'A token has letters, digits and -._~+/ only, then perhaps "=".'
+  draw()
 }
 
 function takeToken(): string {
@@ -255,91 +274,56 @@ function takeToken(): string {
   return text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
 
-/** Finds out whether the token may write. */
-async function askAccess(): Promise<void> {
-  const asked = token
-  isAccessKnown = true
-  // "-" is no id, so nothing is deleted. A token that may only read is refused before that is seen.
-  const reply = await fetchReply({ method: 'DELETE', url: resolve('plants/-') }).catch(() => undefined)
-  if (token !== asked) return
-  if (reply === undefined) isAccessKnown = false
-  else say(byId('access'), reply.status === 403 ? 'may only read' : 'may read and write')
+/** Asks whether the service is ready until it is, and then for the list if anything had no response meanwhile. */
+async function watchService(isAgain = false): Promise<void> {
+  const { value } = await ask({ method: 'GET', url: 'readyz' })
+  const { status, error } = (value ?? {}) as { status?: unknown; error?: unknown }
+  service = status === 'ready' ? status : `${error === undefined ? 'away' : 'not ready'}, asking again …`
+  draw()
+  const isLost = PLACES.some((place) => state.exchanges[place].reply?.isLost)
+  if (service !== 'ready' || (isLost && !isAgain)) {
+    clearTimeout(timer)
+    timer = setTimeout(() => void watchService(true), RETRY_MS)
+  } else if (isAgain && state.token !== '') refresh()
 }
 
-/** Says whether the service is ready, and asks until it is. */
-async function watchService(): Promise<void> {
-  if (isWatching) return
-  isWatching = true
-  let wasAway = false
-  for (;;) {
-    const reply = await fetchReply({ method: 'GET', url: resolve('readyz') }).catch(() => undefined)
-    const isReady = reply !== undefined && reply.status < 500
-    const place = byId('service')
-    say(place, isReady ? 'ready' : `${reply === undefined ? 'away' : 'not ready'}, asking again …`)
-    place.dataset['outcome'] = isReady ? 'success' : 'error'
-    if (isReady) break
-    wasAway = true
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-  }
-  isWatching = false
-  if (wasAway && token !== '') showPage()
-}
-
-async function fetchReply({ method, url, body }: Request): Promise<Reply> {
+/** The status is 0 if no response came. */
+async function ask({ method, url, body }: Request) {
   const start = performance.now()
-  const headers = new Headers()
-  if (token !== '') headers.set('Authorization', `Bearer ${token}`)
-  if (body !== undefined) headers.set('Content-Type', 'application/json')
+  const headers = new Headers(body === undefined ? {} : { 'Content-Type': 'application/json' })
+  if (state.token !== '') headers.set('Authorization', `Bearer ${state.token}`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await fetch(url, { method, headers, body: body ?? null, signal, cache: 'no-store' })
-  const text = await response.text()
-  const { status, statusText } = response
-  const statusLine = `${status} ${statusText}`.trim()
-  return { url, status, statusLine, headers: response.headers, body: text, ms: Math.round(performance.now() - start) }
-}
-
-/** Shows an error beside the field that it speaks of, and gives what is left to say. */
-function showServiceError({ status, statusLine, body }: Reply): string {
-  const { error, message } = JSON.parse(body) as ServiceError
-  if (status === 401) say(byId('access'), 'refused')
-  const field = FIELDS_OF_ERRORS[error]
-  const rules = error === 40002 ? [...message.matchAll(/\b(id|name|tag) must [^;]*/g)] : []
-  for (const [rule, member] of rules) showError(byId(`new-${member}`), rule)
-  if (field !== undefined) showError(byId(field), message)
-  return field === undefined && rules.length === 0 ? `${statusLine}: ${message}` : `${statusLine}.`
-}
-
-function showError(field: HTMLElement, message: string): void {
-  const place = document.getElementById(`${field.id}-error`)
-  if (place === null) return
-  field.ariaInvalid = String(message !== '')
-  say(place, message)
-}
-
-/** The id goes from the field to the request as text: a number would lose its digits beyond 2^53. */
-function toJson(id: string, name: string, tag: string): string {
-  const members: Omit<NewPlant, 'id'> = tag === '' ? { name } : { name, tag }
-  // What is no number is sent as a string, for the service to say what is wrong with it.
-  const value = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(id) ? id : JSON.stringify(id)
-  return `{"id":${value},${JSON.stringify(members).slice(1)}`
+  try {
+    const response = await fetch(url, { method, headers, body: body ?? null, signal, cache: 'no-store' })
+    const text = await response.text()
+    const { status, ok, statusText, headers: fields } = response
+    // HTTP/2 has no words for it.
+    const statusLine = `${status} ${statusText}`.trim()
+    const head = `${statusLine} · ${Math.round(performance.now() - start)} ms`
+    const lines = SHOWN_HEADERS.filter((name) => fields.has(name)).map((name) => `${name}: ${fields.get(name)}\n`)
+    const shown = showMarks(`${lines.join('')}\n${cut(text, MAX_BODY)}`).trim()
+    const [, link] = /<([^>]*)>; *rel="?next/.exec(fields.get('Link') ?? '') ?? []
+    // Ids become text. No string has what is replaced here, as it would escape the quotes.
+    const json = new Response(text.replace(/\{"id":(-?\d+)/g, '{"id":"$1"')).json().catch(() => undefined)
+    const value: unknown = (fields.get('Content-Type') ?? '').startsWith('application/json') ? await json : undefined
+    const next = link && new URL(link, response.url).href
+    return { status, ok, isLost: status >= 500, statusLine, head, shown, value, next }
+  } catch {
+    return { status: 0, ok: false, isLost: true, statusLine: '', head: 'No response', shown: '' }
+  }
 }
 
 function toCurl({ method, url, body }: Request): string {
-  const lines = [
-    `curl -i ${method === 'DELETE' ? '-X DELETE ' : ''}${quoteForShell(url)}`,
-    '-H "Authorization: Bearer $TOKEN"',
-  ]
-  if (body !== undefined) lines.push("-H 'Content-Type: application/json'", `-d ${quoteForShell(body)}`)
+  const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+  const lines = [`curl -i ${method === 'DELETE' ? '-X DELETE ' : ''}${quoted(new URL(url, document.baseURI).href)}`]
+  lines.push('-H "Authorization: Bearer $TOKEN"')
+  if (body !== undefined) lines.push("-H 'Content-Type: application/json'", `-d ${quoted(body)}`)
   return lines.join(' \\\n  ')
 }
 
-function quoteForShell(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
-}
-
-function formatReply({ headers, body }: Reply): string {
-  const fields = SHOWN_HEADERS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}\n`)
-  return `${fields.join('')}\n${cut(body, MAX_BODY)}`.trim()
+/** Escapes, as JSON may, the marks that would put the text around them out of order. */
+function showMarks(text: string): string {
+  return text.replace(/\p{Bidi_Control}/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function cut(text: string, max: number): string {
@@ -349,54 +333,68 @@ function cut(text: string, max: number): string {
   return `${start} … and ${(text.length - start.length).toLocaleString('en')} more characters`
 }
 
-/** Keeps text of either direction apart from the sentence around it. */
-function isolate(text: string): string {
-  return `\u2068${text}\u2069`
-}
-
-/** A relative reference holds under any path that a proxy puts before that of the page. */
-function resolve(path: string): string {
-  return new URL(path, document.baseURI).href
-}
-
-function encode(text: string): string {
-  return encodeURIComponent(text.toWellFormed())
+/** Keeps a name of either direction apart from the sentence around it. */
+function quote(name: string): string {
+  return `\u2068${showMarks(cut(name, MAX_NAME))}\u2069`
 }
 
 /** A live region speaks only of what has changed. */
-function say(place: Element, text: string): void {
+function say(selector: string, text: string): HTMLElement {
+  const place = find(selector)
   if (place.textContent !== text) place.textContent = text
+  return place
 }
 
 function valueOf(id: string): string {
-  return (byId(id) as HTMLInputElement | HTMLSelectElement).value
+  return (find(`#${id}`) as HTMLInputElement).value
 }
 
-function byId(id: string): HTMLElement {
-  return document.getElementById(id)!
+function find(selector: string, within: ParentNode = document): HTMLElement {
+  return within.querySelector<HTMLElement>(selector)!
 }
 
-function part(of: Element, selector: string): HTMLElement {
-  return of.querySelector<HTMLElement>(selector)!
+async function copy(place: Place): Promise<void> {
+  const request = find(`#${place} + * .request`)
+  let how = 'copied'
+  try {
+    await navigator.clipboard.writeText(request.textContent)
+  } catch {
+    // A page that came by plain HTTP from another machine has no clipboard.
+    getSelection()?.selectAllChildren(request)
+    how = 'selected: copy it with your keyboard'
+  }
+  state.exchanges[place].says = `The curl line is ${how}. Set TOKEN to your token in the shell first.`
+  draw()
 }
 
-byId('token-form').addEventListener('submit', (event) => {
-  event.preventDefault()
-  setToken(valueOf('token'))
-})
-byId('forget').onclick = () => setToken('')
-byId('next').onclick = () => {
-  if (nextPage !== undefined) showPage(nextPage)
+for (const place of PLACES) {
+  const form = document.forms.namedItem(place)!
+  form.after((find('#exchange') as HTMLTemplateElement).content.cloneNode(true))
+  const of = `: ${find('h2', form).textContent}`
+  for (const part of form.nextElementSibling!.querySelectorAll('[aria-label]')) part.ariaLabel = part.ariaLabel! + of
+  find(`#${place} + * button`).onclick = () => void copy(place)
+  form.onsubmit = () => submit(place)
+  form.oninput = ({ target }) => {
+    state.errors[(target as HTMLElement).id] = ''
+    if (!state.exchanges[place].isBusy) state.exchanges[place] = {}
+    draw()
+  }
 }
-byId('previous').onclick = () => {
-  const previous = pages.at(-2)
-  if (previous !== undefined) showPage(previous)
+find('#token-form').onsubmit = () => enterToken(valueOf('token'))
+find('#forget').onclick = () => {
+  state = newState('')
+  for (const form of document.forms) form.reset()
+  draw()
 }
+find('#next').onclick = () => press('list', { method: 'GET', url: state.next })
+find('#previous').onclick = () => press('list', { method: 'GET', url: state.pages.at(-2) ?? '' })
+addEventListener('submit', (event) => event.preventDefault())
 addEventListener('hashchange', () => {
-  const taken = takeToken()
+  const token = takeToken()
   // The address may be somebody else's, and then the person would create plants for another owner.
-  if (taken !== '' && (token === '' || confirm(QUESTION))) setToken(taken)
+  if (token !== '' && (state.token === '' || confirm(QUESTION))) enterToken(token)
 })
 addEventListener('focus', () => void watchService())
-setToken(token)
+if (taken === '') draw()
+else enterToken(taken)
 void watchService()
