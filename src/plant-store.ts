@@ -28,7 +28,6 @@ export type PlantStore = (
   next?: () => void,
 ) => void
 
-/** A request, and what is known of it so far. */
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -133,13 +132,14 @@ export function createService(options: ResolvedOptions): PlantService {
   function fail(exchange: Exchange, thrown: unknown): void {
     // No owner is known: authenticate itself has failed.
     const failure = toHttpError(thrown, exchange.owner !== undefined)
-    if (failure.status === 500 || failure.status === 503) report(exchange, failure.cause)
+    const isFault = failure.status === 500 || failure.status === 503
+    if (isFault) report(exchange, failure.cause)
     attempt(
       () => send(exchange, failure),
       // A middleware has replaced methods of the response, and those throw.
-      () => {
+      (thrown) => {
         exchange.response.destroy()
-        conclude(exchange, failure, { bytes: 0, complete: false })
+        conclude(exchange, failure, { bytes: 0, complete: false, ...(!isFault && { failure: { thrown } }) })
       },
     )
   }

@@ -14,7 +14,10 @@ export interface NewPlant extends Plant {
   readonly id: bigint
 }
 
-/** A plant that keeps its JSON text, and makes its members from that when asked. A list joins these texts. */
+/**
+ * A plant that keeps its JSON text, and makes its members from that when asked. A list joins these texts. One string
+ * for each plant is the least work for the garbage collector.
+ */
 export class EncodedPlant implements NewPlant {
   readonly id: bigint
   /** As {@link encodeRest} makes it. */

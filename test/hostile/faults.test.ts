@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { inspect } from 'node:util'
-import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
+import { createPlantStore, memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
-import { del, get, keptIds, post, send, servePlants, type Answer, type Request } from '../support/wire/service.ts'
+import {
+  del,
+  get,
+  keptIds,
+  post,
+  send,
+  serve,
+  servePlants,
+  type Answer,
+  type Request,
+} from '../support/wire/service.ts'
 
 const UNEXPECTED = [50000, 'Something went wrong in the service.'] as const
 const UNAVAILABLE = [50300, 'The plants are out of reach at the moment; try again.'] as const
@@ -220,6 +231,17 @@ suite('an onError that', () => {
     }
     assert.deepEqual(errors, [])
   })
+})
+
+test('onError is told if a middleware throws while a refusal is sent', async (t) => {
+  const told: unknown[] = []
+  const plants = createPlantStore({ tokens: { secret: 'ada' }, onError: (error) => told.push(error) })
+  const server = createServer((request, response) => {
+    plants(request, Object.assign(response, { writeHead: fail(fault) }))
+  })
+  await serve(t, server)
+  await assert.rejects(send(server, { ...get('ada'), fields: [] }))
+  assert.deepEqual(told, [fault])
 })
 
 test('without an onError the first failure is a warning of the process, which shows no token', async (t) => {
