@@ -46,7 +46,6 @@ export function inLaterRound(call: Call, isUrgent = false): void {
 /** Long work in steps: it yields after each. */
 export type Steps<Result> = Generator<undefined, Result>
 
-/** Does all steps now. */
 export function doNow<Result>(steps: Steps<Result>): Result {
   let step = steps.next()
   while (step.done !== true) step = steps.next()
@@ -65,7 +64,6 @@ export async function doInRounds<Result>(steps: Steps<Result>): Promise<Result> 
   }
 }
 
-/** Settles in a later round. */
 export function laterRound(): Promise<void> {
   return new Promise((resolve) => inLaterRound(resolve))
 }

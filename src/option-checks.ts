@@ -6,10 +6,8 @@ export const MAX_INT32: number = 2 ** 31 - 1
 /** The longest time that a timer of Node takes. */
 export const MAX_TIMER_MS: number = MAX_INT32
 
-/** Options with every default in place. */
 export type Resolved<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> }
 
-/** The least and the greatest value of a whole number. */
 interface Bounds {
   readonly min: number
   readonly max?: number
@@ -54,7 +52,6 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** The error for a wrong option or argument: names it and quotes what came. */
 export function wrong(name: string, expected: string, got: unknown): TypeError {
   return new TypeError(`${name} must be ${expected}, not ${quote(got)}`)
 }

@@ -4,7 +4,6 @@ import { MAX_PAGE } from '../plants/store.ts'
 import { assertCreate, assertDelete, assertList, assertOnce, createAll, MANY_BYTES, plantsOf } from './steps.ts'
 import type { Check } from './watched-store.ts'
 
-/** The duties of a store that is called many times at once. */
 export const CONCURRENT_CHECKS: Readonly<Record<string, Check>> = {
   async 'creates an id once, however many ask at the same time'(store) {
     const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))

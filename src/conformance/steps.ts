@@ -3,7 +3,6 @@ import { MAX_PAGE, type PageRequest } from '../plants/store.ts'
 import { findDifference } from './page-differences.ts'
 import { callText, quote, type WatchedStore } from './watched-store.ts'
 
-/** More bytes than the plants of any test have. */
 export const MANY_BYTES: number = 2 ** 30
 
 /** @param isNew whether the owner has no plant with this id */
@@ -89,7 +88,6 @@ export function assertOnce(method: 'create' | 'delete', results: readonly unknow
   )
 }
 
-/** Plants as most tests need them. */
 export function plantsOf(ids: readonly bigint[]): NewPlant[] {
   return ids.map((id) => ({ id, name: `Plant ${id}`, tag: `Tag ${id}` }))
 }

@@ -37,7 +37,6 @@ export function callText(method: keyof Store, ...args: readonly unknown[]): stri
   return `${method}(${args.map((argument) => quote(argument)).join(', ')})`
 }
 
-/** A value as it is written in code, on one line. */
 export function quote(value: unknown): string {
   return inspect(value, { breakLength: Infinity, maxStringLength: 40 })
 }

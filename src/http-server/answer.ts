@@ -9,13 +9,11 @@ import { andThen } from '../maybe-promise.ts'
 /** What became of a response that no service made. A service tells the same of its own, and the owner too. */
 export interface AnswerEvent {
   readonly request: HostRequest
-  /** The path that the request named, if there is one. */
   readonly resource: string | undefined
   readonly status: number
   readonly error: ErrorCode | undefined
   /** Bytes of the body that were handed over. */
   readonly bytes: number
-  /** Whether all was handed over. */
   readonly complete: boolean
   readonly durationMs: number
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** An open connection. */
 export interface Connection {
   readonly socket: Socket
   /** Where it stands among the open connections. */
@@ -66,7 +65,6 @@ export function isSilent({ isUpgraded, latest, socket }: Connection): boolean {
   return !isUpgraded && (latest === undefined || latest.writableFinished) && socket.readableLength === 0
 }
 
-/** Looks again and again while a server listens. */
 export function lookEvery(ms: number, server: Server, look: () => void): void {
   let timer: NodeJS.Timeout | undefined
   server.on('listening', () => (timer = setInterval(look, ms).unref()))

@@ -18,11 +18,8 @@ const LONG_LOOKS = 2
 /** Keeps clients that send much at once from filling the memory and holding up the others. */
 export interface Guard {
   readonly isAwake: () => boolean
-  /** Takes in a new connection. */
   readonly admit: (connection: Connection) => void
-  /** A request has come. */
   readonly look: () => void
-  /** A request begins to wait for its turn. */
   readonly wait: (connection: Connection) => void
   /** The turn of a request that has waited has come. */
   readonly goOn: (connection: Connection) => void
@@ -104,7 +101,6 @@ export function createGuard(
   }
 }
 
-/** What a runtime tells of its event loop, if it does. */
 interface LoopTimes {
   readonly eventLoopUtilization?: () => { readonly active: number }
   readonly nodeTiming?: { readonly uvMetricsInfo?: { readonly loopCount: number } }

@@ -19,7 +19,6 @@ import { cutStalled } from './stall.ts'
 export interface Assumptions {
   /** It waits for no event of a request without a body. From Node 24.12 on, such requests then take less time. */
   readonly optimizeEmptyRequests?: boolean
-  /** How long the guard stays awake. */
   readonly guardMs?: number
 }
 
@@ -29,9 +28,7 @@ export type RequestHead = Partial<Pick<IncomingMessage, 'headers' | 'method' | '
 /** Makes the header fields that every response to a request must have: name, value, name, value… */
 export type CommonFields = (request: RequestHead) => readonly string[]
 
-/** Is told of the requests of a server. */
 export interface Observer {
-  /** A request runs now. */
   readonly onRequest?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
   /** A request was refused on a bare connection. */
   readonly onRefusal?: ((error: HttpError, request: RequestHead) => void) | undefined
@@ -136,7 +133,6 @@ export function createHttpServer(
   }
 
   function refuseOn(socket: Socket, error: HttpError, request: RequestHead = { socket }): void {
-    // The client may have gone meanwhile.
     if (!socket.writable) return
     // A connection that has asked nothing, as browsers open some in advance, has no request that could be refused.
     if (socket.bytesRead === 0) return void socket.destroy()

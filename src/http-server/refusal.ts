@@ -11,12 +11,10 @@ const MAX_LINGERING = 100
 /** The oldest first. In a `Set`, closed ones would outlive many collections of young objects. */
 const lingering: Duplex[] = []
 
-/** Whether a request did not arrive in time. */
 export function isTimeout(error: NodeJS.ErrnoException): boolean {
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
 }
 
-/** Says what is wrong with a request that `node:http` could not read. */
 export function toHttpError(error: NodeJS.ErrnoException): HttpError {
   if (isTimeout(error)) return HTTP_ERRORS.requestTimeout
   return error.code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.tooManyFields : HTTP_ERRORS.malformedRequest
@@ -55,7 +53,6 @@ export function refuseInstead(response: ServerResponse, socket: Duplex, refuseNo
   else end()
 }
 
-/** Closes a connection after what was written to it. */
 function closeGently(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   lingering.push(socket)

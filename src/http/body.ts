@@ -8,7 +8,6 @@ import { streamOf } from './transport.ts'
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
-/** No body. */
 export const NOTHING: Buffer = Buffer.alloc(0)
 
 /**
@@ -75,7 +74,7 @@ function readRest(request: IncomingMessage): Buffer {
 }
 
 /**
- * Takes the body that a host's parser has read already; undefined if nothing of the request was read yet.
+ * Takes the body that a host's parser has read; undefined if nothing of the request was read yet.
  * @throws HttpError 41300; TypeError, which says what the host should do, if what the parser left is not exact
  */
 export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {

@@ -31,7 +31,6 @@ export type FindCaller = (token: string, request: HostRequest) => MaybePromise<C
  */
 export type Authenticate = (token: string, request: HostRequest) => MaybePromise<TokenHolder | null | undefined>
 
-/** Limits the time of a host's function, and checks its result. */
 export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number): FindCaller {
   return (token, request) => {
     const found = withDeadline(authenticate(token, request), timeoutMs, () => {

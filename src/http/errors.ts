@@ -92,7 +92,6 @@ export class HttpError {
   }
 }
 
-/** An error for each row, made once, for places that have no more exact message. */
 export const HTTP_ERRORS: Readonly<Record<ErrorName, HttpError>> = Object.fromEntries(
   Object.keys(ERRORS).map((name) => [name, new HttpError(name as ErrorName)]),
 ) as Record<ErrorName, HttpError>

@@ -4,14 +4,12 @@ import { HTTP_ERRORS, HttpError } from './errors.ts'
 /** A character of a token, such as the name of a field (RFC 9110 section 5.6.2). */
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
-/** The fields of a request's header that the service looks at. */
 export interface HeaderFields {
   /** The value of each Authorization field; a sound request has one at most. */
   readonly authorization: readonly string[]
   readonly contentType: string | undefined
   /** The values of all Content-Encoding fields as one list. */
   readonly contentEncoding: string
-  /** The length of the body, as the request claims. */
   readonly contentLength: number
 }
 
@@ -83,7 +81,6 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
 /** A name or an address, and a port if need be (RFC 9112 section 3.2). An http URI has one (RFC 9110 section 4.2.1). */
 const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i
 
-/** Whether the value of a Host field is one. */
 export function isHost(value: string): boolean {
   return HOST.test(value)
 }

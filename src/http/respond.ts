@@ -8,7 +8,6 @@ import type { HttpResponse } from './response.ts'
 
 const JSON_TYPE = 'application/json'
 
-/** How much of a response was handed over. */
 export interface Sent {
   /** Of its body. */
   readonly bytes: number
@@ -113,7 +112,6 @@ function writeHead(response: Extended, status: number, headers: string[]): void 
   response.writeHead(status)
 }
 
-/** Removes a field that the host has set and that this response does not have. */
 function withdraw(response: ServerResponse, name: string): void {
   if (response.hasHeader(name)) response.removeHeader(name)
 }
@@ -210,9 +208,8 @@ function cutOff(request: IncomingMessage, response: ServerResponse): void {
   // A stream that ends without an error looks whole.
   const stream = streamOf(response)
   if (stream !== undefined) return void stream.destroy(new Error('The response could not be sent to its end'))
-  // So does a response of HTTP/1.0, which ends with its connection (RFC 9112 section 6.3). One of HTTP/1.1 has a last
-  // chunk, and whole responses may be under way before it, which a reset would take from the client. To a request that
-  // calls itself HTTP/0.9 or HTTP/2.0, Node responds as to one of HTTP/1.0.
+  // So does a response of HTTP/1.0, which ends with its connection (RFC 9112 section 6.3); Node responds so to all that
+  // is not 1.1. One of HTTP/1.1 lacks its last chunk, and a reset would take whole responses before it, too.
   if (request.httpVersion !== '1.1' && response.socket !== null) reset(response.socket)
   response.destroy()
 }

@@ -1,7 +1,6 @@
 import { decodePercent, escapable } from './percent.ts'
 
 export interface Resource<Path extends string> {
-  /** One of the paths that the router was made for. */
   readonly path: Path
   /** The segment in the place of `{id}`, decoded; empty if there is none, undefined if an escape in it is malformed. */
   readonly id: string | undefined
@@ -9,13 +8,9 @@ export interface Resource<Path extends string> {
   readonly query: string
 }
 
-/** Finds the resource that a request target names. */
 export type Router<Path extends string> = (target: string) => Resource<Path> | undefined
 
-/**
- * @param basePath the segments before each path, such as `/api/v1`, or an empty text
- * @param paths such as `/plants` and `/plants/{id}`; `{id}` is the last segment
- */
+/** Makes a router for paths such as `/plants` or `/plants/{id}` behind a base path such as `/api/v1`, or none. */
 export function createRouter<Path extends string>(basePath: string, paths: readonly Path[]): Router<Path> {
   const resources = paths.map((path) => {
     const id = path.endsWith('/{id}') ? '([^/]+)' : ''

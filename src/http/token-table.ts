@@ -28,6 +28,5 @@ export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
 
 /** The SHA-256 of a token, one character for each byte. */
 export function digestToken(token: string): string {
-  // The shortest form: each look-up hashes it once more.
   return hash('sha256', token, 'binary')
 }

@@ -26,7 +26,7 @@ export function arrivalOf(response: Arrived): number {
  */
 export function inTurn(request: IncomingMessage, response: Arrived, run: () => void): boolean {
   const socket = socketOf(request)
-  // A response that the host has ended will not be given the socket again.
+  // A response that the host has ended never gets the socket back.
   if (response.socket !== null || response.writableEnded || socket === null) {
     if (isOpen(request)) run()
     return false

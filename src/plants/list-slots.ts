@@ -2,12 +2,10 @@ import { StoreUnavailableError } from './store.ts'
 
 interface LongList {
   readonly owner: string
-  /** Calls `listener` once the client has gone. */
   whenGone(listener: () => void): void
 }
 
 interface OwnerLists {
-  /** How many have a slot. */
   running: number
   /** The functions that give the others a slot, in the order in which they came. */
   readonly waiting: Set<() => void>
@@ -16,7 +14,6 @@ interface OwnerLists {
 /** Limits how many long lists of an owner are read at once: each holds a page in memory. The others wait in order. */
 export class ListSlots {
   readonly #maxPerOwner: number
-  /** How long a list may wait. */
   readonly #timeoutMs: number
   readonly #owners = new Map<string, OwnerLists>()
 

@@ -14,10 +14,7 @@ export interface NewPlant extends Plant {
   readonly id: bigint
 }
 
-/**
- * A plant that keeps its JSON text, and makes its members from that when asked. A list joins these texts. One string
- * for each plant is the least work for the garbage collector.
- */
+/** A plant that keeps its JSON text, and makes its members from that when asked. A list joins these texts. */
 export class EncodedPlant implements NewPlant {
   readonly id: bigint
   /** As {@link encodeRest} makes it. */

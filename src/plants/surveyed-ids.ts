@@ -9,7 +9,6 @@ const MAX_ENTRY_BYTES = 10
 export class SurveyedIds {
   readonly #chunks: Uint8Array[] = []
   #length = 0
-  /** The id that was added last. */
   last: bigint | undefined
 
   /** Whether there may be no room for another id. */

@@ -22,10 +22,7 @@ interface Started {
   isShared?: boolean
 }
 
-/**
- * Starts the service, which stops at SIGTERM or SIGINT, also before it serves.
- * @throws SettingError if the store cannot be opened, or the service cannot listen
- */
+/** Starts the service, which stops at SIGTERM or SIGINT. @throws SettingError if the store or a port cannot be had */
 export async function start(settings: Settings): Promise<void> {
   const started: Started = {}
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal, settings, started))
@@ -121,7 +118,6 @@ function invitation(url: string, token: string, hasPage: boolean): string {
   return hasPage && isWeb ? curl + page : curl
 }
 
-/** Whether there has been a signal. */
 let isStopping = false
 
 /**

@@ -24,7 +24,6 @@ export function adminPlace(settings: Settings): Place {
   return isPath(host) ? { ...at, host: '127.0.0.1' } : at
 }
 
-/** A socket that systemd has opened. */
 interface InheritedSocket {
   readonly descriptor: number
   readonly name: string
@@ -53,11 +52,7 @@ export function inheritedSockets(
   return { service, admin }
 }
 
-/**
- * Starts listening.
- * @returns the URL of the server
- * @throws SettingError if it cannot listen there
- */
+/** Starts listening, and returns the URL. @throws SettingError if it cannot listen there */
 export async function listen(server: Server, place: Place | InheritedSocket): Promise<string> {
   if ('descriptor' in place) return listenOnDescriptor(server, place)
   if (isPath(place.host)) return listenOnPath(server, place.host, place.socketMode)
@@ -91,11 +86,7 @@ async function listenOnDescriptor(server: Server, { descriptor, name }: Inherite
   return at === null ? `unix:${name}` : urlOf(at.address, at.port)
 }
 
-/**
- * Listens on a Unix socket, whose file is gone when the server has closed or the process ends. A socket that nobody
- * listens on is replaced: a process that was killed has left it.
- * @param mode the permissions of the file
- */
+/** Listens on a Unix socket until the server closes. One without a listener is replaced: a killed process left it. */
 async function listenOnPath(server: Server, path: string, mode: number): Promise<string> {
   // When a server closes, libuv removes the file of the name that it was given, whose ever that is by then.
   const made = join(dirname(path), `.${randomBytes(2).toString('hex')}`)
@@ -147,7 +138,6 @@ export function reachableHost(host: string): string {
   return host === '::' ? '::1' : host
 }
 
-/** The URL of a server on this machine. */
 function urlOf(host: string, port: number): string {
   const reachable = reachableHost(host)
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`

@@ -7,27 +7,29 @@ const MAX_WAITING = 2 ** 20
 /** How long the end of the process waits for lines that are not written yet. */
 const FLUSH_MS = 500
 
-/** How often a throttled event is reported, at most. */
 const INTERVAL_MS = 1000
 
 /** Lines that were dropped since the last one was written. */
 let dropped = 0
 
-/** How often each event was logged, or dropped. */
-export const eventCounts = new Map<string, number>()
+const counts = new Map<string, number>()
 
-/** Reports that wait until their second is over. */
 const waitingReports = new Set<() => void>()
 
 /** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */
 export function log(event: string, fields: object): void {
-  eventCounts.set(event, (eventCounts.get(event) ?? 0) + 1)
+  counts.set(event, (counts.get(event) ?? 0) + 1)
   const { stderr } = process
   if (stderr.writableLength > MAX_WAITING) {
     if (dropped++ === 0) stderr.once('drain', reportDropped)
   } else {
     stderr.write(`${JSON.stringify({ time: new Date().toISOString(), event, ...fields })}\n`)
   }
+}
+
+/** How often each event was logged, or dropped. */
+export function eventCounts(): ReadonlyMap<string, number> {
+  return counts
 }
 
 function reportDropped(): void {

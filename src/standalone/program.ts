@@ -17,7 +17,6 @@ import { idOf } from './request-ids.ts'
 import { createResources } from './resources.ts'
 import type { Settings } from './settings/settings.ts'
 
-/** What the program serves, and for whom. */
 export interface ProgramParts {
   readonly store: Store
   /** The scheme of the store's URL, which the page shows. */
@@ -26,7 +25,6 @@ export interface ProgramParts {
   readonly isDraining: () => boolean
 }
 
-/** The servers of the program. They do not listen yet. */
 export interface Program {
   readonly http: HttpServer
   /** Serves the probes and the metrics; undefined if there is no port for it. */

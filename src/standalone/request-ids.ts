@@ -4,12 +4,10 @@ import type { RequestHead } from '../http-server/http-server.ts'
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
 const ID = /^[\x21-\x7e]{1,128}$/
 
-/** With this the ids of a process begin. */
 const PROCESS = randomBytes(8).toString('hex')
 
 let count = 0
 
-/** A request keeps its id itself. */
 const KEY: unique symbol = Symbol('id')
 
 /** The id of a request, in its response and log: the client's own, or a new one if that could not stand in a log. */

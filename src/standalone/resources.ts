@@ -4,7 +4,6 @@ import type { RequestHead } from '../http-server/http-server.ts'
 /** A request keeps its resource itself, as it keeps its id. */
 const KEY: unique symbol = Symbol('resource')
 
-/** Finds the resource of a request, if there is one. */
 export type ResourceOf = (
   request: RequestHead & { [KEY]?: Resource<string> | undefined },
 ) => Resource<string> | undefined

@@ -16,16 +16,11 @@ interface StoreScheme {
   readonly form: RegExp
   /** Whether programs that open a URL of this scheme have the same plants. */
   readonly isShared: (url: string) => boolean
-  /**
-   * Whether two URLs of this scheme name the same store, with another password at most.
-   * @throws Error if one of them is malformed
-   */
+  /** Whether two URLs name the same store, with another password at most. @throws Error if one is malformed */
   readonly isSame: (one: string, other: string) => boolean
-  /** @throws if the store cannot be opened */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
 }
 
-/** What a URL can name, by its scheme. */
 export const STORE_SCHEMES: readonly StoreScheme[] = [
   { example: 'memory:', form: /^memory:$/, isShared: () => false, isSame: Object.is, open: memoryStore },
   {
@@ -56,7 +51,6 @@ function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSett
   })
 }
 
-/** The scheme of a URL that names a store. */
 export function schemeOf(url: string): string {
   return url.slice(0, url.indexOf(':'))
 }
@@ -70,7 +64,6 @@ function findScheme(url: string): StoreScheme {
   return STORE_SCHEMES.find(({ form }) => form.test(url))!
 }
 
-/** Whether programs that open a URL have the same plants. */
 export function isSharedStore(url: string): boolean {
   return findScheme(url).isShared(url)
 }
@@ -81,12 +74,7 @@ export function isSameStore(one: string, other: string): boolean {
   return form.test(other) && isSame(one, other)
 }
 
-/**
- * Opens the store that a URL names.
- * @param url one that {@link isStoreUrl} accepts
- * @throws StoreUnavailableError if waiting may help
- * @throws Error if it does not
- */
+/** Opens the store that a URL names. @throws StoreUnavailableError if waiting may help, else Error */
 export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
   const { lacks, open } = findScheme(url)
   if (lacks !== undefined) throw new Error(lacks)

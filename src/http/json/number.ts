@@ -3,8 +3,7 @@ import { int64 } from '../../plants/int64.ts'
 const ZERO = 0x30
 
 /**
- * The value of a decimal literal that is finite as a double, and so not 10^309 or more; undefined if it is no whole
- * number or beyond int64. Takes time linear in the length of the digits.
+ * The value of a decimal literal below 10^309, in linear time; undefined if it is no whole number or beyond int64.
  * @param digits an optional minus, and the digits before and after the point
  * @param scale the power of 10 by which they are multiplied
  */

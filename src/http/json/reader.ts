@@ -6,16 +6,14 @@ import { scaledInt64 } from './number.ts'
 import { JsonObject, type JsonMember, type JsonValue } from './value.ts'
 
 /**
- * Reads a JSON text (RFC 8259) in UTF-8. It takes and refuses what JSON.parse does, with two exceptions: it skips one
- * BOM at the start, and refuses more than 64 levels of arrays and objects. A string of the value may keep the text of
- * the whole body in memory.
+ * Reads a JSON text (RFC 8259) in UTF-8. It takes and refuses what JSON.parse does, but skips one BOM at the start, and
+ * refuses more than 64 levels of arrays and objects. A string of the value may keep the text of the body in memory.
  * @throws HttpError 40001 that says what was expected, and at which byte, counted from 0
  */
 export function readJson(bytes: Uint8Array): JsonValue {
   return new JsonReader(bytes).readText()
 }
 
-/** The most levels of arrays and objects. */
 export const MAX_DEPTH = 64
 
 /** Stands for the byte after the last. */
@@ -54,7 +52,6 @@ class JsonReader {
   readonly #bytes: Buffer
   /** The same bytes, one character for each, to cut strings out of. */
   readonly #latin1: string
-  /** Offset of the byte that comes next. */
   #pos = 0
   /** Whether all strings so far are ASCII; everything outside of strings has to be. */
   #ascii = true
@@ -156,7 +153,6 @@ class JsonReader {
     let bits = 0
     for (;;) {
       byte = pos < length ? Number(bytes[pos]) : END
-      // One comparison for each lower-case letter, the most frequent bytes.
       if (byte <= BACKSLASH && (byte === BACKSLASH || byte === QUOTE || byte < SPACE)) break
       bits |= byte
       pos++
@@ -194,7 +190,6 @@ class JsonReader {
     return int64(literal) ?? Number(literal)
   }
 
-  /** Reads on in a number that has a fraction, an exponent, or both. */
   #readDecimal(start: number): bigint | number {
     const point = this.#pos
     if (this.#byte() === POINT) {
@@ -238,7 +233,6 @@ class JsonReader {
     return value
   }
 
-  /** Steps over white space, and over `wanted` if that follows. */
   #take(wanted: number): boolean {
     if (this.#next() !== wanted) return false
     this.#pos++
@@ -248,7 +242,6 @@ class JsonReader {
   /** Steps over white space, to the byte that is returned. */
   #next(): number {
     let byte = this.#byte()
-    // The first comparison is enough for most bytes.
     while (byte <= SPACE && (byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB)) {
       this.#pos++
       byte = this.#byte()

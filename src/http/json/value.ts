@@ -1,7 +1,4 @@
-/**
- * A JSON value. A number is a `bigint` if its exact value is whole and in the int64 range (`42`, `1.0`, `1e3`, `-0`),
- * and else a `number`, rounded as JSON.parse does it.
- */
+/** A number is a `bigint` if its exact value is whole and in int64 (`42`, `1.0`, `1e3`, `-0`), else rounded. */
 export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject
 
 /** A JSON object: every member as it was written, in order, those that repeat a name included. */

@@ -1,9 +1,7 @@
-/** A metric with all its series. */
 export interface Family {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  /** Its series as they are now. */
   readonly samples: () => readonly Sample[]
 }
 
@@ -32,7 +30,6 @@ export function single(type: 'counter' | 'gauge', name: string, help: string, re
   return { name, help, type, samples: () => [[{}, Number(read())]] }
 }
 
-/** Counts a value by its size. */
 export type Observe = (value: number) => void
 
 export interface Histogram extends Family {

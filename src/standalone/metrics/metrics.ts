@@ -12,7 +12,6 @@ import { createStoreMetrics } from './store-calls.ts'
 export interface Metrics extends Omit<RequestMetrics, 'families'> {
   /** The store, with its calls counted. Adds the figures that it has of its own. */
   readonly watchStore: (store: Store) => Store
-  /** Adds what only a server knows. */
   readonly watchServer: (http: HttpServer) => void
   /** Writes all metrics, among them whether the program is ready. */
   readonly format: (isReady: boolean) => string
@@ -25,7 +24,7 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
     name: 'plant_store_log_events_total',
     help: 'Events of the log, by name.',
     type: 'counter',
-    samples: () => Array.from(eventCounts, ([event, count]) => [{ event }, count]),
+    samples: () => Array.from(eventCounts(), ([event, count]) => [{ event }, count]),
   }
   const families: Family[] = [...ofRequests, ...store.families, ...createProcessMetrics(), events]
   return {

@@ -3,7 +3,6 @@ import { getHeapStatistics as heap } from 'node:v8'
 import { VERSION } from '../../version.ts'
 import { createHistogram, single, type Family } from './families.ts'
 
-/** How often the delay of the event loop is measured. */
 const INTERVAL_MS = 100
 
 /** Metrics of the process, under the names that Prometheus's own client libraries use. */

@@ -7,7 +7,6 @@ import { createHistogram, single, type Family, type Observe } from './families.t
 const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const
 type Outcome = (typeof OUTCOMES)[number]
 
-/** The methods whose calls are counted. */
 const METHODS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as StoreMethod[]
 type StoreMethod = Exclude<keyof Store, 'close'>
 
@@ -31,7 +30,6 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
     Object.fromEntries(OUTCOMES.map((outcome) => [outcome, durations.addSeries({ operation, outcome })]))
   const series = Object.fromEntries(METHODS.map((name) => [name, seriesOf(name)])) as AllSeries
 
-  /** Counts a call, which may return its result at once. */
   function count<T>(operation: StoreMethod, call: () => T): T {
     const startedAt = performance.now()
     active++

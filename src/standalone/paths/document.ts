@@ -15,8 +15,7 @@ export function createDocument(document: Document): (request: IncomingMessage) =
   const notModified: HttpResponse = { status: 304, headers, body: undefined }
 
   return function getDocument({ headers: { 'if-none-match': known = '' } }) {
-    // The comparison is weak: `W/` before a tag does not matter. A tag holds no quote, so the text of ours, quotes
-    // included, can only be a whole member of the list.
+    // The comparison is weak. A tag holds no quote, so our text, quotes included, can only be a whole member.
     return known === '*' || known.includes(etag) ? notModified : whole
   }
 }

@@ -18,7 +18,6 @@ type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
 /** The paths that programs use, beside those of the plants. None needs a token. */
 type ProgramPaths = Readonly<Record<'/livez' | '/readyz' | '/openapi.json', ProgramPathItem>>
 
-/** The tag of the program's operations. */
 const PROGRAM = 'program'
 
 const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)

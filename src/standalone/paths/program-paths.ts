@@ -64,7 +64,6 @@ export function createAdminListener(
   })
 }
 
-/** Whether the program lives, and whether it can serve. */
 function probes(readiness: () => Promise<Readiness>): Gets {
   return [
     ['/livez', () => LIVE],

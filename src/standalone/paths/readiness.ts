@@ -2,7 +2,6 @@ import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
 import { describeError, log } from '../log.ts'
 
-/** Whether the program can serve, and if not, why. */
 export type Readiness = 'ready' | 'unready' | 'draining'
 
 /** How long the answer of the store holds. Nobody needs a token to ask, and each ping is work. */

@@ -8,17 +8,13 @@ const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP
 /** The value of such a variable whose name could also be that of a setting. */
 const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 
-/** The environment without the variables that Kubernetes has put there. */
 export function withoutServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const isOurs = ([name, value]: [string, string | undefined]): boolean =>
     !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && SERVICE_URL.test(String(value)))
   return Object.fromEntries(Object.entries(environment).filter(isOurs))
 }
 
-/**
- * A misspelt PLANT_STORE_TOKENS must never start a service with a demo token.
- * @throws SettingError if a variable begins like a setting and is none
- */
+/** A misspelt PLANT_STORE_TOKENS must never start a service with a demo token. @throws SettingError */
 export function checkVariableNames(environment: NodeJS.ProcessEnv, known: readonly string[]): void {
   for (const name of Object.keys(environment)) {
     if (!name.startsWith(PREFIX) || known.includes(name)) continue

@@ -3,7 +3,6 @@ import { open } from 'node:fs/promises'
 import { doNow, type Steps } from '../../later-round.ts'
 import { SettingError, type Variable } from './variables.ts'
 
-/** The most bytes of a file that a setting names. */
 const MAX_BYTES = 16 * 2 ** 20
 
 /** Without O_NONBLOCK, to open a FIFO would wait for whoever writes to it. */
@@ -11,7 +10,6 @@ const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
 /** A file that a setting names, and what it held at the start. */
 export interface SettingFile<T> {
-  /** The variable that names it. */
   readonly variable: string
   readonly path: string
   readonly bytes: Buffer
@@ -20,7 +18,6 @@ export interface SettingFile<T> {
   readonly parse: (bytes: Buffer) => Steps<T>
 }
 
-/** A variable that names a file. */
 export function settingFile<T>(
   name: string,
   takes: string,

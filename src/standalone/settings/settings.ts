@@ -50,7 +50,6 @@ const STORE_URLS = USABLE_SCHEMES.map(({ example }) => example).join(' or ')
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103
 
-/** Whether a host is a Unix socket. */
 export function isPath(host: string): boolean {
   return host.startsWith('/')
 }
@@ -62,7 +61,6 @@ export type Address = Pick<Settings, 'host' | 'port'>
 /** Nobody needs to set how often the server looks for late requests. */
 type ServedLimits = Omit<Limits, 'checkIntervalMs'>
 
-/** The variables of the server's limits, and what they mean. */
 const LIMIT_VARIABLES: Readonly<Record<keyof ServedLimits, readonly [name: string, meaning: string]>> = {
   drainTimeoutMs: ['PLANT_STORE_DRAIN_TIMEOUT_MS', 'milliseconds that a shutdown may take after that delay'],
   headersTimeoutMs: ['PLANT_STORE_HEADERS_TIMEOUT_MS', 'milliseconds in which a header must arrive'],
@@ -137,11 +135,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   ...limitVariables(),
 }
 
-/**
- * Reads the settings of the program.
- * @param version of Node
- * @throws SettingError if a variable is wrong, or is none
- */
+/** Reads the settings of the program, on a version of Node. @throws SettingError if a variable is wrong, or is none */
 export function readSettings(environment: NodeJS.ProcessEnv, version: string = process.versions.node): Settings {
   const ours = withoutServiceLinks(environment)
   const isSet = ({ name }: { readonly name: string }): boolean => ours[name] !== undefined
@@ -200,7 +194,6 @@ The settings are environment variables. With their defaults, they are:
 
 `
 
-/** What `--help` prints. */
 export function helpText(): string {
   const rows = Object.values(VARIABLES).map(
     ({ name, preset, takes }) => `  ${preset === undefined ? name : `${name}=${preset}`}\n      ${takes}\n`,

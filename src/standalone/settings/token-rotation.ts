@@ -6,7 +6,6 @@ import { followFile } from './follow-file.ts'
 import type { SettingFile } from './setting-file.ts'
 import type { Tokens } from './tokens.ts'
 
-/** How often the file of tokens is looked at. */
 const LOOK_MS = 10_000
 
 /** Makes the source of the tokens. If they come from a file, it is read again whenever it has changed, too. */

@@ -15,14 +15,12 @@ export class SettingError extends Error {
   }
 }
 
-/** A variable of the environment. */
 export interface Variable<T> {
   readonly name: string
   /** What holds if the variable is not set; undefined if nothing does. */
   readonly preset: string | undefined
   /** What it takes, in words for people. */
   readonly takes: string
-  /** Reads what the variable is set to, or throws a SettingError. */
   readonly parse: (value: string) => T
 }
 

@@ -2,7 +2,6 @@ import { encodeRest, type EncodedPlant, type NewPlant } from '../../plants/plant
 import type { PageRequest, Store } from '../../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
 
-/** The plants of an owner that has none. */
 const NO_PLANTS = new SortedPlants()
 
 /**

@@ -38,7 +38,6 @@ export class SortedPlants {
     return true
   }
 
-  /** @returns false if there is no plant with this id */
   delete(id: bigint): boolean {
     const number = this.#blockOf(id)
     const block = this.#block(number)
@@ -129,7 +128,6 @@ class Entries<Entry> {
     this.entries = this.entries.slice()
   }
 
-  /** Removes the entries from `at` on, and returns them. */
   cut(at: number): Entries<Entry> {
     const rest = new Entries(this.ids.slice(at, this.size), this.entries.slice(at))
     this.ids = this.ids.slice(0, at)

@@ -13,7 +13,6 @@ export interface BatcherOptions {
 
 interface Entry<Write, Result> {
   readonly write: Write
-  /** How many characters it writes. */
   readonly length: number
   readonly expiresAt: number
   readonly resolve: (result: Result) => void

@@ -2,14 +2,11 @@ import { UnsuitableDatabaseError } from './failure.ts'
 import { AS_TEXT, type Connection, type ConnectionPool } from './pool.ts'
 import { LOOK } from './statements.ts'
 
-/** How long to wait before asking the pool again, in milliseconds. */
 const INTERVAL_MS = 500
 
 /**
- * Asks a pool for a connection, again and again until there is one: while a server fails over, one connection may hang
- * until its time is over, although the next one would be there at once.
- * @param ms how long to ask again
- * @throws Error of the pool, if no request is left
+ * Asks a pool for a connection until there is one: during a fail-over one may hang, although the next is there at once.
+ * @throws Error of the pool, if no request is left after so many milliseconds
  */
 export function connectSoon(pool: ConnectionPool, ms: number): Promise<Connection> {
   return new Promise((resolve) => {

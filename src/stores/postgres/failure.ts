@@ -7,9 +7,8 @@
 const TRANSIENT = /^(?:08|40|53|57|25006|25P04|55P03)/
 
 /**
- * The statement may have been committed: the session ended, or the server cannot tell (40003). A pooler uses class 08
- * for whatever goes wrong behind it. A server that starts (57P03) has not taken the statement, nor has one that cannot
- * be reached from this one (08001, of `postgres_fdw`).
+ * The statement may have been committed: the session ended, or the server cannot tell (40003). A server that starts
+ * (57P03) has not taken the statement, nor has one that `postgres_fdw` cannot reach (08001).
  */
 const OUTCOME_UNKNOWN = /^(?:08(?!001)|57P(?!03)|25P04|40003)/
 
@@ -38,7 +37,6 @@ for (const [name, { prototype }] of Object.entries({ NoAnswerError, UnconfirmedE
   prototype.name = name
 }
 
-/** Whether trying again may help. */
 export function isTransient(error: unknown): boolean {
   return isFromServer(error) ? hasState(error, TRANSIENT) : error instanceof Error && !isFault(error)
 }
@@ -58,7 +56,6 @@ export function isFromServer(error: unknown): boolean {
   return sqlState(error) !== undefined
 }
 
-/** Whether the statement may have been carried out. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return !isFromServer(error) || hasState(error, OUTCOME_UNKNOWN)
 }

@@ -11,10 +11,7 @@ import { readPostgresUrl } from './postgres-url.ts'
 /** How long to wait between two tries to start, in milliseconds: at first, and at most. */
 const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
 
-/**
- * Opens the store of a program. If the database cannot serve yet, the store is unavailable until it can.
- * @throws Error if waiting does not help
- */
+/** Opens the store of a program; it is unavailable until the database serves. @throws Error if waiting does not help */
 export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {
   const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
   const connectionString = readPostgresUrl(url)

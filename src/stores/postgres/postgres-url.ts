@@ -43,10 +43,7 @@ export function readPostgresUrl(text: string): string {
   return url.href
 }
 
-/**
- * Whether two URLs differ in nothing but the password.
- * @throws Error if one of them is malformed
- */
+/** Whether two URLs differ in nothing but the password. @throws Error if one of them is malformed */
 export function isSameDatabase(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => {
     const url = new URL(readPostgresUrl(text))

@@ -15,7 +15,6 @@ import {
 import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 import { Silence } from './silence.ts'
 
-/** A query on its way. */
 class PendingQuery {
   readonly startedAt = performance.now()
   connection: Connection | undefined
@@ -198,7 +197,6 @@ export class QueryRunner {
   }
 }
 
-/** The value of a promise, or the fallback if it takes longer. */
 async function withFallback<T>(promise: Promise<T>, ms: number, fallback: T): Promise<T> {
   try {
     return await withDeadline(promise, ms, () => new NoAnswerError(ms))

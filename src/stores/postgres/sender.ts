@@ -4,7 +4,6 @@ import { isConflict, isNotPrepared, isOutcomeUnknown, isPlanStale, isTransient }
 import { AS_TEXT, type Query, type QueryResult } from './pool.ts'
 import { PING, tryWrite, type Statement } from './statements.ts'
 
-/** How often to send a statement that loses a conflict. */
 const MAX_ATTEMPTS = 5
 
 /** How long a tried write holds, and a write may have no answer: so what a probe says is less than 2 s old. */

@@ -14,10 +14,7 @@ export class Silence {
     this.#ask = ask
   }
 
-  /**
-   * Begins, unless the server has said something since.
-   * @param askedAt when the unanswered question was sent
-   */
+  /** Begins, unless the server has said something since the unanswered question was sent. */
   begin(askedAt: number): void {
     if (askedAt <= this.#lastOver || this.over !== undefined) return
     this.over = new Promise((resolve) => {
@@ -34,7 +31,6 @@ export class Silence {
     })
   }
 
-  /** Ends the silence for good. */
   stop(): void {
     this.#stopAsking?.()
     this.#lastOver = Infinity

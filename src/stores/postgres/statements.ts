@@ -3,7 +3,6 @@ export interface Statement {
   /** The name under which connections keep it prepared, if they do. */
   readonly name?: string
   readonly text: string
-  /** Whether it changes plants. */
   readonly isWrite?: true
   /** Whether it needs room for more plants. */
   readonly isCreate?: true
@@ -60,13 +59,9 @@ export const LOOK: Statement = {
 /** Gives the table if it is there, else NULL. A role that may not create tables may ask this. */
 export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_plants')` }
 
-/** The beginning of each statement that creates. */
 const INSERT = 'INSERT INTO plant_store_plants (owner, id, name, tag)'
 
-/**
- * Change nothing, and fail if a create or delete would: on a standby, behind a lock, or without the right to.
- * CockroachDB does not take both in one statement.
- */
+/** Change nothing, and fail if a create or delete would. CockroachDB does not take both in one statement. */
 export const PING: readonly Statement[] = [
   { text: 'DELETE FROM plant_store_plants WHERE false' },
   { text: `${INSERT} SELECT '', 0, '', NULL WHERE false ON CONFLICT DO NOTHING` },
@@ -132,8 +127,7 @@ export const DELETE_MANY: Statement = {
 /** Names and tags from this many bytes on are large. */
 export const LARGE_BYTES = 1024
 
-// NULL stands in for the texts of a large plant: a page of such plants could have any size. Their length is known
-// without reading them.
+// NULL stands for the texts of a large plant: a page of such could have any size. Lengths are known without reading.
 export const LIST: Statement = {
   name: 'plant-store list',
   text: `SELECT id,

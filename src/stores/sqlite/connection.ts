@@ -20,7 +20,6 @@ const SCHEMA = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION}`
 
-/** How long to wait before trying a locked file again. */
 export const RETRY_MS = 5
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
@@ -46,8 +45,7 @@ export class SqliteConnection {
     try {
       this.#handle.exec(`PRAGMA busy_timeout = ${options.busyTimeoutMs}`)
       checkLog(path)
-      // For commits to survive a power cut. Some builds of SQLite reopen a WAL file with NORMAL, which loses commits.
-      // On macOS only fullfsync makes the drive write; elsewhere it does nothing.
+      // For commits to survive a power cut: some builds reopen WAL files with NORMAL, and macOS needs fullfsync.
       this.#handle.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON')
       this.#begin = this.prepare('BEGIN IMMEDIATE')
       this.#commit = this.prepare('COMMIT')
@@ -140,7 +138,6 @@ export class SqliteConnection {
     return this.#watched?.logBytes ?? 0
   }
 
-  /** The error that the caller of the store gets. */
   explain(error: unknown): Error {
     return explain(error, this.#file)
   }
@@ -148,7 +145,6 @@ export class SqliteConnection {
   /** Closes the database if it was opened here, unless that would harm what another process has written. */
   close(): void {
     if (this.#watched?.isOpenedAnew === true) return
-    // Its log will be gone.
     this.#watched = undefined
     if (this.#ownsHandle) this.#handle.close()
   }

@@ -3,13 +3,9 @@ import process from 'node:process'
 import { explainOpening } from './errors.ts'
 import type { SqliteHandle } from './handle.ts'
 
-/** How a file is opened and used. */
 export interface ConnectionOptions {
-  /** How long to wait while another process has the file locked. */
   readonly busyTimeoutMs: number
-  /** Whether the file and the table are made if there are none. */
   readonly migrate: boolean
-  /** Gets a line that an operator should read. */
   readonly onWarning: (message: string) => void
 }
 
@@ -49,10 +45,7 @@ function checkIsThere(open: () => SqliteHandle): void {
   }
 }
 
-/**
- * Checks that a log has a file. If not, SQLite would remove the log once it reads the file.
- * @param path the path that SQLite knows; empty if the database has no file
- */
+/** Checks that the log of a path has a file: SQLite would remove the log. No path is a database without a file. */
 export function checkLog(path: string): void {
   const [file, log] = [path, `${path}-wal`].map((name) => statSync(name, { throwIfNoEntry: false })?.size ?? 0)
   if (path === '' || file !== 0 || log === 0) return

@@ -57,10 +57,7 @@ export class WatchedFile {
     this.check()
   }
 
-  /**
-   * Whether another process has opened the file with shared memory of its own. To close it would then bring the log
-   * into it by what the old shared memory says, and remove the log, with all that the other process has written.
-   */
+  /** Whether another process opened the file with shared memory of its own: to close it would remove that one's log. */
   get isOpenedAnew(): boolean {
     const found = find(this.#paths[2]!)
     return found !== undefined && !isSame(found, this.#opened[2])

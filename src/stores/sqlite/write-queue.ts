@@ -5,7 +5,6 @@ import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
 import type { SqliteStatement } from './handle.ts'
 
-/** How long to wait before trying again whether writes succeed. */
 const TRY_INTERVAL_MS = 1000
 
 /** How a plant is inserted, into a table that may have more columns. */
@@ -16,7 +15,6 @@ type Write = () => boolean
 
 interface Entry {
   readonly write: Write
-  /** How many characters it writes. */
   readonly length: number
   /** When it is rejected if the file is locked. */
   readonly expiresAt: number
@@ -25,9 +23,7 @@ interface Entry {
 }
 
 export interface WriteQueueOptions {
-  /** How long a write waits while another process has the file locked. */
   readonly busyTimeoutMs: number
-  /** The most writes that share a transaction. */
   readonly maxBatch: number
   /** Is told how many have shared one. */
   readonly onBatch?: (size: number) => void
@@ -50,10 +46,8 @@ export class WriteQueue {
   }
 
   /**
-   * Settles once the write is committed.
-   * @param length how many characters it writes
-   * @throws StoreUnavailableError if the file stays locked, or trying again later may help; it says whether the write
-   *   may have been carried out
+   * Settles once the write, of so many characters, is committed.
+   * @throws StoreUnavailableError if trying again later may help; it says whether the write may have been carried out
    */
   add(write: Write, length = 0): Promise<boolean> {
     return new Promise((resolve, reject) => {
@@ -62,7 +56,6 @@ export class WriteQueue {
     })
   }
 
-  /** Settles once no write waits. */
   async idle(): Promise<void> {
     while (this.#waiting.length > 0) await sleep(RETRY_MS)
   }
@@ -98,14 +91,10 @@ export class WriteQueue {
     else setImmediate(this.#commitNext)
   }
 
-  /**
-   * Commits the next writes. If they fail, they are rolled back and halved, until only the write that fails is alone.
-   * @returns false if the file is locked
-   */
+  /** Commits writes, or halves them until only the one that fails is alone. @returns false if the file is locked */
   #commit(group: readonly Entry[]): boolean {
     try {
-      // After a commit has failed, the next one would leave unknown what became of its plants if it failed too. So
-      // commits without plants are tried first, until one succeeds.
+      // After a commit has failed, a second failure would leave unknown what became of these plants. So one is tried.
       if (this.#connection.failure instanceof StoreUnavailableError) this.#tryWrite()
       const results = this.#connection.transaction(() => group.map(({ write }) => write()))
       this.#options.onBatch?.(group.length)
