@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { nextTick } from 'node:process'
 
-// A test of a host may put its own in the place of it, and take it away with what waits.
+// A test of a host may replace it, and then drop what waits.
 const { setImmediate } = globalThis
 
 type Call = () => void

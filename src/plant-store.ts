@@ -71,7 +71,7 @@ export type PlantService = (
   resource: Resource<ResourcePath> | undefined,
 ) => void
 
-/** Makes the service behind {@link createPlantStore}, for who has routed its requests. */
+/** Makes the service behind {@link createPlantStore}, for a caller that routes its requests. */
 export function createService(options: ResolvedOptions): PlantService {
   const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, onError, onResponse, ...settings } = options
   const service: Service = {

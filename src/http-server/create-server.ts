@@ -13,7 +13,7 @@ export type { ServerOptions } from './limits.ts'
 
 /**
  * Makes the server that the program uses, with a listener of yours: it keeps its time-outs, answers what `node:http`
- * refuses with an Error body, carries out the requests of a connection one after another, and can be drained.
+ * refuses with an Error body, runs the requests of a connection one after another, and can be drained.
  * @throws TypeError if an option is wrong
  *
  * @example

@@ -57,7 +57,7 @@ export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
   headersTimeoutMs: time(10_000),
   // Enough for a body of 64 KiB at 20 kbit/s.
   requestTimeoutMs: time(30_000),
-  // Shorter than a drain, so that idle connections close by themselves. Behind a proxy it must exceed the time-out of
+  // Shorter than a drain, so that idle connections close first. Behind a proxy it must exceed the time-out of
   // the proxy, or the proxy may send a request just as the connection closes.
   keepAliveTimeoutMs: time(5000),
   // The kernel takes megabytes at a time, and then nothing for half a minute for a client that reads 60 kB a second.

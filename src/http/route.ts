@@ -2,7 +2,7 @@ import { decodePercent, escapable } from './percent.ts'
 
 export interface Resource<Path extends string> {
   readonly path: Path
-  /** The segment in the place of `{id}`, decoded; empty if there is none, undefined if an escape in it is malformed. */
+  /** The segment for `{id}`, decoded; empty if there is none, undefined if an escape in it is malformed. */
   readonly id: string | undefined
   /** The text after the `?`, as it was sent. */
   readonly query: string

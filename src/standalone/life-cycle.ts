@@ -135,7 +135,7 @@ async function stop(signal: NodeJS.Signals, settings: Settings, started: Started
     log('drain-delay', { signal, ms: drainDelayMs })
     await delay(drainDelayMs)
   }
-  // The server keeps to this time by itself, but the store may not.
+  // The server keeps to this time, but the store may not.
   setTimeout(() => void end('stop', 1, { reason: `${drainTimeoutMs} ms were not enough`, ...count() }), drainTimeoutMs)
   if (http !== undefined) {
     log('drain', { signal, ...count() })

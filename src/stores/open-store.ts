@@ -44,7 +44,7 @@ export const STORE_SCHEMES: readonly StoreScheme[] = [
 
 function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Store {
   return sqliteStore(url.slice('sqlite:'.length), {
-    // So that the client learns that nothing was carried out before its call times out.
+    // So that the client learns that nothing was done before its call times out.
     busyTimeoutMs: Math.ceil(0.4 * storeTimeoutMs),
     migrate,
     onWarning: (message) => onEvent('warning', message),

@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls'
 import { NoAnswerError } from './failure.ts'
 import type { Connection } from './pool.ts'
 
-/** What stands in the place of the protocol version (postgresql.org/docs/current/protocol-message-formats.html). */
+/** Stands in place of the protocol version (postgresql.org/docs/current/protocol-message-formats.html). */
 const CANCEL_REQUEST = 80_877_102
 const SSL_REQUEST = 80_877_103
 

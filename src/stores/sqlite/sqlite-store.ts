@@ -19,7 +19,7 @@ export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 export interface SqliteStoreOptions {
   /**
    * How long a call waits while another process has the file locked, in milliseconds, 0 or more. Then it fails, and is
-   * not carried out later. Keep it below `storeTimeoutMs` of the service.
+   * not run later. Keep it below `storeTimeoutMs` of the service.
    * @default 4_000
    */
   readonly busyTimeoutMs?: number | undefined

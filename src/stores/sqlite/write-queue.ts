@@ -47,7 +47,7 @@ export class WriteQueue {
 
   /**
    * Settles once the write, of so many characters, is committed.
-   * @throws StoreUnavailableError if trying again later may help; it says whether the write may have been carried out
+   * @throws StoreUnavailableError if trying again later may help; it says whether the write may have run
    */
   add(write: Write, length = 0): Promise<boolean> {
     return new Promise((resolve, reject) => {
@@ -79,7 +79,7 @@ export class WriteQueue {
       this.#connection.failure = undefined
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
-      // The outcome of the tried write may be unknown, but nothing was carried out for the caller.
+      // The outcome of the tried write may be unknown, but nothing was done for the caller.
       throw new StoreUnavailableError(error.message, { cause: error.cause })
     }
   }
