@@ -99,16 +99,20 @@ test('the commands that docs/running.md shows make a token and its digest', asyn
   assert.equal((await sendTo(program.port, get(token))).status, 200)
 })
 
-const backup = { skip: needsSqlite || withoutCommand('sqlite3') }
+const needsShell = { skip: needsSqlite || withoutCommand('sqlite3') }
 
-test('the command that docs/sqlite.md shows makes a backup while the service runs', backup, async (t) => {
+test('the commands that docs/sqlite.md shows make backups while the service runs', needsShell, async (t) => {
   const path = newPath(t)
   const store = sqliteStore(path)
-  await store.create('ada', { id: 1n, name: 'Fern' })
-  execFileSync('sh', ['-c', codeOf('docs/sqlite.md', 'sh')], { cwd: dirname(path) })
+  for (const id of [1n, 2n]) {
+    await store.create('ada', { id, name: 'Fern' })
+    execFileSync('sh', ['-c', codeOf('docs/sqlite.md', 'sh')], { cwd: dirname(path) })
+  }
   await store.close()
-  const copy = sqliteStore(path.replace('plants.db', 'backup.db'))
-  assert.deepEqual(await keptIds(copy), [1n])
+  const backup = path.replace('plants.db', 'backup.db')
+  assert.equal(statSync(backup).mode & 0o777, 0o600)
+  const copy = sqliteStore(backup)
+  assert.deepEqual(await keptIds(copy), [1n, 2n])
   await copy.close()
 })
 
