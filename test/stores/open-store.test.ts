@@ -55,6 +55,10 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     const second = await startProgram(t, { PLANT_STORE_URL: url })
     assert.equal(await (await second.fetch('/plants')).text(), '[{"name":"Fern"}]')
     assert.equal((await second.logged('start'))['store'], 'sqlite')
+    assert.deepEqual(
+      [first, second].flatMap(({ stderr }) => stderr.all.filter((line) => !line.startsWith('{'))),
+      [],
+    )
   })
 
   test('with PLANT_STORE_MIGRATE=0, ends the start if there is no file, and makes none', async (t) => {
