@@ -15,7 +15,7 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The most bytes that may be downloaded; what takes the room stands in CONTRIBUTING. */
-const MAX_PACKED_BYTES = 150_000
+const MAX_PACKED_BYTES = 160_000
 
 /** An empty project in which the packed package is installed, as a user gets it. */
 suite('the package', () => {
@@ -48,7 +48,7 @@ suite('the package', () => {
 
   test('holds nothing but dist and what describes it', () => {
     const names = new Set(files.map((path) => path.replace(/^dist\/.*|(?<=^docs\/).*(?=\.md$)/, '*')))
-    assert.deepEqual([...names].sort(), ['*', 'LICENSE', 'README.md', 'docs/*.md', 'package.json'])
+    assert.deepEqual([...names].sort(), ['*', 'LICENSE', 'README.md', 'docs/*.md', 'docs/grafana.json', 'package.json'])
   })
 
   test('has nothing that an earlier build left', () => {
