@@ -122,12 +122,21 @@ export class QueryRunner {
     return provenEra === this.#era ? this.#pool.connect() : connectSoon(this.#pool, this.#timeoutMs)
   }
 
-  /** Closes connections of earlier eras until there is one of this era, or a new one that is fit for use. */
+  /** Checks new connections, and closes those of earlier eras, until there is one of this era. */
   async #renew(connection: Connection): Promise<Connection> {
-    for (let era; (era = this.#checked.get(connection)) !== undefined; connection = await this.#connect()) {
-      if (era === this.#era) return connection
-      connection.release(new Error('Another connection has broken.'))
+    for (let era; (era = this.#checked.get(connection)) !== this.#era;) {
+      if (era === undefined) {
+        await this.#check(connection)
+      } else {
+        connection.release(new Error('Another connection has broken.'))
+        connection = await this.#connect()
+      }
     }
+    return connection
+  }
+
+  /** @throws Error if a new connection is not fit for use, which closes it */
+  async #check(connection: Connection): Promise<void> {
     const era = this.#era
     listen(connection)
     try {
@@ -142,7 +151,7 @@ export class QueryRunner {
       throw error
     }
     this.#checked.set(connection, era)
-    return (this.#latest = connection)
+    this.#latest = connection
   }
 
   /** Cancels a late statement; returns its outcome if known soon. */
