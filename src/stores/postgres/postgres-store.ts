@@ -5,7 +5,7 @@
 
 import { withDefaults, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
-import type { Page, PageRequest, Store } from '../../plants/store.ts'
+import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
 import { textLength } from '../batch-size.ts'
 import { figuresOf } from '../figures.ts'
 import { createBatcher } from './batcher.ts'
@@ -156,7 +156,10 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       if (rows[0]![0] !== null) return
       // `IF NOT EXISTS` does not see a table that another process is making. The second time it does, and any other
       // error comes again.
-      await sender.send({ text: schema }, []).catch(() => sender.send({ text: schema }, []))
+      await sender.send({ text: schema }, []).catch((error: unknown) => {
+        if (error instanceof StoreUnavailableError) throw error
+        return sender.send({ text: schema }, [])
+      })
     },
 
     close() {
