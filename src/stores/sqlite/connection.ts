@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { explain, explainCommit, explainOpening, isBusy } from './errors.ts'
+import { explain, explainCommit, explainOpening, isBusy, isRefused } from './errors.ts'
 import { ask, pathOf, type SqliteHandle, type SqliteStatement, type SqliteValue } from './handle.ts'
 import { checkLog, openFile, type ConnectionOptions } from './open-file.ts'
 import { WatchedFile } from './watched-file.ts'
@@ -24,7 +24,7 @@ export const RETRY_MS = 5
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
-  /** Why a transaction has failed, unless it was for a lock. The queue removes it once writes succeed again. */
+  /** Why a transaction has failed, unless it was for a lock or one plant. The queue removes it once writes succeed again. */
   failure: unknown
   readonly #handle: SqliteHandle
   readonly #ownsHandle: boolean
@@ -93,7 +93,7 @@ export class SqliteConnection {
       this.#begin.run()
       return this.#commitAfter(work)
     } catch (error) {
-      if (!isBusy(error)) this.failure = error
+      if (!isBusy(error) && !isRefused(error)) this.failure = error
       throw error
     }
   }

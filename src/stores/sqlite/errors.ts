@@ -15,11 +15,20 @@ export function isBusy(error: unknown): boolean {
   return transientCode(error) === 'SQLITE_BUSY'
 }
 
+/** Whether a constraint or trigger of the host refuses a plant, which says nothing of others. */
+export function isRefused(error: unknown): boolean {
+  return codeIn(new Map([[19, 'SQLITE_CONSTRAINT']]), error) !== undefined
+}
+
 function transientCode(error: unknown): string | undefined {
+  return codeIn(TRANSIENT, error)
+}
+
+function codeIn(codes: ReadonlyMap<number, string>, error: unknown): string | undefined {
   const { errcode, code } = error as { readonly errcode?: number; readonly code?: string }
   // node:sqlite gives the number of the extended code, whose last byte is the code; better-sqlite3 gives its name.
-  if (errcode !== undefined) return TRANSIENT.get(errcode & 0xff)
-  return [...TRANSIENT.values()].find((name) => code?.startsWith(name))
+  if (errcode !== undefined) return codes.get(errcode & 0xff)
+  return [...codes.values()].find((name) => code?.startsWith(name))
 }
 
 /** The error that the caller of the store gets: it names the file, and says whether trying again may help. */
