@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreUnavailableError } from '../../plants/store.ts'
 import { explain, explainCommit, explainOpening, isBusy, isRefused } from './errors.ts'
 import { ask, pathOf, type SqliteHandle, type SqliteStatement, type SqliteValue } from './handle.ts'
 import { checkLog, openFile, type ConnectionOptions } from './open-file.ts'
@@ -93,7 +94,9 @@ export class SqliteConnection {
       this.#begin.run()
       return this.#commitAfter(work)
     } catch (error) {
-      if (!isBusy(error) && !isRefused(error)) this.failure = error
+      // That of a commit stays until a commit succeeds.
+      const isNews = !isBusy(error) && !isRefused(error) && !(this.failure instanceof StoreUnavailableError)
+      if (isNews) this.failure = error
       throw error
     }
   }
