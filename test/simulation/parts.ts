@@ -1,0 +1,5 @@
+import type { Fault } from './faults.ts'
+import type { Part } from './simulation.ts'
+
+/** What can be simulated, and the faults that each part must find. */
+export const parts: readonly (readonly [Part, readonly Fault[]])[] = []

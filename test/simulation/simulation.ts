@@ -1,0 +1,114 @@
+// A simulation plays one order of events, chosen by a seed, against a model that knows what is true.
+//
+// To add a part, make a folder with a `Part`: an arbitrary of fast-check that makes scenarios (lists of what happens and
+// when, as plain data, so that fast-check can shorten them), and a function that plays one. That function
+//   - opens what is under test, over fakes that live in `world.time` and take what befalls them from the scenario;
+//   - says what happens by `world.tell()`, which a failing seed prints;
+//   - calls `world.expect()` for each rule, and ends when nothing more can happen.
+// All that it waits for must come from `world.time`: no I/O, no worker, no real timer. Functions of Node's modules, such as
+// `net.connect`, get a `Hook`. Then add a table of faults to the folder, and a row to `parts.ts`. `fc.noBias` around the
+// scenarios keeps them long; weigh what is to meet, and look by `--faults` whether it does.
+import fc from 'fast-check'
+import { VirtualTime } from './virtual-time.ts'
+
+/** What a simulation is about. */
+export interface Part<Scenario = unknown> {
+  readonly name: string
+  readonly scenarios: fc.Arbitrary<Scenario>
+  play(scenario: Scenario, world: World): Promise<void>
+}
+
+/** How long a history is shortened, in milliseconds. */
+const SHRINK_MS = 20_000
+
+/** A rule was broken. */
+class Violation extends Error {}
+
+/** The time, and what has happened in it. */
+export class World {
+  readonly time = new VirtualTime()
+  readonly #history: unknown[][] = []
+  #violation: Violation | undefined
+
+  tell(...words: unknown[]): void {
+    if (this.#violation === undefined) this.#history.push([this.time.now, ...words])
+  }
+
+  /** Notes that a rule is broken if something is not so. The first that is ends the run. */
+  expect(isSo: boolean, rule: string, ...words: unknown[]): void {
+    if (isSo || this.#violation !== undefined) return
+    this.tell('BROKEN:', rule, ...words)
+    this.#violation = new Violation([rule, ...words].map(String).join(' '))
+  }
+
+  throwIfBroken(): void {
+    if (this.#violation !== undefined) throw this.#violation
+  }
+
+  /** Lets time pass, unless a rule is broken. */
+  async pass(ms: number): Promise<void> {
+    await this.time.passUntil(this.time.now + ms, () => this.#violation !== undefined)
+    this.throwIfBroken()
+  }
+
+  get history(): string {
+    return this.#history
+      .map(([at, ...words]) => `${String(at).padStart(8)} ms  ${words.map(show).join(' ')}`)
+      .join('\n')
+  }
+}
+
+/** Plays a scenario once, in a time of its own. */
+async function play<Scenario>(part: Part<Scenario>, scenario: Scenario, world: World): Promise<void> {
+  const restore = world.time.install()
+  const onRejection = (reason: unknown): void => world.expect(false, 'no promise is left rejected:', reason)
+  process.on('unhandledRejection', onRejection)
+  try {
+    await part.play(scenario, world)
+    world.throwIfBroken()
+  } finally {
+    process.off('unhandledRejection', onRejection)
+    restore()
+  }
+}
+
+/** What a seed has broken, with its shortest history; undefined if nothing. */
+export async function findFault<Scenario>(
+  part: Part<Scenario>,
+  seed: number,
+  shrinks = true,
+): Promise<string | undefined> {
+  const end = performance.now() + SHRINK_MS
+  const property = fc.asyncProperty(part.scenarios, async (scenario) => {
+    if (performance.now() < end) await play(part, scenario, new World())
+  })
+  const { counterexample, failed } = await fc.check(property, { seed, numRuns: 1, endOnFailure: !shrinks })
+  if (!failed) return undefined
+  if (!shrinks) return ''
+  const [scenario] = counterexample!
+  const world = new World()
+  const settings = Object.entries(scenario as object).filter(([, value]) => !Array.isArray(value))
+  world.tell(Object.fromEntries(settings))
+  const reason = await play(part, scenario, world).then(() => 'nothing the second time', String)
+  return `${part.name}, seed ${seed}: ${reason}\n${world.history}`
+}
+
+function show(word: unknown): string {
+  if (word instanceof Error) return `${(word as { code?: string }).code ?? word.name}: ${word.message}`
+  if (word === undefined) return ''
+  const text =
+    typeof word === 'string'
+      ? word
+      : JSON.stringify(word, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+  return text.replace(/x{9,}/g, 'xxx…')
+}
+
+/** Gives each of a kind what befalls it. */
+export function inTurn<T>(befalls: readonly (readonly [number, number, T])[]): () => T | undefined {
+  const fates = befalls.flatMap(([skipped, count, what]): (T | undefined)[] => [
+    ...Array.from({ length: skipped }, () => undefined),
+    ...Array.from({ length: count }, () => what),
+  ])
+  let at = 0
+  return () => fates[at++]
+}
