@@ -1,5 +1,7 @@
 import type { Fault } from './faults.ts'
+import { faults as postgresFaults } from './postgres/faults.ts'
+import { postgres } from './postgres/postgres.ts'
 import type { Part } from './simulation.ts'
 
 /** What can be simulated, and the faults that each part must find. */
-export const parts: readonly (readonly [Part, readonly Fault[]])[] = []
+export const parts: readonly (readonly [Part, readonly Fault[]])[] = [[postgres, postgresFaults]]

@@ -85,6 +85,12 @@ test('makes its table although another process makes it', async () => {
   assert.deepEqual(asked.flat().slice(1), [schema, schema])
 })
 
+test('leaves it to its caller to migrate again if the connection breaks', async () => {
+  const { store, asked } = start({ rows: [[null]], rowCount: 1 }, new Error('Connection terminated unexpectedly'))
+  await failure(store.migrate())
+  assert.equal(asked.length, 2)
+})
+
 test('knows not what became of a create or a delete whose connection broke, be it of one plant or of many', async () => {
   const store = postgresStore(poolOf(() => Promise.reject(new Error('Connection terminated unexpectedly'))))
   const calls = [1, 2, 3].flatMap((id) => [

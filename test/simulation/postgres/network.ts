@@ -1,0 +1,141 @@
+import { EventEmitter } from 'node:events'
+import net, { type NetConnectOpts } from 'node:net'
+import tls from 'node:tls'
+import { inTurn, type World } from '../simulation.ts'
+import { Hook } from '../virtual-time.ts'
+import type { Arrival, Cancellation, Fate, Scenario } from './scenario.ts'
+
+const tcp = new Hook<(options: NetConnectOpts, onConnect?: () => void) => Socket>(net, 'connect')
+const secured = new Hook<(options: { readonly socket: Socket }) => Socket>(tls, 'connect')
+
+/** The length of a request to cancel; the other one asks whether the server takes TLS. */
+const CANCEL_LENGTH = 16
+
+/** What the network needs of a session that is cancelled. */
+export interface Cancellable {
+  cancel(askedAt: number): void
+}
+
+/** Brings what servers and clients send to each other, unless it is silent: then all waits until it speaks again. */
+export class Network {
+  readonly world: World
+  readonly sessions = new Map<number, Cancellable>()
+  /** Whether nothing bad befalls anybody any more. */
+  isWell = false
+  readonly nextFate: () => Fate | undefined
+  readonly nextLook: () => Fate | undefined
+  readonly nextArrival: () => Arrival | undefined
+  readonly #nextCancellation: () => Cancellation | undefined
+  /** When a client gave up a cancellation, or the question whether the server is there. */
+  gaveUpAt = -Infinity
+  #silences = 0
+  #held: (() => void)[] = []
+
+  constructor(world: World, { fates, looks, arrivals, cancellations }: Scenario) {
+    this.world = world
+    const untilWell = <T>(next: () => T | undefined) => {
+      return (): T | undefined => (this.isWell ? undefined : next())
+    }
+    this.nextFate = untilWell(inTurn(fates))
+    this.nextLook = untilWell(inTurn(looks))
+    this.nextArrival = untilWell(inTurn(arrivals))
+    this.#nextCancellation = untilWell(inTurn(cancellations))
+  }
+
+  deliver(ms: number, bring: () => void): void {
+    this.world.time.after(ms, () => (this.#silences > 0 ? void this.#held.push(bring) : bring()))
+  }
+
+  silence(): void {
+    this.#silences++
+  }
+
+  speak(): void {
+    if (--this.#silences === 0) for (const bring of this.#held.splice(0)) bring()
+  }
+
+  /** Takes the place of `node:net` and `node:tls`. Returns what gives them back. */
+  install(): () => void {
+    const connect = (options: NetConnectOpts, onConnect?: () => void): Socket => {
+      const socket = new Socket(this, (options.timeout === undefined ? this.#nextCancellation() : undefined) ?? WELL)
+      if (onConnect !== undefined) socket.once('connect', onConnect)
+      const { timeout } = options
+      if (timeout !== undefined) this.world.time.after(timeout, () => socket.emitOpen('timeout'))
+      return socket
+    }
+    const restore = [tcp.take(connect), secured.take(({ socket }) => socket.secure())]
+    return () => {
+      for (const each of restore) each()
+    }
+  }
+}
+
+const WELL: Cancellation = { kind: 'slow', ms: 1 }
+
+/** A connection beside the pool's: it cancels, or asks whether the server is there. */
+class Socket extends EventEmitter {
+  readonly #network: Network
+  readonly #fate: Cancellation
+  readonly #askedAt: number
+  #isOpen = true
+  #session: Cancellable | undefined
+
+  constructor(network: Network, fate: Cancellation) {
+    super()
+    this.#network = network
+    this.#fate = fate
+    this.#askedAt = network.world.time.now
+    const { kind, ms } = fate
+    if (kind === 'refused') network.deliver(ms, () => this.#end(new Error('connect ECONNREFUSED')))
+    else if (kind !== 'unheard') network.deliver(kind === 'slow' ? ms : 1, () => this.emitOpen('connect'))
+  }
+
+  emitOpen(event: string, ...args: unknown[]): void {
+    if (this.#isOpen) this.emit(event, ...args)
+  }
+
+  write(bytes: Buffer): void {
+    const { kind, ms } = this.#fate
+    if (bytes.length !== CANCEL_LENGTH) return this.#answerTls()
+    this.#network.world.tell('a cancellation is sent:', kind)
+    this.#session = this.#network.sessions.get(bytes.readInt32BE(8))
+    const arrive = (): void => this.#session?.cancel(this.#askedAt)
+    if (kind === 'mute') this.#network.deliver(1, arrive)
+    else if (kind === 'late') this.#network.deliver(ms, arrive)
+    else if (kind === 'reset') this.#network.deliver(ms, () => this.#end(new Error('read ECONNRESET')))
+    else {
+      this.#network.deliver(1, () => {
+        arrive()
+        this.#network.deliver(0, () => this.#end())
+      })
+    }
+  }
+
+  #answerTls(): void {
+    const { kind, ms } = this.#fate
+    if (kind === 'ended') this.#network.deliver(ms, () => this.#end())
+    else this.#network.deliver(1, () => this.emitOpen('data', kind === 'noTls' ? 'N' : 'S'))
+  }
+
+  secure(): this {
+    this.#network.deliver(1, () => this.emitOpen('secureConnect'))
+    return this
+  }
+
+  resume(): this {
+    return this
+  }
+
+  destroy(error?: Error): void {
+    this.#network.gaveUpAt = this.#network.world.time.now
+    this.#network.world.time.after(0, () => this.#end(error))
+  }
+
+  #end(error?: Error): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    if (error !== undefined) this.emit('error', error)
+    else this.emit('end')
+    this.emit('close')
+  }
+}
