@@ -23,7 +23,7 @@ export interface Target {
     delete(owner: string, id: bigint): PromiseLike<boolean> | boolean
   }
   began(call: Call): void
-  ended(call: Call): void
+  ended(call: Call, error?: unknown): void
   /** Whether this error, which does not pass, is what has befallen the store. */
   mayFail(error: unknown): boolean
 }
@@ -100,17 +100,17 @@ export class Clients {
       (error: unknown) => {
         if (!this.pending.has(call)) return
         this.#world.tell('call', call.number, error)
-        this.settle(target, call, this.#outcomeOf(target, error, call))
+        this.settle(target, call, this.#outcomeOf(target, error, call), error)
       },
     )
   }
 
-  settle(target: Target, call: Call, outcome: Call['outcome']): void {
+  settle(target: Target, call: Call, outcome: Call['outcome'], error?: unknown): void {
     this.#world.tell('call', call.number, outcome)
     this.pending.delete(call)
     this.#truth.writes.delete(call)
     this.#truth.settle(call, outcome)
-    target.ended(call)
+    target.ended(call, error)
   }
 
   #outcomeOf(target: Target, error: unknown, { kind, name }: Call): Call['outcome'] {

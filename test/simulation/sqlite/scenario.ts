@@ -1,0 +1,64 @@
+import fc from 'fast-check'
+
+/** What befalls an operation of SQLite: BEGIN, a statement, COMMIT or ROLLBACK. */
+const fate = fc.record({
+  kind: fc.constantFrom('slow', 'busy', 'io', 'full', 'memory', 'corrupt', 'end'),
+  ms: fc.oneof(fc.nat(20), fc.nat(1200)),
+  /** What a commit that fails leaves: nothing, all, or what only the next process finds in the log. */
+  leaves: fc.constantFrom('nothing', 'all', 'log'),
+  /** Whether SQLite itself has rolled the transaction back. */
+  rollsBack: fc.boolean(),
+})
+export type Fate = typeof fate extends fc.Arbitrary<infer T> ? T : never
+
+const SIZES = ['small', 'small', 'small', 'small', 'large', 'bad'] as const
+
+const pause = fc.oneof(
+  { arbitrary: fc.constant(0), weight: 5 },
+  { arbitrary: fc.nat(100), weight: 3 },
+  { arbitrary: fc.nat(600), weight: 2 },
+  { arbitrary: fc.nat(2000), weight: 1 },
+)
+
+const event = fc.oneof(
+  {
+    arbitrary: fc.record({
+      kind: fc.constantFrom<('create' | 'delete')[]>('create', 'create', 'delete'),
+      plant: fc.nat(5),
+      count: fc.constantFrom(1, 1, 2, 5),
+      size: fc.constantFrom(...SIZES),
+    }),
+    weight: 6,
+  },
+  {
+    arbitrary: fc.record({
+      kind: fc.constant('list' as const),
+      owner: fc.nat(1),
+      limit: fc.constantFrom(1, 3, 100),
+      after: fc.option(fc.nat(3), { nil: undefined }),
+    }),
+    weight: 3,
+  },
+  { arbitrary: fc.record({ kind: fc.constant('ping' as const) }), weight: 4 },
+  {
+    // The last is a second process, which writes.
+    arbitrary: fc.record({
+      kind: fc.constantFrom('lock', 'lockAll', 'away', 'full', 'end', 'other'),
+      ms: fc.oneof(fc.nat(200), fc.nat(3000)),
+      number: fc.nat(5),
+    }),
+    weight: 2,
+  },
+)
+export type Event = typeof event extends fc.Arbitrary<infer T> ? T : never
+
+// Without a bias, which would make small what is to meet by chance.
+export const scenarios = fc.noBias(
+  fc.record({
+    busyTimeoutMs: fc.constantFrom(0, 100, 1500),
+    maxBatch: fc.integer({ min: 1, max: 6 }),
+    events: fc.array(fc.tuple(pause, event), { maxLength: 40, size: 'max' }),
+    fates: fc.array(fc.tuple(fc.nat(12), fc.integer({ min: 1, max: 4 }), fate), { maxLength: 12, size: 'max' }),
+  }),
+)
+export type Scenario = typeof scenarios extends fc.Arbitrary<infer T> ? T : never
