@@ -1,5 +1,5 @@
-// Finishes dist after the compiler: adds an entry for require() beside each one for import, and deletes all that cannot
-// be imported or run, leftovers of earlier builds included.
+// Finishes dist after the compiler: puts the page for people into its module, adds an entry for require() beside each one
+// for import, and deletes all that cannot be imported or run, leftovers of earlier builds included.
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -25,12 +25,14 @@ for (const { default: esm, require } of entries) {
   write(require.types, declarationsOf(module, await import(pathToFileURL(fromRoot(esm.default)))))
 }
 
+const page = 'dist/standalone/paths/page/texts.js'
+const texts = Object.entries(await import(pathToFileURL(fromRoot(page))))
+write(page, texts.map(([name, text]) => `export const ${name} = ${JSON.stringify(text)};\n`).join(''))
+
 const dist = fromRoot('dist')
-// The page has a build of its own.
-const page = join(dist, 'standalone/paths/page/page.')
 for (const name of readdirSync(dist, { recursive: true })) {
   const path = join(dist, name)
-  if (statSync(path).isFile() && !reached.has(path) && !path.startsWith(page)) rmSync(path)
+  if (statSync(path).isFile() && !reached.has(path)) rmSync(path)
 }
 
 function fromRoot(path) {

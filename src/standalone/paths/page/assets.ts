@@ -1,11 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { encodeUtf8 } from '../../../plants/text.ts'
 import { VERSION } from '../../../version.ts'
 import type { Document } from '../document.ts'
-import { SettingError } from '../../settings/variables.ts'
-
-/** Apart from `new URL`, so that no bundler looks there for files. */
-const HERE = import.meta.url
+import { HTML, SCRIPT, STYLE } from './texts.ts'
 
 /**
  * What a browser may load and do. The icon is in the document, as `data:`. The script is to make elements, not markup;
@@ -25,37 +21,16 @@ const POLICY = [
 ].join('; ')
 
 /**
- * Reads the page for people.
+ * Makes the page for people.
  * @param store the kind of store, which the page shows
  * @returns its documents by their paths
- * @throws SettingError if it is not there: a bundle has it only if its files were put beside it
  */
 export function pageAssets(store: string): ReadonlyMap<string, Document> {
-  try {
-    // Written out, so that bundlers see which files these are.
-    const html = read('page.html', new URL('./page.html', import.meta.url))
-    const script = read('page.js', new URL('./page.js', import.meta.url))
-    const style = read('page.css', new URL('./page.css', import.meta.url))
-    return new Map([
-      ['/', documentOf('text/html', html.replace('{{version}}', VERSION).replace('{{store}}', store))],
-      ['/page.js', documentOf('text/javascript', script)],
-      ['/page.css', documentOf('text/css', style)],
-    ])
-  } catch {
-    throw new SettingError(
-      'PLANT_STORE_PAGE',
-      'takes 0 here: page.html, page.js and page.css are not beside the program',
-    )
-  }
-}
-
-function read(name: string, url: URL): string {
-  // The build does not put it beside the sources.
-  const places = [url, new URL(`../../../../dist/standalone/paths/page/${name}`, HERE)]
-  return readFileSync(
-    places.find((place) => existsSync(place))!,
-    'utf8',
-  )
+  return new Map([
+    ['/', documentOf('text/html', HTML.replace('{{version}}', VERSION).replace('{{store}}', store))],
+    ['/page.js', documentOf('text/javascript', SCRIPT)],
+    ['/page.css', documentOf('text/css', STYLE)],
+  ])
 }
 
 function documentOf(mediaType: string, text: string): Document {
