@@ -137,7 +137,7 @@ test('has no test that every broken store passes', () => {
 })
 
 test('runs on a store that is made asynchronously, and has neither ping nor close', async () => {
-  const create = (): Promise<Store> => Promise.resolve(changed(() => ({ ping: undefined, close: undefined }) as object))
+  const create = (): Promise<Store> => Promise.resolve(changed(() => ({ ping: undefined, close: undefined })))
   for (const check of suiteOf({ create }).values()) await check()
 })
 

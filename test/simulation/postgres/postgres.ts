@@ -1,6 +1,5 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
-import { BATCHES } from '../../../src/stores/batch-channel.ts'
+import { figuresOf } from '../../../src/stores/figures.ts'
 import { postgresStore, type PostgresStore } from '../../../src/stores/postgres/postgres-store.ts'
 import { Clients, OWNERS, type Target } from '../clients.ts'
 import type { Part, World } from '../simulation.ts'
@@ -19,12 +18,9 @@ export const postgres: Part<Scenario> = {
   async play(scenario, world) {
     const simulation = new PostgresSimulation(scenario, world)
     const restore = simulation.network.install()
-    const onGroup = (): void => void simulation.cluster.groupedAt.push(world.time.now)
-    subscribe(BATCHES, onGroup)
     try {
       await simulation.play()
     } finally {
-      unsubscribe(BATCHES, onGroup)
       restore()
     }
   },
@@ -80,6 +76,9 @@ class PostgresSimulation {
     this.network = new Network(world, scenario)
     this.cluster = new Cluster(world, truth, scenario)
     this.#programs = [0, 1].map(() => new Program(new Pool(this.cluster, this.network, scenario), this.#longestMs))
+    for (const { store } of this.#programs) {
+      figuresOf(store).onBatch = () => this.cluster.groupedAt.push(world.time.now)
+    }
   }
 
   async play(): Promise<void> {

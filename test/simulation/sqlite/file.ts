@@ -54,10 +54,10 @@ export class PlantsFile {
     this.#leftInLog = []
   }
 
-  /** The plants that a process reads. */
+  /** The plants that a process reads: their ids, and the rest of their texts after the opening brace. */
   read(owner: string, after: bigint | undefined, limit: number): [bigint, string][] {
     const rows = pageOf(this.truth.plants, owner, after).slice(0, limit)
-    return rows.map(([id, name]) => [id, JSON.stringify({ name })])
+    return rows.map(([id, name]) => [id, JSON.stringify({ name }).slice(1)])
   }
 
   moveAway(which: number): void {
