@@ -86,7 +86,7 @@ suite('the start', () => {
   }
 
   test('is possible on the oldest Node that package.json names', async () => {
-    const oldest = `${engines.node.replace('>=', '')}.0`
+    const oldest = `${/\d+\.\d+/.exec(engines.node)![0]}.0`
     const { status, stderr } = await runToEnd({}, ['--version'], pretending(oldest))
     assert.deepEqual([oldest, status, stderr], ['20.19.0', 0, ''])
   })

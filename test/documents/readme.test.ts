@@ -53,6 +53,13 @@ for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.incl
   })
 }
 
+test('the documents that name the versions of Node name those of package.json', () => {
+  const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } }
+  for (const path of ['README.md', 'CONTRIBUTING.md', 'docs/stores.md']) {
+    assert.ok(readFileSync(path, 'utf8').includes(`\`${engines.node}\``), path)
+  }
+})
+
 test('the README is read in one breath, and each other document at one sitting', () => {
   // In this one a reader looks up one host.
   const read = DOCUMENTS.filter(({ path }) => path !== 'docs/host-examples.md')
