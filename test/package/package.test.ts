@@ -48,7 +48,16 @@ suite('the package', () => {
 
   test('holds nothing but dist and what describes it', () => {
     const names = new Set(files.map((path) => path.replace(/^dist\/.*|(?<=^docs\/).*(?=\.md$)/, '*')))
-    assert.deepEqual([...names].sort(), ['*', 'LICENSE', 'README.md', 'docs/*.md', 'docs/grafana.json', 'package.json'])
+    assert.deepEqual([...names].sort(), [
+      '*',
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+      'docs/*.md',
+      'docs/grafana.json',
+      'package.json',
+    ])
   })
 
   test('has nothing that an earlier build left', () => {
