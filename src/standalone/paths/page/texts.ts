@@ -1,14 +1,18 @@
 // The texts of the page for people, from its sources, so that the page is always what they say. What is built and packed
 // has neither the sources nor a compiler: there the build puts the texts themselves into this module.
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { transformSync } from 'esbuild'
+import { createRequire } from 'node:module'
 
 export const HTML: string = read('page.html').replace(/^ +/gm, '')
 export const STYLE: string = compile('page.css', 'css')
 export const SCRIPT: string = compile('page.ts', 'ts')
 
+/** By its command, with pipes of its own: a child that inherits stderr makes each write to it wait for its reader. */
 function compile(name: string, loader: 'css' | 'ts'): string {
-  return transformSync(read(name), { loader, target: 'es2023', minifyWhitespace: true }).code
+  const esbuild = createRequire(import.meta.url).resolve('esbuild/bin/esbuild')
+  const args = [`--loader=${loader}`, '--target=es2023', '--minify-whitespace']
+  return execFileSync(esbuild, args, { input: read(name), stdio: 'pipe', encoding: 'utf8' })
 }
 
 /** The build reads them too, from dist, which is as deep as src. */
