@@ -72,7 +72,7 @@ export class Clients {
     return call
   }
 
-  list(target: Target, owner: string, limit: number, after?: bigint): void {
+  list(target: Target, owner: string, limit: number, after?: bigint): Call {
     const call = this.#begin(target, 'list', owner)
     this.#follow(target, call, target.store.list(owner, { limit, maxBytes: MAX_BYTES, after }), (page) => {
       const found = page.map(({ id, name }) => `${id} ${name}`)
@@ -84,6 +84,7 @@ export class Clients {
       })
       this.settle(target, call, 'page')
     })
+    return call
   }
 
   #begin(target: Target, kind: Call['kind'], key: string, name?: string): Call {

@@ -45,6 +45,11 @@ export class Pool extends EventEmitter implements ConnectionPool {
     this.scenario = scenario
   }
 
+  /** Whether somebody waits for a connection. */
+  get isBusy(): boolean {
+    return this.#waiting.length > 0
+  }
+
   connect(): Promise<Session> {
     return new Promise((lend, fail) => {
       const waiter: Waiter = { lend, fail, isOver: false }
@@ -52,7 +57,10 @@ export class Pool extends EventEmitter implements ConnectionPool {
       const { poolTimeoutMs } = this.scenario
       if (poolTimeoutMs > 0) {
         const error = new Error('timeout exceeded when trying to connect')
-        this.world.time.after(poolTimeoutMs, () => this.#fail(waiter, error))
+        this.world.time.after(poolTimeoutMs, () => {
+          if (!waiter.isOver) this.cluster.trouble(0)
+          this.#fail(waiter, error)
+        })
       }
       this.#serve()
     })
@@ -120,7 +128,9 @@ export class Pool extends EventEmitter implements ConnectionPool {
       this.world.expect(statement === undefined, 'no connection is given back while its statement runs:', number)
       this.world.expect(!isSpoilt, 'no connection is given back that broke:', number)
     } else if (error.message === 'Another connection has broken.') {
-      const isDue = lookedAt <= Math.max(this.#mayHaveBrokenAt, this.network.gaveUpAt)
+      // The store may learn late that one broke whose statement was late.
+      const isPending = [...this.sessions].some((other) => other.isLent && other.isLate && other.isSpoilt)
+      const isDue = isPending || lookedAt <= Math.max(this.#mayHaveBrokenAt, this.network.gaveUpAt)
       this.world.expect(isDue, 'no sound connection is closed:', number)
     } else {
       this.world.expect(
@@ -207,6 +217,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
       const mayBeDone = code === undefined || REFUSALS[code]!.mayBeDone === true
       statement.isRefused = !session.isLate && !mayBeDone && !(code === '57014' && this.cluster.isForeign)
     }
+    if (query.text.includes('repeat(') && 'rows' in answer) this.hasMetFull = false
     if (!session.isLate && writes.some(({ name }) => name !== undefined)) {
       if (code === '53100') this.hasMetFull = true
       else if ('rowCount' in answer && answer.rowCount! > 0) this.hasMetFull = false

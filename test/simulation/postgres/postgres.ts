@@ -112,9 +112,10 @@ class PostgresSimulation {
     for (const program of this.#programs) {
       const created = this.#clients.createNew(program)
       program.probes.ping()
-      for (const owner of OWNERS) this.#clients.list(program, owner, 100)
+      const lists = OWNERS.map((owner) => this.#clients.list(program, owner, 100))
       await this.#world.pass(this.#longestMs)
       this.#world.expect(created.outcome === 'true', 'a store serves again after all troubles:', created.outcome)
+      for (const { outcome } of lists) this.#world.expect(outcome === 'page', 'a store lists again:', outcome)
       program.store.close()
     }
   }

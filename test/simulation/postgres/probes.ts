@@ -20,6 +20,7 @@ export class Probes {
     const startedAt = time.now
     const hangs = this.#pool.hasHangingWrite(startedAt - TRUST_MS)
     const isWell = cluster.isWellSince(startedAt - TRUST_MS - 2.5 * scenario.timeoutMs)
+    const { hasMetFull } = this.#pool
     let isSettled = false
     // It may send two statements that write nothing, after a write that the table refuses.
     time.after(4 * scenario.timeoutMs, () => world.expect(isSettled, 'each ping ends'))
@@ -28,13 +29,13 @@ export class Probes {
         isSettled = true
         world.tell('ping: ready')
         world.expect(!hangs, 'a store is not ready whose write hangs')
-        const isFull = cluster.isFull && cluster.fullSince < startedAt - TRUST_MS && this.#pool.hasMetFull
+        const isFull = cluster.isFull && cluster.fullSince < startedAt - TRUST_MS && hasMetFull && this.#pool.hasMetFull
         world.expect(!isFull, 'a store is not ready that has met a full disk')
       },
       (error: unknown) => {
         isSettled = true
         world.tell('ping: not ready', error)
-        const wasWell = isWell && cluster.isWellSince(startedAt)
+        const wasWell = isWell && cluster.isWellSince(startedAt) && !this.#pool.isBusy
         world.expect(!wasWell, 'a store is ready while all is well')
       },
     )
