@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { createBatcher, type BatcherOptions } from '../../../src/stores/postgres/batcher.ts'
-
-/** What the server says to a value that it does not take. */
-const refusal = Object.assign(new Error('refused'), { code: '22021' })
 
 const ONE_BY_ONE: BatcherOptions = { maxInFlight: 1, maxBatch: 100, timeoutMs: 60_000 }
 
@@ -67,74 +63,4 @@ test('leaves callers of their own to a group if more wait than have been answere
   assert.equal(await results[7], 'A AGAIN')
   assert.deepEqual(groups, [['a'], ['b', 'c', 'd', 'e'], ['f', 'g', 'a again']])
   assert.deepEqual(sizes, [1, 4, 3])
-})
-
-test('sends no write that has waited for longer than it may, and those that have not', async (t) => {
-  let now = 1000
-  t.mock.method(performance, 'now', () => now)
-  const { add, groups, release } = heldBatcher({ timeoutMs: 50 })
-  const outcomes = ['a', 'b'].map((write) => add(write).catch(String))
-  now += 1
-  outcomes.push(add('c').catch(String))
-  now += 50
-  await release()
-  await release()
-  assert.deepEqual(await Promise.all(outcomes), ['A', 'StoreUnavailableError: No statement was free in time.', 'C'])
-  assert.deepEqual(groups, [['a'], ['c']])
-})
-
-/** Takes a rejection for an outcome as others are. */
-const reasonOf = (reason: unknown): unknown => reason
-
-test('rejects the whole group if it fails for another reason, and sends the next', async () => {
-  const failure = new Error('down')
-  const add = createBatcher<number, number>((group) => {
-    return group.includes(2) ? Promise.reject(failure) : Promise.resolve([...group])
-  }, ONE_BY_ONE)
-  const outcomes = await Promise.all([1, 2, 3].map((n) => add(n).catch(reasonOf)))
-  assert.deepEqual(outcomes, [1, failure, failure])
-  assert.equal(await add(3), 3)
-})
-
-/** Writes that come one after the other or at once, and a limit for each thing that has one. */
-const loads = fc.record({
-  options: fc.record({ maxInFlight: fc.integer({ min: 1, max: 3 }), maxBatch: fc.integer({ min: 1, max: 5 }) }),
-  arrivals: fc.array(fc.record({ id: fc.nat(3), waits: fc.boolean() }), { maxLength: 30 }),
-})
-
-test('gives each write the result that it has when all are sent one after the other', async () => {
-  /** Takes an id that is there, or adds one that is not. */
-  const toggle = (ids: Set<number>, id: number): string => {
-    return ids.delete(id) ? `took ${id}` : `added ${ids.add(id).size}`
-  }
-  const property = fc.asyncProperty(loads, fc.scheduler(), async ({ options, arrivals }, scheduler) => {
-    const ids = new Set<number>()
-    let underWay = 0
-    const add = createBatcher<number, string>(
-      async (group) => {
-        assert.ok(group.length >= 1 && group.length <= options.maxBatch)
-        assert.ok(++underWay <= options.maxInFlight)
-        const isRefused = group.includes(0)
-        const results = isRefused ? [] : group.map((id) => toggle(ids, id))
-        await scheduler.schedule(Promise.resolve())
-        underWay--
-        if (isRefused) throw refusal
-        return results
-      },
-      { ...ONE_BY_ONE, ...options },
-    )
-    const results: Promise<unknown>[] = []
-    for (const { id, waits } of arrivals) {
-      results.push(add(id).catch(reasonOf))
-      if (waits) await scheduler.waitNext(1)
-    }
-    const outcomes = await scheduler.waitFor(Promise.all(results))
-    assert.equal(underWay, 0)
-    // The halves of a group that is refused let later groups pass.
-    if (options.maxInFlight > 1 && arrivals.some(({ id }) => id === 0)) return
-    const sequential = new Set<number>()
-    const expected = arrivals.map(({ id }) => (id === 0 ? refusal : toggle(sequential, id)))
-    assert.deepEqual(outcomes, expected)
-  })
-  await fc.assert(property)
 })

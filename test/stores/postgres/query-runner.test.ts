@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import { suite, test, type TestContext } from 'node:test'
+import { suite, test } from 'node:test'
 import { Pool, type Client } from 'pg'
 import {
   postgresStore,
@@ -101,53 +101,17 @@ function never(): Promise<never> {
 }
 
 suite('cancels what is late', { concurrency: true }, () => {
-  /** A statement that ends so when its cancellation has come, and how many have. */
-  async function cancelled(
-    t: TestContext,
-    end: (resolve: (value: Answer) => void) => void,
-  ): Promise<{ pool: ScriptedPool; requests: () => number }> {
+  test('and knows that it was not carried out', async (t) => {
     const pool = new ScriptedPool()
-    const ends: (() => void)[] = []
-    let requests = 0
-    pool.answer = () => new Promise((resolve) => ends.push(() => end(resolve)))
+    let end: () => void = () => undefined
+    pool.answer = () => new Promise((_, reject) => (end = () => reject(serverError('57014'))))
     pool.port = await listen(t, (socket) => {
-      requests++
-      ends.pop()?.()
+      end()
       socket.end()
     })
-    return { pool, requests: () => requests }
-  }
-
-  test('and knows that it was not carried out', async (t) => {
-    const { pool } = await cancelled(t, (resolve) => resolve(Promise.reject(serverError('57014'))))
     const { isOutcomeUnknown, cause } = await failure(remove(open(pool, 1000)))
     assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, 'SQLSTATE 57014'])
     assert.deepEqual(pool.released, [undefined])
-  })
-
-  test('and does not know it of a server that may have told another one to commit', async (t) => {
-    const { pool } = await cancelled(t, (resolve) => resolve(Promise.reject(serverError('57014'))))
-    pool.settings = FIT.with(3, 't')
-    const { isOutcomeUnknown, cause } = await failure(remove(open(pool, 1000)))
-    const message = 'The statement was cancelled. Another server may have committed it.'
-    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, message])
-    assert.deepEqual(pool.released, [undefined])
-  })
-
-  test('and does not believe what was committed without the standby', async (t) => {
-    const { pool } = await cancelled(t, (resolve) => resolve(changed))
-    const store = open(pool)
-    const error = await failure(remove(store))
-    assert.deepEqual([error.isOutcomeUnknown, (error.cause as Error).name], [true, 'UnconfirmedError'])
-    assert.deepEqual(pool.released, [undefined])
-  })
-
-  test('once, and closes a connection that it could not free', async (t) => {
-    const { pool, requests } = await cancelled(t, () => undefined)
-    const { isOutcomeUnknown, cause } = await failure(remove(open(pool)))
-    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [true, 'No answer within 400 ms.'])
-    await pool.returned()
-    assert.deepEqual([pool.released, requests()], [[cause], 1])
   })
 
   test('and keeps a connection that does not tell how, if its statement ends soon', async () => {
@@ -162,15 +126,6 @@ suite('cancels what is late', { concurrency: true }, () => {
     const { cause } = await failure(remove(open(pool, 1000)))
     assert.equal((cause as Error).message, 'SQLSTATE 57014')
     assert.deepEqual(pool.released, [undefined])
-  })
-
-  test('and closes a connection that does not tell how', async () => {
-    const pool = new ScriptedPool()
-    pool.answer = never
-    const { isOutcomeUnknown, cause } = await failure(remove(open(pool)))
-    assert.equal(isOutcomeUnknown, true)
-    await pool.returned()
-    assert.equal(pool.released[0], cause)
   })
 
   test('again and again while the server says nothing, to which nothing is sent meanwhile', async (t) => {
@@ -204,19 +159,6 @@ suite('cancels what is late', { concurrency: true }, () => {
     await pool.returned()
     assert.match(String(pool.released[0]), /No answer within 400 ms/)
     assert.equal(requests, 2)
-  })
-
-  test('and lets go of it when the store is closed', async (t) => {
-    const pool = new ScriptedPool()
-    pool.port = await listen(t, () => undefined)
-    pool.answer = never
-    const store = open(pool)
-    await failure(remove(store))
-    await failure(remove(store))
-    assert.deepEqual(pool.released, [])
-    store.close()
-    await pool.returned()
-    assert.match(String(pool.released[0]), /No answer within 400 ms/)
   })
 })
 
@@ -256,47 +198,7 @@ test('does not believe what was committed as somebody had the server wait no lon
   assert.deepEqual(pool.released, [undefined, undefined, undefined])
 })
 
-test('closes a connection that keeps a plan for a table that was altered, and those that are older', async () => {
-  const pool = new ScriptedPool()
-  const stale = Object.assign(serverError('0A000'), { routine: 'RevalidateCachedQuery' })
-  const [older, altered] = [pool.connection(), pool.connection(() => Promise.reject(stale))]
-  pool.lendInTurn(older, altered, older, pool.connection(), pool.connection())
-  const store = open(pool)
-  await remove(store)
-  assert.equal(await remove(store), true)
-  assert.deepEqual(pool.released.map(String), [
-    'undefined',
-    'Error: SQLSTATE 0A000',
-    'Error: Another connection has broken.',
-    'undefined',
-  ])
-})
-
-suite('gives a connection back after', () => {
-  for (const [code, isClosed, isUnknown] of [
-    ['55P03', false, false],
-    ['25006', true, false],
-    ['57P01', true, true],
-  ] as const) {
-    test(`${code}: ${isClosed ? 'closed' : 'open'}, and ${isUnknown ? 'knows not' : 'knows'} what came of it`, async () => {
-      const pool = new ScriptedPool()
-      const error = serverError(code)
-      pool.answer = () => Promise.reject(error)
-      assert.equal((await failure(remove(open(pool)))).isOutcomeUnknown, isUnknown)
-      assert.deepEqual(pool.released, [isClosed ? error : undefined])
-    })
-  }
-})
-
 suite('uses no connection', { concurrency: true }, () => {
-  test('that leads to a server without writes', async () => {
-    const pool = new ScriptedPool()
-    pool.settings = FIT.with(0, 'on')
-    const { cause } = await failure(remove(open(pool)))
-    assert.equal(String(cause), 'Error: The server is read-only: a standby, or set so.')
-    assert.deepEqual([pool.queries, pool.released], [[], [cause]])
-  })
-
   test('that finds the table in another schema than the first one', async () => {
     const pool = new ScriptedPool()
     const store = open(pool)
@@ -312,67 +214,19 @@ suite('uses no connection', { concurrency: true }, () => {
     assert.equal(await remove(store), true)
   })
 
-  test('that came too late', async () => {
+  test('that was idle while another one was not fit', async () => {
     const pool = new ScriptedPool()
-    let lend: (connection: Connection) => void = () => undefined
-    pool.lend = () => new Promise((resolve) => (lend = resolve))
-    const error = await failure(remove(open(pool, 50)))
-    assert.deepEqual([error.isOutcomeUnknown, (error.cause as Error).message], [false, 'No answer within 50 ms.'])
-    lend(pool.connection())
-    await pool.returned()
-    assert.deepEqual([pool.queries, pool.released], [[], [undefined]])
-  })
-
-  const others = {
-    /** Another connection breaks. */
-    async broke(pool: ScriptedPool, store: PostgresStore) {
-      pool.breakNext()
-      await failure(remove(store))
-    },
-    /** Another connection is closed, as its statement does not end. */
-    async hung(pool: ScriptedPool, store: PostgresStore) {
-      pool.answer = never
-      await failure(remove(store))
-      await pool.returned(2)
-    },
-    /** The table has another shape when a new connection is asked. */
-    async 'was not fit'(pool: ScriptedPool, store: PostgresStore) {
-      pool.settings = FIT.with(5, 'its column id is integer, not bigint')
-      const { isOutcomeUnknown, cause } = await failure(remove(store))
-      const message = 'The table public.plant_store_plants cannot keep plants: its column id is integer, not bigint.'
-      assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, message])
-      pool.settings = FIT
-    },
-  }
-  for (const [event, happen] of Object.entries(others)) {
-    test(`that was idle while another one ${event}`, async (t) => {
-      const pool = new ScriptedPool()
-      pool.port = await listen(t, (socket) => socket.end('N'))
-      const [idle, another, third] = [pool.connection(), pool.connection(), pool.connection()]
-      pool.lendInTurn(idle, another)
-      const store = open(pool)
-      assert.equal(await remove(store), true)
-      await happen(pool, store)
-      pool.answer = () => changed
-      const left = pool.lendInTurn(idle, third)
-      assert.equal(await remove(store), true)
-      assert.deepEqual(left, [])
-      assert.deepEqual(pool.released.slice(-2).map(String), ['Error: Another connection has broken.', 'undefined'])
-    })
-  }
-
-  test('but one that was checked since another one broke', async () => {
-    const pool = new ScriptedPool()
-    const [first, second, third] = [pool.connection(), pool.connection(), pool.connection()]
-    const left = pool.lendInTurn(first, second, third, first, third)
+    const [idle, another, third] = [pool.connection(), pool.connection(), pool.connection()]
+    const left = pool.lendInTurn(idle, another, idle, third)
     const store = open(pool)
     assert.equal(await remove(store), true)
-    pool.breakNext()
-    await failure(remove(store))
-    pool.answer = () => changed
+    pool.settings = FIT.with(5, 'its column id is integer, not bigint')
+    const { isOutcomeUnknown, cause } = await failure(remove(store))
+    const message = 'The table public.plant_store_plants cannot keep plants: its column id is integer, not bigint.'
+    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, message])
+    pool.settings = FIT
     assert.equal(await remove(store), true)
-    assert.equal(await remove(store), true)
-    assert.deepEqual([left, pool.checks], [[], 3])
+    assert.deepEqual(left, [])
   })
 })
 
@@ -479,22 +333,14 @@ suite('while a server fails over', { concurrency: true }, () => {
   })
 })
 
-suite('begins no statement of a call whose time is over', () => {
-  const rows = ({ name }: Query): null[][] => (name === 'plant-store list' ? [[null, null, null]] : [])
-  for (const [name, call, answer] of [
-    ['after a conflict', remove, () => Promise.reject(serverError('40001'))],
-    ['after a page with a large plant', list, (query: Query) => ({ rows: rows(query), rowCount: 1 })],
-  ] as const) {
-    test(name, async (t) => {
-      let now = 1000
-      t.mock.method(performance, 'now', () => now)
-      const pool = new ScriptedPool()
-      pool.answer = (query) => {
-        now += TIMEOUT_MS
-        return answer(query)
-      }
-      assert.equal((await failure(call(open(pool)))).isOutcomeUnknown, false)
-      assert.equal(pool.queries.length, 1)
-    })
+test('begins no statement of a call whose time is over, as after a page with a large plant', async (t) => {
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
+  const pool = new ScriptedPool()
+  pool.answer = () => {
+    now += TIMEOUT_MS
+    return { rows: [[null, null, null]], rowCount: 1 }
   }
+  assert.equal((await failure(list(open(pool)))).isOutcomeUnknown, false)
+  assert.equal(pool.queries.length, 1)
 })

@@ -67,16 +67,6 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assert.equal(await store.delete('ann', 2n), false)
   })
 
-  test('knows nothing of a write whose session is ended', { skip: needsServer }, async () => {
-    const store = postgresStore(openPool())
-    const failures = await failuresWhileLocked(store, (pids) =>
-      direct.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids]),
-    )
-    assertUnavailable(failures, /terminating connection due to administrator command/)
-    assert.deepEqual(outcomesUnknown(failures), [true, false, true])
-    assert.equal(await store.create('ann', fern), true)
-  })
-
   test('cancels a statement that takes too long, and keeps its connection', { skip: needsServer }, async () => {
     const pool = openPool()
     const store = postgresStore(pool, { timeoutMs: 1000 })
@@ -88,22 +78,6 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
       [1, 2, 3].map(() => pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid, pg_sleep(0.1)')),
     )
     assert.deepEqual(pids.map(({ rows }) => rows[0]!.pid).toSorted(), before.toSorted())
-  })
-
-  test('has no more statements in the server than connections', { skip: needsServer }, async () => {
-    const pool = openPool({ max: 2 })
-    const store = postgresStore(pool, { timeoutMs: 200 })
-    const holder = await direct.connect()
-    await holder.query('BEGIN; LOCK TABLE plant_store_plants')
-    for (let round = 0; round < 5; round++) {
-      assertUnavailable(await failuresOf(store), /canceling statement|No answer/)
-      assert.ok((await lockWaiters(direct, 0)).length <= 2)
-    }
-    await noLockWaiters(direct)
-    await holder.query('ROLLBACK')
-    holder.release()
-    // A busy machine may need more time for it than the first store has.
-    assert.equal(await postgresStore(pool).create('ann', fern), true)
   })
 
   for (const setting of ['statement_timeout', 'lock_timeout']) {
@@ -147,17 +121,6 @@ suite('a Postgres store in trouble', { timeout: 60_000 }, () => {
     assertUnavailable(await failuresOf(store), /The server is read-only/)
     await assert.rejects(store.ping(), StoreUnavailableError)
     assert.equal(pool.totalCount, 0)
-  })
-
-  test('leaves a server that has become read-only', { skip: needsServer }, async () => {
-    const pool = openPool({ max: 1 })
-    const store = postgresStore(pool)
-    assert.equal(await store.create('ann', fern), true)
-    await pool.query('SET default_transaction_read_only = on')
-    const created = store.create('ann', { id: 2n, name: 'moss' })
-    const { isOutcomeUnknown, cause } = await failure(created)
-    assert.deepEqual([isOutcomeUnknown, (cause as { code: string }).code], [false, '25006'])
-    assert.equal(await store.create('ann', { id: 2n, name: 'moss' }), true)
   })
 
   test('outlives the break of an idle connection, also where the host does not listen to the pool', async () => {

@@ -103,50 +103,6 @@ test('settles once the operation is committed, and not before', { skip }, async 
   assert.deepEqual(await idsOf(elsewhere, 'owner'), [1n])
 })
 
-test('leaves unknown what a failed commit did, and writes no plant until one succeeds', { skip }, async (t) => {
-  const handle = open(t, newPath(t))
-  const error = Object.assign(new Error('disk I/O error'), { errcode: 1034 })
-  let isBroken = false
-  const store = sqliteStore({
-    exec: (sql) => handle.exec(sql),
-    close: () => handle.close(),
-    prepare(sql) {
-      const statement = handle.prepare(sql)
-      if (sql !== 'COMMIT') return statement
-      const run: SqliteStatement['run'] = () => {
-        const result = statement.run()
-        // Others read what the log has, and so can this process after a restart.
-        if (isBroken) throw error
-        return result
-      }
-      return { run, all: () => [], iterate: () => [] }
-    },
-  })
-  await store.create('owner', plant(1n))
-  isBroken = true
-  const outcomes = await Promise.allSettled([2n, 3n].map(async (id) => store.create('owner', plant(id))))
-  for (const outcome of outcomes) {
-    assert.ok(outcome.status === 'rejected' && outcome.reason instanceof StoreUnavailableError)
-    assert.deepEqual([outcome.reason.isOutcomeUnknown, outcome.reason.cause], [true, error])
-  }
-  assert.deepEqual(await idsOf(store, 'owner'), [1n, 2n, 3n])
-
-  // From now on, commits without plants are tried.
-  for (const call of [
-    async () => store.create('owner', plant(4n)),
-    async () => store.delete('owner', 1n),
-    async () => store.ping(),
-  ]) {
-    await assert.rejects(call, { name: 'StoreUnavailableError', isOutcomeUnknown: false, cause: error })
-  }
-  isBroken = false
-  const later = performance.now() + 1000
-  t.mock.method(performance, 'now', () => later)
-  assert.equal(await store.create('owner', plant(4n)), true)
-  assert.deepEqual(await idsOf(store, 'owner'), [1n, 2n, 3n, 4n])
-  await store.ping()
-})
-
 test('makes nothing if it is told so', { skip }, async (t) => {
   const path = newPath(t)
   await t.test('no table', (t) => {

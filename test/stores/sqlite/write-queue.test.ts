@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
-import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
+import type { Store } from '../../../src/plants/store.ts'
 import { figuresOf } from '../../../src/stores/figures.ts'
 import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
-import { keptIds, post, send, servePlants } from '../../support/wire/service.ts'
-import { connectionOptions, lockElsewhere, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
+import { connectionOptions, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
 
 const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
-
-function spin(ms: number): void {
-  for (const end = performance.now() + ms; performance.now() < end;);
-}
 
 /** How many writes each transaction had that was committed. */
 function batchSizes(store: Store): number[] {
@@ -21,38 +16,6 @@ function batchSizes(store: Store): number[] {
   figuresOf(store).onBatch = (size) => sizes.push(size)
   return sizes
 }
-
-test('carries out no write later that was refused because the file stayed locked', { skip }, async (t) => {
-  const { path, store } = openStore(t, { busyTimeoutMs: 400 })
-  const letGo = await lockElsewhere(t, path)
-  const server = await servePlants(t, { store, storeTimeoutMs: 1000 })
-  const create = (id: number): ReturnType<typeof send> => {
-    return send(server, post('ada', JSON.stringify({ id, name: 'Monstera' })))
-  }
-  const answers = await Promise.all(Array.from({ length: 64 }, (_, id) => create(id)))
-  await letGo()
-  assert.equal((await create(64)).status, 200)
-
-  assert.deepEqual(await keptIds(store), [64n])
-  const body = '{"error":50300,"message":"The plants are out of reach at the moment; try again."}'
-  const headers = { 'content-type': 'application/json', 'content-length': String(body.length), 'retry-after': '1' }
-  for (const answer of answers) {
-    assert.deepEqual(answer, { status: 503, headers, body })
-  }
-})
-
-test('refuses a write when its own time is over, and leaves a later one its time', { skip }, async (t) => {
-  const { path, store } = openStore(t, { busyTimeoutMs: 400 })
-  const elsewhere = open(t, path)
-  elsewhere.exec('BEGIN IMMEDIATE')
-  const earlier = store.create('ada', plant(1n))
-  spin(300)
-  const later = store.create('ada', plant(2n))
-  await assert.rejects(async () => earlier, StoreUnavailableError)
-  elsewhere.exec('COMMIT')
-  assert.equal(await later, true)
-  assert.deepEqual(await keptIds(store), [2n])
-})
 
 test('waits before it tries a locked file again', { skip }, async (t) => {
   const path = newPath(t)
@@ -86,19 +49,6 @@ test('commits a megabyte of large plants at a time', { skip }, async (t) => {
   await Promise.all([1n, 2n, 3n, 4n, 5n, 6n, 7n].map(async (id) => store.create('ada', { id, name, tag })))
   await Promise.all([1n, 2n, 3n, 4n, 5n, 6n, 7n].map(async (id) => store.delete('ada', id)))
   assert.deepEqual(sizes, [3, 3, 1, 7])
-})
-
-test('rejects the write that fails, and commits those around it in their order', { skip }, async (t) => {
-  const { store } = openStore(t, {}, ':memory:')
-  const sizes = batchSizes(store)
-  const names = ['a', 'b', {} as string, 'd', 'e', 'f']
-  const created = await Promise.allSettled(names.map(async (name, id) => store.create('ada', { id: BigInt(id), name })))
-  assert.deepEqual(
-    created.map(({ status }) => status === 'fulfilled'),
-    [true, true, false, true, true, true],
-  )
-  assert.deepEqual(sizes, [2, 3])
-  assert.deepEqual(await keptIds(store), [0n, 1n, 3n, 4n, 5n])
 })
 
 const LARGE = { id: 2n, name: 'x'.repeat(100_000) }
