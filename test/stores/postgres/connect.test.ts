@@ -80,12 +80,3 @@ test('asks no more when its time is over, and takes what comes then', async (t) 
   pool.asked[0]!.lend(connection)
   assert.equal(await connecting, connection)
 })
-
-test('leaves no timer behind', async () => {
-  const pool = new SlowPool()
-  const before = process.getActiveResourcesInfo()
-  const connecting = connectSoon(pool, 10_000)
-  pool.asked[0]!.lend(pool.connection('first'))
-  await connecting
-  assert.deepEqual(process.getActiveResourcesInfo(), before)
-})

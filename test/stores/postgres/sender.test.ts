@@ -151,32 +151,6 @@ suite('asks whether a plant can be created', () => {
     assert.deepEqual(take(queries), nothing)
   })
 
-  test('by nothing while a write has had no answer for long', async (t) => {
-    const clock = { now: 1000 }
-    t.mock.method(performance, 'now', () => clock.now)
-    const { sender, queries, script } = start()
-    let answer!: (result: QueryResult) => void
-    script.push(new Promise((resolve) => (answer = resolve)))
-    const write = sender.send(WRITE, [])
-    clock.now += 899
-    await sender.ping()
-    clock.now++
-    assert.equal((await failure(sender.ping())).message, 'A write has had no answer for 900 ms.')
-    assert.deepEqual(take(queries), ['INSERT', ...nothing])
-    answer({ ...DONE })
-    await write
-    await sender.ping()
-    assert.deepEqual(take(queries), nothing)
-  })
-
-  test('by a write, after one has failed', async (t) => {
-    const { sender, queries } = await startInTrouble(t)
-    await sender.ping()
-    assert.deepEqual(take(queries), aWrite)
-    await sender.ping()
-    assert.deepEqual(take(queries), nothing)
-  })
-
   test('by a write in each second until one succeeds', async (t) => {
     const { sender, queries, script, clock } = await startInTrouble(t)
     script.push(serverError('53100'))
