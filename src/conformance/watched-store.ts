@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
 import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import type { Store } from '../plants/store.ts'
+import type { Store, StoreMethod } from '../plants/store.ts'
 
 /** A store under test. Its results may be anything. */
 export type WatchedStore = {
-  readonly [Name in keyof Store]-?: (...args: Parameters<NonNullable<Store[Name]>>) => Promise<unknown>
+  readonly [Name in StoreMethod]: (...args: Parameters<NonNullable<Store[Name]>>) => Promise<unknown>
 }
 
 /** Asserts that a store does one thing right. The seed chooses what is random. */
@@ -33,7 +33,7 @@ export async function settleCall<T>(call: string, act: () => MaybePromise<T>, ti
 }
 
 /** A call as it is written in code; long texts are cut. */
-export function callText(method: keyof Store, ...args: readonly unknown[]): string {
+export function callText(method: StoreMethod, ...args: readonly unknown[]): string {
   return `${method}(${args.map((argument) => quote(argument)).join(', ')})`
 }
 

@@ -30,5 +30,5 @@ export function createServer(listener: RequestListener, options: ServerOptions =
   if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
   const { server, drain, connectionCount } = createHttpServer(listener, withDefaults(options, PRESETS, LIMITS))
   // A host may call it with the name of a signal.
-  return { server, drain: () => drain(), connectionCount }
+  return { server, drain: () => drain(), connectionCount, [Symbol.asyncDispose]: () => drain().then(() => undefined) }
 }

@@ -50,9 +50,11 @@ export interface PlantServer {
   readonly drain: () => Promise<number>
   /** How many connections are open. */
   readonly connectionCount: () => number
+  /** Drains at the end of an `await using`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-export interface HttpServer extends PlantServer {
+export interface HttpServer extends Omit<PlantServer, typeof Symbol.asyncDispose> {
   /** @param isShared whether another process takes the connections that come later; default false */
   readonly drain: (isShared?: boolean) => Promise<number>
   /** Whether it reads in slices, as a client has sent too much in small pieces. */

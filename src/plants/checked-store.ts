@@ -1,9 +1,9 @@
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { StoreUnavailableError, type Page, type PageRequest, type Store } from './store.ts'
+import { StoreUnavailableError, type Page, type PageRequest, type Store, type StoreMethod } from './store.ts'
 
 /** The methods of a store, and which of them it must have. */
 export const STORE_METHODS: {
-  readonly [Name in keyof Required<Store>]: undefined extends Store[Name] ? 'optional' : 'required'
+  readonly [Name in StoreMethod]: undefined extends Store[Name] ? 'optional' : 'required'
 } = {
   create: 'required',
   list: 'required',

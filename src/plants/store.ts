@@ -37,7 +37,13 @@ export interface Store {
 
   /** Releases what the store itself opened. Safe to call twice. */
   close?: (() => MaybePromise<void>) | undefined
+
+  /** Closes the store at the end of an `await using`. */
+  [Symbol.asyncDispose]?: (() => Promise<void>) | undefined
 }
+
+/** What a method of a store is called. */
+export type StoreMethod = Extract<keyof Store, string>
 
 /** Plants of one owner, ascending by id. */
 export type Page = readonly NewPlant[]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isInt64 } from '../../src/plants/int64.ts'
-import { MAX_PAGE, type Store } from '../../src/plants/store.ts'
+import { MAX_PAGE, type Store, type StoreMethod } from '../../src/plants/store.ts'
 import { isText } from '../../src/plants/text.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import { BROKEN_STORES, counting } from './broken-stores.ts'
@@ -88,7 +88,7 @@ test('fails a store that is made with plants', async () => {
 
 suite('within storeTimeoutMs', { timeout: 5000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
-  const hanging: Readonly<Record<keyof Store, readonly [name: string, call: string]>> = {
+  const hanging: Readonly<Record<StoreMethod, readonly [name: string, call: string]>> = {
     create: [
       'keeps a plant with its id, name and tag',
       "create('owner', { id: 42n, name: 'Monstera', tag: 'tropical' })",

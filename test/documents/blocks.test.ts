@@ -22,6 +22,7 @@ const RUN: Readonly<Record<string, string>> = {
   'docs/deploying.md, Behind a proxy': 'test/documents/deployment.test.ts',
   'docs/deploying.md, Bundles': 'test/package/bundles.test.ts',
   'docs/host-examples.md, Hono, ts': 'test/package/hosts.test.ts',
+  'docs/hosts.md, Stop a server of your own, ts': 'test/package/closing.test.ts',
   'docs/observing.md, Metrics': 'test/standalone/metrics/prometheus.test.ts',
   'docs/postgres.md, The table': 'test/documents/readme.test.ts',
   'docs/postgres-servers.md, A point in time': 'test/documents/deployment.test.ts',

@@ -40,6 +40,18 @@ test('a drain cuts what does not end in time, and says how much; another one is 
   assert.equal(await http.drain(), 1)
 })
 
+test('disposing of it drains it, also if it has never listened', { timeout: 10_000 }, async () => {
+  const http = createServer(plants)
+  await listen(http.server)
+  const client = await RawConnection.open(portOf(http.server))
+  client.send('GET /plants HTTP/1.1\r\nHost: a\r\n')
+  const disposed = http[Symbol.asyncDispose]()
+  assert.match(await client.send('Authorization: Bearer secret\r\n\r\n').closed, /^HTTP\/1\.1 200 OK\r\n/)
+  await disposed
+  assert.equal(http.server.listening, false)
+  await createServer(plants)[Symbol.asyncDispose]()
+})
+
 suite('a drain cuts what is no longer of HTTP,', { timeout: 10_000 }, () => {
   const rows: readonly [name: string, event: string, request: string, received: string][] = [
     [

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { text } from 'node:stream/consumers'
-import { codeOf } from '../support/package/documents.ts'
+import { programsOf, readDocument } from '../support/package/documents.ts'
 import { skipExample, startExample } from '../support/package/examples.ts'
 import { sendTo } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
 import { newPath, open } from '../support/database/sqlite-file.ts'
 
-const EXAMPLE = codeOf('docs/hosts.md', 'js', 'Stop a server of your own')
+const EXAMPLES = programsOf(readDocument('docs/hosts.md')).filter(({ heading }) => heading.startsWith('Stop a server'))
 const HEADERS = { Authorization: 'Bearer a-long-random-token', 'Content-Type': 'application/json' }
 const CLIENTS = 20
 
@@ -26,36 +26,42 @@ async function finish(sent: ClientRequest, id: number): Promise<[status: number 
   return [response.statusCode, response.headers.connection !== 'close']
 }
 
-test('a server of a host ends without losing a request', { skip: skipExample(EXAMPLE), timeout: 30_000 }, async (t) => {
-  const path = newPath(t).replace('plants.db', 'kept.db')
-  const code = EXAMPLE.replace('plants.db', path).replace('7000', '500')
-  const { port, child } = await startExample(t, code)
-  const exited = once(child, 'exit')
-  child.disconnect()
-  let id = 0
+for (const { code: example, language } of EXAMPLES) {
+  test(
+    `a server of a host ends without losing a request: ${language}`,
+    { skip: skipExample(example), timeout: 30_000 },
+    async (t) => {
+      const path = newPath(t).replace('plants.db', 'kept.db')
+      const code = example.replace('plants.db', path).replace('7000', '500')
+      const { port, child } = await startExample(t, code)
+      const exited = once(child, 'exit')
+      child.disconnect()
+      let id = 0
 
-  /** Creates plants on one connection until it is told to go. */
-  async function work(): Promise<void> {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    for (let isOpen = true; isOpen;) {
-      const [status, goesOn] = await finish(begin(port, agent), ++id)
-      assert.equal(status, 200)
-      isOpen = goesOn
-      if (id === 200) child.kill('SIGTERM')
-    }
-    agent.destroy()
-  }
-  const slow = begin(port, new Agent())
-  slow.flushHeaders()
-  await Promise.all(Array.from({ length: CLIENTS }, work))
+      /** Creates plants on one connection until it is told to go. */
+      async function work(): Promise<void> {
+        const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+        for (let isOpen = true; isOpen;) {
+          const [status, goesOn] = await finish(begin(port, agent), ++id)
+          assert.equal(status, 200)
+          isOpen = goesOn
+          if (id === 200) child.kill('SIGTERM')
+        }
+        agent.destroy()
+      }
+      const slow = begin(port, new Agent())
+      slow.flushHeaders()
+      await Promise.all(Array.from({ length: CLIENTS }, work))
 
-  // The server no longer listens, and this request is still under way.
-  await until(async () => !(await isListening(port)))
-  assert.deepEqual(await finish(slow, ++id), [200, false])
-  assert.deepEqual(await exited, [0, null])
-  const [row] = open(t, path).prepare('SELECT count(*) AS plants FROM plants').all() as [{ plants: number }]
-  assert.equal(row.plants, id)
-})
+      // The server no longer listens, and this request is still under way.
+      await until(async () => !(await isListening(port)))
+      assert.deepEqual(await finish(slow, ++id), [200, false])
+      assert.deepEqual(await exited, [0, null])
+      const [row] = open(t, path).prepare('SELECT count(*) AS plants FROM plants').all() as [{ plants: number }]
+      assert.equal(row.plants, id)
+    },
+  )
+}
 
 function isListening(port: number): Promise<boolean> {
   return sendTo(port, { method: 'OPTIONS', path: '/plants', fields: [] }).then(

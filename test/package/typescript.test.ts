@@ -11,6 +11,7 @@ const PROGRAM = `
   import { createPlantStore, memoryStore, StoreUnavailableError, type NewPlant, type Store } from 'plant-store'
   import { storeConformance } from 'plant-store/conformance'
   import { postgresStore } from 'plant-store/postgres'
+  import { createServer as createBoundedServer } from 'plant-store/server'
   import { sqliteStore } from 'plant-store/sqlite'
   import type { Database } from 'better-sqlite3'
   export const stores: Store[] = [sqliteStore(':memory:'), memoryStore()]
@@ -18,6 +19,11 @@ const PROGRAM = `
   export const plant: NewPlant = { id: 1n, name: 'Fern' }
   export { postgresStore, storeConformance, StoreUnavailableError }
   createServer(createPlantStore({ tokens: { secret: 'ada' } }))
+  export async function serve(): Promise<void> {
+    await using store = sqliteStore(':memory:')
+    await using http = createBoundedServer(createPlantStore({ store, tokens: { secret: 'ada' } }))
+    http.server.listen()
+  }
   // @ts-expect-error an owner is a string
   createPlantStore({ tokens: { secret: 7 } })
 `

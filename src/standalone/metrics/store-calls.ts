@@ -1,5 +1,5 @@
 import { STORE_METHODS } from '../../plants/checked-store.ts'
-import { StoreUnavailableError, type Store } from '../../plants/store.ts'
+import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { figuresOf } from '../../stores/figures.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
@@ -7,10 +7,10 @@ import { createHistogram, single, type Family, type Observe } from './families.t
 const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const
 type Outcome = (typeof OUTCOMES)[number]
 
-const METHODS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as StoreMethod[]
-type StoreMethod = Exclude<keyof Store, 'close'>
+const METHODS = Object.keys(STORE_METHODS).filter((name) => name !== 'close') as WatchedMethod[]
+type WatchedMethod = Exclude<StoreMethod, 'close'>
 
-type AllSeries = Readonly<Record<StoreMethod, Readonly<Record<Outcome, Observe>>>>
+type AllSeries = Readonly<Record<WatchedMethod, Readonly<Record<Outcome, Observe>>>>
 
 /** Counts and times the calls of the stores that it is given to watch. */
 export function createStoreMetrics(): { readonly families: readonly Family[]; watch(store: Store): Store } {
@@ -30,7 +30,7 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
     Object.fromEntries(OUTCOMES.map((outcome) => [outcome, durations.addSeries({ operation, outcome })]))
   const series = Object.fromEntries(METHODS.map((name) => [name, seriesOf(name)])) as AllSeries
 
-  function count<T>(operation: StoreMethod, call: () => T): T {
+  function count<T>(operation: WatchedMethod, call: () => T): T {
     const startedAt = performance.now()
     active++
     function settle(outcome: Outcome): void {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientConfig } from 'pg'
-import { StoreUnavailableError, type Store } from '../../plants/store.ts'
+import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { figuresOf } from '../figures.ts'
 import type { StoreSettings } from '../store-settings.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
@@ -79,7 +79,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     throw new StoreUnavailableError('The database could not be used yet.', { cause: problem })
   }
   // `Required`, so that no method of a store is forgotten here.
-  const opened: Required<Store> = {
+  const opened: Required<Pick<Store, StoreMethod>> = {
     create: (owner, plant) => begun().create(owner, plant),
     list: (owner, request) => begun().list(owner, request),
     delete: (owner, id) => begun().delete(owner, id),

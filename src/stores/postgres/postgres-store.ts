@@ -76,6 +76,8 @@ export interface PostgresStore extends Store {
   migrate(): Promise<void>
   /** Gives back what the pool lent, so that it can end even if the server says nothing. */
   close(): void
+  /** Calls `close` at the end of an `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
@@ -164,6 +166,11 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
 
     close() {
       runner.close()
+    },
+
+    [Symbol.asyncDispose]() {
+      runner.close()
+      return Promise.resolve()
     },
   }
   return store

@@ -45,6 +45,7 @@ export interface SqliteStoreOptions {
 export interface SqliteStore extends Store {
   ping(): Promise<void>
   close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 const DEFAULTS: Resolved<SqliteStoreOptions> = {
@@ -95,6 +96,7 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
   const writes = new WriteQueue(connection, { ...resolved, onBatch: (size) => figuresOf(store).onBatch(size) })
   let closed: Promise<void> | undefined
+  const close = (): Promise<void> => (closed ??= writes.idle().then(() => connection.close()))
 
   const store: SqliteStore = {
     create(owner, plant) {
@@ -122,9 +124,8 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
       return connection.whenFree(() => writes.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs))
     },
 
-    close() {
-      return (closed ??= writes.idle().then(() => connection.close()))
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
   figuresOf(store).gauges = [
     {

@@ -160,6 +160,19 @@ suite('cancels what is late', { concurrency: true }, () => {
     assert.match(String(pool.released[0]), /No answer within 400 ms/)
     assert.equal(requests, 2)
   })
+
+  test('and lets go of it when the store is closed', async (t) => {
+    const pool = new ScriptedPool()
+    pool.port = await listen(t, () => undefined)
+    pool.answer = never
+    const store = open(pool)
+    await failure(remove(store))
+    await failure(remove(store))
+    assert.deepEqual(pool.released, [])
+    await store[Symbol.asyncDispose]()
+    await pool.returned()
+    assert.match(String(pool.released[0]), /No answer within 400 ms/)
+  })
 })
 
 test('cancels the statement of a connection that broke, and closes it then', async (t) => {

@@ -323,7 +323,7 @@ test('finishes what is under way, closes its file, and may be closed twice', { s
   const path = newPath(t)
   const store = sqliteStore(path)
   const created = store.create('owner', plant(1n))
-  await Promise.all([store.close(), store.close()])
+  await Promise.all([store.close(), store[Symbol.asyncDispose]()])
   assert.equal(await created, true)
   await assert.rejects(async () => store.ping(), /^Error: SQLite database .*plants\.db: /)
   assert.deepEqual(await idsOf(sqliteStore(open(t, path)), 'owner'), [1n])

@@ -64,8 +64,8 @@ export function codeOf(path: string, language: string, heading?: string, n = 0):
 
 /** The code in JavaScript that a document shows, and that in TypeScript with its types erased. */
 export function programsOf(document: Document): Block[] {
-  const { ESNext } = ts.ScriptTarget
-  const compilerOptions = { target: ESNext, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
+  const { ES2023 } = ts.ScriptTarget
+  const compilerOptions = { target: ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
   const erased = blocksOf(document, 'ts').map((block) => ({
     ...block,
     code: ts.transpileModule(block.code, { compilerOptions }).outputText,
