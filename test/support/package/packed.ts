@@ -12,7 +12,7 @@ const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** What goes into the package, and what it is built by. */
-const SOURCES = ['LICENSE', 'README.md', 'docs', 'package.json', 'src', 'tsconfig.json']
+const SOURCES = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'docs', 'package.json', 'src', 'tsconfig.json']
 
 /** The file that is to be published, if that is what is to be tested. */
 const RELEASE = process.env['TEST_TARBALL']
