@@ -41,7 +41,6 @@ const RUN: Readonly<Record<string, string>> = {
 /** What no test runs, and why. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, See whether the tests notice': 'it takes minutes',
-  'CONTRIBUTING.md, Let a seed choose the order of events': 'it takes minutes, and npm test has a thousand seeds',
   'CONTRIBUTING.md, Find your way': 'a picture',
   'CONTRIBUTING.md, Release': 'it takes a maintainer of the package',
   'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
