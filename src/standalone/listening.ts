@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { linkSync, lstatSync, rmSync } from 'node:fs'
 import { connect, type AddressInfo, type Server } from 'node:net'
 import { dirname, join } from 'node:path'
+import { codeOf } from './log.ts'
 import { isPath, type Settings } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
@@ -107,7 +108,7 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
     const takes = 'takes the path of a Unix socket that can be made'
     throw code === 'EEXIST'
       ? new SettingError('HOST', `${takes}; somebody listens on this one, or it is another kind of file (${code})`, 1)
-      : new SettingError('HOST', `${takes}, and this one cannot (${code})`)
+      : new SettingError('HOST', `${takes}, and this one cannot (${codeOf(error)})`)
   }
   function remove(): void {
     try {

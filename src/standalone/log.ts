@@ -76,6 +76,12 @@ export function describeError(thrown: unknown): string {
   return thrown.cause === undefined ? stack : `${stack}\ncaused by ${describeError(thrown.cause)}`
 }
 
+/** Why the system, or Node under `--permission`, did not do something: a code, and the flag that is missing. */
+export function codeOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return [code, ...message.matchAll(/--allow-[a-z-]+/g)].join(' without ')
+}
+
 /** Says in one line why something failed: the message of its first cause. */
 export function firstReason(error: Error): string {
   if (error.cause instanceof Error) return firstReason(error.cause)

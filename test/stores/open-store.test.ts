@@ -155,6 +155,6 @@ suite('PLANT_STORE_URL=postgres:…', () => {
       }`
     const args = ['--import', `data:text/javascript,${encodeURIComponent(hideDriver)}`]
     const reason = await refusal('postgres://ada@127.0.0.1/plants', 2, args)
-    assert.equal(reason, 'Its driver is not installed: npm install pg')
+    assert.equal(reason, 'Its driver cannot be loaded (npm install pg): there is no pg')
   })
 })

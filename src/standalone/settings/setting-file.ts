@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { doNow, type Steps } from '../../later-round.ts'
+import { codeOf } from '../log.ts'
 import { SettingError, type Variable } from './variables.ts'
 
 const MAX_BYTES = 16 * 2 ** 20
@@ -81,6 +82,5 @@ function createBuffer(variable: string, stats: Stats): Buffer {
 
 function toSettingError(variable: string, error: unknown): SettingError {
   if (error instanceof SettingError) return error
-  const { code } = error as NodeJS.ErrnoException
-  return new SettingError(variable, `takes a file that can be read, and this one cannot (${code})`)
+  return new SettingError(variable, `takes a file that can be read, and this one cannot (${codeOf(error)})`)
 }

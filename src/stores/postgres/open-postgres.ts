@@ -113,7 +113,8 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
 function loadDriver(): typeof import('pg') {
   try {
     return createRequire(import.meta.url)('pg') as typeof import('pg')
-  } catch {
-    throw new Error('Its driver is not installed: npm install pg')
+  } catch (error) {
+    const [reason] = (error as Error).message.split('\n')
+    throw new Error(`Its driver cannot be loaded (npm install pg): ${reason}`)
   }
 }

@@ -32,7 +32,9 @@ function makeFile(path: string): void {
   try {
     // It is not opened if it is there: to close it would drop the locks that this process has on it.
     closeSync(openSync(path, 'wx', 0o600))
-  } catch {
+  } catch (error) {
+    // Node does not ask for the permission to write when SQLite itself makes the file, which all might then read.
+    if ((error as NodeJS.ErrnoException).code === 'ERR_ACCESS_DENIED') throw error
     // It is there, or SQLite says why it cannot be.
   }
 }

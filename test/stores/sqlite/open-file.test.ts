@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
@@ -29,6 +30,26 @@ test('opens a file with its log', { skip }, async (t) => {
   const { store } = openStore(t, {}, await leave(t))
   assert.deepEqual(await keptIds(store), [1n])
 })
+
+test(
+  'makes no file if Node may not write it, and says so',
+  { skip: Number.parseInt(process.versions.node) < 24 && 'Node 24 has permissions' },
+  (t) => {
+    const path = newPath(t)
+    const module = new URL('../../../src/stores/sqlite/sqlite-store.ts', import.meta.url).href
+    const code = `import { sqliteStore } from '${module}'; sqliteStore('${path}')`
+    const flags = [
+      '--permission',
+      '--allow-fs-read=*',
+      `--allow-fs-write=${process.env['NODE_V8_COVERAGE'] ?? '/dev/null'}`,
+    ]
+    const { stderr } = spawnSync(process.execPath, [...flags, '--input-type=module', '--eval', code], {
+      encoding: 'utf8',
+    })
+    assert.match(stderr, /Error: SQLite database .*plants\.db: Access .* restricted\. Use --allow-fs-write /)
+    assert.equal(existsSync(path), false)
+  },
+)
 
 suite('refuses a log, which SQLite would remove,', { skip }, () => {
   for (const [name, spoil] of [
