@@ -26,8 +26,6 @@ export interface Measurement extends Measured {
   readonly max: number
   /** Microseconds of CPU time of the server process, user and system, for each request. */
   readonly cpu: number
-  /** The same of this process. If it is the greater, throughput and latency are those of the client. */
-  readonly clientCpu: number
 }
 
 /**
@@ -86,7 +84,7 @@ class Trial {
   #writer: Client | undefined
   #sent = 0
   #written = 0
-  readonly #measured = { answered: 0, seconds: 0, cpu: 0, clientCpu: 0, latencies: [] as Float64Array[] }
+  readonly #measured = { answered: 0, seconds: 0, cpu: 0, latencies: [] as Float64Array[] }
 
   /** @param place its number among those that run beside it */
   constructor(theCase: Case, contestant: Contestant, place: number, settings: Settings) {
@@ -125,20 +123,17 @@ class Trial {
     await this.#blame(async () => {
       const { requests, seconds } = phases(this.#case, this.#settings)[2]
       const before = await this.#server!.usage()
-      const clientBefore = process.cpuUsage()
       const outcome = await this.#send({ requests: Math.floor(requests * part), seconds: seconds * part })
-      const { user, system } = process.cpuUsage(clientBefore)
       const after = await this.#server!.usage()
       this.#measured.answered += outcome.answered
       this.#measured.seconds += outcome.seconds
       this.#measured.cpu += after.cpu - before.cpu
-      this.#measured.clientCpu += user + system
       this.#measured.latencies.push(outcome.latencies)
     })
   }
 
   measurement(): Measurement {
-    const { answered, seconds, cpu, clientCpu } = this.#measured
+    const { answered, seconds, cpu } = this.#measured
     const latencies = merge(this.#measured.latencies)
     return {
       requestsPerSecond: answered / seconds,
@@ -148,7 +143,6 @@ class Trial {
       p999: percentile(latencies, 99.9),
       max: percentile(latencies, 100),
       cpu: cpu / answered,
-      clientCpu: clientCpu / answered,
     }
   }
 
