@@ -17,16 +17,26 @@ export function createRequestMetrics(resourceOf: ResourceOf): RequestMetrics {
     'http_server_request_duration_seconds',
     'How long requests took, from the arrival of their header to the end of the response.',
   )
-  /** By route, method and status. */
-  const series = new Map<string, Observe>()
+  /** By route, then by method and status, as a text that joins the three would be new for each request. */
+  const series = new Map<string, Map<number, Observe>>()
+  /** By status. */
   const refusals = new Map<number, number>()
   let active = 0
 
-  function seriesOf(route: string, method: string, status: number | 'none'): Observe {
-    const key = `${route} ${method} ${status}`
-    const labels = { http_request_method: method, http_route: route, http_response_status_code: status }
-    if (!series.has(key)) series.set(key, durations.addSeries(labels))
-    return series.get(key)!
+  function seriesOf(route: string, method: number, status: number): Observe {
+    let ofRoute = series.get(route)
+    if (ofRoute === undefined) series.set(route, (ofRoute = new Map<number, Observe>()))
+    const key = 1000 * method + status
+    let observe = ofRoute.get(key)
+    if (observe === undefined) {
+      const labels = {
+        http_request_method: METHODS[method] ?? '_OTHER',
+        http_route: route,
+        http_response_status_code: status || 'none',
+      }
+      ofRoute.set(key, (observe = durations.addSeries(labels)))
+    }
+    return observe
   }
 
   return {
@@ -47,9 +57,9 @@ export function createRequestMetrics(resourceOf: ResourceOf): RequestMetrics {
         active--
         const route = resourceOf(request)?.path ?? 'unmatched'
         // The client may have gone before there was a response.
-        const status = response.headersSent ? response.statusCode : 'none'
-        const method = METHODS.includes(request.method!) ? request.method! : '_OTHER'
-        seriesOf(route, method, status)((performance.now() - startedAt) / 1000)
+        const status = response.headersSent ? response.statusCode : 0
+        const observe = seriesOf(route, METHODS.indexOf(request.method!), status)
+        observe((performance.now() - startedAt) / 1000)
       })
     },
     onRefusal: ({ status }) => refusals.set(status, (refusals.get(status) ?? 0) + 1),
