@@ -46,6 +46,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
   'README.md, Run it as a program': 'the tests run the link to which npx leads',
   'docs/postgres-servers.md, High availability, sql': 'the cluster of the tests makes its role in another way',
+  'docs/deploying.md, One file': 'test/package/binary.test.ts makes it of what is packed',
   'docs/stores.md, The conformance suite, text': 'a message, which test/conformance/store-conformance.test.ts expects',
 }
 

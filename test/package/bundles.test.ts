@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { symlink, writeFile } from 'node:fs/promises'
+import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -71,20 +71,3 @@ for (const command of COMMANDS) {
     })
   })
 }
-
-test(
-  'a single executable serves, with the page',
-  { skip: skipWithoutPeers() || (Number(process.versions.node.split('.')[0]) < 26 && 'Node 26 makes it in one step') },
-  async (t) => {
-    const project = await bundle(
-      t,
-      COMMANDS.find((command) => command.includes('cjs/server.cjs'))!,
-    )
-    const code = codeOf('docs/deploying.md', 'json', 'Bundles')
-    const { output } = JSON.parse(code) as { output: string }
-    await writeFile(join(project, 'sea.json'), code)
-    await promisify(execFile)(process.execPath, ['--build-sea', 'sea.json'], { cwd: project })
-    const path = join(project, output)
-    await servesThePage(await start(t, [path], '1'))
-  },
-)
