@@ -36,7 +36,6 @@ try {
     execArgv,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    useCodeCache: true,
   }
   writeFileSync(join(folder, 'sea.json'), JSON.stringify(options))
   mkdirSync(dirname(options.output), { recursive: true })
