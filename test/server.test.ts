@@ -37,8 +37,6 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
   readonly version: string
 }
 
-const versions = `${version} (Node ${process.versions.node})`
-
 const badPort = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
 
 suite('the start', () => {
@@ -77,8 +75,8 @@ suite('the start', () => {
     })
   }
 
-  test('prints the version of the package and of Node at --version', async () => {
-    assert.deepEqual(await runToEnd({}, ['--version']), { status: 0, stdout: versions, stderr: '' })
+  test('prints the version of the package at --version', async () => {
+    assert.deepEqual(await runToEnd({}, ['--version']), { status: 0, stdout: version, stderr: '' })
   })
 
   for (const args of [['--port=80'], ['--port', '80'], ['--help', 'me']]) {
@@ -99,7 +97,7 @@ suite('the start', () => {
   }
 
   const signals: readonly [signal: string, args: readonly string[], status: number, stdout: string][] = [
-    ['SIGHUP', ['--version'], 0, versions],
+    ['SIGHUP', ['--version'], 0, version],
     ['SIGTERM', ['--ready'], 1, ''],
     ['SIGTERM', [], 0, ''],
     ['SIGINT', [], 0, ''],

@@ -25,7 +25,7 @@ try {
     external: ['pg-native'],
     // Only the program itself asks where it is, to find the driver.
     define: { 'import.meta.url': '__filename' },
-    plugins: [{ name: 'driver', setup: takeDriver }],
+    plugins: [{ name: 'changes', setup: change }],
     logLevel: 'error',
     metafile: true,
   })
@@ -50,12 +50,17 @@ try {
   rmSync(folder, { recursive: true })
 }
 
-/** The program looks for the driver when it needs it, which an executable cannot do. */
-function takeDriver({ onLoad, resolve }) {
+/** Changes what an executable cannot do, or has to say. */
+function change({ onLoad, resolve }) {
   onLoad({ filter: /open-postgres\.js$/ }, async ({ path }) => {
     const { errors } = await resolve('pg', { kind: 'require-call', resolveDir: dirname(path) })
     const text = readFileSync(path, 'utf8')
+    // The program looks for the driver when it needs it.
     return { contents: errors.length > 0 ? text : text.replace('createRequire(import.meta.url)', 'require') }
+  })
+  onLoad({ filter: /command-line\.js$/ }, ({ path }) => {
+    const text = readFileSync(path, 'utf8')
+    return { contents: text.replace('`${VERSION}\\n`', '`${VERSION} (Node ${process.versions.node})\\n`') }
   })
 }
 

@@ -21,7 +21,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
         process.stdout.write(helpText())
         break
       case '--version':
-        process.stdout.write(`${VERSION} (Node ${process.versions.node})\n`)
+        process.stdout.write(`${VERSION}\n`)
         break
       case '--migrate':
         await migrate(readSettings(process.env))
