@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -30,16 +31,36 @@ const COMMAND_FOLDERS = ['../peers/node_modules/.bin', '../../node_modules/.bin'
   fileURLToPath(new URL(path, import.meta.url)),
 )
 
-/** Makes a bundle in a project of its own, and gives the project. */
-async function bundle(t: Scope, command: string): Promise<string> {
+/** Most of an application that mounts the memory store, and that docs/hosts.md names. */
+const MAX_BYTES = 80_000
+
+const PROGRAM = 'node_modules/plant-store/dist/server.js'
+const APPLICATION = codeOf('docs/hosts.md', 'js', 'In a bundle')
+
+/** Makes a bundle of the program, or of an application, in a project of its own, and gives the path of the bundle. */
+async function bundle(t: Scope, command: string, entry = PROGRAM): Promise<string> {
   // There is no command of webpack without another package.
-  const webpack = `${WEBPACK}\nrequire('webpack')(module.exports).run((error) => { if (error) throw error })\n`
-  const project = await createProject(t, { 'webpack.config.cjs': webpack, 'package.json': '{}' })
+  const run = `${WEBPACK}\nrequire('webpack')(module.exports).run((error) => { if (error) throw error })\n`
+  const webpack = run.replace(PROGRAM, entry)
+  const listening =
+    "process.env.PORT, function () { console.log('listening on http://127.0.0.1:' + this.address().port) }"
+  // Without a plugin, rollup finds no packages.
+  const application = APPLICATION.replace('a-long-random-token', 'YWRh')
+    .replace("'plant-store'", "'./node_modules/plant-store/dist/index.js'")
+    .replace('3000', listening)
+  const project = await createProject(t, {
+    'webpack.config.cjs': webpack,
+    'package.json': '{}',
+    'main.js': application,
+  })
   await symlink('../node_modules', join(project, 'node_modules'))
   const PATH = [...COMMAND_FOLDERS, process.env['PATH']].join(':')
-  const text = command.replace('npx ', '').replace(/^node /, `'${process.execPath}' `)
+  const text = command
+    .replace('npx ', '')
+    .replace(PROGRAM, entry)
+    .replace(/^node /, `'${process.execPath}' `)
   await promisify(execFile)('sh', ['-c', text], { cwd: project, env: { ...UNCOVERED, PATH } })
-  return project
+  return join(project, bundleOf(command))
 }
 
 /** Runs a bundle until it serves or ends; gives the URL, or what it said. */
@@ -62,12 +83,21 @@ async function servesThePage(url: string): Promise<void> {
 for (const command of COMMANDS) {
   suite(command, { skip: skipWithoutPeers() }, () => {
     test('makes a program that serves, with the page and without', async (t) => {
-      const path = join(await bundle(t, command), bundleOf(command))
+      const path = await bundle(t, command)
       const bare = await start(t, [process.execPath, path], '0')
       assert.equal((await fetch(`${bare}/plants`, { headers: { Authorization: 'Bearer YWRh' } })).status, 200)
       assert.equal((await fetch(bare)).status, 404)
 
       await servesThePage(await start(t, [process.execPath, path], '1'))
+    })
+
+    test('makes an application of no more than it uses', async (t) => {
+      const path = await bundle(t, command, './main.js')
+      const url = await start(t, [process.execPath, path], '0')
+      assert.equal((await fetch(`${url}/plants`, { headers: { Authorization: 'Bearer YWRh' } })).status, 200)
+      const text = readFileSync(path, 'utf8')
+      assert.doesNotMatch(text, /PRAGMA|INSERT INTO|PLANT_STORE_/)
+      assert.ok(text.length < MAX_BYTES, `${text.length} bytes`)
     })
   })
 }
