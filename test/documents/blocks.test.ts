@@ -44,7 +44,6 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, Find your way': 'a picture',
   'CONTRIBUTING.md, Release': 'it takes a maintainer of the package',
   'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
-  'README.md, Run it as a program': 'the tests run the link to which npx leads',
   'docs/postgres-servers.md, High availability, sql': 'the cluster of the tests makes its role in another way',
   'docs/deploying.md, One file': 'test/package/binary.test.ts makes it of what is packed',
   'docs/stores.md, The conformance suite, text': 'a message, which test/conformance/store-conformance.test.ts expects',
