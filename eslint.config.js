@@ -43,12 +43,7 @@ const DIRECTION_OF_IMPORTS = [
   ...folderMayImport('openapi', ['http/', 'plants/', 'operations.ts']),
   mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory/']),
   ...folderMayImport('http-server', ['http/']),
-  ...folderMayImport('standalone', [
-    ...CORE,
-    'http-server/',
-    'stores/open-store.ts',
-    'stores/figures.ts',
-  ]),
+  ...folderMayImport('standalone', [...CORE, 'http-server/', 'stores/open-store.ts', 'stores/figures.ts']),
   mayImport(['src/server.ts'], './', ['standalone/']),
   {
     files: ['src/**/*.ts'],
