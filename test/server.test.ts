@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { fill } from './support/database/fill.ts'
 import { Program, startProgram, TOKEN } from './support/program/program.ts'
 import { newPath, skip as needsSqlite } from './support/database/sqlite-file.ts'
+import { temporaryFile } from './support/temporary-file.ts'
 import { freePort } from './support/wire/free-port.ts'
 import { portOf, servePlants } from './support/wire/service.ts'
 
@@ -195,8 +196,15 @@ suite('--migrate', () => {
     assert.equal(await (await program.fetch('/plants')).text(), '[]')
   })
 
+  test('makes the store that a file names', { skip: needsSqlite }, async (t) => {
+    const path = newPath(t)
+    const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, `sqlite:${path}\n`) }
+    assert.deepEqual(await runToEnd(environment, ['--migrate']), { status: 0, stdout: '', stderr: '' })
+    assert.ok(existsSync(path))
+  })
+
   test('ends with status 2 if the store can never be opened', { skip: needsSqlite }, () => {
-    const problem = `${cannot} opened: SQLite database /nowhere/a: unable to open database file`
+    const problem = `${cannot} opened: SQLite database /nowhere/a: ENOENT: no such file or directory, open '/nowhere/a'`
     return assertEnds(2, problem, { PLANT_STORE_URL: 'sqlite:/nowhere/a' }, ['--migrate'])
   })
 

@@ -3,13 +3,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientConfig } from 'pg'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { figuresOf } from '../figures.ts'
-import type { StoreSettings } from '../store-settings.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
 
 /** How long to wait between two tries to start, in milliseconds: at first, and at most. */
 const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
+
+/** The settings of a program for its store. */
+export interface StoreSettings {
+  readonly postgresPoolSize: number
+  /** The most plants that one statement of Postgres creates or deletes. */
+  readonly postgresBatch: number
+  readonly migrate: boolean
+  /** How long a call of the store may take, in milliseconds. */
+  readonly storeTimeoutMs: number
+  /** Gives the URL whose password new connections use; by default the one that was opened. */
+  readonly currentUrl?: () => string
+  readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
+}
 
 /** Opens the store of a program; it is unavailable until the database serves. @throws Error if waiting does not help */
 export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {

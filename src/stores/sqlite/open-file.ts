@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import process from 'node:process'
 import { explainOpening } from './errors.ts'
 import type { SqliteHandle } from './handle.ts'
@@ -28,15 +28,10 @@ export function openFile(path: string, { migrate }: ConnectionOptions): SqliteHa
  * permissions. A URI is left to SQLite.
  */
 function makeFile(path: string): void {
-  if (/^(?::memory:$|file:)/.test(path)) return
-  try {
-    // It is not opened if it is there: to close it would drop the locks that this process has on it.
-    closeSync(openSync(path, 'wx', 0o600))
-  } catch (error) {
-    // Node does not ask for the permission to write when SQLite itself makes the file, which all might then read.
-    if ((error as NodeJS.ErrnoException).code === 'ERR_ACCESS_DENIED') throw error
-    // It is there, or SQLite says why it cannot be.
-  }
+  // One that is there is not opened here: to close it would drop the locks that this process has on it.
+  if (/^(?::memory:$|file:)/.test(path) || existsSync(path)) return
+  // Another process may make it at the same moment.
+  closeSync(openSync(path, 'a', 0o600))
 }
 
 function checkIsThere(open: () => SqliteHandle): void {
