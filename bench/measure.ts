@@ -72,6 +72,13 @@ function phases({ seeds, connections }: Case, { duration }: Settings): [first: P
   return [{ requests: 1, seconds: Infinity }, phase(warmUp), phase(duration)]
 }
 
+/** What a contestant is told of a case. */
+export function settingsOf({ answer: { status, body } }: Case, { options }: Contestant): object {
+  const text = body.toString()
+  const refusal = status === 401 ? (JSON.parse(text) as unknown) : undefined
+  return { token: TOKEN, refusal, answer: { status, body: text }, options }
+}
+
 /** One contestant in one round. */
 class Trial {
   readonly #case: Case
@@ -97,18 +104,12 @@ class Trial {
   /** Starts it, gives it its plants, asks once, and warms it up. */
   async prepare(): Promise<void> {
     await this.#blame(async () => {
-      const { answer, database, connections = this.#settings.connections } = this.#case
-      const { file, options, writes } = this.#contestant
+      const { database, connections = this.#settings.connections } = this.#case
+      const { file, writes } = this.#contestant
       this.#database = await database?.create(this.#place)
-      const body = answer.body.toString()
-      const given = {
-        token: TOKEN,
-        refusal: answer.status === 401 ? (JSON.parse(body) as unknown) : undefined,
-        answer: { status: answer.status, body },
-        location: this.#database?.location,
-        options,
-      }
-      this.#server = await ServerProcess.start(file, given, this.#settings.profiles)
+      const given = settingsOf(this.#case, this.#contestant)
+      const location = this.#database?.location
+      this.#server = await ServerProcess.start(file, { ...given, location }, this.#settings.profiles)
       await this.#seed(this.#server)
       this.#client = await Client.connect(this.#server.port, connections)
       this.#writer = await Client.connect(this.#server.port, writes ? connections : 0)

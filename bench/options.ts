@@ -41,7 +41,7 @@ Measures what a request costs: each contestant in a process of its own, side by 
                         each round; tells apart what costs nearly the same
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
-  --duration <seconds>  time that each contestant is measured in a round (2; in memory at most, it is 40,000 requests)
+  --duration <seconds>  time that each contestant is measured in a round (2); in memory, 40,000 requests at most
   --rounds <n>          the most rounds, of which the median is shown (15); fewer do, from 5 on, if each ratio of CPU
                         time is known to 3 %, or 2 % in memory
   --node <versions>     runs on these versions of Node, such as 24,26; they come from npm
@@ -71,7 +71,14 @@ export function parseOptions(args: readonly string[]): Options {
   })
   const cases = new Set(names('case', values.case, [...caseNames, 'stores', ...storeCaseNames]))
   if (cases.has('stores')) for (const name of storeCaseNames) cases.add(name)
-  const [wire] = names('wire', values.wire, ['socket', 'memory']) as [Wire]
+  const { wire, pipelining, profile } = values
+  if (wire !== 'socket' && wire !== 'memory') throw new TypeError(`--wire takes socket or memory; not "${wire}"`)
+  if (
+    wire === 'memory' &&
+    (pipelining !== '1' || profile !== undefined || storeCaseNames.some((name) => cases.has(name)))
+  ) {
+    throw new TypeError('--wire memory takes no --pipelining, no --profile and no case that takes a database')
+  }
   const files = values.against.split(',').filter((name) => name.endsWith('.js'))
   const named = values.against.split(',').filter((name) => !files.includes(name))
   const against = names('against', named.join(), ['peers', ...optionalNames])
@@ -83,11 +90,11 @@ export function parseOptions(args: readonly string[]): Options {
     cases: [...CASES, ...STORE_CASES].filter(({ name }) => cases.has(name)),
     against: new Set(against.flatMap((name) => (name === 'peers' ? peerNames : name))),
     connections: count('connections', values.connections),
-    pipelining: count('pipelining', values.pipelining),
+    pipelining: count('pipelining', pipelining),
     duration: positive('duration', values.duration),
     rounds: count('rounds', values.rounds),
     nodes: versions(values.node),
-    profiles: values.profile,
+    profiles: profile,
   }
 }
 

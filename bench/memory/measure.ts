@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { type Case, TOKEN } from '../cases.ts'
+import type { Case } from '../cases.ts'
 import type { Contestant } from '../contestants.ts'
+import { settingsOf } from '../measure.ts'
 import type { Measured } from '../report/table.ts'
 
 /** What a contestant took in one round, client and server, in microseconds for each request. */
@@ -41,15 +42,13 @@ export async function measureInMemory(
   settings: { readonly connections: number; readonly duration: number },
 ): Promise<MemoryMeasurement[]> {
   const measurements: MemoryMeasurement[] = []
-  for (const { file, options, name, constant = false } of contestants) {
-    const { status, body } = theCase.answer
-    const text = body.toString()
-    const refusal = status === 401 ? (JSON.parse(text) as unknown) : undefined
+  for (const contestant of contestants) {
+    const { file, name, constant = false } = contestant
     const order: Order = {
       case: theCase.name,
       file: new URL(file, BENCH).href,
       isConstant: constant,
-      given: { token: TOKEN, refusal, answer: { status, body: text }, options },
+      given: settingsOf(theCase, contestant),
       connections: settings.connections,
       warmUp: WARM_UP,
       requests: REQUESTS,

@@ -5,12 +5,15 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import process from 'node:process'
 import { Duplex } from 'node:stream'
 import { CASES } from '../cases.ts'
-import { ResponseReader } from '../response-reader.ts'
+import { type Answer, ResponseReader } from '../response-reader.ts'
 import type { MemoryMeasurement, Order } from './measure.ts'
+
+/** How long all of it may take. */
+const LIMIT_MS = 120_000
 
 /** A client and its connection. */
 class Connection extends Duplex {
-  /** Bytes of the answer that are still to come. */
+  /** Bytes of the answer that are still to come. It has as many as the first one had, or more: ids of requests grow. */
   due = 0
   /** Gets the answers, until they are all of the same length. */
   reader: ((bytes: Buffer) => void) | undefined
@@ -59,8 +62,13 @@ const connections = Array.from({ length: count }, () => {
   return connection
 })
 
+// A server that does not answer would be waited for without end.
+setTimeout(() => {
+  throw new Error(`not all requests were answered within ${LIMIT_MS} ms`)
+}, LIMIT_MS)
+
 /** Asks once, and returns how long the answer is. */
-async function askOnce(request: string, answer = theCase.answer): Promise<number> {
+async function askOnce(request: string, answer: Answer = theCase.answer): Promise<number> {
   const [connection] = connections
   const reader = new ResponseReader(answer)
   return new Promise((resolve, reject) => {
@@ -113,7 +121,7 @@ function ask(request: (n: number) => Buffer, total: number, length: number, end 
 const { seeds, seed, request } = theCase
 if (!isConstant) {
   const total = typeof seeds === 'number' ? seeds : 1 + warmUp + requests
-  for (let n = 0; n < total; n++) await askOnce(seed(n), { status: 200 } as typeof theCase.answer)
+  for (let n = 0; n < total; n++) await askOnce(seed(n), { status: 200 })
 }
 const length = await askOnce(request(0))
 const [early, measured] = [prepare(request, 1, warmUp), prepare(request, 1 + warmUp, requests)]
