@@ -18,16 +18,13 @@ test('the command that debugs one case runs one', async () => {
   assert.match(stdout, /^# tests [1-9]\d*\n(?:# suites \d+\n)?# pass 1$/m)
 })
 
-test(
-  'the commands that show what a service does with a request do',
-  { skip: withoutCommand('curl'), timeout: 60_000 },
-  async (t) => {
-    const port = await freePort()
-    const [command, ...send] = shown(1).replace('3000', String(port)).split('\n')
-    const env = { ...UNCOVERED, PORT: String(port) }
-    startChild(t, 'sh', ['-c', `exec env ${command!.replace('--inspect ', '')}`], { env, stdio: 'ignore' })
-    await listening(port)
-    const { stdout } = await run('sh', ['-c', send.join('\n')])
-    assert.match(stdout, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\[\]$/)
-  },
-)
+test('the commands that show what the service does with a request do', { skip: withoutCommand('curl') }, async (t) => {
+  const port = await freePort()
+  const [command, ...send] = shown(1).replace('3000', String(port)).split('\n')
+  const env = { ...UNCOVERED, PORT: String(port) }
+  const started = ['-c', `exec env ${command!.replace('--inspect ', '')}`]
+  const child = startChild(t, 'sh', started, { env, stdio: 'ignore' })
+  await listening(port, undefined, () => assert.equal(child.exitCode, null, 'the service has ended'))
+  const { stdout } = await run('sh', ['-c', send.join('\n')])
+  assert.match(stdout, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\[\]$/)
+})
