@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import type { NewPlant } from '../../src/plants/plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest } from '../../src/plants/store.ts'
 import type { World } from './simulation.ts'
@@ -11,6 +12,22 @@ export const BAD = 'bad'
 /** What a name begins with, by the size of its plant. */
 const NAMES = { small: 'plant', large: 'x'.repeat(1100), bad: BAD }
 export type Size = keyof typeof NAMES
+
+/** What a scenario chooses of plants that are created or deleted. */
+export const WRITES = {
+  kind: fc.constantFrom<('create' | 'delete')[]>('create', 'create', 'delete'),
+  plant: fc.nat(5),
+  /** How many plants in a row, at once. */
+  count: fc.constantFrom(1, 1, 2, 5),
+}
+
+/** What it chooses of a list. */
+export const LISTS = {
+  kind: fc.constant('list' as const),
+  owner: fc.nat(1),
+  limit: fc.constantFrom(1, 3, 100),
+  after: fc.option(fc.nat(3), { nil: undefined }),
+}
 
 /** The most bytes of a page, so that large plants cut one. */
 const MAX_BYTES = 3000

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { LISTS, WRITES } from '../clients.ts'
 
 /** How long something takes: mostly less than a time-out, sometimes around one, sometimes far more. */
 const ms = fc.oneof(
@@ -80,27 +81,8 @@ const SIZES = ['small', 'small', 'small', 'small', 'small', 'small', 'large', 'b
 const store = fc.constantFrom(0, 0, 0, 1)
 
 const event = fc.oneof(
-  {
-    arbitrary: fc.record({
-      kind: fc.constantFrom<('create' | 'delete')[]>('create', 'create', 'delete'),
-      store,
-      plant: fc.nat(5),
-      /** How many plants in a row, at once. */
-      count: fc.constantFrom(1, 1, 2, 5),
-      size: fc.constantFrom(...SIZES),
-    }),
-    weight: 6,
-  },
-  {
-    arbitrary: fc.record({
-      kind: fc.constant('list' as const),
-      store,
-      owner: fc.nat(1),
-      limit: fc.constantFrom(1, 3, 100),
-      after: fc.option(fc.nat(3), { nil: undefined }),
-    }),
-    weight: 3,
-  },
+  { arbitrary: fc.record({ ...WRITES, size: fc.constantFrom(...SIZES), store }), weight: 6 },
+  { arbitrary: fc.record({ ...LISTS, store }), weight: 3 },
   {
     arbitrary: fc.record({
       kind: fc.constantFrom<('ping' | 'close' | 'migrate')[]>('ping', 'ping', 'ping', 'ping', 'close', 'migrate'),

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { LISTS, WRITES } from '../clients.ts'
 
 /** What befalls an operation of SQLite: BEGIN, a statement, COMMIT or ROLLBACK. */
 const fate = fc.record({
@@ -21,24 +22,8 @@ const pause = fc.oneof(
 )
 
 const event = fc.oneof(
-  {
-    arbitrary: fc.record({
-      kind: fc.constantFrom<('create' | 'delete')[]>('create', 'create', 'delete'),
-      plant: fc.nat(5),
-      count: fc.constantFrom(1, 1, 2, 5),
-      size: fc.constantFrom(...SIZES),
-    }),
-    weight: 6,
-  },
-  {
-    arbitrary: fc.record({
-      kind: fc.constant('list' as const),
-      owner: fc.nat(1),
-      limit: fc.constantFrom(1, 3, 100),
-      after: fc.option(fc.nat(3), { nil: undefined }),
-    }),
-    weight: 3,
-  },
+  { arbitrary: fc.record({ ...WRITES, size: fc.constantFrom(...SIZES) }), weight: 6 },
+  { arbitrary: fc.record(LISTS), weight: 3 },
   { arbitrary: fc.record({ kind: fc.constant('ping' as const) }), weight: 4 },
   {
     // The last is a second process, which writes.
