@@ -86,7 +86,7 @@ test('fails a store that is made with plants', async () => {
   )
 })
 
-suite('within storeTimeoutMs', { timeout: 5000 }, () => {
+suite('within storeTimeoutMs', { timeout: 60_000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
   const hanging: Readonly<Record<StoreMethod, readonly [name: string, call: string]>> = {
     create: [

@@ -202,7 +202,7 @@ const CASES: readonly Case[] = [
 ]
 
 for (const [name, create] of SERVERS) {
-  suite(`in ${name}, each call for a request has its async context`, { timeout: 30_000 }, () => {
+  suite(`in ${name}, each call for a request has its async context`, { timeout: 60_000 }, () => {
     for (const { name, store = {}, options = {}, send, calls } of CASES) {
       test(name, async (t: TestContext) => {
         const host = new TracedHost()

@@ -152,7 +152,7 @@ const ROWS: readonly (readonly [name: string, parser: Parser, body: string, expe
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a parser before the service, in ${protocol}, that leaves`, () => {
     for (const [name, parser, body, expected] of ROWS) {
-      test(name, { timeout: 5000 }, async (t) => {
+      test(name, { timeout: 60_000 }, async (t) => {
         const told: string[] = []
         const onError = (error: unknown): unknown => told.push(String(error))
         const client = await serveAfter(t, protocol, parser, { maxBodyBytes: 100, onError })
@@ -166,7 +166,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-test('a body that is read elsewhere while the token is looked up', { timeout: 5000 }, async (t) => {
+test('a body that is read elsewhere while the token is looked up', { timeout: 60_000 }, async (t) => {
   const told: string[] = []
   const client = await serveAfter(t, 'http', readToo, {
     authenticate: async () => Promise.resolve('ada'),

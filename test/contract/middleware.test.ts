@@ -5,6 +5,7 @@ import { after, before, suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
 import express from 'express'
 import { createPlantStore, type PlantStore, type ResponseEvent } from '../../src/index.ts'
+import { ownClock } from '../support/event-loop.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { until } from '../support/until.ts'
 import { close, listen, portOf, post, type Answer } from '../support/wire/service.ts'
@@ -96,7 +97,7 @@ for (const chain of CHAINS) {
       assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: firstPageOf('some'), complete: false })
     })
 
-    test('ends a list when its client reads nothing and leaves', { timeout: 10_000 }, async () => {
+    test('ends a list when its client reads nothing and leaves', { timeout: 60_000 }, async () => {
       const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
       const request = client.open(getCoded('endless', 'gzip'))
       request.on('error', () => undefined).end()
@@ -109,7 +110,7 @@ for (const chain of CHAINS) {
       assert.deepEqual({ status, complete }, { status: 200, complete: false })
     })
 
-    test('carries out what a connection pipelines in order', { timeout: 10_000 }, async () => {
+    test('carries out what a connection pipelines in order', { timeout: 60_000 }, async () => {
       const connection = await RawConnection.open(server)
       const fields = 'Host: a\r\nAuthorization: Bearer pipelining\r\nAccept-Encoding: gzip\r\n'
       const plant = '{"id":1,"name":"Fern"}'
@@ -124,11 +125,11 @@ for (const chain of CHAINS) {
       test(`refuses an upload that is too large at once, for ${coding}`, async () => {
         const fields = ['Transfer-Encoding', 'chunked', 'Accept-Encoding', coding]
         const upload = client.open({ ...post('ada', '', fields), body: undefined })
-        const startedAt = performance.now()
+        const elapsed = ownClock()
         upload.on('error', () => undefined).write('a'.repeat(70_000))
 
         const [response] = (await once(upload, 'response')) as [IncomingMessage]
-        const ms = performance.now() - startedAt
+        const ms = elapsed()
         upload.end()
 
         const { statusCode, headers } = response

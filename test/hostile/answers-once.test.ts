@@ -31,7 +31,7 @@ async function serveClosing(
 }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`answers once, in ${protocol}`, { timeout: 20_000 }, () => {
+  suite(`answers once, in ${protocol}`, { timeout: 60_000 }, () => {
     test('a host answers while the store works', async (t) => {
       const held = new Held<boolean>()
       const plantStore = createService({ store: delegatingStore(memoryStore(), { create: () => held.call() }) })

@@ -136,34 +136,40 @@ function sender(port: number, request: string): () => Promise<boolean> {
 }
 
 /** The CPU time of ten requests, both sides together, in microseconds. */
-function costOf(send: () => Promise<unknown>, enough?: number): Promise<number> {
+function costOf(send: () => Promise<unknown>): Promise<number> {
   const tenTimes = async (): Promise<void> => {
     for (let n = 0; n < 10; n++) await send()
   }
-  return cpuTime(tenTimes, enough, 20)
+  return cpuTime(tenTimes, 0, 1)
 }
 
 test('a request costs little more than one of as many bytes that nobody reads', async (t) => {
   const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: ORIGIN, PLANT_STORE_ADMIN_PORT: '0' })
 
-  async function mostOf(factor: number, unread: string): Promise<number> {
+  async function senderOf(unread: string): Promise<() => Promise<boolean>> {
     const send = sender(port, unread)
     // Until V8 has compiled what all requests need.
     for (let n = 0; n < 300; n++) await send()
-    return factor * (await costOf(send))
+    return send
   }
   const field = fieldOf('GET /plants')
-  const mostIfKept = await mostOf(5, field('X-Unread: ', 'a'))
-  const mostIfClosed = await mostOf(5, field('Connection: close\r\nX-Unread: ', 'a'))
-  const mostOfBody = await mostOf(2, body('{"id":1,"name":"","unread":[', '1,', '1]}'))
+  const kept = await senderOf(field('X-Unread: ', 'a'))
+  const closed = await senderOf(field('Connection: close\r\nX-Unread: ', 'a'))
+  const read = await senderOf(body('{"id":1,"name":"","unread":[', '1,', '1]}'))
 
   for (const { name, make, texts } of KINDS) {
     for (const text of texts) {
       await t.test(`${name}: ${JSON.stringify(text)}`, async () => {
         const send = sender(port, make(...text))
         const isKept = await send()
-        const most = make === body ? mostOfBody : isKept ? mostIfKept : mostIfClosed
-        const cost = await costOf(send, most)
+        const [times, other] = make === body ? [2, read] : [5, isKept ? kept : closed]
+        // What else the machine does makes both slower, though not alike. What is dear is so by far, and at each try.
+        let cost = Infinity
+        let most = 0
+        for (let tries = 0; tries < 20 && cost >= most; tries++) {
+          most = times * (await costOf(other))
+          cost = await costOf(send)
+        }
         assert.ok(cost < most, `it took ${cost} µs, and ${most} µs are allowed`)
       })
     }

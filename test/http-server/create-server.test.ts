@@ -40,7 +40,7 @@ test('a drain cuts what does not end in time, and says how much; another one is 
   assert.equal(await http.drain(), 1)
 })
 
-test('disposing of it drains it, also if it has never listened', { timeout: 10_000 }, async () => {
+test('disposing of it drains it, also if it has never listened', { timeout: 60_000 }, async () => {
   const http = createServer(plants)
   await listen(http.server)
   const client = await RawConnection.open(portOf(http.server))
@@ -52,7 +52,7 @@ test('disposing of it drains it, also if it has never listened', { timeout: 10_0
   await createServer(plants)[Symbol.asyncDispose]()
 })
 
-suite('a drain cuts what is no longer of HTTP,', { timeout: 10_000 }, () => {
+suite('a drain cuts what is no longer of HTTP,', { timeout: 60_000 }, () => {
   const rows: readonly [name: string, event: string, request: string, received: string][] = [
     [
       'a CONNECT behind a request without an answer',
@@ -78,7 +78,7 @@ suite('a drain cuts what is no longer of HTTP,', { timeout: 10_000 }, () => {
   }
 })
 
-test('the time-out of a connection that was upgraded is that of its host', { timeout: 10_000 }, async (t) => {
+test('the time-out of a connection that was upgraded is that of its host', { timeout: 60_000 }, async (t) => {
   const most = Buffer.alloc(10_000_000)
   const http = createServer((_, response) => response.write(most), { stallTimeoutMs: 50 })
   await serve(t, http.server)

@@ -151,7 +151,7 @@ suite('when the guard wakes, a connection is read in slices', () => {
     ['whose next request waits', 0, OPTIONS, OPTIONS, [400, 204, 204]],
     ['whose body nobody reads yet', 90_000, ' '.repeat(80_000), ' '.repeat(10_000), [400]],
   ] as const) {
-    test(`${what}, and read on`, { timeout: 10_000 }, async (t) => {
+    test(`${what}, and read on`, { timeout: 60_000 }, async (t) => {
       let letIn: (owner: string) => void = () => undefined
       const authenticate = (): Promise<string> => new Promise((resolve) => (letIn = resolve))
       const http = await serve(t, undefined, { authenticate, maxBodyBytes: length + 1 })

@@ -205,7 +205,7 @@ suite('what node:http refuses is answered with an error', () => {
     test(`a ${method} that is answered before its body ends with that when its client half-closes`, async (t) => {
       const { server } = await serve(t, { keepAliveTimeoutMs: 60_000 })
       const { client: connection, accepted } = await openBoth(server, true)
-      const dropped = once(accepted, 'close', { signal: AbortSignal.timeout(5000) })
+      const dropped = once(accepted, 'close', { signal: AbortSignal.timeout(60_000) })
       connection.send(`${method} /plants HTTP/1.1\r\n${AUTHORIZED}Content-Length: 100\r\n\r\n[`)
       await once(connection.socket, 'data')
       const answer = connection.received
@@ -250,7 +250,7 @@ for (const state of ['while it serves', 'while it drains']) {
       const http = await serve(t, limits, store)
       const { client, accepted } = await openBoth(http.server)
       if (state === 'while it drains') void http.drain()
-      return { connection: client, dropped: once(accepted, 'close', { signal: AbortSignal.timeout(10_000) }) }
+      return { connection: client, dropped: once(accepted, 'close', { signal: AbortSignal.timeout(60_000) }) }
     }
 
     test('that sends nothing', async (t) => {
@@ -341,7 +341,7 @@ test('a request that is late again and again leaves no listener for each time', 
 
 suite(
   'a request that is late because those before it held it back gets its time once more:',
-  { timeout: 20_000 },
+  { timeout: 60_000 },
   () => {
     const options = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
     const post = `${POST}Content-Length: ${PLANT.length}\r\n\r\n`

@@ -47,7 +47,7 @@ const chunked = (body: string): string => {
   return `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`
 }
 
-suite('a body is read', { timeout: 10_000 }, () => {
+suite('a body is read', { timeout: 60_000 }, () => {
   test('if it has as many bytes as it may have', async (t) => {
     const { request } = await announce(t, chunked('0123456789') + '0\r\n\r\n')
     assert.deepEqual(await readBody(request, LIMIT, LIMIT), Buffer.from('0123456789'))
@@ -68,7 +68,7 @@ suite('a body is read', { timeout: 10_000 }, () => {
   })
 })
 
-suite('a body is refused', { timeout: 10_000 }, () => {
+suite('a body is refused', { timeout: 60_000 }, () => {
   test('as soon as its length is announced, if that is too much', async (t) => {
     const { request } = await announce(t, `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n`)
     await assert.rejects(readBody(request, LIMIT + 1, LIMIT), TOO_LARGE)
@@ -89,7 +89,7 @@ suite('a body is refused', { timeout: 10_000 }, () => {
   })
 })
 
-suite('there is no body', { timeout: 10_000 }, () => {
+suite('there is no body', { timeout: 60_000 }, () => {
   test('if its client goes before it is complete', async (t) => {
     const { client, request } = await announce(t, chunked('01234'))
     const body = readBody(request, 0, LIMIT)
@@ -124,7 +124,7 @@ suite('there is no body', { timeout: 10_000 }, () => {
   })
 })
 
-test('what was read of a body that is too large is not kept', { timeout: 10_000 }, async (t) => {
+test('what was read of a body that is too large is not kept', { timeout: 60_000 }, async (t) => {
   const { client, request } = await announce(t, chunked(''))
   const bytes = 30_000_000
   const before = process.memoryUsage().arrayBuffers
@@ -174,7 +174,7 @@ test('a body in chunks of one byte takes no more than twice what a body may have
   await end()
 })
 
-test('the first byte of a body does not keep the memory of all that came with it', { timeout: 10_000 }, async () => {
+test('the first byte of a body does not keep the memory of all that came with it', { timeout: 60_000 }, async () => {
   const request = new PassThrough()
   const body = readBody(request as unknown as IncomingMessage, 0, LIMIT)
   request.end(Buffer.alloc(LIMIT + 1, '1').subarray(LIMIT))
@@ -194,7 +194,7 @@ suite('a body that the parser of a host has read', () => {
   })
 })
 
-test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 20_000 }, async (t) => {
+test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 60_000 }, async (t) => {
   const bytes = 16 * 1024 * 1024
   const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes + 2}\r\n\r\n`
   const { client, request } = await announce(t, head)
@@ -208,7 +208,7 @@ test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 20_0
   client.socket.destroy()
 })
 
-suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 10_000 }, () => {
+suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 60_000 }, () => {
   const rows = [
     ['when it ends', (client: RawConnection) => client.send('5')],
     ['when its client goes', (client: RawConnection) => client.socket.destroy()],
@@ -239,7 +239,7 @@ test('a body that nobody wants is done with when it ends, in a host whose reques
   assert.deepEqual([times, request.closed], [1, false])
 })
 
-suite('a request that announces no body is read as an empty one', { timeout: 10_000 }, () => {
+suite('a request that announces no body is read as an empty one', { timeout: 60_000 }, () => {
   for (const optimizeEmptyRequests of [false, true]) {
     test(`by a server with optimizeEmptyRequests: ${optimizeEmptyRequests}`, async (t) => {
       const server = await serve(t, createServer({ optimizeEmptyRequests }, createService()))

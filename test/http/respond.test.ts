@@ -47,7 +47,7 @@ const GET: Request = { method: 'GET', path: '/', fields: [] }
 const HEAD = { ...GET, method: 'HEAD' }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`a response in ${protocol}`, { timeout: 10_000 }, () => {
+  suite(`a response in ${protocol}`, { timeout: 60_000 }, () => {
     const rows = [
       ['whole', GET, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
       ['whole, to HEAD', HEAD, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
@@ -90,7 +90,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-suite('what wraps a response sees', { timeout: 10_000 }, () => {
+suite('what wraps a response sees', { timeout: 60_000 }, () => {
   const fields = [
     ['X-Kind', 'frog'],
     ['X-Legs', '4'],
@@ -122,7 +122,7 @@ suite('what wraps a response sees', { timeout: 10_000 }, () => {
   }
 })
 
-suite('a connection', { timeout: 10_000 }, () => {
+suite('a connection', { timeout: 60_000 }, () => {
   const keepAlive = 'Connection: keep-alive\r\n'
   const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
   const rows: readonly (readonly [name: string, status: number, request: string, connection: string])[] = [
@@ -179,7 +179,7 @@ function refuse(request: IncomingMessage, response: ServerResponse): void {
   void respond(request, response, { ...WHOLE, status: 400 })
 }
 
-suite('a refusal whose body is awaited', { timeout: 10_000 }, () => {
+suite('a refusal whose body is awaited', { timeout: 60_000 }, () => {
   for (const method of ['POST', 'HEAD']) {
     test(`to ${method} goes out at once, and ends when the body does`, async (t) => {
       let response: ServerResponse | undefined
@@ -227,7 +227,7 @@ suite('a stream that its client resets without an error is given up, with all th
     ['one in pieces, to a request whose body nobody reads', { ...GET, body: 'ribbit' }, { ...WHOLE, body: long() }],
   ] as const
   for (const [name, request, answer] of rows) {
-    test(name, { timeout: 10_000 }, async (t) => {
+    test(name, { timeout: 60_000 }, async (t) => {
       let accepted: ServerHttp2Stream | undefined
       const client = await serveIn(t, 'h2c', (request, response) => {
         accepted = streamOf(response)
@@ -253,7 +253,7 @@ test('a refusal whose body is awaited goes out at once through what compresses i
   assert.ok(flushed)
 })
 
-suite('a response that fails in its midst', { timeout: 10_000 }, () => {
+suite('a response that fails in its midst', { timeout: 60_000 }, () => {
   test('destroys its stream in HTTP/2, and says why', async (t) => {
     let reason: Error | undefined
     const client = await serveIn(t, 'h2c', (request, response) => {

@@ -29,7 +29,7 @@ async function finish(sent: ClientRequest, id: number): Promise<[status: number 
 for (const { code: example, language } of EXAMPLES) {
   test(
     `a server of a host ends without losing a request: ${language}`,
-    { skip: skipExample(example), timeout: 30_000 },
+    { skip: skipExample(example), timeout: 60_000 },
     async (t) => {
       const path = newPath(t).replace('plants.db', 'kept.db')
       const code = example.replace('plants.db', path).replace('7000', '500')

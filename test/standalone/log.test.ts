@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { suite, test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { firstReason, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/package/documents.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
@@ -75,9 +76,7 @@ test('docs/observing.md lists every event of the log, and each is logged', () =>
 })
 
 test('nothing is waited for if no line waits', async () => {
-  const startedAt = performance.now()
-  await flushLog()
-  assert.ok(performance.now() - startedAt < 250)
+  assert.equal(await Promise.race([flushLog().then(() => 'done'), setImmediate('waits')]), 'done')
 })
 
 test('lines that wait are written before the process ends', async () => {
@@ -115,7 +114,7 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
   test('the program ends in time all the same, with status 0', async (t) => {
     // Without connections the drain is over at once. Its deadline comes while the log is waited for, which takes a second.
     const program = await startWithoutConnections(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '800' })
-    const exited = once(program.child, 'exit', { signal: AbortSignal.timeout(5000) })
+    const exited = once(program.child, 'exit', { signal: AbortSignal.timeout(60_000) })
     program.child.kill('SIGTERM')
     assert.deepEqual(await exited, [0, null])
     program.child.stderr.resume()
@@ -129,7 +128,7 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
     program.child.kill('SIGTERM')
     assert.deepEqual(await exited, [0, null])
     const ms = performance.now() - startedAt
-    assert.ok(ms >= 1000 && ms < 5000, `${ms} ms`)
+    assert.ok(ms >= 1000 && ms < 60_000, `${ms} ms`)
   })
 
   test('a signal changes nothing once the program is to end', async (t) => {

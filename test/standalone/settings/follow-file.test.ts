@@ -22,7 +22,7 @@ function tokensOf(entries: string): Tokens | undefined {
   return readSettings({ PLANT_STORE_TOKENS: entries }).tokens
 }
 
-suite('a file that is looked at', { timeout: 30_000 }, () => {
+suite('a file that is looked at', { timeout: 60_000 }, () => {
   interface Followed {
     readonly applied: Tokens[]
     /** Settles when tokens were applied for the n-th time. */

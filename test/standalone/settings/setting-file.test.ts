@@ -32,7 +32,7 @@ for (const [when, read] of [
   ['at the start', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path))],
   ['again', (path: string) => rereadSettingFile('FILE', path)],
 ] as const) {
-  suite(`a file that a setting names, as it is read ${when},`, { timeout: 30_000 }, () => {
+  suite(`a file that a setting names, as it is read ${when},`, { timeout: 60_000 }, () => {
     test('may be a link', async (t) => {
       assert.equal((await read(linkTo(t, temporaryFile(t, 'ada:secret')))).toString(), 'ada:secret')
     })

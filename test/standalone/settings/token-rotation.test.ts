@@ -32,7 +32,7 @@ async function longestRound(work: Promise<void>): Promise<number> {
   return longest
 }
 
-suite('at SIGHUP', { timeout: 30_000 }, () => {
+suite('at SIGHUP', { timeout: 60_000 }, () => {
   interface Source {
     readonly events: Events
     /** Finds the caller of a token. */

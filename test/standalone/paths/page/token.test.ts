@@ -21,7 +21,7 @@ suite('the token', { skip: needsChromium }, () => {
   ] as const) {
     test(
       `of an address that is entered while another is in use is asked about: ${answer}`,
-      { timeout: 20_000 },
+      { timeout: 60_000 },
       async (t) => {
         const page = await openAsAda(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
         await page.create('1', 'Fern')
@@ -41,7 +41,7 @@ suite('the token', { skip: needsChromium }, () => {
     const url = await serveListener(t, createListener())
     await opener.evaluate(`void (globalThis.opened = open('${url}'))`)
     await opener.page.browserContext().waitForTarget((target) => target.url() === `${url}/`)
-    await opener.page.waitForFunction('opened.closed', { timeout: 5000 })
+    await opener.page.waitForFunction('opened.closed', { timeout: 60_000 })
   })
 
   test('stays nowhere but in memory, whatever is done with it', async (t) => {
