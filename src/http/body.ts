@@ -57,6 +57,8 @@ export function readBody(
     body.set(chunk, start)
   }
   function onEnd(): void {
+    // Node would, by a slower way.
+    request.off('data', onData)
     context.runInAsyncScope(onBody, undefined, body.length === length ? body : body.subarray(0, length))
   }
   request.on('data', onData).on('end', onEnd)
