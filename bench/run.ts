@@ -13,8 +13,8 @@ function participants({ contestants, database }: Case, { against, others }: Opti
   return [...contestants.filter(({ optional, name }) => !optional || against.has(name)), ...others]
 }
 
-/** Fewer rounds say nothing about how far they may be off. */
-const FEWEST_ROUNDS = 5
+/** Of fewer rounds the interval of a median is from the least to the most. */
+const FEWEST_ROUNDS = 9
 
 /** The width of an interval, as a part of its ratio, from which on more rounds would say little more. */
 const NARROW = { socket: 0.03, memory: 0.02 }
