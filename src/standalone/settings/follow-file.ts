@@ -40,7 +40,6 @@ export function followFile<T>(
   let timer: NodeJS.Timeout | undefined
 
   function lookIn(ms: number | undefined): void {
-    clearTimeout(timer)
     if (ms !== undefined) timer = setTimeout(() => queue(false), ms).unref()
   }
 
@@ -50,6 +49,8 @@ export function followFile<T>(
   }
 
   async function look(isTold: boolean): Promise<void> {
+    // Otherwise the next look could follow this one at once, and find the same half.
+    clearTimeout(timer)
     const found = await rereadSettingFile(variable, path).catch((error: unknown) => error as SettingError)
     const print = found instanceof SettingError ? found.message : hash('sha256', found)
     const isSettled = print === seen
