@@ -1,6 +1,8 @@
 import type { Fault } from './faults.ts'
 import { faults as postgresFaults } from './postgres/faults.ts'
 import { postgres } from './postgres/postgres.ts'
+import { faults as rotationFaults } from './rotation/faults.ts'
+import { rotation } from './rotation/rotation.ts'
 import type { Part } from './simulation.ts'
 import { faults as sqliteFaults } from './sqlite/faults.ts'
 import { sqlite } from './sqlite/sqlite.ts'
@@ -9,4 +11,5 @@ import { sqlite } from './sqlite/sqlite.ts'
 export const parts: readonly (readonly [Part, readonly Fault[]])[] = [
   [postgres, postgresFaults],
   [sqlite, sqliteFaults],
+  [rotation, rotationFaults],
 ]

@@ -25,7 +25,7 @@ export class Hook<Function extends AnyFunction> {
   #current: Function | undefined
 
   constructor(module: object, name: string) {
-    const own = Reflect.get(module, name) as AnyFunction
+    const own = (Reflect.get(module, name) as AnyFunction).bind(module)
     Reflect.set(module, name, (...args: never[]) => (this.#current ?? own)(...args))
     syncBuiltinESMExports()
   }
@@ -119,9 +119,10 @@ export class VirtualTime {
   }
 }
 
-/** Settles in the next round of the real event loop: all microtasks are done by then, however many there are. */
-function allMicrotasks(): Promise<void> {
-  return new Promise((resolve) => realRound(resolve))
+/** Settles when all microtasks are done, however many there are, and so are the rounds that `later-round.ts` waits for. */
+async function allMicrotasks(): Promise<void> {
+  do await new Promise<void>((resolve) => realRound(resolve))
+  while (process.getActiveResourcesInfo().includes('Immediate'))
 }
 
 /** Gives an object other functions. Returns what gives it back its own. */

@@ -1,0 +1,120 @@
+import type { Fault } from '../faults.ts'
+
+const folder = 'src/standalone/settings'
+
+export const faults: readonly Fault[] = [
+  {
+    name: 'a change is believed at the first look',
+    file: `${folder}/follow-file.ts`,
+    code: 'const isSettled = print === seen',
+    instead: 'const isSettled = true',
+  },
+  {
+    name: 'a look follows at once if the one before took long',
+    file: `${folder}/follow-file.ts`,
+    code: 'clearTimeout(timer)\n',
+    instead: '',
+  },
+  {
+    name: 'a change is told of at each look',
+    file: `${folder}/follow-file.ts`,
+    code: 'told = print\n',
+    instead: '',
+  },
+  {
+    name: 'no look follows soon after a signal',
+    file: `${folder}/follow-file.ts`,
+    code: 'isTold || !isSettled ? SETTLE_MS : lookMs',
+    instead: '!isSettled ? SETTLE_MS : lookMs',
+  },
+  {
+    name: 'all looks after a signal follow soon',
+    file: `${folder}/follow-file.ts`,
+    code: 'isTold || !isSettled ? SETTLE_MS : lookMs',
+    instead: 'isTold || !isSettled ? SETTLE_MS : (lookMs ?? SETTLE_MS)',
+  },
+  {
+    name: 'two looks are under way at once',
+    file: `${folder}/follow-file.ts`,
+    code: 'latest = latest.then(() => look(isTold))',
+    instead: 'void latest.then(() => look(isTold))',
+  },
+  {
+    name: 'a half-written file is taken',
+    file: `${folder}/follow-file.ts`,
+    code: 'if (endedLine && !endsLine(found))',
+    instead: 'if (found.length === 0)',
+  },
+  {
+    name: 'a half-written file counts as the last good one',
+    file: `${folder}/follow-file.ts`,
+    code: 'if (endedLine && !endsLine(found)) throw',
+    instead: 'const ended = endedLine\n      endedLine = endsLine(found)\n      if (ended && !endedLine) throw',
+  },
+  {
+    name: 'how the last good file ended is forgotten',
+    file: `${folder}/follow-file.ts`,
+    code: 'endedLine = endsLine(found)\n      log',
+    instead: 'log',
+  },
+  {
+    name: 'a file that cannot be read ends the looks',
+    file: `${folder}/follow-file.ts`,
+    code: '.catch((error: unknown) => error as SettingError)',
+    instead: '',
+  },
+  {
+    name: 'a file that is wrong stays open',
+    file: `${folder}/setting-file.ts`,
+    code: '} finally {\n      await handle.close()',
+    instead: 'await handle.close()\n    } finally {',
+  },
+  {
+    name: 'a file that became shorter is read to its old end',
+    file: `${folder}/setting-file.ts`,
+    code: 'buffer.subarray(0, (await handle.read(buffer, 0, buffer.length, 0)).bytesRead)',
+    instead: 'handle.read(buffer, 0, buffer.length, 0).then(() => buffer)',
+  },
+  {
+    name: 'removed tokens hold on',
+    file: `${folder}/token-rotation.ts`,
+    code: 'held = found',
+    instead: 'held = new Map([...held, ...found])',
+  },
+  {
+    name: 'tokens are compared with themselves',
+    file: `${folder}/token-rotation.ts`,
+    code: 'const change = await',
+    instead: 'held = found\n    const change = await',
+  },
+  {
+    name: 'a token that changes its access is not counted',
+    file: `${folder}/token-rotation.ts`,
+    code: ' || caller.access !== access',
+    instead: '',
+  },
+  {
+    name: 'the tokens before a wrong line are taken',
+    file: `${folder}/tokens.ts`,
+    code: 'if (parts === undefined) throw',
+    instead: 'if (parts === undefined && tokens.size > 0) break\n    if (parts === undefined) throw',
+  },
+  {
+    name: 'an empty file takes all tokens away',
+    file: `${folder}/tokens.ts`,
+    code: 'if (tokens.size === 0) throw',
+    instead: "if (tokens.size === 0 && unit === 'entry') throw",
+  },
+  {
+    name: 'the URL of another store is taken',
+    file: `${folder}/store-url.ts`,
+    code: 'if (!isSameStore(current, found))',
+    instead: "if (found === '')",
+  },
+  {
+    name: 'the URL of another store is taken, and complained of',
+    file: `${folder}/store-url.ts`,
+    code: 'if (!isSameStore(current, found))',
+    instead: 'const before = current\n    current = found\n    if (!isSameStore(before, found))',
+  },
+]

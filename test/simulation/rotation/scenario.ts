@@ -1,0 +1,80 @@
+import fc from 'fast-check'
+
+/** How long something takes: mostly about as long as the time between two looks at a change. */
+const ms = fc.oneof(
+  { arbitrary: fc.nat(20), weight: 4 },
+  { arbitrary: fc.integer({ min: 80, max: 220 }), weight: 4 },
+  { arbitrary: fc.nat(3000), weight: 1 },
+  { arbitrary: fc.nat(15_000), weight: 1 },
+)
+
+/** What befalls an operation of the file system. */
+const fate = fc.record({ ms, code: fc.constantFrom(undefined, undefined, 'EIO', 'EMFILE') })
+export type Fate = typeof fate extends fc.Arbitrary<infer T> ? T : never
+
+const entry = fc
+  .tuple(fc.constantFrom('ann', 'ann', 'bob'), fc.nat(5), fc.constantFrom('', '', ' read'))
+  .map(([owner, token, access]) => `${owner}:t${token}${access}`)
+const end = fc.constantFrom('\n', '\n', '\n', '')
+
+/** What is no text of a file: the zero byte stands for that. */
+const problem = fc.constantFrom('\0ENOENT', '\0EACCES', '\0folder', '\0huge')
+
+const tokens = fc.oneof(
+  {
+    arbitrary: fc.uniqueArray(entry, { minLength: 1, maxLength: 4, selector: (line) => line.slice(4, 6) }),
+    weight: 6,
+  },
+  // Most of these are wrong.
+  { arbitrary: fc.array(fc.oneof(entry, fc.constantFrom('', '# t0', 'ann t1', '\xff')), { maxLength: 4 }), weight: 2 },
+)
+
+const url = fc.oneof(
+  { arbitrary: fc.nat(2).map((word) => `postgres://ann:secret${word}@host/plants`), weight: 6 },
+  { arbitrary: fc.constantFrom('', 'memory:', 'secret3', 'postgres://ann:sec/ret4@host/plants'), weight: 1 },
+  { arbitrary: fc.nat(2).map((word) => `postgres://bob:secret${word}@host/plants`), weight: 1 },
+)
+
+/** A text that comes to stand in a file, whole or piece by piece. */
+const change = <Name extends string>(name: Name, lines: fc.Arbitrary<string>) =>
+  fc.record({
+    name: fc.constant(name),
+    how: fc.constantFrom('rename', 'link', 'write', 'write'),
+    text: fc.oneof(
+      { arbitrary: fc.tuple(lines, end).map((parts) => parts.join('')), weight: 8 },
+      { arbitrary: problem, weight: 1 },
+    ),
+    /** After which time how many more bytes are written; the rest comes with the last. */
+    pieces: fc.array(fc.tuple(ms, fc.nat(16)), { minLength: 1, maxLength: 3 }),
+  })
+
+const event = fc.oneof(
+  {
+    arbitrary: change(
+      'tokens',
+      tokens.map((lines) => lines.join('\n')),
+    ),
+    weight: 5,
+  },
+  { arbitrary: change('url', url), weight: 2 },
+  { arbitrary: fc.record({ name: fc.constant('signal' as const) }), weight: 4 },
+)
+export type Event = typeof event extends fc.Arbitrary<infer T> ? T : never
+export type Change = Exclude<Event, { name: 'signal' }>
+
+// Without a bias, which would make small what is to meet by chance.
+export const scenarios = fc.noBias(
+  fc.record({
+    /** How the files end at the start. */
+    end,
+    events: fc.array(
+      fc.tuple(fc.oneof({ arbitrary: ms, weight: 3 }, { arbitrary: fc.nat(12_000), weight: 1 }), event),
+      {
+        maxLength: 30,
+        size: 'max',
+      },
+    ),
+    fates: fc.array(fc.tuple(fc.nat(15), fc.integer({ min: 1, max: 3 }), fate), { maxLength: 8, size: 'max' }),
+  }),
+)
+export type Scenario = typeof scenarios extends fc.Arbitrary<infer T> ? T : never
