@@ -28,12 +28,6 @@ export const faults: readonly Fault[] = [
     instead: '!isSettled ? SETTLE_MS : lookMs',
   },
   {
-    name: 'all looks after a signal follow soon',
-    file: `${folder}/follow-file.ts`,
-    code: 'isTold || !isSettled ? SETTLE_MS : lookMs',
-    instead: 'isTold || !isSettled ? SETTLE_MS : (lookMs ?? SETTLE_MS)',
-  },
-  {
     name: 'two looks are under way at once',
     file: `${folder}/follow-file.ts`,
     code: 'latest = latest.then(() => look(isTold))',
@@ -82,18 +76,6 @@ export const faults: readonly Fault[] = [
     instead: 'held = new Map([...held, ...found])',
   },
   {
-    name: 'tokens are compared with themselves',
-    file: `${folder}/token-rotation.ts`,
-    code: 'const change = await',
-    instead: 'held = found\n    const change = await',
-  },
-  {
-    name: 'a token that changes its access is not counted',
-    file: `${folder}/token-rotation.ts`,
-    code: ' || caller.access !== access',
-    instead: '',
-  },
-  {
     name: 'the tokens before a wrong line are taken',
     file: `${folder}/tokens.ts`,
     code: 'if (parts === undefined) throw',
@@ -112,7 +94,7 @@ export const faults: readonly Fault[] = [
     instead: "if (found === '')",
   },
   {
-    name: 'the URL of another store is taken, and complained of',
+    name: 'the URL of another store holds although it is complained of',
     file: `${folder}/store-url.ts`,
     code: 'if (!isSameStore(current, found))',
     instead: 'const before = current\n    current = found\n    if (!isSameStore(before, found))',

@@ -94,7 +94,10 @@ export class Followed {
     const isHalf = this.#endedLine && !found.endsWith('\n')
     if (meaning === undefined || isHalf) {
       this.#expect(event === `${this.#name}-kept`, 'a file that is wrong or half written is not taken')
-      this.#expect(reason.includes(meaning === undefined ? 'takes' : 'half written'), 'the log says why', reason)
+      const why = meaning !== undefined ? 'half written' : found === 'memory:\n' ? 'takes a restart' : 'takes'
+      this.#expect(reason.includes(why), 'the log says why', reason)
+      const count = this.#name === 'tokens' ? { tokens: Object.keys(this.#held).length } : {}
+      this.#expect(show(fields) === show(count), 'the log says what holds', fields)
     } else {
       this.#expect(event === `${this.#name}-read`, 'a good file is taken')
       this.#expect(show(fields) === show(meaning.fields), 'the log says what has changed', meaning.fields)
@@ -143,6 +146,6 @@ export function readTokens(text: string, before: Held = {}): Meaning | undefined
 
 /** Reads a URL that differs from the one before in its password at most. */
 export function readUrl(text: string, before?: Held): Meaning | undefined {
-  const [, url] = /^(postgres:\/\/ann:secret\d@host\/plants)\n?$/.exec(text) ?? []
+  const [, url] = /^(postgres:\/\/ann(?::s(?:e|%65)cret\d)?@host\/plants\?sslmode=require)\n?$/.exec(text) ?? []
   return url === undefined ? undefined : { held: { url }, fields: { changed: url !== before?.['url'] } }
 }

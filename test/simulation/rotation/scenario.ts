@@ -12,6 +12,18 @@ const ms = fc.oneof(
 const fate = fc.record({ ms, code: fc.constantFrom(undefined, undefined, 'EIO', 'EMFILE') })
 export type Fate = typeof fate extends fc.Arbitrary<infer T> ? T : never
 
+/** The URL of the store. */
+export const urlOf = (password: string): string => `postgres://ann${password}@host/plants?sslmode=require`
+
+const OTHER_URLS: readonly ((url: string) => string)[] = [
+  (url) => url.replace('ann', 'bob'),
+  (url) => url.replace('host', 'other'),
+  (url) => url.replace('host', 'host:5433'),
+  (url) => url.replace('plants', 'others'),
+  (url) => url.replace('?sslmode=require', ''),
+  (url) => url.replace('secret0', 'sec/ret4'),
+]
+
 const entry = fc
   .tuple(fc.constantFrom('ann', 'ann', 'bob'), fc.nat(5), fc.constantFrom('', '', ' read'))
   .map(([owner, token, access]) => `${owner}:t${token}${access}`)
@@ -29,10 +41,13 @@ const tokens = fc.oneof(
   { arbitrary: fc.array(fc.oneof(entry, fc.constantFrom('', '# t0', 'ann t1', '\xff')), { maxLength: 4 }), weight: 2 },
 )
 
+/** With another password, and with more changed than that. */
 const url = fc.oneof(
-  { arbitrary: fc.nat(2).map((word) => `postgres://ann:secret${word}@host/plants`), weight: 6 },
-  { arbitrary: fc.constantFrom('', 'memory:', 'secret3', 'postgres://ann:sec/ret4@host/plants'), weight: 1 },
-  { arbitrary: fc.nat(2).map((word) => `postgres://bob:secret${word}@host/plants`), weight: 1 },
+  { arbitrary: fc.constantFrom(':secret0', ':secret1', ':s%65cret0', '').map(urlOf), weight: 3 },
+  {
+    arbitrary: fc.constantFrom('', 'memory:', 'secret3', ...OTHER_URLS.map((change) => change(urlOf(':secret0')))),
+    weight: 1,
+  },
 )
 
 /** A text that comes to stand in a file, whole or piece by piece. */
