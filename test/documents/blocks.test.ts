@@ -46,7 +46,6 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
   'docs/postgres-servers.md, High availability, sql': 'the cluster of the tests makes its role in another way',
   'docs/deploying.md, One file': 'test/package/binary.test.ts makes it of what is packed',
-  'docs/stores.md, The conformance suite, text': 'a message, which test/conformance/store-conformance.test.ts expects',
 }
 
 const USED = new Set<string>()

@@ -170,7 +170,8 @@ suite('TLS by a proxy', () => {
         .replace('127.0.0.1:3000', `127.0.0.1:${to}`)
     },
     nginx: (to: number, port: number) =>
-      code('TLS by a proxy', 'nginx')
+      codeOf('docs/deploying.md', 'nginx')
+        .replace(/^ *listen 8080;\n/m, code('TLS by a proxy', 'nginx'))
         .replace('127.0.0.1:3000', `127.0.0.1:${to}`)
         .replace('listen 443', `listen 127.0.0.1:${port}`)
         .replace(/\/etc.*fullchain\.pem/, `${CERTIFICATES}localhost.crt`)

@@ -35,7 +35,7 @@ const COMMAND_FOLDERS = ['../peers/node_modules/.bin', '../../node_modules/.bin'
 const MAX_BYTES = 80_000
 
 const PROGRAM = 'node_modules/plant-store/dist/server.js'
-const APPLICATION = codeOf('docs/hosts.md', 'js', 'In a bundle')
+const APPLICATION = codeOf('docs/host-examples.md', 'js', 'Node core')
 
 /** Makes a bundle of the program, or of an application, in a project of its own, and gives the path of the bundle. */
 async function bundle(t: Scope, command: string, entry = PROGRAM): Promise<string> {
