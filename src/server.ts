@@ -2,9 +2,18 @@
 // A Node that is too old must be able to read this file, and to say so in one line. So it imports nothing before that,
 // and has no syntax that is younger than modules.
 const [major, minor] = process.versions.node.split('.').map(Number)
+// Undefined without `--permission`. If it denies the network, Node throws where no listener of the program can catch it.
+const permission = process.permission as typeof process.permission | undefined
+const isDenied =
+  permission !== undefined && process.allowedNodeEnvironmentFlags.has('--allow-net') && !permission.has('net')
 
 if (major! * 1000 + minor! < 20019) {
   process.stderr.write(`plant-store: Node 20.19 or later is needed, and this is Node ${process.versions.node}\n`)
+  process.exitCode = 2
+} else if (isDenied) {
+  process.stderr.write(
+    'plant-store: this Node takes --permission only with --allow-net, as the program uses the network\n',
+  )
   process.exitCode = 2
 } else {
   // SIGHUP has the tokens read again, and must not end a program that is still being loaded. SIGTERM
