@@ -13,4 +13,4 @@ USER node
 ENV HOST=0.0.0.0
 EXPOSE 3000
 HEALTHCHECK CMD ["node", "dist/server.js", "--ready"]
-CMD ["node", "--max-semi-space-size=16", "dist/server.js"]
+CMD ["node", "--permission", "--allow-fs-read=/app/*", "--allow-fs-read=/run/secrets/*", "--allow-fs-read=/data/*", "--allow-fs-write=/data/*", "--max-semi-space-size=16", "dist/server.js"]

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { AWKWARD_TEXTS } from '../../src/conformance/awkward-values.ts'
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { startChild } from '../support/child.ts'
 import { needsServer, openDatabase } from '../support/database/postgres-server.ts'
 import { bin, makeFolder, needsDebian, PostgresServer, run as runCommand } from '../support/wire/debian-servers.ts'
-import { codeOf } from '../support/package/documents.ts'
+import { codeOf, readDocument } from '../support/package/documents.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import { packPackage } from '../support/package/packed.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
@@ -47,6 +48,32 @@ test('systemd finds nothing wrong with the units', { skip: withoutCommand('syste
   const security = ['security', '--offline=true', '--threshold=30', '--no-pager', paths[1]!]
   assert.equal(spawnSync('systemd-analyze', security).status, 0)
 })
+
+const NODE = Number.parseInt(process.versions.node)
+
+test('the unit has the permissions that the program needs', { skip: NODE < 24 && 'Node 24 has them' }, async (t) => {
+  const folder = temporaryDirectory(t)
+  const inFolder = (text: string): string => text.replaceAll(/\/(?:opt|etc|var\/lib)\/plant-store(?=\/)/g, folder)
+  cpSync(join((await packPackage()).folder, 'node_modules/plant-store'), folder, { recursive: true })
+  writeFileSync(join(folder, 'tokens'), `ada:${TOKEN}\n`)
+  const unit = inFolder(codeOf(DEPLOYING, 'ini', undefined, 1))
+  const [, ...args] = /^ExecStart=((?:.*\\\n)*.*)/m.exec(unit)![1]!.split(/\s+\\?\s*/)
+  if (NODE >= 26) args.unshift(...codeOfRow('Node 26').split(' '))
+  const settings = Array.from(
+    unit.matchAll(/^Environment=(\w+)=(.*)$/gm),
+    ([, name, value]) => [name!, value!] as const,
+  )
+  const child = startChild(t, process.execPath, args, { env: { ...Object.fromEntries(settings), PORT: '0' } })
+  const [line] = (await once(child.stdout!, 'data')) as [Buffer]
+  const port = Number(/:(\d+)\n/.exec(String(line))![1])
+  assert.equal((await sendTo(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
+  assert.equal((await sendTo(port, get('', '/readyz'))).status, 200)
+})
+
+/** The flags that the table of permissions has for something. */
+function codeOfRow(what: string): string {
+  return new RegExp(`^\\| .*${what}.* \\| \`(.*)\` \\|$`, 'm').exec(readDocument(DEPLOYING).text)![1]!
+}
 
 /** The system calls of a set of systemd. */
 function callsOf(set: string): string[] {

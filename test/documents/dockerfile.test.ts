@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { codeOf, readDocument } from '../support/package/documents.ts'
 import { packPackage } from '../support/package/packed.ts'
 import { isRunElsewhere } from '../support/requirements.ts'
@@ -29,6 +30,15 @@ function run(stage: string, matching: RegExp, cwd: string): void {
   }
 }
 
+const NODE = Number.parseInt(process.versions.node)
+
+/** The arguments of an image with Node 24, for the Node that runs the tests, and for a folder in place of the image. */
+function argumentsFor(args: readonly string[], cwd: string): string[] {
+  const known = args.filter((arg) => NODE >= 24 || !/^--(?:permission|allow-)/.test(arg))
+  const net = NODE >= 26 && known.includes('--permission') ? ['--allow-net'] : []
+  return [...net, ...known.map((arg) => arg.replace(/(?<==)\/(?:app\/)?/, `${cwd}/`))]
+}
+
 /** Starts what an instruction says. */
 function start(stage: string, instruction: string, cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
   const [, json] = new RegExp(`^${instruction} (.*)$`, 'm').exec(stage)!
@@ -36,7 +46,7 @@ function start(stage: string, instruction: string, cwd: string, env: NodeJS.Proc
   const [, variables] = /^ENV (.*)$/m.exec(stage)!
   const set = Object.fromEntries(variables!.split(' ').map((entry) => entry.split(/=(.*)/))) as Record<string, string>
   const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
-  return spawn(command, args, { cwd, env: { PATH, ...set, ...env } })
+  return spawn(command, argumentsFor(args, cwd), { cwd, env: { PATH, ...set, ...env } })
 }
 
 /** Settles with how a process ended, and what it said on stderr. */
@@ -78,7 +88,11 @@ suite('the container file', () => {
       const PORT = String(await freePort())
       const check = (): Promise<unknown[]> => outcome(start(stage, 'HEALTHCHECK CMD', cwd, { PORT }))
       assert.deepEqual(await check(), [1, `plant-store: connect ECONNREFUSED 127.0.0.1:${PORT}\n`])
-      const program = start(stage, 'CMD', cwd, { PORT })
+      for (const folder of ['data', 'run/secrets']) mkdirSync(join(cwd, folder), { recursive: true })
+      const PLANT_STORE_TOKENS_FILE = join(cwd, 'run/secrets/tokens')
+      writeFileSync(PLANT_STORE_TOKENS_FILE, 'ada:YWRh\n')
+      const PLANT_STORE_URL = needsSqlite === false ? `sqlite:${join(cwd, 'data/plants.db')}` : 'memory:'
+      const program = start(stage, 'CMD', cwd, { PORT, PLANT_STORE_TOKENS_FILE, PLANT_STORE_URL })
       t.after(() => program.kill('SIGKILL'))
       await once(program.stdout!, 'data')
       assert.deepEqual(await check(), [0, ''])
