@@ -31,7 +31,7 @@ export async function checkCases(
   for (const [i, row] of rows.entries()) {
     // Some versions of Node refuse too many fields themselves, and each host has words for that.
     if ((row.isHttp1Only && !isHttp1) || row.status === 431) continue
-    const token = `${group}-${i}`.replaceAll(' ', '-')
+    const token = tokenOf(group, i)
     for (const body of row.given) assert.equal((await send(post(token, body))).status, 200)
 
     const { status, headers, body } = received(await send(row.request(token)))
@@ -39,6 +39,11 @@ export async function checkCases(
     const { name } = row
     assert.deepEqual({ name, status, headers, body }, { name, ...expected(row) })
   }
+}
+
+/** The token of a case, and the name of its owner. */
+export function tokenOf(group: string, i: number): string {
+  return `${group}-${i}`.replaceAll(' ', '-')
 }
 
 function withLength({ status, headers, body }: ContractCase): Reply {

@@ -6,12 +6,15 @@ import { join } from 'node:path'
 import { before, suite, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { HTML, SCRIPT, STYLE } from '../../src/standalone/paths/page/texts.ts'
+import { CONTRACT_CASES } from '../contract/cases.ts'
+import { checkCases, tokenOf, type Reply } from '../contract/check-cases.ts'
 import { startChild } from '../support/child.ts'
 import { packPackage } from '../support/package/packed.ts'
 import { openAsAda } from '../support/page/browser.ts'
 import { needsChromium } from '../support/page/chromium.ts'
-import { TOKEN } from '../support/program/program.ts'
+import { NEW_ID, TOKEN } from '../support/program/program.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
+import { connectTo } from '../support/wire/client.ts'
 
 const HEADERS = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
 
@@ -26,8 +29,12 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
   })
 
   /** Starts it where there is no Node. */
-  async function start(t: TestContext, cwd = temporaryDirectory(t)): Promise<[url: string, child: ChildProcess]> {
-    const env = { PATH: '', PORT: '0', PLANT_STORE_TOKENS: `ada:${TOKEN}`, PLANT_STORE_URL: 'sqlite:plants.db' }
+  async function start(
+    t: TestContext,
+    cwd = temporaryDirectory(t),
+    settings: NodeJS.ProcessEnv = { PLANT_STORE_TOKENS: `ada:${TOKEN}` },
+  ): Promise<[url: string, child: ChildProcess]> {
+    const env = { PATH: '', PORT: '0', PLANT_STORE_URL: 'sqlite:plants.db', ...settings }
     const child = startChild(t, binary, [], { cwd, env })
     const [line] = (await once(child.stdout!, 'data')) as [Buffer]
     return [/listening on (\S+)/.exec(String(line))![1]!, child]
@@ -54,6 +61,21 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
     assert.deepEqual(run(), [2, '', 'plant-store: PORT'])
   })
 
+  test('answers as the contract says', async (t) => {
+    const tokens = Object.entries(CONTRACT_CASES).flatMap(([group, rows]) => rows.map((_, i) => tokenOf(group, i)))
+    const entries = [...tokens.map((token) => `${token}:${token}`), 'reader:reader read']
+    const settings = { PLANT_STORE_TOKENS: entries.join(), PLANT_STORE_PAGE: '0' }
+    const client = connectTo('http', Number(new URL((await start(t, undefined, settings))[0]).port))
+    t.after(() => client.close())
+    function received({ headers: { 'x-request-id': id, ...headers }, ...reply }: Reply): Reply {
+      assert.match(String(id), NEW_ID)
+      return { ...reply, headers }
+    }
+    for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
+      await t.test(group, () => checkCases(client, group, rows, { prefix: '', isHttp1: true, received }))
+    }
+  })
+
   test('keeps plants in SQLite through kill -9', async (t) => {
     const cwd = temporaryDirectory(t)
     const [url, child] = await start(t, cwd)
@@ -61,8 +83,6 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
       200,
       '{"name":"Fern"}',
     ])
-    assert.equal((await send(url, 'POST', '/plants', '{"id":9007199254740993,"name":"Ivy"}'))[0], 409)
-    assert.equal((await send(url, 'POST', '/plants', '{'))[0], 400)
     child.kill('SIGKILL')
     await once(child, 'exit')
     const [again] = await start(t, cwd)
