@@ -1,9 +1,9 @@
 // Makes one file of the program and Node 26: node src/build/binary.js [server.js] [target]
 import { build } from 'esbuild'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 
 const [source = 'dist/server.js', target = 'release/plant-store'] = process.argv.slice(2)
 
@@ -32,15 +32,17 @@ try {
   const execArgv = ['--max-semi-space-size=16']
   const options = {
     main: 'server.cjs',
-    output: resolve(target),
+    output: 'plant-store',
     execArgv,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
   }
   writeFileSync(join(folder, 'sea.json'), JSON.stringify(options))
-  mkdirSync(dirname(options.output), { recursive: true })
   const { status, stderr } = spawnSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: folder, encoding: 'utf8' })
   if (status !== 0) throw new Error(stderr)
+  mkdirSync(dirname(target), { recursive: true })
+  // Node writes it at once, so the system caches it in large pieces, and each process that runs it would take more memory.
+  copyFileSync(join(folder, 'plant-store'), target)
   console.log(`${target} has ${Math.round(statSync(target).size / 1e6)} MB, and holds`)
   console.log(
     `Node ${process.versions.node} (MIT, and the licenses of its parts: github.com/nodejs/node/blob/main/LICENSE)`,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { before, suite, test, type TestContext } from 'node:test'
@@ -20,11 +21,12 @@ const HEADERS = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application
 
 suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'Node 26 makes it' }, () => {
   let binary: string
+  let source: string
   let said: string
   before(async () => {
     const { folder } = await packPackage()
     binary = join(folder, 'plant-store')
-    const source = join(folder, 'node_modules/plant-store/dist/server.js')
+    source = join(folder, 'node_modules/plant-store/dist/server.js')
     said = (await promisify(execFile)(process.execPath, ['src/build/binary.js', source, binary])).stdout
   })
 
@@ -33,9 +35,10 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
     t: TestContext,
     cwd = temporaryDirectory(t),
     settings: NodeJS.ProcessEnv = { PLANT_STORE_TOKENS: `ada:${TOKEN}` },
+    [command, ...args]: readonly string[] = [binary],
   ): Promise<[url: string, child: ChildProcess]> {
     const env = { PATH: '', PORT: '0', PLANT_STORE_URL: 'sqlite:plants.db', ...settings }
-    const child = startChild(t, binary, [], { cwd, env })
+    const child = startChild(t, command!, args, { cwd, env })
     const [line] = (await once(child.stdout!, 'data')) as [Buffer]
     return [/listening on (\S+)/.exec(String(line))![1]!, child]
   }
@@ -89,6 +92,18 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
     const list = '[{"id":9007199254740993,"name":"Fern"}]'
     assert.deepEqual(await send(again, 'GET', '/plants?include=id', undefined), [200, list])
     assert.deepEqual(await send(again, 'DELETE', '/plants/9007199254740993'), [204, ''])
+  })
+
+  test('takes no more than 15 MiB above the program', { skip: process.platform !== 'linux' }, async (t) => {
+    const program = [process.execPath, '--max-semi-space-size=16', source]
+    const [own, other] = await Promise.all(
+      [[binary], program].map(async (command) => {
+        const [url, { pid }] = await start(t, undefined, undefined, command)
+        assert.deepEqual(await send(url, 'GET', '/plants'), [200, '[]'])
+        return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
+      }),
+    )
+    assert.ok(own! < other! + 15, `${own} MiB, and the program ${other}`)
   })
 
   test('answers what is under way when it stops', async (t) => {
