@@ -43,7 +43,13 @@ const DIRECTION_OF_IMPORTS = [
   ...folderMayImport('openapi', ['http/', 'plants/', 'operations.ts']),
   mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory/']),
   ...folderMayImport('http-server', ['http/']),
-  ...folderMayImport('standalone', [...CORE, 'http-server/', 'stores/open-store.ts', 'stores/figures.ts']),
+  ...folderMayImport('standalone', [
+    ...CORE,
+    'http-server/',
+    'stores/batch-size.ts',
+    'stores/figures.ts',
+    'stores/open-store.ts',
+  ]),
   mayImport(['src/server.ts'], './', ['standalone/']),
   {
     files: ['src/**/*.ts'],

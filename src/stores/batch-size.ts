@@ -1,5 +1,8 @@
 import type { Plant } from '../plants/plant.ts'
 
+/** The most plants that one statement of Postgres creates or deletes, unless somebody sets another number. */
+export const POSTGRES_BATCH = 128
+
 /** From this many characters on, a batch takes no more: in one piece, large plants would hold up everybody. */
 const MAX_LENGTH = 2 ** 20
 

@@ -1,6 +1,7 @@
 import { LIMITS, type Limits } from '../../http-server/limits.ts'
 import { MAX_INT32 } from '../../option-checks.ts'
 import { DEFAULTS, MAX_BODY_BYTES } from '../../options.ts'
+import { POSTGRES_BATCH } from '../../stores/batch-size.ts'
 import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { checkVariableNames, withoutServiceLinks } from './environment.ts'
 import { textFile, type SettingFile } from './setting-file.ts'
@@ -97,7 +98,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   postgresPoolSize: wholeNumber('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 1, 10_000, 'the most connections to Postgres'),
   postgresBatch: wholeNumber(
     'PLANT_STORE_POSTGRES_BATCH',
-    128,
+    POSTGRES_BATCH,
     1,
     10_000,
     'the most plants of one statement; 1 suits a table that is distributed by owner',

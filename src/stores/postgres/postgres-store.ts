@@ -6,7 +6,7 @@
 import { withDefaults, type Resolved } from '../../option-checks.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
-import { textLength } from '../batch-size.ts'
+import { POSTGRES_BATCH, textLength } from '../batch-size.ts'
 import { figuresOf } from '../figures.ts'
 import { createBatcher } from './batcher.ts'
 import { isTooLarge } from './failure.ts'
@@ -56,7 +56,7 @@ export interface PostgresStoreOptions {
 
 const DEFAULTS: Resolved<PostgresStoreOptions> = {
   preparedStatements: true,
-  maxBatch: 128,
+  maxBatch: POSTGRES_BATCH,
   maxInFlight: 1,
   timeoutMs: 4000,
   onWarning: () => undefined,
