@@ -19,6 +19,8 @@ interface Statement {
   isAnswered: boolean
   /** Whether the server has said that it was not done. */
   isRefused: boolean
+  /** Whether the server has said that it was done, or that there was nothing to do. */
+  isDone: boolean
 }
 
 /** A call of a client. */

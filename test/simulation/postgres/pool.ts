@@ -7,6 +7,7 @@ import type { Network } from './network.ts'
 import { REFUSALS, type Arrival, type Scenario } from './scenario.ts'
 import type { Asked, Cluster } from './server.ts'
 import { isLook, Session } from './session.ts'
+import { isTry, Thrift } from './thrift.ts'
 
 interface Waiter {
   readonly lend: (session: Session) => void
@@ -23,6 +24,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
   readonly cluster: Cluster
   readonly scenario: Scenario
   readonly sessions = new Set<Session>()
+  readonly thrift = new Thrift(this)
   /** The calls of the store that are under way. */
   readonly calls = new Set<Call>()
   /** Whether a create has found the disk full, and none has succeeded since. */
@@ -183,12 +185,21 @@ export class Pool extends EventEmitter implements ConnectionPool {
       (this.scenario.preparedStatements && now <= this.#namesEndedAt + 2 * this.scenario.timeoutMs)
     this.world.expect(mayHaveName, 'no statement has a name that a pooler forgets:', query.name)
     const asked = this.cluster.ask(query, this.calls, this.#knowsSchema)
+    this.thrift.asked(asked)
     for (const { statements, number } of asked.writes) {
       const last = statements.at(-1)
       const firstAt = last?.isConflict === true ? last.firstAt : now
       const isInTime = now - firstAt <= this.scenario.timeoutMs
       this.world.expect(isInTime, 'no statement is sent again of a call whose time is over:', number)
-      statements.push({ asked, beganAt: now, firstAt, isConflict: false, isAnswered: false, isRefused: false })
+      statements.push({
+        asked,
+        beganAt: now,
+        firstAt,
+        isConflict: false,
+        isAnswered: false,
+        isRefused: false,
+        isDone: false,
+      })
     }
     return asked
   }
@@ -215,9 +226,11 @@ export class Pool extends EventEmitter implements ConnectionPool {
       statement.isAnswered = true
       statement.isConflict = code === '40001' || code === '40P01'
       const mayBeDone = code === undefined || REFUSALS[code]!.mayBeDone === true
+      statement.isDone = !session.isLate && 'rows' in answer
       statement.isRefused = !session.isLate && !mayBeDone && !(code === '57014' && this.cluster.isForeign)
     }
-    if (query.text.includes('repeat(') && 'rows' in answer) this.hasMetFull = false
+    if (!session.isLate) this.thrift.heard(asked, answer)
+    if (isTry(query) && 'rows' in answer) this.hasMetFull = false
     if (!session.isLate && writes.some(({ name }) => name !== undefined)) {
       if (code === '53100') this.hasMetFull = true
       else if ('rowCount' in answer && answer.rowCount! > 0) this.hasMetFull = false
@@ -234,8 +247,10 @@ export class Pool extends EventEmitter implements ConnectionPool {
   }
 
   /** A write that the server has refused each time, or that it never saw, has not been done. */
-  seeThatUnknown({ statements, number }: Call): void {
+  seeThatUnknown({ statements, number, isUnconfirmed }: Call): void {
     const isSure = statements.every(({ isRefused }) => isRefused)
     this.world.expect(!isSure, 'what was surely not done is not unknown:', number)
+    const isDone = statements.at(-1)?.isDone === true && !isUnconfirmed
+    this.world.expect(!isDone, 'what the server has said is done is not unknown:', number)
   }
 }

@@ -37,7 +37,8 @@ class Program implements Target {
     this.pool = pool
     this.#longestMs = longestMs
     const { timeoutMs, maxBatch, maxInFlight, preparedStatements } = pool.scenario
-    this.store = postgresStore(pool, { timeoutMs, maxBatch, maxInFlight, preparedStatements })
+    const onWarning = (): void => pool.thrift.warned()
+    this.store = postgresStore(pool, { timeoutMs, maxBatch, maxInFlight, preparedStatements, onWarning })
     this.probes = new Probes(pool, this.store)
   }
 
@@ -51,8 +52,9 @@ class Program implements Target {
     return (error as { code?: string }).code === '42P01'
   }
 
-  ended(call: Call): void {
+  ended(call: Call, error?: unknown): void {
     this.pool.calls.delete(call)
+    this.pool.thrift.ended(call, error)
     if (call.outcome === 'unknown') this.pool.seeThatUnknown(call)
   }
 }
@@ -95,7 +97,7 @@ class PostgresSimulation {
       this.network.silence()
     }
     await this.#world.pass(20_000)
-    if (endsInSilence) for (const { store } of this.#programs) store.close()
+    if (endsInSilence) for (const { store } of this.#programs) void store[Symbol.asyncDispose]()
     await this.#world.pass(20_000 + 10 * timeoutMs)
     const lent = this.#programs.flatMap(({ pool }) => [...pool.sessions]).filter(({ isLent }) => isLent)
     this.#world.expect(lent.length === 0, 'each connection comes back in the end')

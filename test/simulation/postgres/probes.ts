@@ -22,12 +22,14 @@ export class Probes {
     const isWell = cluster.isWellSince(startedAt - TRUST_MS - 2.5 * scenario.timeoutMs)
     const { hasMetFull } = this.#pool
     let isSettled = false
+    const seeThatTried = this.#pool.thrift.pinged()
     // It may send two statements that write nothing, after a write that the table refuses.
     time.after(4 * scenario.timeoutMs, () => world.expect(isSettled, 'each ping ends'))
     this.#store.ping().then(
       () => {
         isSettled = true
         world.tell('ping: ready')
+        seeThatTried()
         world.expect(!hangs, 'a store is not ready whose write hangs')
         const isFull = cluster.isFull && cluster.fullSince < startedAt - TRUST_MS && hasMetFull && this.#pool.hasMetFull
         world.expect(!isFull, 'a store is not ready that has met a full disk')
@@ -35,6 +37,7 @@ export class Probes {
       (error: unknown) => {
         isSettled = true
         world.tell('ping: not ready', error)
+        this.#pool.thrift.failed()
         const wasWell = isWell && cluster.isWellSince(startedAt) && !this.#pool.isBusy
         world.expect(!wasWell, 'a store is ready while all is well')
       },

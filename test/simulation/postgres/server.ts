@@ -15,6 +15,7 @@ import { BAD } from '../clients.ts'
 import type { World } from '../simulation.ts'
 import { keyOf, pageOf, type Call, type Truth } from '../truth.ts'
 import type { Scenario } from './scenario.ts'
+import { isTry } from './thrift.ts'
 
 /** What a server is asked, and for whom. */
 export interface Asked {
@@ -104,7 +105,8 @@ export class Cluster {
   }
 
   /** Why a server does not carry out a statement. */
-  refusal({ query: { text }, writes, sawTable }: Asked, leader: number): Error | undefined {
+  refusal({ query, writes, sawTable }: Asked, leader: number): Error | undefined {
+    const { text } = query
     if (text === LOOK.text || text === FIND_TABLE.text) return undefined
     const isList = text === LIST.text || text === LIST_LARGE.text
     if (this.isReadOnly && leader === this.leader && !isList) return serverError('25006')
@@ -114,7 +116,7 @@ export class Cluster {
     if (writes.some(({ name }) => name?.startsWith(BAD))) return serverError('22021')
     const plants = this.#plantsOf(leader)
     const isCreate = writes.some(({ key, name }) => name !== undefined && !plants.has(key))
-    return this.isFull && (isCreate || text.includes('repeat(')) ? serverError('53100') : undefined
+    return this.isFull && (isCreate || isTry(query)) ? serverError('53100') : undefined
   }
 
   /** Carries out a statement. */

@@ -166,6 +166,8 @@ export class Session extends EventEmitter implements Connection {
       'says:',
       ...('rows' in answer ? [answer.rowCount, answer.rows] : [answer]),
     )
+    // As a trigger of the host may do.
+    this.emit('notice', { routine: 'exec_stmt_raise' })
     this.#pool.hear(this, statement.asked, answer)
     if (answer instanceof Error) statement.reject(answer)
     else statement.resolve(answer)
