@@ -27,21 +27,6 @@ function heldBatcher(options: Partial<BatcherOptions> = {}): {
   return { add, groups, release }
 }
 
-test('sends the first write at once, collects others while the maximum number of groups is in flight, and keeps their order', async () => {
-  const { add, groups, release } = heldBatcher({ maxInFlight: 2 })
-  const results = ['a', 'b', 'c', 'd', 'e'].map((write) => add(write))
-  assert.deepEqual(groups, [['a'], ['b']])
-  await release()
-  assert.equal(await results[0], 'A')
-  assert.deepEqual(groups, [['a'], ['b'], ['c', 'd']])
-  await release()
-  assert.equal(await results[1], 'B')
-  assert.deepEqual(groups, [['a'], ['b'], ['c', 'd'], ['e']])
-  await release()
-  await release()
-  assert.deepEqual(await Promise.all(results), ['A', 'B', 'C', 'D', 'E'])
-})
-
 test('sends a megabyte of large plants at a time', async () => {
   const { add, groups, release } = heldBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f'].map((write) => add(write, 600_000))

@@ -94,7 +94,6 @@ function open(pool: ConnectionPool, timeoutMs = TIMEOUT_MS): PostgresStore {
 }
 
 const remove = (store: PostgresStore): Promise<boolean> => store.delete('ann', 1n)
-const list = (store: PostgresStore): Promise<unknown> => store.list('ann', { limit: 1, maxBytes: 1 })
 
 function never(): Promise<never> {
   return new Promise(() => undefined)
@@ -160,19 +159,6 @@ suite('cancels what is late', { concurrency: true }, () => {
     assert.match(String(pool.released[0]), /No answer within 400 ms/)
     assert.equal(requests, 2)
   })
-
-  test('and lets go of it when the store is closed', async (t) => {
-    const pool = new ScriptedPool()
-    pool.port = await listen(t, () => undefined)
-    pool.answer = never
-    const store = open(pool)
-    await failure(remove(store))
-    await failure(remove(store))
-    assert.deepEqual(pool.released, [])
-    await store[Symbol.asyncDispose]()
-    await pool.returned()
-    assert.match(String(pool.released[0]), /No answer within 400 ms/)
-  })
 })
 
 test('cancels the statement of a connection that broke, and closes it then', async (t) => {
@@ -190,27 +176,6 @@ test('cancels the statement of a connection that broke, and closes it then', asy
   assert.deepEqual([releasedBefore, pool.released], [[[]], [broken]])
 })
 
-test('does not believe what was committed as somebody had the server wait no longer for its standby', async () => {
-  const pool = new ScriptedPool()
-  const connection = pool.connection()
-  pool.lend = () => Promise.resolve(connection)
-  const store = open(pool)
-  assert.equal(await remove(store), true)
-  pool.answer = () => {
-    pool.notices.emit('notice', { routine: 'SyncRepWaitForLSN' })
-    return changed
-  }
-  const error = await failure(remove(store))
-  const cause = 'UnconfirmedError: The statement was committed, but its standby has not confirmed it.'
-  assert.deepEqual([error.isOutcomeUnknown, String(error.cause)], [true, cause])
-  pool.answer = () => {
-    pool.notices.emit('notice', { routine: 'exec_stmt_raise' })
-    return changed
-  }
-  assert.equal(await remove(store), true)
-  assert.deepEqual(pool.released, [undefined, undefined, undefined])
-})
-
 suite('uses no connection', { concurrency: true }, () => {
   test('that finds the table in another schema than the first one', async () => {
     const pool = new ScriptedPool()
@@ -225,21 +190,6 @@ suite('uses no connection', { concurrency: true }, () => {
     assert.equal((cause as Error).message, message)
     pool.settings = FIT.with(4, null)
     assert.equal(await remove(store), true)
-  })
-
-  test('that was idle while another one was not fit', async () => {
-    const pool = new ScriptedPool()
-    const [idle, another, third] = [pool.connection(), pool.connection(), pool.connection()]
-    const left = pool.lendInTurn(idle, another, idle, third)
-    const store = open(pool)
-    assert.equal(await remove(store), true)
-    pool.settings = FIT.with(5, 'its column id is integer, not bigint')
-    const { isOutcomeUnknown, cause } = await failure(remove(store))
-    const message = 'The table public.plant_store_plants cannot keep plants: its column id is integer, not bigint.'
-    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, message])
-    pool.settings = FIT
-    assert.equal(await remove(store), true)
-    assert.deepEqual(left, [])
   })
 })
 
@@ -267,22 +217,6 @@ test('outlives a session that ends with the packet that opens it, and listens on
   assert.deepEqual([...failures.map(({ isOutcomeUnknown }) => isOutcomeUnknown), pool.totalCount], [false, false, 0])
   const [client] = await connected
   assert.deepEqual([pool.listenerCount('connect'), client.listenerCount('notice')], [1, 1])
-})
-
-test('asks a connection once whether it is fit for use, also if the pool had none to lend meanwhile', async () => {
-  const pool = new ScriptedPool()
-  const connection = pool.connection()
-  const lends = [
-    () => Promise.resolve(connection),
-    () => Promise.reject(new Error('too many clients')),
-    () => Promise.resolve(connection),
-  ]
-  pool.lend = () => lends.shift()!()
-  const store = open(pool)
-  assert.equal(await remove(store), true)
-  await failure(remove(store))
-  assert.equal(await remove(store), true)
-  assert.equal(pool.checks, 1)
 })
 
 test('lets an error of the code through as it is', async () => {
@@ -334,26 +268,4 @@ suite('while a server fails over', { concurrency: true }, () => {
     await failure(remove(store))
     assert.equal(asked(), 1)
   })
-
-  test('stops asking when its time is over', async () => {
-    const pool = new ScriptedPool()
-    const store = open(pool, 600)
-    pool.breakNext()
-    await failure(remove(store))
-    const asked = pool.lendNoMore()
-    await failure(remove(store))
-    assert.equal(asked(), 2)
-  })
-})
-
-test('begins no statement of a call whose time is over, as after a page with a large plant', async (t) => {
-  let now = 1000
-  t.mock.method(performance, 'now', () => now)
-  const pool = new ScriptedPool()
-  pool.answer = () => {
-    now += TIMEOUT_MS
-    return { rows: [[null, null, null]], rowCount: 1 }
-  }
-  assert.equal((await failure(list(open(pool)))).isOutcomeUnknown, false)
-  assert.equal(pool.queries.length, 1)
 })

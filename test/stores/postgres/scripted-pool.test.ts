@@ -4,7 +4,6 @@ import { suite, test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import {
   postgresStore,
-  schema,
   type ConnectionPool,
   type PostgresStore,
   type Query,
@@ -79,27 +78,10 @@ test('deletes a plant that is there twice, as a foreign table may have it, and n
   assert.deepEqual(await Promise.all([1n, 1n, 2n].map((id) => store.delete('ann', id))), [true, true, false])
 })
 
-test('makes its table although another process makes it', async () => {
-  const { store, asked } = start({ rows: [[null]], rowCount: 1 }, serverError('42P07'), CHANGED)
-  await store.migrate()
-  assert.deepEqual(asked.flat().slice(1), [schema, schema])
-})
-
 test('leaves it to its caller to migrate again if the connection breaks', async () => {
   const { store, asked } = start({ rows: [[null]], rowCount: 1 }, new Error('Connection terminated unexpectedly'))
   await failure(store.migrate())
   assert.equal(asked.length, 2)
-})
-
-test('knows not what became of a create or a delete whose connection broke, be it of one plant or of many', async () => {
-  const store = postgresStore(poolOf(() => Promise.reject(new Error('Connection terminated unexpectedly'))))
-  const calls = [1, 2, 3].flatMap((id) => [
-    store.create('ann', { id: BigInt(id), name: 'fern' }),
-    store.delete('ann', BigInt(id)),
-    store.list('ann', { limit: 1, maxBytes: 100, after: BigInt(id) }),
-  ])
-  const unknowns = (await Promise.all(calls.map(failure))).map(({ isOutcomeUnknown }) => isOutcomeUnknown)
-  assert.deepEqual(unknowns, [true, true, false, true, true, false, true, true, false])
 })
 
 suite('refuses at once, and says why', () => {

@@ -11,15 +11,6 @@ function listenTo(t: TestContext): { silence: Silence; answers: ((isAnswered: bo
   return { silence, answers }
 }
 
-test('begins once for all who had no answer', (t) => {
-  const { silence, answers } = listenTo(t)
-  silence.begin(performance.now())
-  const { over } = silence
-  silence.begin(performance.now())
-  assert.equal(silence.over, over)
-  assert.equal(answers.length, 1)
-})
-
 test('lets go of who waits when it is stopped, and never begins again', async (t) => {
   const { silence, answers } = listenTo(t)
   silence.begin(performance.now())
