@@ -4,13 +4,14 @@ import timersPromises from 'node:timers/promises'
 /** More than any scenario takes. */
 const MAX_STEPS = 10_000
 
-interface Timer {
+export interface Timer {
   at: number
   readonly run: () => void
   /** How long until it runs again; undefined if it runs once. */
   readonly everyMs?: number | undefined
   /** Whether the simulation has set it, and not the code under test. */
   readonly isOfModel: boolean
+  isCleared?: true
 }
 
 const { setImmediate: realRound } = globalThis
@@ -38,16 +39,23 @@ export class Hook<Function extends AnyFunction> {
 }
 
 const sleep = new Hook<(ms: number) => Promise<void>>(timersPromises, 'setTimeout')
+const nextRound = new Hook<() => Promise<void>>(timersPromises, 'setImmediate')
+/** For what keeps the function that it finds when it is imported. */
+const immediate = new Hook<(run: () => void) => object>(globalThis, 'setImmediate')
 
 /**
  * The time of a simulation. It stands still while code runs, and then goes to the next timer, so a minute takes as long
- * as what happens in it. While it is installed, timers, immediates, sleeps, `performance.now` and `Math.random` are its
- * own, so all that happens is the same each time.
+ * as what happens in it. While it is installed, timers, immediates, sleeps, what the process tells of its event loop and
+ * `Math.random` are its own, so all that happens is the same each time.
  */
 export class VirtualTime {
   now = 1000
+  /** How many rounds the event loop has made: in each, first the timers run that are due, then immediates set before. */
+  loopCount = 0
+  #workMs = 0
   /** By time; of the same time, the first that was set. */
   readonly #timers: Timer[] = []
+  readonly #immediates: Timer[] = []
   #random = 1
   #steps = 0
 
@@ -56,23 +64,51 @@ export class VirtualTime {
     return this.#add({ at: this.now + ms, run, isOfModel: true })
   }
 
+  clear(timer: Timer | undefined): void {
+    if (timer === undefined) return
+    timer.isCleared = true
+    this.#remove(timer)
+  }
+
+  /** Has the process work for so long. */
+  work(ms: number): void {
+    this.now += ms
+    this.#workMs += ms
+  }
+
   /** How many timers the code under test has set and not cleared. */
   get left(): number {
-    return this.#timers.filter(({ isOfModel }) => !isOfModel).length
+    return [...this.#timers, ...this.#immediates].filter(({ isOfModel }) => !isOfModel).length
   }
 
   /** Runs what is due until then, unless something stops it, each with all promises that it settles. */
   async passUntil(end: number, isStopped: () => boolean): Promise<void> {
     await allMicrotasks()
-    for (let next; (next = this.#timers[0]) !== undefined && next.at <= end && !isStopped();) {
-      if (++this.#steps > MAX_STEPS) throw new Error('It goes on for ever.')
-      this.#timers.shift()
-      this.now = Math.max(this.now, next.at)
-      if (next.everyMs !== undefined) this.#add(Object.assign(next, { at: this.now + next.everyMs }))
-      next.run()
-      await allMicrotasks()
+    while (!isStopped()) {
+      const next = this.#immediates.length > 0 ? this.now : (this.#timers[0]?.at ?? Infinity)
+      if (next > end) break
+      this.now = Math.max(this.now, next)
+      this.loopCount++
+      const until = Math.min(this.now, end)
+      const due = this.#timers.filter(({ at }) => at <= until)
+      for (const timer of due) {
+        if (timer.isCleared || isStopped()) continue
+        this.#remove(timer)
+        if (timer.everyMs !== undefined) this.#add(Object.assign(timer, { at: this.now + timer.everyMs }))
+        await this.#run(timer)
+      }
+      for (let left = this.#immediates.length; left > 0 && !isStopped(); left--) {
+        const timer = this.#immediates.shift()!
+        if (!timer.isCleared) await this.#run(timer)
+      }
     }
     this.now = Math.max(this.now, end)
+  }
+
+  #run(timer: Timer): Promise<void> {
+    if (++this.#steps > MAX_STEPS) throw new Error('It goes on for ever.')
+    timer.run()
+    return allMicrotasks()
   }
 
   /** Takes the place of the real time. Returns what gives it back. */
@@ -80,22 +116,34 @@ export class VirtualTime {
     const set = (run: (...args: unknown[]) => void, ms = 1, ...args: unknown[]): object => {
       return this.#handle({ at: this.now + Math.max(1, ms), run: () => run(...args), isOfModel: false })
     }
-    const clear = (timer: unknown): void => this.#clear(timer as Timer | undefined)
+    const clear = (timer: Timer | undefined): void => this.clear(timer)
+    const setImmediate = (run: () => void): object => {
+      const timer: Timer = { at: this.now, run, isOfModel: false }
+      this.#immediates.push(timer)
+      return timer
+    }
     const globals = {
       setTimeout: set,
       setInterval: (run: () => void, ms = 1) => {
         return this.#handle({ at: this.now + ms, run, everyMs: Math.max(1, ms), isOfModel: false })
       },
-      setImmediate: (run: () => void) => this.#handle({ at: this.now, run, isOfModel: false }),
+      setImmediate,
       clearTimeout: clear,
       clearInterval: clear,
       clearImmediate: clear,
     }
     const restore = [
       replace(globalThis, globals),
-      replace(performance, { now: () => this.now }),
+      replace(performance, {
+        now: () => this.now,
+        eventLoopUtilization: () => ({ active: this.#workMs }),
+        nodeTiming: { uvMetricsInfo: this },
+      }),
+      replace(process, { cpuUsage: () => ({ user: 1000 * this.#workMs, system: 0 }) }),
       replace(Math, { random: () => (this.#random = (this.#random * 48_271) % 2_147_483_647) / 2_147_483_647 }),
       sleep.take((ms) => new Promise((resolve) => set(() => resolve(), ms))),
+      immediate.take(setImmediate),
+      nextRound.take(() => new Promise((resolve) => setImmediate(() => resolve()))),
     ]
     return () => {
       for (const each of restore) each()
@@ -103,7 +151,12 @@ export class VirtualTime {
   }
 
   #handle(timer: Timer): object {
-    return Object.assign(this.#add(timer), { unref: () => timer, ref: () => timer })
+    const ms = timer.at - this.now
+    const refresh = (): Timer => {
+      this.#remove(timer)
+      return this.#add(Object.assign(timer, { at: this.now + ms }))
+    }
+    return Object.assign(this.#add(timer), { unref: () => timer, ref: () => timer, refresh })
   }
 
   #add(timer: Timer): Timer {
@@ -113,8 +166,8 @@ export class VirtualTime {
     return timer
   }
 
-  #clear(timer: Timer | undefined): void {
-    const place = timer === undefined ? -1 : this.#timers.indexOf(timer)
+  #remove(timer: Timer): void {
+    const place = this.#timers.indexOf(timer)
     if (place !== -1) this.#timers.splice(place, 1)
   }
 }
