@@ -55,7 +55,11 @@ export async function closeServer(
 
 /** Closes the connections that wait for a request: a client that sends nothing must not decide how the drain ends. */
 function closeSilent(server: Server, connections: readonly Connection[], refuse: (socket: Socket) => void): void {
+  // Node takes for idle, too, what waits for its client to read, or to be read itself.
+  const busy = connections.filter((connection) => !isSilent(connection))
+  for (const { socket } of busy) socket.destroy = () => socket
   server.closeIdleConnections()
+  for (const { socket } of busy) Reflect.deleteProperty(socket, 'destroy')
   for (const connection of connections) {
     if (!isSilent(connection)) continue
     const { socket } = connection
