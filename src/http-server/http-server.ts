@@ -157,6 +157,8 @@ export function createHttpServer(
     if (isTimeout(error) && (isHeldBack(socket) || socket.readableLength > 0)) return giveTime(connection, error)
     connection.isBroken = true
     stopReading(socket)
+    // If the client has ended its side, Node would close the connection behind the response that is under way.
+    socket.removeAllListeners('end')
     const refuseNow = (): void => refuseOn(socket, toHttpError(error))
     if (latest?.req.complete === false) refuseInstead(latest, socket, refuseNow)
     else refuseAfter(latest, refuseNow)
