@@ -3,6 +3,8 @@ import { faults as postgresFaults } from './postgres/faults.ts'
 import { postgres } from './postgres/postgres.ts'
 import { faults as rotationFaults } from './rotation/faults.ts'
 import { rotation } from './rotation/rotation.ts'
+import { faults as serverFaults } from './server/faults.ts'
+import { server } from './server/server.ts'
 import type { Part } from './simulation.ts'
 import { faults as sqliteFaults } from './sqlite/faults.ts'
 import { sqlite } from './sqlite/sqlite.ts'
@@ -12,4 +14,5 @@ export const parts: readonly (readonly [Part, readonly Fault[]])[] = [
   [postgres, postgresFaults],
   [sqlite, sqliteFaults],
   [rotation, rotationFaults],
+  [server, serverFaults],
 ]
