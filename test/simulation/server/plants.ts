@@ -1,7 +1,7 @@
 import { StoreUnavailableError, type NewPlant, type Page, type PageRequest, type Store } from '../../../src/index.ts'
 import { attempt } from '../../../src/maybe-promise.ts'
 import { inTurn, type World } from '../simulation.ts'
-import type { Asked } from './client.ts'
+import type { Asked } from './exchanges.ts'
 import type { Fate, Scenario } from './scenario.ts'
 
 /** How long a call of the store may take. */

@@ -31,8 +31,8 @@ const act = fc.record({
   waits: fc.boolean(),
   kinds: fc.array(fc.oneof({ arbitrary: most, weight: 30 }, closing), { minLength: 1, maxLength: 4 }),
   times: fc.oneof(
-    { arbitrary: fc.constant(1), weight: 12 },
-    { arbitrary: fc.integer({ min: 2, max: 5 }), weight: 3 },
+    { arbitrary: fc.constant(1), weight: 40 },
+    { arbitrary: fc.integer({ min: 2, max: 5 }), weight: 8 },
     { arbitrary: fc.integer({ min: 10, max: 40 }), weight: 1 },
   ),
   cut: fc.option(fc.nat(9999), { nil: undefined, freq: 1 }),
