@@ -118,7 +118,7 @@ function ask(request: (n: number) => Buffer, total: number, length: number, end 
   })
 }
 
-// If V8 compiles it later, it may be five times as slow for all of a process, as ids of ticks are no small integers then.
+// Where V8 compiles `nextTick` later, it is five times as slow for all of some processes.
 await new Promise<void>((resolve) => {
   let left = 100_000
   const again = (): void => (--left > 0 ? process.nextTick(again) : resolve())
