@@ -14,16 +14,24 @@ import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
 const WEBPACK = codeOf('docs/deploying.md', 'cjs', 'Bundles')
+const WEBPACK_MODULE = WEBPACK.replace("'server.cjs'", "'server.mjs', module: true").replace(
+  'mode:',
+  'experiments: { outputModule: true }, mode:',
+)
 
 /** Commands that bundle the program. */
-const COMMANDS = [...codeOf('docs/deploying.md', 'sh', 'Bundles').trim().split('\n'), 'node webpack.config.cjs']
+const COMMANDS = [
+  ...codeOf('docs/deploying.md', 'sh', 'Bundles').trim().split('\n'),
+  'node webpack.config.cjs',
+  'node webpack-module.config.cjs',
+]
 
 /** What a command makes. */
 function bundleOf(command: string): string {
-  return (
-    /(?:--outfile=|--file )(\S+)/.exec(command)?.[1] ??
-    (command.includes('ncc') ? 'ncc/index.js' : 'webpack/server.cjs')
-  )
+  const file = /(?:--outfile=|--file )(\S+)/.exec(command)?.[1]
+  if (file !== undefined) return file
+  if (command.includes('ncc')) return 'ncc/index.js'
+  return command.includes('module') ? 'webpack/server.mjs' : 'webpack/server.cjs'
 }
 
 /** Installed by `npm run peers`, or with the project. */
@@ -40,8 +48,8 @@ const APPLICATION = codeOf('docs/host-examples.md', 'js', 'Node core')
 /** Makes a bundle of the program, or of an application, in a project of its own, and gives the path of the bundle. */
 async function bundle(t: Scope, command: string, entry = PROGRAM): Promise<string> {
   // There is no command of webpack without another package.
-  const run = `${WEBPACK}\nrequire('webpack')(module.exports).run((error) => { if (error) throw error })\n`
-  const webpack = run.replace(PROGRAM, entry)
+  const run = "\nrequire('webpack')(module.exports).run((error) => { if (error) throw error })\n"
+  const [webpack, webpackModule] = [WEBPACK, WEBPACK_MODULE].map((config) => config.replace(PROGRAM, entry) + run)
   const listening =
     "process.env.PORT, function () { console.log('listening on http://127.0.0.1:' + this.address().port) }"
   // Without a plugin, rollup finds no packages.
@@ -49,7 +57,8 @@ async function bundle(t: Scope, command: string, entry = PROGRAM): Promise<strin
     .replace("'plant-store'", "'./node_modules/plant-store/dist/index.js'")
     .replace('3000', listening)
   const project = await createProject(t, {
-    'webpack.config.cjs': webpack,
+    'webpack.config.cjs': webpack!,
+    'webpack-module.config.cjs': webpackModule!,
     'package.json': '{}',
     'main.js': application,
   })
