@@ -80,6 +80,7 @@ export class Client extends Exchanges implements Peer {
     if (expecting) this.sendRest = rest
     else if (at === text.length) next()
     else if (cutMs !== undefined) this.world.time.after(cutMs, rest)
+    else this.#act(this.#plan.acts.length)
   }
 
   #push(text: string): void {

@@ -33,6 +33,7 @@ export interface Asked {
 export interface House {
   readonly stallTimeoutMs: number
   readonly headersTimeoutMs: number
+  isGuarded: boolean
   isDraining: boolean
   /** Whether the drain cuts what is left. */
   isCutting: boolean
@@ -49,7 +50,7 @@ export abstract class Exchanges {
   /** How many bytes the client has sent, and the server has read. */
   sent = 0
   read = 0
-  /** Whether what it last read was a slice. */
+  /** Whether the guard was awake when it last read. */
   isSliced = false
   announced = 0
   begun = 0
@@ -95,7 +96,7 @@ export abstract class Exchanges {
 
   /** The server reads. */
   onRead(bytes: number): void {
-    this.isSliced = this.wire.listenerCount('readable') > 0
+    this.isSliced = this.house.isGuarded
     const isHeldBack = this.wire.isDelivering || this.isSliced
     this.rule(this.waiting === 0 || !isHeldBack, 'what comes while a request waits is not read')
     this.read += bytes
@@ -151,7 +152,7 @@ export abstract class Exchanges {
   #mayBe(asked: Asked, code: number, isBare: boolean): boolean {
     const isWhole = asked.end <= this.sent
     const { headersTimeoutMs } = this.house
-    if (isBare && this.sendRest !== undefined) return false
+    if (isBare && asked.kind === 'expect' && this.sendRest !== undefined) return false
     if (isBare && code === 40800)
       return asked.start < this.sent && !(asked.wholeAt! - asked.readAt! <= headersTimeoutMs)
     if (isBare && !isWhole) return code === 40000

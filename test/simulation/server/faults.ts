@@ -58,10 +58,10 @@ export const faults: readonly Fault[] = [
     instead: '',
   },
   {
-    name: 'slices are handed on while requests wait',
-    file: `${folder}/slices.ts`,
-    code: 'if (isHeldBack(socket) || isBodyWaiting(latest?.req)) return',
-    instead: 'if (isBodyWaiting(latest?.req)) return',
+    name: 'a connection that comes while the guard is awake is not read in slices',
+    file: `${folder}/guard.ts`,
+    code: 'if (timer !== undefined) slice(connection)',
+    instead: '',
   },
   {
     name: 'a client that reads nothing is not cut',
@@ -158,5 +158,29 @@ export const faults: readonly Fault[] = [
     file: `${folder}/drain.ts`,
     code: 'cut = connections.length',
     instead: 'cut = 0',
+  },
+  {
+    name: 'a request on a connection that is held back is refused as late',
+    file: 'src/http/turn.ts',
+    code: 'return (waiting.get(socket) ?? 0) > 0',
+    instead: 'return false',
+  },
+  {
+    name: 'CONNECT is refused before the answers to what came before it',
+    file: `${folder}/http-server.ts`,
+    code: 'refuseAfter(connection.latest, () => refuseOn(socket, error, request))',
+    instead: 'refuseOn(socket, error, request)',
+  },
+  {
+    name: 'a refusal does not close the connection',
+    file: `${folder}/http-server.ts`,
+    code: "    response.setHeader('Connection', 'close')\n    answer(",
+    instead: '    answer(',
+  },
+  {
+    name: 'a drain goes on listening after the last connection has closed',
+    file: `${folder}/drain.ts`,
+    code: 'const QUIET_MS = 50',
+    instead: 'const QUIET_MS = 200',
   },
 ]

@@ -51,23 +51,25 @@ const plan = fc.record({
   /** What it sends last of all. */
   last: fc.option(fc.constantFrom(...CLOSING), { nil: undefined, freq: 2 }),
   /** How it reads: at once, every so many milliseconds, or not at all. */
-  readMs: fc.constantFrom(0, 0, 0, 0, 7, 60, 250, 400, Infinity),
-  end: fc.constantFrom<('stay' | 'end' | 'leave' | 'reset')[]>('stay', 'stay', 'end', 'end', 'leave', 'reset'),
+  readMs: fc.constantFrom(0, 0, 0, 0, 7, 60, 150, 400, Infinity),
+  end: fc.constantFrom<('stay' | 'end' | 'leave' | 'reset')[]>('stay', 'end', 'end', 'end', 'leave', 'reset'),
   endMs: fc.oneof(fc.constant(0), fc.nat(3), fc.nat(400)),
   /** How long it keeps its side open when the server has ended its own. */
   lingerMs: fc.constantFrom(0, 0, 5, 60_000),
 })
 export type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never
 
-/** Who wakes the guard. */
-export const FLOOD: Plan = {
-  ms: 0,
-  acts: [{ ms: 0, waits: false, kinds: ['options'], times: 120, cut: undefined, cutMs: 0 }],
-  last: undefined,
-  readMs: 0,
-  end: 'reset',
-  endMs: 0,
-  lingerMs: 0,
+/** Clients that send so many requests each, and go. */
+export function floodsOf(counts: readonly number[]): Plan[] {
+  return counts.map((times, index) => ({
+    ms: 50 * index,
+    acts: [{ ms: 0, waits: false, kinds: ['options'], times, cut: undefined, cutMs: 0 }],
+    last: undefined,
+    readMs: 0,
+    end: 'reset',
+    endMs: 0,
+    lingerMs: 0,
+  }))
 }
 
 export const scenarios = fc.noBias(
@@ -75,8 +77,8 @@ export const scenarios = fc.noBias(
     drainTimeoutMs: fc.constantFrom(300, 1111),
     drainMs: fc.option(fc.nat(2500), { nil: undefined }),
     isShared: fc.boolean(),
-    /** Whether the guard is awake. */
-    isFlooded: fc.constantFrom(false, false, false, true),
+    /** More than a hundred at once wake the guard. */
+    floods: fc.constantFrom([], [], [], [], [120], [60, 60]),
     plans: fc.array(plan, { minLength: 1, maxLength: 6, size: 'max' }),
     fates: fc.array(fc.tuple(fc.nat(8), fc.integer({ min: 1, max: 3 }), fate), { maxLength: 8, size: 'max' }),
   }),

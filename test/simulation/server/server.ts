@@ -7,13 +7,13 @@ import { Client } from './client.ts'
 import type { Asked, House } from './exchanges.ts'
 import { KINDS } from './requests.ts'
 import { Plants, STORE_TIMEOUT_MS } from './plants.ts'
-import { FLOOD, scenarios, type Plan, type Scenario } from './scenario.ts'
+import { floodsOf, scenarios, type Plan, type Scenario } from './scenario.ts'
 
 const LIMITS = {
   headersTimeoutMs: 250,
   requestTimeoutMs: 500,
   keepAliveTimeoutMs: 100,
-  stallTimeoutMs: 320,
+  stallTimeoutMs: 180,
   checkIntervalMs: 90,
   guardMs: 3000,
 }
@@ -49,7 +49,7 @@ class ServerSimulation {
   readonly #http: HttpServer
   readonly #clients: Client[] = []
   readonly #requests = new Map<number, Asked>()
-  readonly #house: House = { ...LIMITS, isDraining: false, isCutting: false, requests: 0 }
+  readonly #house: House = { ...LIMITS, isGuarded: false, isDraining: false, isCutting: false, requests: 0 }
   #cut: number | undefined
   #isListening = true
   #lateOnes = new Set<unknown>()
@@ -116,6 +116,7 @@ class ServerSimulation {
 
   #guard(isAwake: boolean): void {
     this.#world.tell('guard', isAwake ? 'wakes' : 'sleeps')
+    this.#house.isGuarded = isAwake
     const isBusy = this.#isFull(this.#open) || this.#plants.hasWorked
     this.#world.expect(!isAwake || isBusy, 'the guard sleeps while few requests wait')
   }
@@ -208,10 +209,10 @@ class ServerSimulation {
   }
 
   async play(): Promise<void> {
-    const { plans, drainMs, isFlooded } = this.#scenario
+    const { plans, drainMs, floods } = this.#scenario
     const { time } = this.#world
     const startedAt = time.now
-    for (const plan of isFlooded ? [FLOOD, ...plans] : plans) time.after(plan.ms, () => this.#connect(plan))
+    for (const plan of [...floodsOf(floods), ...plans]) time.after(plan.ms, () => this.#connect(plan))
     this.#lookForLate()
     if (drainMs === undefined) {
       do await this.#world.pass(400)
