@@ -86,18 +86,6 @@ suite('a drain goes on listening', { timeout: 60_000 }, () => {
     })
   }
 
-  test('until the connections have closed that were open, whoever else comes, if others listen beside it', async (t) => {
-    const http = await serve(t, { drainTimeoutMs: 60_000 })
-    const { connection } = await http.accept()
-    const drained = http.drain(true)
-    const { connection: late } = await http.accept()
-    connection.send(LIST)
-    await until(() => !http.server.listening)
-    assert.match(await connection.closed, LAST_LIST)
-    assert.match(await late.send(LIST).closed, LAST_LIST)
-    await drained
-  })
-
   test('for 80 % of its time if a connection stays open', async (t) => {
     const http = await serve(t, { drainTimeoutMs: 1000 })
     const { connection } = await http.accept()
@@ -114,18 +102,6 @@ suite('a drain goes on listening', { timeout: 60_000 }, () => {
     assert.equal(countTimers(), timers)
   })
 })
-
-for (const count of [0, 1]) {
-  test(`a drain ends in a moment after the last of ${count} connections has closed`, { timeout: 60_000 }, async (t) => {
-    const http = await serve(t)
-    const connections = await Promise.all(Array.from({ length: count }, () => http.accept()))
-    const startedAt = performance.now()
-    const drained = http.drain()
-    for (const { connection } of connections) connection.socket.end()
-    await drained
-    assertQuick(startedAt)
-  })
-}
 
 suite('once it no longer listens, a drain closes a connection', { timeout: 60_000 }, () => {
   const rows: readonly [name: string, sent: string, received: RegExp][] = [

@@ -182,18 +182,6 @@ suite('what node:http refuses is answered with an error', () => {
     assert.deepEqual(warnings, [])
   })
 
-  test('a malformed body is refused after the answers to the requests before it', async (t) => {
-    const store = new GatedStore()
-    const connection = await (await serve(t, {}, store)).connect()
-    connection.send(`${LIST}${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`)
-    await once(store, 'asked')
-    store.emit('go')
-    assert.match(
-      await connection.closed,
-      /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]HTTP\/1.1 400 Bad Request\r\n[^]*"error":40000/,
-    )
-  })
-
   test('a malformed body after its request was refused adds nothing to that answer', async (t) => {
     const connection = await (await serve(t)).connect()
     connection.send('POST /plants HTTP/1.1\r\nHost: plants\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -412,13 +400,6 @@ test('each response has the common fields, and each request and each refusal is 
 suite('Expect: 100-continue', () => {
   const expecting = `${POST}Expect: 100-continue\r\n`
 
-  test('is met once token and header are checked', async (t) => {
-    const connection = await (await serve(t)).connect()
-    connection.send(`${expecting}Content-Length: ${PLANT.length}\r\n\r\n`)
-    await connection.receive(/^HTTP\/1.1 100 Continue\r\n\r\n$/)
-    await connection.send(PLANT).receive(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n[^]*{"name":"Fern"}$/)
-  })
-
   const rows: readonly [name: string, request: string, error: number][] = [
     ['no token', 'POST /plants HTTP/1.1\r\nHost: plants\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n', 40100],
     [
@@ -452,24 +433,6 @@ suite('a drain', () => {
     const drained = http.drain()
     store.emit('go')
     assert.match(await connection.closed, /^HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
-    await drained
-  })
-
-  test('answers all that one connection has asked, and closes it after the last', async (t) => {
-    const store = new GatedStore()
-    const http = await serve(t, {}, store)
-    const connection = await http.connect()
-    connection.send(LIST.repeat(3))
-    await once(store, 'asked')
-    const drained = http.drain()
-    for (let rest = 2; rest > 0; rest--) {
-      const asked = once(store, 'asked')
-      store.emit('go')
-      await asked
-    }
-    store.emit('go')
-    const kinds = Array.from((await connection.closed).matchAll(/^Connection: (.*)\r$/gm), ([, kind]) => kind)
-    assert.deepEqual(kinds, ['keep-alive', 'keep-alive', 'close'])
     await drained
   })
 

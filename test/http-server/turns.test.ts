@@ -133,20 +133,6 @@ suite('while the guard is awake, at most 56 requests of a connection wait', () =
 })
 
 suite('none is carried out after a response that closes the connection', () => {
-  const rows: readonly [name: string, request: string, status: number][] = [
-    ['no Host', 'GET /plants HTTP/1.1\r\nAuthorization: Bearer ada\r\n\r\n', 400],
-    ['a Host that is none', 'GET /plants HTTP/1.1\r\nHost: <script>\r\nAuthorization: Bearer ada\r\n\r\n', 400],
-    ['an unknown expectation', `GET /plants HTTP/1.1\r\n${FIELDS}Expect: x\r\n\r\n`, 417],
-  ]
-  for (const [name, request, status] of rows) {
-    test(`${name}, and POSTs in the same packet`, async (t) => {
-      const store = memoryStore()
-      const client = await RawConnection.open(await serve(t, store))
-      assert.deepEqual(await client.send(request + THREE_POSTS).statuses(), [status])
-      assert.deepEqual(await keptIds(store), [])
-    })
-  }
-
   const early: readonly [name: string, header: string, status: number][] = [
     ['401', `POST /plants HTTP/1.1\r\nHost: a\r\n${CONTENT} 5\r\n\r\n`, 401],
     ['404', `POST /nothing HTTP/1.1\r\nHost: a\r\n${CONTENT} 5\r\n\r\n`, 404],
@@ -188,13 +174,6 @@ suite('none is carried out after a response that closes the connection', () => {
 
 suite('CONNECT is refused after the requests before it are answered', () => {
   const CONNECT = 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n'
-
-  test('a POST', async (t) => {
-    const store = memoryStore()
-    const client = await RawConnection.open(await serve(t, store))
-    assert.deepEqual(await client.send(post(1) + CONNECT + post(2)).statuses(), [200, 400])
-    assert.deepEqual(await keptIds(store), [1n])
-  })
 
   test('a long list, and a request behind it', async (t) => {
     const store = memoryStore()
