@@ -172,10 +172,9 @@ export class VirtualTime {
   }
 }
 
-/** Settles when all microtasks are done, however many there are, and so are the rounds that `later-round.ts` waits for. */
-async function allMicrotasks(): Promise<void> {
-  do await new Promise<void>((resolve) => realRound(resolve))
-  while (process.getActiveResourcesInfo().includes('Immediate'))
+/** Settles in the next round of the real event loop: all microtasks are done by then, however many there are. */
+function allMicrotasks(): Promise<void> {
+  return new Promise((resolve) => realRound(resolve))
 }
 
 /** Gives an object other functions. Returns what gives it back its own. */
