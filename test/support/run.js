@@ -75,9 +75,10 @@ function testsOf(name) {
 const args = process.argv.slice(2)
 const options = args.filter((argument) => argument.startsWith('--'))
 const names = args.filter((argument) => !argument.startsWith('--'))
+const unknown = names.filter((name) => testsOf(name).length === 0)
+
 /** It repeats what failed at its end, so that nobody looks for it in thousands of lines. */
 const REPORTER = options.some((option) => option.startsWith('--test-reporter')) ? [] : ['--test-reporter=spec']
-const unknown = names.filter((name) => testsOf(name).length === 0)
 
 if (unknown.length > 0) {
   console.error(`There is no test at ${unknown.join(', ')}. The value of an option is given after "=".`)
@@ -85,13 +86,8 @@ if (unknown.length > 0) {
 } else {
   const files =
     names.length > 0 ? new Set(names.flatMap(testsOf)) : tests.filter((file) => isCovered || !LONG.includes(file))
-  const { status, error } = spawnSync(
-    process.execPath,
-    [...TYPESCRIPT, CONCURRENCY, ...REPORTER, ...options, '--test', ...files],
-    {
-      stdio: 'inherit',
-    },
-  )
+  const runner = [...TYPESCRIPT, CONCURRENCY, ...REPORTER, ...options, '--test', ...files]
+  const { status, error } = spawnSync(process.execPath, runner, { stdio: 'inherit' })
   if (error !== undefined) throw error
   process.exitCode = status ?? 1
 }

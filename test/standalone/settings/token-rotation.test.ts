@@ -4,13 +4,9 @@ import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { createTokenSource } from '../../../src/standalone/settings/token-rotation.ts'
+import { cpuTimeSince } from '../../support/cpu-time.ts'
 import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
-
-function microsecondsSince(before: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(before)
-  return user + system
-}
 
 // `test/simulation/rotation/` has the rest.
 suite('at SIGHUP', { timeout: 60_000 }, () => {
@@ -36,9 +32,9 @@ suite('at SIGHUP', { timeout: 60_000 }, () => {
     while (events.length === 0) {
       const before = process.cpuUsage()
       await setImmediate()
-      longest = Math.max(longest, microsecondsSince(before))
+      longest = Math.max(longest, cpuTimeSince(before))
     }
-    const whole = microsecondsSince(start)
+    const whole = cpuTimeSince(start)
     assert.ok(longest < whole / 3, `a round took ${longest} of ${whole} µs`)
     assert.deepEqual(valuesOf(events, 'tokens'), [100_000])
   })
