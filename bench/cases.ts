@@ -8,6 +8,7 @@ import {
   PEERS,
   PLANT_STORE,
   PLANT_STORE_AGAIN,
+  PLANT_STORE_MAP,
   PROGRAM,
   PROGRAM_METRICS,
 } from './contestants.ts'
@@ -81,7 +82,9 @@ export const ascending: IdOf = (n) => 100_000_000 + n
 /** Each of 2^29 once, in no order that helps a store: an odd factor permutes the residues. */
 const scattered: IdOf = (n) => 100_000_000 + (Math.imul(n, 0x9e3779b1) & 0x1fffffff)
 
-const onMemory = { contestants: [FLOOR, NATIVE, PLANT_STORE, PLANT_STORE_AGAIN, PROGRAM, PROGRAM_METRICS, ...PEERS] }
+const onMemory = {
+  contestants: [FLOOR, NATIVE, PLANT_STORE, PLANT_STORE_AGAIN, PLANT_STORE_MAP, PROGRAM, PROGRAM_METRICS, ...PEERS],
+}
 
 /** `GET /plants` with a limit, on a memory store. */
 export function list(limit: number): Case {

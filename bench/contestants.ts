@@ -22,6 +22,13 @@ export const NATIVE: Contestant = { name: 'native', file: 'contestants/native.js
 export const PLANT_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store.js' }
 /** The same once more: what lies within its ratio is noise. */
 export const PLANT_STORE_AGAIN: Contestant = { ...PLANT_STORE, name: 'plant-store again' }
+/** On a store that keeps no JSON text, but plants in a `Map`, as the peers do. */
+export const PLANT_STORE_MAP: Contestant = {
+  ...PLANT_STORE,
+  name: 'plant-store-map',
+  options: { keepsText: false },
+  optional: true,
+}
 /** The same service behind the server of the program. */
 export const PROGRAM: Contestant = { name: 'program', file: 'contestants/program.js' }
 export const PROGRAM_METRICS: Contestant = {
@@ -69,3 +76,9 @@ export const SQLITE_STORE_WRITING: Contestant = { ...SQLITE_STORE, name: 'sqlite
 
 export const FASTIFY_PG: Contestant = { name: 'fastify-pg', file: 'peers/fastify-pg.js' }
 export const POSTGRES_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store-postgres.js' }
+/** Each request with a statement of its own, as many at once as the pool has connections. */
+export const POSTGRES_STORE_ONE_BY_ONE: Contestant = {
+  ...POSTGRES_STORE,
+  name: 'one-by-one',
+  options: { maxBatch: 1, maxInFlight: 10 },
+}

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Case, CASES } from './cases.ts'
-import { type Contestant, PEERS, PROGRAM_METRICS } from './contestants.ts'
+import { type Contestant, PEERS, PLANT_STORE_MAP, PROGRAM_METRICS } from './contestants.ts'
 import type { Settings } from './measure.ts'
 import type { Wire } from './report/table.ts'
 import { STORE_CASES } from './store-cases.ts'
@@ -25,7 +25,7 @@ export interface Options extends Settings {
 const caseNames = CASES.map(({ name }) => name)
 const storeCaseNames = STORE_CASES.map(({ name }) => name)
 const peerNames = PEERS.map(({ name }) => name)
-const optionalNames = [...peerNames, PROGRAM_METRICS.name]
+const optionalNames = [...peerNames, PLANT_STORE_MAP.name, PROGRAM_METRICS.name]
 
 export const HELP = `Usage: npm run bench -- [options]
 
@@ -35,7 +35,7 @@ Measures what a request costs: each contestant in a process of its own, side by 
                         or of those that take a database: ${storeCaseNames.join(', ')};
                         "stores" is all of the latter;
                         or "processes" alone: 1, 2 and 4 programs on one port
-  --against <names>     also these of ${optionalNames.join(', ')}; "peers" is all but the last
+  --against <names>     also these of ${optionalNames.join(', ')}; "peers" is all but the last two
                         or contestants of other builds by their file, ../before/bench/contestants/plant-store.js
   --wire <kind>         "socket", or "memory": without the kernel, client and server in one process, a fresh one for
                         each round; tells apart what costs nearly the same

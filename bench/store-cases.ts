@@ -3,6 +3,7 @@ import {
   FASTIFY_PG,
   PLANT_STORE_MEMORY,
   POSTGRES_STORE,
+  POSTGRES_STORE_ONE_BY_ONE,
   SQLITE_STORE,
   SQLITE_STORE_ONE_BY_ONE,
   SQLITE_STORE_WRITING,
@@ -15,6 +16,7 @@ const onSqlite = {
 }
 
 const onPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STORE] }
+const writingToPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STORE_ONE_BY_ONE, POSTGRES_STORE] }
 
 /** The same from one client that waits for each answer. */
 function alone(theCase: Case): Case {
@@ -22,9 +24,9 @@ function alone(theCase: Case): Case {
 }
 
 const createOnSqlite: Case = { ...creating('create-sqlite', ascending), ...onSqlite }
-const createOnPostgres: Case = { ...creating('create-postgres', ascending), ...onPostgres }
+const createOnPostgres: Case = { ...creating('create-postgres', ascending), ...writingToPostgres }
 const listOnPostgres: Case = { ...list(10), name: 'list-10-postgres', ...onPostgres }
-const deleteOnPostgres: Case = { ...deleting('delete-postgres', ascending, 20_000), ...onPostgres }
+const deleteOnPostgres: Case = { ...deleting('delete-postgres', ascending, 20_000), ...writingToPostgres }
 
 /** What takes a database, and so runs only if it is named. */
 export const STORE_CASES: readonly Case[] = [

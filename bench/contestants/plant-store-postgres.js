@@ -4,7 +4,7 @@ import pg from 'pg'
 import { createPlantStore } from '../../dist/index.js'
 import { postgresStore } from '../../dist/stores/postgres/postgres-store.js'
 
-export default function listen({ token, location }) {
-  const store = postgresStore(new pg.Pool({ connectionString: location, max: 10 }))
+export default function listen({ token, location, options }) {
+  const store = postgresStore(new pg.Pool({ connectionString: location, max: 10 }), options)
   return createServer(createPlantStore({ tokens: { [token]: 'bench' }, store })).listen(0, '127.0.0.1')
 }

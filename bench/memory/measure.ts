@@ -17,6 +17,11 @@ export interface MemoryMeasurement extends Measured {
   readonly gc: number
 }
 
+/** The same, and the bytes of the first response's head. */
+interface WithHead extends MemoryMeasurement {
+  readonly head: number
+}
+
 /** What the process of a contestant is to do. */
 export interface Order {
   readonly case: string
@@ -59,7 +64,8 @@ export async function measureInMemory(
   theCase: Case,
   contestants: readonly Contestant[],
   { connections, duration }: { readonly connections: number; readonly duration: number },
-): Promise<MemoryMeasurement[]> {
+): Promise<WithHead[]> {
+  const heads: number[] = []
   const children: ChildProcess[] = []
   const slices: Slice[][] = contestants.map(() => [])
   async function next(place: number): Promise<unknown> {
@@ -85,7 +91,7 @@ export async function measureInMemory(
         requests: SLICES * SLICE_REQUESTS,
       }
       children.push(start(order))
-      await next(place)
+      heads.push((await next(place)) as number)
     }
     const order: SliceOrder = { requests: SLICE_REQUESTS, seconds: duration / SLICES }
     for (let slice = 0; slice < SLICES; slice++) {
@@ -104,10 +110,10 @@ export async function measureInMemory(
       await exit
     }
   }
-  return slices.map((each) => {
+  return slices.map((each, place) => {
     const sum = (figure: keyof Slice): number => each.reduce((total, slice) => total + slice[figure]!, 0)
     const [cpu, system, gc] = ['cpu', 'system', 'gc'].map((figure) => sum(figure) / sum('answered'))
-    return { cpu: cpu!, system: system!, gc: gc! }
+    return { cpu: cpu!, system: system!, gc: gc!, head: heads[place]! }
   })
 }
 

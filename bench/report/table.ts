@@ -60,6 +60,7 @@ const ON_SOCKETS: readonly Column[] = [
 ]
 
 const IN_MEMORY: readonly Column[] = [
+  { title: 'head, bytes', figure: 'head', digits: 0 },
   { title: 'system', figure: 'system', digits: 2 },
   { title: 'collector', figure: 'gc', digits: 2 },
   { ...CPU, title: 'least', least: true },
