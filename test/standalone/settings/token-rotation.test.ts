@@ -6,10 +6,21 @@ import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { createTokenSource } from '../../../src/standalone/settings/token-rotation.ts'
 import { cpuTimeSince } from '../../support/cpu-time.ts'
 import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
+import { startProgram } from '../../support/program/program.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 
 // `test/simulation/rotation/` has the rest.
 suite('at SIGHUP', { timeout: 60_000 }, () => {
+  test('the program reads its file of tokens again', async (t) => {
+    const path = temporaryFile(t, 'ada:old\n')
+    const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: path })
+    writeFileSync(path, 'ada:new\n')
+    program.child.kill('SIGHUP')
+    await program.logged('tokens-read')
+    const statuses = ['new', 'old'].map(async (token) => (await program.fetch('/plants', {}, token)).status)
+    assert.deepEqual(await Promise.all(statuses), [200, 401])
+  })
+
   test('a program without a file of tokens goes on', (t) => {
     const events = captureLog(t)
     const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:secret' })
