@@ -14,9 +14,12 @@ suite('at SIGHUP', { timeout: 60_000 }, () => {
   test('the program reads its file of tokens again', async (t) => {
     const path = temporaryFile(t, 'ada:old\n')
     const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: path })
-    writeFileSync(path, 'ada:new\n')
+    // Of a file that has not changed only a signal has the log say anything.
     program.child.kill('SIGHUP')
     await program.logged('tokens-read')
+    writeFileSync(path, 'ada:new\n')
+    program.child.kill('SIGHUP')
+    await program.logged('tokens-read', 2)
     const statuses = ['new', 'old'].map(async (token) => (await program.fetch('/plants', {}, token)).status)
     assert.deepEqual(await Promise.all(statuses), [200, 401])
   })
