@@ -6,10 +6,12 @@ export interface Connection {
   readonly socket: Socket
   /** Where it stands among the open connections. */
   index: number
-  /** The response to the request that came last. */
-  latest?: ServerResponse
-  /** The response to the request that runs, or ran last. */
-  current?: ServerResponse
+  /** How many requests have come. */
+  requests: number
+  /** The response to the request that came last, while it is being sent or the request is still coming. */
+  latest?: ServerResponse | undefined
+  /** The response to the request that runs. */
+  current?: ServerResponse | undefined
   /** How many of its requests wait for their turn. */
   waiting: number
   /** It was refused, and nothing more is read from it. */
@@ -30,7 +32,7 @@ export function connectionOf(socket: Connected): Connection | undefined {
 export function keepConnections(server: Server): readonly Connection[] {
   const connections: Connection[] = []
   server.on('connection', (socket: Socket & Connected) => {
-    const connection: Connection = { socket, index: connections.length, waiting: 0 }
+    const connection: Connection = { socket, index: connections.length, requests: 0, waiting: 0 }
     connections.push(connection)
     socket[CONNECTION] = connection
     socket.once('close', () => {
@@ -53,10 +55,28 @@ export function keepConnections(server: Server): readonly Connection[] {
   return connections
 }
 
+/** Keeps a response while it is under way: those of idle connections would otherwise outlive many collections. */
+export function hold(connection: Connection, response: ServerResponse): void {
+  connection.requests++
+  connection.latest = response
+  response.on('finish', letGo)
+}
+
+function letGo(this: ServerResponse): void {
+  const connection = connectionOf(this.req.socket)
+  if (connection?.current === this) connection.current = undefined
+  if (connection?.latest === this && isWhole(connection)) connection.latest = undefined
+}
+
 function handOver({ socket }: IncomingMessage): void {
   connectionOf(socket)!.isUpgraded = true
   // It may have been read in slices.
   socket.removeAllListeners('readable')
+}
+
+/** Whether all has come of the request that came last. */
+export function isWhole({ latest }: Connection): boolean {
+  return latest?.req.complete !== false
 }
 
 /** Whether a connection waits for a request, or for the rest of its header. */

@@ -8,7 +8,7 @@ import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
 import { answer, type OnAnswer } from './answer.ts'
-import { connectionOf, keepConnections, type Connection } from './connections.ts'
+import { connectionOf, hold, isWhole, keepConnections, type Connection } from './connections.ts'
 import { closeServer } from './drain.ts'
 import { createGuard } from './guard.ts'
 import { PRESETS, type Limits } from './limits.ts'
@@ -93,7 +93,7 @@ export function createHttpServer(
     guard.admit(connectionOf(socket)!)
     // If a request asks for an upgrade, Node takes the end of its connection for the end of its body.
     socket.on('end', () => {
-      if (connectionOf(socket)!.latest?.req.complete === false) server.emit('clientError', new Error(), socket)
+      if (!isWhole(connectionOf(socket)!)) server.emit('clientError', new Error(), socket)
     })
   })
   cutStalled(server, connections, limits.stallTimeoutMs)
@@ -112,7 +112,7 @@ export function createHttpServer(
 
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
     const connection = connectionOf(request.socket)!
-    connection.latest = response
+    hold(connection, response)
     guard.look()
     let waits = false
     waits = inTurn(request, response, () => {
@@ -166,12 +166,13 @@ export function createHttpServer(
 
   /** Gives a client its time once more for the header or the body that is late, and refuses it if that is not there then. */
   function giveTime(connection: Connection, error: Error): void {
-    const { latest, socket } = connection
-    const isComplete = latest?.req.complete
+    const { requests, socket } = connection
+    const wasWhole = isWhole(connection)
     function look(): void {
-      if (connection.latest === latest && latest?.req.complete === isComplete) server.emit('clientError', error, socket)
+      const hasMoved = connection.requests > requests || isWhole(connection) !== wasWhole
+      if (!hasMoved) server.emit('clientError', error, socket)
       // Node looks at no request twice, and the body may be late as well.
-      else if (!connection.latest!.req.complete) giveTime(connection, error)
+      else if (!isWhole(connection)) giveTime(connection, error)
     }
     setTimeout(look, limits.requestTimeoutMs).unref()
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isHeldBack } from '../http/turn.ts'
 import { inLaterRound, isRoundFree } from '../later-round.ts'
-import type { Connection } from './connections.ts'
+import { isWhole, type Connection } from './connections.ts'
 
 /** How long the first slice of a connection is, in bytes: most requests fit. */
 const FIRST_BYTES = 256
@@ -28,18 +28,18 @@ export function readInSlices(connection: Connection): void {
 
   function readSlice(): void {
     isDue = false
-    const { latest } = connection
+    const { latest, requests } = connection
     if (isHeldBack(socket) || isBodyWaiting(latest?.req)) return
-    const isInBody = latest?.req.complete === false
+    const isInBody = !isWhole(connection)
     const length = Math.min(Math.max(bodyBytes, sliceBytes), socket.readableLength)
     socket.read(length)
-    const isNew = connection.latest !== latest
+    const isNew = connection.requests > requests
     // The body begins somewhere in this slice, so it does not end before its length after the start of the slice.
-    if (isNew) bodyBytes = Number(connection.latest!.req.headers['content-length'] ?? 0)
+    if (isNew) bodyBytes = Number(connection.latest?.req.headers['content-length'] ?? 0)
     bodyBytes -= length
     const hasTooMuch = isHeldBack(socket)
-    const isWhole = (isNew || isInBody) && connection.latest!.req.complete
-    hasPipelined ||= hasTooMuch || (isWhole && socket.readableLength > 0)
+    const hasEnded = (isNew || isInBody) && isWhole(connection)
+    hasPipelined ||= hasTooMuch || (hasEnded && socket.readableLength > 0)
     sliceBytes = hasTooMuch ? Math.max(sliceBytes / 2, LEAST_BYTES) : Math.min(2 * sliceBytes, MOST_BYTES)
     readLater()
   }

@@ -6,7 +6,7 @@ import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { inTurn } from '../../src/http/turn.ts'
 import { inLaterRound } from '../../src/later-round.ts'
-import type { Connection } from '../../src/http-server/connections.ts'
+import { hold, type Connection } from '../../src/http-server/connections.ts'
 import { readInSlices } from '../../src/http-server/slices.ts'
 import { until } from '../support/until.ts'
 
@@ -24,10 +24,10 @@ function connect(listener: RequestListener): Sliced {
   const [client, socket] = duplexPair()
   const slices: string[] = []
   const requests: ServerResponse['req'][] = []
-  const connection = { socket } as unknown as Connection
+  const connection = { socket, requests: 0 } as unknown as Connection
   createServer((request, response) => {
     requests.push(request)
-    connection.latest = response
+    hold(connection, response)
     listener(request, response)
   }).emit('connection', socket)
   readInSlices(connection)
