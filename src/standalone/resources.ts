@@ -1,18 +1,16 @@
 import { createRouter, type Resource } from '../http/route.ts'
 import type { RequestHead } from '../http-server/http-server.ts'
 
-/** A request keeps its resource itself, as it keeps its id. */
-const KEY: unique symbol = Symbol('resource')
+export type ResourceOf = (request: RequestHead) => Resource<string> | undefined
 
-export type ResourceOf = (
-  request: RequestHead & { [KEY]?: Resource<string> | undefined },
-) => Resource<string> | undefined
-
-/** Makes the function that routes each request of the program, once. */
+/** Makes the function that routes the requests of the program. It is asked several times in a row for each. */
 export function createResources(paths: readonly string[]): ResourceOf {
   const route = createRouter('', paths)
-  return (request) => {
-    if (!(KEY in request)) request[KEY] = route(request.url!)
-    return request[KEY]
+  let routed: string | undefined
+  let resource: Resource<string> | undefined
+  return ({ url }) => {
+    if (url !== routed) resource = route(url!)
+    routed = url
+    return resource
   }
 }
