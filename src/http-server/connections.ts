@@ -59,7 +59,7 @@ export function keepConnections(server: Server): readonly Connection[] {
 export function hold(connection: Connection, response: ServerResponse): void {
   connection.requests++
   connection.latest = response
-  response.on('finish', letGo)
+  response.on('close', letGo)
 }
 
 function letGo(this: ServerResponse): void {
