@@ -42,8 +42,6 @@ const LONG = [
   'test/standalone/paths/page/actions.test.ts',
   'test/standalone/paths/page/appearance.test.ts',
   'test/standalone/paths/page/hands.test.ts',
-  'test/standalone/paths/page/list.test.ts',
-  'test/standalone/paths/page/outage.test.ts',
   'test/standalone/paths/page/token.test.ts',
   'test/stores/postgres/deployments/distributed-servers.test.ts',
   'test/stores/postgres/deployments/outage.test.ts',

@@ -16,13 +16,7 @@ after(async () => (await browser)?.close())
 /** The address of a service, its listener, or its options. */
 type Service = string | RequestListener | Partial<PlantStoreOptions>
 
-export interface View {
-  readonly width?: number
-  readonly height?: number
-  /** Device pixels in one of CSS; at a zoom of 200 % a window of 1,280 pixels is 640 wide, at a factor of 2. */
-  readonly zoom?: number
-  readonly scheme?: 'light' | 'dark'
-}
+const VIEWPORT = { width: 1280, height: 900 }
 
 /** The page for people, as a person meets it. */
 export class PlantPage {
@@ -108,7 +102,7 @@ export class PlantPage {
  * Opens the page of a service, or of the one that the program serves with these options, in a tab of its own. The test
  * fails if the browser complains of the page.
  */
-export async function openPage(t: TestContext, of: Service = {}, view: View = {}, hash = ''): Promise<PlantPage> {
+export async function openPage(t: TestContext, of: Service = {}, viewport = VIEWPORT, hash = ''): Promise<PlantPage> {
   const url = typeof of === 'string' ? of : await serveListener(t, typeof of === 'function' ? of : createListener(of))
   browser ??= launchChromium()
   const context = await (await browser).createBrowserContext()
@@ -118,16 +112,14 @@ export async function openPage(t: TestContext, of: Service = {}, view: View = {}
     await context.close()
     assert.deepEqual(plantPage.complaints, [])
   })
-  const { width = 1280, height = 900, zoom = 1, scheme = 'light' } = view
-  await page.setViewport({ width, height, deviceScaleFactor: zoom })
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+  await page.setViewport(viewport)
   await page.goto(`${url}/${hash}`)
   return plantPage
 }
 
 /** Opens the page with the token of ada, and settles once her plants are in view. */
-export async function openAsAda(t: TestContext, of?: Service, view?: View): Promise<PlantPage> {
-  const page = await openPage(t, of, view, `#token=${TOKEN}`)
+export async function openAsAda(t: TestContext, of?: Service, viewport?: typeof VIEWPORT): Promise<PlantPage> {
+  const page = await openPage(t, of, viewport, `#token=${TOKEN}`)
   await page.waitFor('#list .result', /./)
   await page.waitFor('#access', /may/)
   return page

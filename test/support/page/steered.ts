@@ -42,18 +42,22 @@ export class SteeredPage {
     return steered
   }
 
-  /** Has all requests that start so answered with this, until the function that it gives is called. */
-  answer(start: string, status: number, type: string, body: string): () => void {
-    this.#steers.set(start, (response) => response.writeHead(status, { 'Content-Type': type }).end(body))
+  /** Steers the responses to all requests that start so, until the function that it gives is called. */
+  steer(start: string, steer: Steer): () => void {
+    this.#steers.set(start, steer)
     return () => this.#steers.delete(start)
   }
 
-  /** Holds the requests that start so back, until the function that it gives is called. */
+  answer(start: string, status: number, type: string, body: string): () => void {
+    return this.steer(start, (response) => response.writeHead(status, { 'Content-Type': type }).end(body))
+  }
+
+  /** Holds requests back. */
   hold(start: string): () => void {
     const held: (() => void)[] = []
-    this.#steers.set(start, (_response, pass) => held.push(pass))
+    const stop = this.steer(start, (_response, pass) => held.push(pass))
     return () => {
-      this.#steers.delete(start)
+      stop()
       for (const pass of held) pass()
     }
   }

@@ -2,16 +2,28 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
-import { memoryStore } from '../../../../src/index.ts'
-import { openAsAda } from '../../../support/page/browser.ts'
+import { memoryStore, type Store } from '../../../../src/index.ts'
+import { createListener, openAsAda, serveListener } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
 import { TOKEN } from '../../../support/program/program.ts'
 
 const run = promisify(execFile)
 
+function storeOf(count: number): Store {
+  const store = memoryStore()
+  for (let id = 1; id <= count; id++) void store.create('ada', { id: BigInt(id), name: `Fern ${id}` })
+  return store
+}
+
+function ferns(first: number, last: number): string[][] {
+  return Array.from({ length: last - first + 1 }, (_, i) => [`Fern ${first + i}`])
+}
+
 suite('the page', { skip: needsChromium }, () => {
   test('creates a plant, shows request and response, and lists it', async (t) => {
     const page = await openAsAda(t)
+    assert.equal(await page.text('#none'), 'No plants yet. Create the first one: an id and a name will do.')
+    assert.equal(await page.text('#list .result'), 'Page 1: 0 plants. The list ends here.')
     await page.create('1', 'Monstera deliciosa', 'tropical')
 
     assert.equal(await page.text('#create .result'), 'Created “\u2068Monstera deliciosa\u2069”.')
@@ -29,30 +41,21 @@ suite('the page', { skip: needsChromium }, () => {
     assert.deepEqual(await page.plants(), [['Monstera deliciosa', 'tropical']])
   })
 
-  test('shows the request while it is typed', async (t) => {
-    const page = await openAsAda(t)
-    await page.fill('#delete', 'Id', '42')
-    assert.match(await page.text('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/plants\/42' /)
-    assert.equal(await page.text('#delete + .exchange .response'), 'Not sent yet.')
-  })
-
-  test('deletes a plant by its id, and lists those that are left', async (t) => {
-    const store = memoryStore()
-    for (const id of [1n, 2n]) void store.create('ada', { id, name: `Fern ${id}` })
-    const page = await openAsAda(t, { store })
+  test('shows the request to delete a plant while its id is typed, deletes it, and lists those that are left', async (t) => {
+    const page = await openAsAda(t, { store: storeOf(2) })
     await page.fill('#delete', 'Id', '1')
+    assert.match(await page.text('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/plants\/1' /)
+    assert.equal(await page.text('#delete + .exchange .response'), 'Not sent yet.')
     await page.press('#delete', 'Delete')
-    await page.waitFor('#delete .result', /./)
-
-    assert.equal(await page.text('#delete .result'), 'Deleted.')
+    await page.waitFor('#delete .result', /^Deleted\.$/)
     assert.match(await page.text('#delete + .exchange .status'), /^204 No Content · \d+ ms$/)
     await page.waitFor('#list .result', /1 plant\./)
-    assert.deepEqual(await page.plants(), [['Fern 2']])
+    assert.deepEqual(await page.plants(), ferns(2, 2))
   })
 
-  for (const id of ['9223372036854775807', '-9223372036854775808', '9007199254740993']) {
-    test(`${id} arrives intact, and leaves intact`, async (t) => {
-      const page = await openAsAda(t)
+  test('takes and sends all the digits of an id', async (t) => {
+    const page = await openAsAda(t)
+    for (const id of ['9223372036854775807', '-9223372036854775808', '9007199254740993']) {
       await page.create(id, 'Fern')
       const before = BigInt(id) - 1n
       const after = before < -(2n ** 63n) ? '' : `?after=${before}`
@@ -63,127 +66,200 @@ suite('the page', { skip: needsChromium }, () => {
       await page.press('#delete', 'Delete')
       await page.waitFor('#delete .result', /^Deleted/)
       assert.deepEqual(await page.kept(), [])
-    })
-  }
+    }
+  })
 
-  suite('says an error in the words of the service, beside the field that it speaks of:', () => {
-    const rows: readonly [name: string, form: string, button: string, fields: Record<string, string>, error: string][] =
+  test('says an error in the words of the service, beside the field that it speaks of, until that is written in', async (t) => {
+    const page = await openAsAda(t, { store: storeOf(1), maxBodyBytes: 100 })
+    const rows = [
+      ['create', 'Id', { Name: 'Fern', Id: '1' }, 'new-id: You already have a plant with this id; it stays as it was.'],
       [
-        [
-          'an id that is taken',
-          'create',
-          'Create',
-          { Id: '1', Name: 'Fern' },
-          'new-id: You already have a plant with this id; it stays as it was.',
-        ],
-        [
-          'a name that no store keeps',
-          'create',
-          'Create',
-          { Id: '2', Name: 'Fern\0' },
-          'new-name: name must be a string of well-formed Unicode without U+0000.',
-        ],
-        ['an id of no plant', 'delete', 'Delete', { Id: '42' }, 'delete-id: You have no plant with this id.'],
-      ]
-    for (const [name, form, button, fields, expected] of rows) {
-      test(name, async (t) => {
-        const store = memoryStore()
-        void store.create('ada', { id: 1n, name: 'Fern' })
-        const page = await openAsAda(t, { store })
-        for (const [label, text] of Object.entries(fields)) await page.fill(`#${form}`, label, text)
-        await page.press(`#${form}`, button)
-        await page.waitFor(`#${form} .result`, /^40\d /)
-        const errors = await page.evaluate<string[]>(
-          `Array.from(document.querySelectorAll('[aria-invalid=true]'), ({ id }) =>
-             id + ': ' + document.getElementById(id + '-error').innerText)`,
-        )
-        assert.deepEqual(errors, [expected])
-      })
+        'create',
+        'Name',
+        { Id: '2', Name: 'Fern\0' },
+        'new-name: name must be a string of well-formed Unicode without U+0000.',
+      ],
+      ['delete', 'Id', { Id: '42' }, 'delete-id: You have no plant with this id.'],
+    ] as const
+    const errors = `Array.from(document.querySelectorAll('[aria-invalid=true]'), ({ id }) =>
+      id + ': ' + document.getElementById(id + '-error').innerText)`
+    for (const [form, wrong, fields, expected] of rows) {
+      for (const [label, text] of Object.entries(fields)) await page.fill(`#${form}`, label, text)
+      await page.press(`#${form}`, form === 'create' ? 'Create' : 'Delete')
+      await page.waitFor(`#${form} .result`, /^40\d /)
+      assert.deepEqual(await page.evaluate(errors), [expected])
+      await page.fill(`#${form}`, wrong, '4')
+      assert.deepEqual(await page.evaluate(errors), [])
     }
-
-    test('no field, of a body that is too large', async (t) => {
-      const page = await openAsAda(t, { maxBodyBytes: 100 })
-      await page.create('1', 'x'.repeat(100))
-      assert.equal(await page.text('#create .result'), '413 Payload Too Large: The body is larger than 100 bytes.')
-    })
+    await page.create('1', 'x'.repeat(100))
+    assert.equal(await page.text('#create .result'), '413 Payload Too Large: The body is larger than 100 bytes.')
   })
 
-  test('an error goes when its field is written in', async (t) => {
-    const page = await openAsAda(t)
-    await page.fill('#delete', 'Id', '42')
-    await page.press('#delete', 'Delete')
-    await page.waitFor('#delete-id-error', /./)
-    await page.fill('#delete', 'Id', '4')
-    assert.equal(await page.text('#delete-id-error'), '')
-    assert.equal(await page.evaluate(`document.querySelector('#delete-id').ariaInvalid`), 'false')
-  })
-
-  suite('keeps a name as it is, and shows it:', () => {
-    const rows: readonly [name: string, text: string][] = [
-      ['a script', '<script>document.title = "taken"</script><img src=x onerror="document.title = 1">'],
-      ['right to left', 'نخلة التمر'],
-      ['marks that turn the direction', 'Fern \u202enretsae\u202c \u2067x'],
-      ['emoji of several code points', '🌵👩🏽‍🌾'],
-      ['what a shell would take', `'; echo "$TOKEN" \\ \`id\` !! #'`],
-      ['spaces', '  a  b  '],
+  test('keeps a name as it is, and shows it', async (t) => {
+    const names = [
+      '<script>document.title = "taken"</script><img src=x onerror="document.title = 1">',
+      'نخلة التمر',
+      '🌵👩🏽‍🌾',
+      `'; echo "$TOKEN" \\ \`id\` !! #'`,
+      '  a  b  ',
+      'Fern \u202enretsae\u202c \u2067x',
     ]
-    for (const [name, text] of rows) {
-      test(name, async (t) => {
-        const page = await openAsAda(t)
-        await page.create('1', text)
-        await page.waitFor('#list .result', /1 plant\./)
-        assert.deepEqual(await page.plants(), [[text]])
-        assert.deepEqual(await page.kept(), [{ name: text }])
-        assert.equal(await page.page.title(), 'plant-store')
-      })
+    const page = await openAsAda(t)
+    for (const [id, name] of names.entries()) await page.create(String(id), name)
+    // What turns the direction of the last one would turn that of the text around it.
+    for (const part of ['request', 'response']) {
+      const text = await page.text(`#create + .exchange .${part}`)
+      assert.match(text, /"name":"Fern \\u202enretsae\\u202c \\u2067x"/)
     }
-
-    test('60 kB, folded', async (t) => {
-      const page = await openAsAda(t)
-      const text = '🌱'.repeat(15_000)
-      await page.create('1', text)
-      await page.waitFor('#list .result', /1 plant\./)
-      const shown = `${'🌱'.repeat(50)} … and 29,900 more characters`
-      assert.equal(await page.text('#plants .name'), shown)
-      await page.page.click('#plants summary')
-      assert.equal(await page.text('#plants .name'), `${shown}\n${text}`)
-      assert.deepEqual(await page.kept(), [{ name: text }])
-    })
+    assert.doesNotMatch(await page.text('#create .result'), /[\u202e\u202c\u2067]/)
+    await page.waitFor('#list .result', /6 plants\./)
+    const shown = await page.plants()
+    assert.deepEqual(shown.flat(), names)
+    assert.deepEqual(
+      await page.kept(),
+      names.map((name) => ({ name })),
+    )
+    assert.equal(await page.page.title(), 'plant-store')
   })
 
-  for (const [id, name] of [
-    ['1', "Fern 'of' $HOME `id` \\ \" !!"],
-    ['9223372036854775807', 'نخلة'],
-  ] as const) {
-    test(`the curl line to create ${name} does that in a shell`, async (t) => {
-      const page = await openAsAda(t)
+  test('folds a name of 60 kB, which stays unfolded when the list comes again', async (t) => {
+    const page = await openAsAda(t)
+    const name = '🌱'.repeat(15_000)
+    await page.create('1', name)
+    await page.waitFor('#list .result', /1 plant\./)
+    const shown = `${'🌱'.repeat(50)} … and 29,900 more characters`
+    assert.equal(await page.text('#plants .name'), shown)
+    await page.page.click('#plants summary')
+    assert.equal(await page.text('#plants .name'), `${shown}\n${name}`)
+    assert.deepEqual(await page.kept(), [{ name }])
+    await page.create('2', 'Moss')
+    await page.waitFor('#plants', /Moss/)
+    assert.equal(await page.evaluate(`document.querySelector('#plants details').open`), true)
+  })
+
+  test('gives a curl line that creates the same in a shell', async (t) => {
+    const page = await openAsAda(t)
+    const names = ["Fern 'of' $HOME `id` \\ \" !!", 'نخلة']
+    for (const [index, id] of ['1', '9223372036854775807'].entries()) {
       await page.fill('#create', 'Id', id)
-      await page.fill('#create', 'Name', name)
+      await page.fill('#create', 'Name', names[index]!)
       const curl = await page.text('#create + .exchange .request')
       const { stdout } = await run('sh', ['-c', curl], { env: { ...process.env, TOKEN } })
       assert.match(stdout, /^HTTP\/1.1 200 OK\r\n/)
-      assert.deepEqual(await page.kept(), [{ name }])
-    })
-  }
+    }
+    assert.deepEqual(await page.kept(), [{ name: names[0] }, { name: names[1] }])
+    assert.deepEqual(await page.kept(`?after=${2n ** 63n - 2n}`), [{ name: names[1] }])
+  })
 
-  test('copies the curl line', async (t) => {
+  test('copies the curl line, or selects it if there is no clipboard', async (t) => {
     const page = await openAsAda(t)
     for (const name of ['clipboard-read', 'clipboard-write'] as const) {
       await page.page.browserContext().setPermission(page.url, { permission: { name }, state: 'granted' })
     }
     await page.press('#list + .exchange', 'Copy the request: List plants')
     await page.waitFor('#list .result', /copied\. Set TOKEN to your token in the shell first\.$/)
-    assert.equal(
-      await page.evaluate('navigator.clipboard.readText()'),
-      `curl -i '${page.url}/plants?limit=10&include=id' \\\n  -H "Authorization: Bearer $TOKEN"`,
-    )
-  })
-
-  test('selects the curl line if there is no clipboard', async (t) => {
-    const page = await openAsAda(t)
+    const curl = `curl -i '${page.url}/plants?limit=10&include=id' \\\n  -H "Authorization: Bearer $TOKEN"`
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), curl)
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
     await page.press('#list + .exchange', 'Copy the request: List plants')
     await page.waitFor('#list .result', /selected: copy it with your keyboard\./)
-    assert.match(await page.evaluate('getSelection().toString()'), /^curl -i 'http\S+' \\\n {2}-H "Auth.*TOKEN"$/)
+    assert.equal(await page.evaluate('getSelection().toString()'), curl)
+  })
+})
+
+suite('the list of the page', { skip: needsChromium }, () => {
+  test('goes from page to page by the links of the service, and back, and stays on its page at a delete', async (t) => {
+    const page = await openAsAda(t, { store: storeOf(25) })
+    assert.deepEqual(await page.plants(), ferns(1, 10))
+    assert.match(
+      await page.text('#list + .exchange .response'),
+      /^Link: <\?limit=10&after=10&include=id>; rel="next"$/m,
+    )
+
+    await page.press('#list', 'Next')
+    await page.waitFor('#list .result', /^Page 2: 10 plants\. More follow\.$/)
+    assert.deepEqual(await page.plants(), ferns(11, 20))
+    assert.match(await page.text('#list + .exchange .request'), /^curl -i '\S+\/plants\?limit=10&after=10&include=id' /)
+    await page.press('#list', 'Next')
+    await page.waitFor('#list .result', /^Page 3: 5 plants\. The list ends here\.$/)
+    assert.deepEqual(await page.plants(), ferns(21, 25))
+    // A button that leads no further keeps the focus.
+    assert.equal(await page.evaluate('document.activeElement.id + document.activeElement.ariaDisabled'), 'nexttrue')
+    await page.page.keyboard.press('Enter')
+    assert.deepEqual(await page.plants(), ferns(21, 25))
+
+    await page.press('#list', 'Previous')
+    await page.waitFor('#list .result', /^Page 2/)
+    assert.deepEqual(await page.plants(), ferns(11, 20))
+    await page.fill('#delete', 'Id', '11')
+    await page.press('#delete', 'Delete')
+    await page.waitFor('#plants', /^12Fern 12/)
+    await page.waitFor('#list .result', /^Page 2: 10 plants\. More follow\.$/)
+  })
+
+  test('deletes from a row after a second press, goes on at the next row, and says so there', async (t) => {
+    const store = memoryStore()
+    const ids = [9007199254740992n, 9007199254740993n, 9223372036854775807n]
+    for (const id of ids) void store.create('ada', { id, name: `{"id":${id}` })
+    const page = await openAsAda(t, { store })
+    const plant = 'plant 9007199254740993, \u2068{"id":9007199254740993\u2069'
+    const doubted = `document.querySelectorAll('.confirm:not([hidden])').length`
+    for (const [button, result, count] of [
+      ['Delete', /^Delete plant 9007199254740993\? Nothing brings it back\./, 1],
+      ['Keep', /^Page 1: 3 plants\./, 0],
+      ['Delete', /^Delete plant 9007199254740993\? Nothing brings it back\./, 1],
+    ] as const) {
+      await page.page.locator(`#list li:nth-child(2) ::-p-text(${button})`).click()
+      await page.waitFor('#list .result', result)
+      assert.equal(await page.evaluate(doubted), count)
+    }
+    assert.equal(await page.evaluate('document.activeElement.ariaLabel'), `Keep ${plant}`)
+    await page.page.click('li:nth-child(2) .confirm')
+    await page.waitFor('#list .result', /^Deleted\. Page 1: 2 plants\./)
+    assert.deepEqual(await page.plants('id', 'name'), [
+      ['9007199254740992', '{"id":9007199254740992'],
+      ['9223372036854775807', '{"id":9223372036854775807'],
+    ])
+    assert.match(await page.evaluate('document.activeElement.ariaLabel'), /^Delete plant 9223372036854775807, /)
+    assert.match(await page.text('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/9007199254740993' /)
+    assert.deepEqual(page.console, [])
+  })
+
+  test('says in a row why it may not delete', async (t) => {
+    const page = await openAsAda(t, { store: storeOf(3), tokens: { [TOKEN]: { owner: 'ada', access: 'read' } } })
+    await page.press('#list', 'Delete plant 2, \u2068Fern 2\u2069')
+    await page.press('#list', 'Delete for good plant 2, \u2068Fern 2\u2069')
+    await page.waitFor('#list .result', /^403 Forbidden: This bearer token may only read\. Page 1: 3 plants\./)
+  })
+
+  test('of 100,000 plants has as many as chosen from the id on that was typed, and takes no more of the browser', async (t) => {
+    const page = await openAsAda(t, { store: storeOf(100_000) })
+    for (const [limit, after, result, first, last] of [
+      ['25', '100', /^Page 1: 25 plants\. More follow\.$/, 101, 125],
+      ['100', '100', /^Page 1: 100 plants\. More follow\.$/, 101, 200],
+      ['100', '99990', /^Page 1: 10 plants\. The list ends here\.$/, 99_991, 100_000],
+    ] as const) {
+      await page.page.select('#list-limit', limit)
+      await page.fill('#list', 'After id (optional)', after)
+      await page.press('#list', 'List')
+      await page.waitFor('#list .result', result)
+      assert.deepEqual(await page.plants(), ferns(first, last))
+      assert.ok((await page.evaluate<number>(`document.querySelectorAll('*').length`)) < 700)
+    }
+  })
+
+  test('works under any path that a proxy puts before a service that allows fewer plants', async (t) => {
+    const listener = createListener({ store: storeOf(6), maxLimit: 5 })
+    const url = await serveListener(t, (request, response) => {
+      request.url = request.url!.replace(/^\/garden/, '')
+      listener(request, response)
+    })
+    const page = await openAsAda(t, `${url}/garden`)
+    assert.deepEqual(await page.plants(), ferns(1, 5))
+    await page.press('#list', 'Next')
+    await page.waitFor('#list .result', /^Page 2: 1 plant/)
+    await page.create('12', 'Fern 12')
+    await page.waitFor('#list .result', /^Page 2: 2 plants/)
+    assert.match(await page.text('#create + .exchange .request'), /\/garden\/plants' /)
   })
 })

@@ -1,25 +1,29 @@
 import assert from 'node:assert/strict'
-import { suite, test, type TestContext } from 'node:test'
+import { suite, test } from 'node:test'
 import axe from 'axe-core'
+import type { SerializedAXNode } from 'puppeteer-core'
 import { memoryStore } from '../../../../src/index.ts'
-import { openAsAda, openPage, type PlantPage, type View } from '../../../support/page/browser.ts'
+import { openPage, type PlantPage } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
+import { TOKEN } from '../../../support/program/program.ts'
 
-/** The page with all that it can have in view: long texts, errors, tags, several pages. */
-async function openFull(t: TestContext, view: View): Promise<PlantPage> {
-  const store = memoryStore()
-  const names = [
-    'Monstera deliciosa',
-    'x'.repeat(60_000),
-    '',
-    'نخلة التمر',
-    'Donaudampfschiffahrtsgesellschaft'.repeat(5),
-  ]
-  for (const [index, name] of names.entries()) {
-    void store.create('ada', { id: BigInt(index), name, tag: name.slice(0, 1000) })
-  }
-  for (let id = 10n; id < 20n; id++) void store.create('ada', { id, name: 'Fern' })
-  const page = await openAsAda(t, { store }, view)
+const SCHEMES = ['light', 'dark'] as const
+
+/** Device pixels in one of CSS make the zoom: at 200 % a window of 1,280 pixels is 640 wide, at a factor of 2. */
+const VIEWS = [
+  { width: 320, deviceScaleFactor: 1 },
+  { width: 320, deviceScaleFactor: 4 },
+  { width: 640, deviceScaleFactor: 2 },
+  { width: 820, deviceScaleFactor: 1 },
+  { width: 1280, deviceScaleFactor: 1 },
+  { width: 2000, deviceScaleFactor: 1 },
+]
+
+/** Has in view all that the page can have: long texts, errors, tags, several pages. */
+async function fillPage(page: PlantPage): Promise<void> {
+  await page.fill('#token-form', 'Token', TOKEN)
+  await page.press('#token-form', 'Use token')
+  await page.waitFor('#list .result', /^Page 1: 10 plants/)
   await page.press('#create', 'Create')
   await page.waitFor('#new-id-error', /./)
   await page.fill('#delete', 'Id', '42')
@@ -27,59 +31,72 @@ async function openFull(t: TestContext, view: View): Promise<PlantPage> {
   await page.waitFor('#delete-id-error', /./)
   await page.page.click('#plants li:last-child button')
   await page.page.click('#plants summary')
-  return page
 }
 
-async function assertAccessible(page: PlantPage): Promise<void> {
-  await page.page.evaluate(axe.source)
-  const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
+async function assertAccessible({ page }: PlantPage, what: string): Promise<void> {
+  await page.evaluate(axe.source)
+  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
   assert.deepEqual(
     violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]),
     [],
+    what,
   )
 }
 
 suite('the page', { skip: needsChromium }, () => {
-  for (const scheme of ['light', 'dark'] as const) {
-    test(`passes axe in the ${scheme} scheme, before a token is entered`, async (t) => {
-      const page = await openPage(t, {}, { scheme })
-      await page.waitFor('#service', /^ready$/)
-      await assertAccessible(page)
-    })
-
-    for (const width of [320, 1280]) {
-      test(`passes axe in the ${scheme} scheme, full, ${width} px wide`, async (t) => {
-        await assertAccessible(await openFull(t, { scheme, width }))
-      })
+  test('passes axe in both schemes, needs no horizontal scroll bar, and says what it shows', async (t) => {
+    const store = memoryStore()
+    const long = 'Donaudampfschiffahrtsgesellschaft'.repeat(5)
+    for (const [index, name] of ['Monstera deliciosa', 'x'.repeat(60_000), '', 'نخلة التمر', long].entries()) {
+      void store.create('ada', { id: BigInt(index), name, tag: name.slice(0, 1000) })
     }
-  }
-
-  test('has a colour scheme of its own for the dark', async (t) => {
+    for (let id = 10n; id < 20n; id++) void store.create('ada', { id, name: 'Fern' })
+    const page = await openPage(t, { store })
+    await page.waitFor('#service', /^ready$/)
     const colours: string[] = []
-    for (const scheme of ['light', 'dark'] as const) {
-      const page = await openPage(t, {}, { scheme })
+    for (const value of SCHEMES) {
+      await page.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }])
       colours.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
+      await assertAccessible(page, value)
     }
     assert.notEqual(colours[0], colours[1])
-  })
 
-  for (const view of [
-    { width: 320 },
-    { width: 640, zoom: 2 },
-    { width: 320, zoom: 4 },
-    { width: 820 },
-    { width: 2000 },
-  ]) {
-    test(`has no horizontal scroll bar, ${view.width} px wide at a zoom of ${view.zoom ?? 1}`, async (t) => {
-      const page = await openFull(t, view)
-      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), view.width)
-      const outside = `Array.from(document.querySelectorAll('main *')).filter((element) => {
-        const { left, right } = element.getBoundingClientRect()
-        return left < 0 || right > innerWidth
-      }).length`
-      assert.equal(await page.evaluate(outside), 0)
-    })
-  }
+    await fillPage(page)
+    const outside = `Array.from(document.querySelectorAll('main *')).filter((element) => {
+      const { left, right } = element.getBoundingClientRect()
+      return left < 0 || right > innerWidth
+    }).length`
+    for (const view of VIEWS) {
+      await page.page.setViewport({ ...view, height: 900 })
+      const { width, deviceScaleFactor } = view
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width)
+      assert.equal(await page.evaluate(outside), 0, `${width} px, ${deviceScaleFactor}`)
+      for (const value of width === 320 || width === 1280 ? SCHEMES : []) {
+        await page.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }])
+        await assertAccessible(page, `${value}, ${width} px, ${deviceScaleFactor}`)
+      }
+    }
+    // Otherwise the ring around what has the focus would be cut.
+    assert.equal(await page.evaluate(`getComputedStyle(document.querySelector('#plants li')).overflow`), 'visible')
+
+    const live = await page.evaluate<string[]>(
+      `Array.from(document.querySelectorAll('[role=status], [role=alert]'), (place) => place.innerText).filter(Boolean)`,
+    )
+    assert.deepEqual(live, [
+      'ready',
+      'may read and write',
+      'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.',
+      'A plant needs a name.',
+      'Delete plant 14? Nothing brings it back. Page 1: 10 plants. More follow.',
+      'You have no plant with this id.',
+      '404 Not Found.',
+    ])
+    const described = await page.evaluate(
+      `document.querySelector('#new-id').getAttribute('aria-describedby').split(' ')
+         .map((id) => document.getElementById(id).innerText).join(' ')`,
+    )
+    assert.match(String(described), /^Yours to choose: .* id must be a whole number/)
+  })
 
   test('is used by keyboard alone, in the order of the page', async (t) => {
     const page = await openPage(t)
@@ -90,9 +107,11 @@ suite('the page', { skip: needsChromium }, () => {
         await keyboard.press('Tab')
         stop = await page.evaluate('document.activeElement.id || document.activeElement.innerText')
       }
+      // It shows where the focus is.
+      assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid')
     }
     await tabTo('token')
-    await keyboard.type('YWRh')
+    await keyboard.type(TOKEN)
     await keyboard.press('Enter')
     await page.waitFor('#none', /No plants yet/)
     await tabTo('new-id')
@@ -121,30 +140,27 @@ suite('the page', { skip: needsChromium }, () => {
     )
   })
 
-  test('shows where the focus is', async (t) => {
-    const page = await openPage(t)
-    await page.page.keyboard.press('Tab')
-    assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid')
-  })
-
-  test('tells a screen reader of results and errors, and names every field', async (t) => {
-    const page = await openFull(t, {})
-    const live = await page.evaluate<string[]>(
-      `Array.from(document.querySelectorAll('[role=status], [role=alert]'), (place) => place.innerText).filter(Boolean)`,
+  test('is heard: places that speak are there from the start, and each button, text and field has its name', async (t) => {
+    const { page } = await openPage(t)
+    const nodes: SerializedAXNode[] = []
+    const walk = (node: SerializedAXNode): void => {
+      nodes.push(node)
+      node.children?.forEach(walk)
+    }
+    walk((await page.accessibility.snapshot({ interestingOnly: false }))!)
+    const named = (role: string): (string | undefined)[] =>
+      nodes.filter((node) => node.role === role).map(({ name }) => name)
+    assert.deepEqual([named('alert').length, named('status').length], [6, 5])
+    const titles = ['Create a plant', 'List plants', 'Delete a plant']
+    assert.deepEqual(
+      named('button').filter((name) => name?.startsWith('Copy')),
+      titles.map((title) => `Copy the request: ${title}`),
     )
-    assert.deepEqual(live, [
-      'ready',
-      'may read and write',
-      'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.',
-      'A plant needs a name.',
-      'Delete plant 14? Nothing brings it back. Page 1: 10 plants. More follow.',
-      'You have no plant with this id.',
-      '404 Not Found.',
-    ])
-    const described = await page.evaluate(
-      `document.querySelector('#new-id').getAttribute('aria-describedby').split(' ')
-         .map((id) => document.getElementById(id).innerText).join(' ')`,
+    assert.deepEqual(
+      named('group'),
+      titles.flatMap((title) => [`Request: ${title}`, `Response: ${title}`]),
     )
-    assert.match(String(described), /^Yours to choose: .* id must be a whole number/)
+    const required = nodes.filter(({ required }) => required).map(({ name }) => name)
+    assert.deepEqual(required, ['Token', 'Id', 'Name', 'Id'])
   })
 })

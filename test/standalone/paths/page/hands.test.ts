@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { SerializedAXNode } from 'puppeteer-core'
-import { memoryStore } from '../../../../src/index.ts'
-import { openPage } from '../../../support/page/browser.ts'
+import { memoryStore, StoreUnavailableError } from '../../../../src/index.ts'
+import { openAsAda } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
 import { FIELDS, REQUESTS, SteeredPage } from '../../../support/page/steered.ts'
-import { TOKEN } from '../../../support/program/program.ts'
-
-const NONE = 'Enter a token first: then its plants stand here.'
+import { captureLog } from '../../../support/program/captured-log.ts'
+import { startProgram } from '../../../support/program/program.ts'
 
 suite('under the hands of a person, the page', { skip: needsChromium }, () => {
-  for (const form of ['create', 'delete', 'list'] as const) {
-    test(`sends the form to ${form} once while it waits, by mouse, key or whatever presses its button`, async (t) => {
-      const steered = await SteeredPage.open(t)
+  test('sends a form once while it waits, by mouse, key or whatever presses its button, and at a second click', async (t) => {
+    const steered = await SteeredPage.open(t)
+    for (const form of ['list', 'create', 'delete'] as const) {
       const before = steered.count(REQUESTS[form])
       const release = steered.hold(REQUESTS[form])
       await steered.send(form)
@@ -22,41 +20,21 @@ suite('under the hands of a person, the page', { skip: needsChromium }, () => {
       await steered.page.evaluate(`document.querySelector('#${form}').requestSubmit()`)
       release()
       await steered.page.waitFor(`#${form} .result`, /Created|Deleted|Page 1/)
-      assert.deepEqual([busy, steered.count(REQUESTS[form]) - before], ['true', 1])
-    })
-  }
-
-  for (const form of ['create', 'delete'] as const) {
-    test(`lets a second click on ${form} pass that comes after the response`, async (t) => {
-      const steered = await SteeredPage.open(t)
-      await steered.send(form)
-      await steered.page.waitFor(`#${form} .result`, /Created|Deleted/)
-      await steered.press(form)
-      assert.match(await steered.page.text(`#${form} .result`), /Created|Deleted/)
-      assert.deepEqual([steered.count(REQUESTS[form]), await steered.wrong()], [1, []])
-    })
-  }
-
-  test('keeps the token at a second click on "Use token"', async (t) => {
-    const page = await openPage(t)
-    await page.fill('#token-form', 'Token', TOKEN)
-    await page.press('#token-form', 'Use token')
-    await page.press('#token-form', 'Use token')
-    await page.waitFor('#access', /may/)
-    assert.deepEqual(
-      [await page.text('#token-error'), await page.text('#list .result')],
-      ['', 'Page 1: 0 plants. The list ends here.'],
-    )
+      // This click comes after the response, which has emptied the form.
+      if (form !== 'list') await steered.press(form)
+      assert.match(await steered.page.text(`#${form} .result`), /Created|Deleted|Page 1/)
+      assert.deepEqual([busy, steered.count(REQUESTS[form]) - before, await steered.wrong()], ['true', 1, []])
+    }
   })
 
-  for (const [form, label, field] of [
-    ['create', 'Id', 'new-id'],
-    ['delete', 'Id', 'delete-id'],
-    ['list', 'After id (optional)', 'list-after'],
-  ] as const) {
-    test(`does not send the form to ${form} with an id that is none`, async (t) => {
-      const steered = await SteeredPage.open(t)
-      const { length } = steered.requests
+  test('does not send an id that is none, nor what is required and empty', async (t) => {
+    const steered = await SteeredPage.open(t)
+    const { length } = steered.requests
+    for (const [form, label, field] of [
+      ['create', 'Id', 'new-id'],
+      ['delete', 'Id', 'delete-id'],
+      ['list', 'After id (optional)', 'list-after'],
+    ] as const) {
       for (const text of ['..', '.', '01', '1e3', '9223372036854775808', 'x']) {
         await steered.send(form, { ...FIELDS[form], [label]: text })
         await steered.page.waitFor(`#${field}-error`, /^id must be a whole number from -9\d+ to 9\d+, in digits\.$/)
@@ -64,60 +42,58 @@ suite('under the hands of a person, the page', { skip: needsChromium }, () => {
         await steered.page.fill(`#${form}`, label, '4')
         assert.deepEqual(await steered.wrong(), [])
       }
-    })
-  }
-
-  test('does not send what is required and empty', async (t) => {
-    const steered = await SteeredPage.open(t)
-    const { length } = steered.requests
-    await steered.send('create', {})
-    await steered.send('delete', {})
+    }
+    await steered.send('create', { Id: '', Name: '' })
+    await steered.send('delete', { Id: '' })
     assert.deepEqual([steered.requests.length, await steered.wrong()], [length, ['new-id', 'new-name', 'delete-id']])
   })
 
-  for (const [form, status, type, body] of [
-    ['create', 200, 'text/html', '<h1>Log in first</h1>'],
-    ['create', 200, 'text/html', '{"name":"Moss"}'],
-    ['create', 200, 'application/json', '{"name":1}'],
-    ['create', 429, 'application/json', '{"error":"slow_down"}'],
-    ['create', 429, 'application/json', '{"error":40900,"message":"x"}'],
-    ['delete', 200, 'text/html', '<h1>Log in first</h1>'],
-    ['delete', 200, 'application/json', '{"name":"Moss"}'],
-    ['list', 200, 'application/json', '[{"name":"without an id"}]'],
-    ['list', 200, 'application/json', '[{"id":1,"name":1}]'],
-    ['list', 200, 'application/json', '[{"id": 9007199254740993,"name":"with an id that would be rounded"}]'],
-  ] as const) {
-    test(`takes ${status} with ${body} as ${type} for no response to ${form}`, async (t) => {
-      const steered = await SteeredPage.open(t)
-      steered.answer(REQUESTS[form], status, type, body)
+  test('takes what is not of the service for no response, and shows it', async (t) => {
+    const steered = await SteeredPage.open(t)
+    for (const [form, status, type, body] of [
+      ['create', 200, 'text/html', '<h1>Log in first</h1>'],
+      ['create', 200, 'text/html', '{"name":"Moss"}'],
+      ['create', 200, 'application/json', '{"name":1}'],
+      ['create', 429, 'application/json', '{"error":"slow_down"}'],
+      ['create', 429, 'application/json', '{"error":40900,"message":"x"}'],
+      ['delete', 200, 'text/html', '<h1>Log in first</h1>'],
+      ['delete', 200, 'application/json', '{"name":"Moss"}'],
+      ['list', 200, 'text/html', '<h1>Log in first</h1>'],
+      ['list', 200, 'application/json', 'null'],
+      ['list', 200, 'application/json', '[{"name":"without an id"}]'],
+      ['list', 200, 'application/json', '[{"id":1,"name":1}]'],
+      ['list', 200, 'application/json', '[{"id": 9007199254740993,"name":"with an id that would be rounded"}]'],
+      ['list', 502, 'text/html', '<h1>Bad gateway</h1>'],
+    ] as const) {
+      const stop = steered.answer(REQUESTS[form], status, type, body)
       await steered.send(form)
       await steered.page.waitFor(`#${form} .result`, /^\d+ [\w ]+: this response is not from plant-store\./)
       assert.equal((await steered.page.text(`#${form} .result`)).includes('Nobody knows'), form !== 'list')
-      const typed = await steered.value(form === 'delete' ? 'delete-id' : 'new-id')
-      assert.equal(typed, FIELDS[form]['Id'] ?? '')
-    })
-  }
-
-  test('keeps what is typed while a create is under way, and the request in view', async (t) => {
-    const steered = await SteeredPage.open(t)
-    const release = steered.hold('POST')
-    await steered.send('create')
-    await steered.page.fill('#create', 'Id', '43')
-    assert.equal(await steered.page.text('#create + .exchange .response'), 'Waiting for it …')
-    release()
-    await steered.page.waitFor('#create .result', /^Created/)
-    assert.match(await steered.page.text('#create + .exchange .request'), /"id":42,/)
-    assert.deepEqual([await steered.value('new-id'), await steered.value('new-name')], ['43', 'Moss'])
+      assert.equal(await steered.page.text(`#${form} + .exchange .response`), `Content-Type: ${type}\n\n${body}`)
+      if (form !== 'list')
+        assert.equal(await steered.value(form === 'create' ? 'new-id' : 'delete-id'), FIELDS[form]['Id'])
+      stop()
+    }
   })
 
-  test('says an error of what was sent in words, if something else stands in the field by then', async (t) => {
+  test('keeps what is typed while a create is under way, the request in view, and its error apart', async (t) => {
     const steered = await SteeredPage.open(t)
-    const release = steered.hold('POST')
-    await steered.send('create', { Id: '1', Name: 'Moss' })
-    await steered.page.fill('#create', 'Id', '43')
-    release()
-    await steered.page.waitFor('#create .result', /^409 Conflict: You already have a plant with this id/)
-    assert.deepEqual(await steered.wrong(), [])
+    for (const [id, result] of [
+      ['42', /^Created/],
+      ['1', /^409 Conflict: You already have a plant with this id/],
+    ] as const) {
+      const release = steered.hold('POST')
+      await steered.send('create', { Id: id, Name: 'Moss' })
+      await steered.page.fill('#create', 'Id', '43')
+      assert.equal(await steered.page.text('#create + .exchange .response'), 'Waiting for it …')
+      release()
+      await steered.page.waitFor('#create .result', result)
+      assert.match(await steered.page.text('#create + .exchange .request'), new RegExp(`"id":${id},`))
+      assert.deepEqual(
+        [await steered.value('new-id'), await steered.value('new-name'), await steered.wrong()],
+        ['43', 'Moss', []],
+      )
+    }
   })
 
   test('goes to the next page, also if a create ends in between', async (t) => {
@@ -131,103 +107,68 @@ suite('under the hands of a person, the page', { skip: needsChromium }, () => {
     listNow()
     await steered.page.waitFor('#list .result', /^Page 2: 10 plants/)
   })
+})
 
-  test('takes a token that is accepted again, and shows no plants until then', async (t) => {
-    const steered = await SteeredPage.open(t)
-    const stop = steered.answer('GET /plants', 401, 'application/json', '{"error":40101,"message":"Refused."}')
-    await steered.send('list')
-    await steered.page.waitFor('#access', /^refused$/)
-    assert.deepEqual([await steered.page.plants(), await steered.wrong()], [[], ['token']])
-    stop()
-    await steered.send('list')
-    await steered.page.waitFor('#access', /^may read/)
-    assert.deepEqual([await steered.page.text('#token-error'), await steered.wrong()], ['', []])
-  })
+suite('while the service is away the page', { skip: needsChromium }, () => {
+  test('says so, and goes on when it is back', async (t) => {
+    const program = await startProgram(t)
+    const page = await openAsAda(t, program.url)
+    await page.waitFor('#service', /^ready$/)
+    await program.end()
 
-  test('says of a token what it was seen to do, with no request for that', async (t) => {
-    const steered = await SteeredPage.open(t, { tokens: { [TOKEN]: { owner: 'ada', access: 'read' } } })
-    assert.deepEqual(
-      [await steered.page.text('#access'), steered.count('DELETE')],
-      ['may read; not seen to write yet', 0],
-    )
-    await steered.send('create')
-    await steered.page.waitFor('#create .result', /^403 Forbidden: This bearer token may only read\.$/)
-    assert.deepEqual(
-      [await steered.page.text('#access'), await steered.page.text('#token-error')],
-      ['may only read', ''],
-    )
-  })
-
-  test('has no token refused that was not given', async (t) => {
-    const page = await openPage(t)
     await page.press('#list', 'List')
-    await page.waitFor('#list .result', /^401/)
-    assert.equal(await page.text('#access'), 'none yet')
+    await page.waitFor('#list .result', /^The service cannot be reached\.$/)
+    await page.waitFor('#service', /^away, asking again …$/)
+    await page.fill('#create', 'Id', '1')
+    await page.fill('#create', 'Name', 'Fern')
+    await page.press('#create', 'Create')
+    await page.waitFor('#create .result', /^The service cannot be reached\. Nobody knows whether this was done: /)
+
+    await startProgram(t, { PORT: String(program.port) })
+    await page.waitFor('#service', /^ready$/)
+    await page.waitFor('#list .result', /^Page 1: 0 plants/)
+    await page.create('1', 'Fern')
+    await page.waitFor('#plants', /Fern/)
   })
 
-  for (const isPending of [false, true]) {
-    test(`forgets all with the token, ${isPending ? 'a create that is under way' : 'what it created'} too`, async (t) => {
+  test('says that the store is, if it is only that', async (t) => {
+    captureLog(t)
+    let isAway = true
+    const ping = (): void => {
+      if (isAway) throw new StoreUnavailableError('away')
+    }
+    const page = await openAsAda(t, { store: { ...memoryStore(), ping } })
+    await page.waitFor('#service', /^not ready, asking again …$/)
+    isAway = false
+    await page.waitFor('#service', /^ready$/)
+  })
+
+  for (const isForgotten of [false, true]) {
+    test(`asks again for a list that failed, ${isForgotten ? 'but not once its token is forgotten' : 'by itself'}`, async (t) => {
       const steered = await SteeredPage.open(t)
-      const release = steered.hold(isPending ? 'POST' : 'none')
-      await steered.send('create')
-      await steered.page.waitFor('#create + .exchange', isPending ? /Waiting/ : /200 OK/)
-      await steered.page.waitFor('#list .result', /^Page/)
+      const { page } = steered
+      const stop = steered.answer('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
+      await steered.send('list')
+      await page.waitFor('#list .result', /^503 Service Unavailable: Away\.$/)
+      stop()
+      if (isForgotten) await page.press('#token-form', 'Forget it')
       const lists = steered.count('GET /plants')
-      await steered.page.fill('#delete', 'Id', '42')
-      await steered.page.press('#token-form', 'Forget it')
-      release()
-      await steered.page.page.waitForNetworkIdle({ idleTime: 100 })
-      assert.doesNotMatch(await steered.page.text('main'), /Moss|Fern|42/)
-      assert.deepEqual([await steered.page.text('#access'), await steered.page.text('#none')], ['none yet', NONE])
-      assert.deepEqual([steered.count('GET /plants'), await steered.wrong()], [lists, []])
-      for (const id of ['new-id', 'new-name', 'delete-id']) assert.equal(await steered.value(id), '')
+      if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
+      else await page.waitFor('#list .result', /^Page 1/)
+      await page.page.waitForNetworkIdle({ idleTime: 100 })
+      assert.equal(await page.text('#access'), isForgotten ? 'none yet' : 'may read; not seen to write yet')
+      assert.equal(steered.count('GET /plants') - lists, isForgotten ? 0 : 1)
     })
   }
 
-  test('is heard: places that speak are there from the start, and each button, text and field has its name', async (t) => {
-    const { page } = await openPage(t)
-    const nodes: SerializedAXNode[] = []
-    const walk = (node: SerializedAXNode): void => {
-      nodes.push(node)
-      node.children?.forEach(walk)
-    }
-    walk((await page.accessibility.snapshot({ interestingOnly: false }))!)
-    const named = (role: string): (string | undefined)[] =>
-      nodes.filter((node) => node.role === role).map(({ name }) => name)
-    assert.deepEqual([named('alert').length, named('status').length], [6, 5])
-    const titles = ['Create a plant', 'List plants', 'Delete a plant']
-    assert.deepEqual(
-      named('button').filter((name) => name?.startsWith('Copy')),
-      titles.map((title) => `Copy the request: ${title}`),
-    )
-    assert.deepEqual(
-      named('group'),
-      titles.flatMap((title) => [`Request: ${title}`, `Response: ${title}`]),
-    )
-    const required = nodes.filter(({ required }) => required).map(({ name }) => name)
-    assert.deepEqual(required, ['Token', 'Id', 'Name', 'Id'])
-  })
-
-  test('leaves a name unfolded when the list comes again, and its focus ring whole', async (t) => {
-    const store = memoryStore()
-    void store.create('ada', { id: 1n, name: 'x'.repeat(200) })
-    const { page } = await SteeredPage.open(t, { store })
-    await page.page.click('#plants summary')
-    await page.create('2', 'Moss')
-    await page.waitFor('#plants', /Moss/)
-    assert.equal(await page.evaluate(`document.querySelector('#plants details').open`), true)
-    const cutters = `getComputedStyle(document.querySelector('#plants li')).overflow`
-    assert.equal(await page.evaluate(cutters), 'visible')
-  })
-
-  test('shows the marks that turn the direction of a curl line, and sends the same name', async (t) => {
+  test('takes a response that is cut for none', async (t) => {
     const steered = await SteeredPage.open(t)
-    const name = 'Moss \u202enretsae\u2066'
-    await steered.page.create('42', name)
-    for (const part of ['request', 'response']) {
-      assert.match(await steered.page.text(`#create + .exchange .${part}`), /"name":"Moss \\u202enretsae\\u2066"/)
-    }
-    assert.doesNotMatch(await steered.page.text('#create .result'), /\u202e/)
-    assert.deepEqual(await steered.page.kept('?after=41'), [{ name }])
+    steered.steer('GET /plants', (response) => {
+      response.write('[{"name":"Fern"')
+      response.destroy()
+    })
+    await steered.press('list')
+    await steered.page.waitFor('#list .result', /^The service cannot be reached\.$/)
+    await steered.page.waitFor('#service', /^ready$/)
   })
 })

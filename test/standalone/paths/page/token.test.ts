@@ -3,38 +3,28 @@ import { suite, test } from 'node:test'
 import type { Dialog } from 'puppeteer-core'
 import { createListener, openAsAda, openPage, serveListener } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
+import { SteeredPage } from '../../../support/page/steered.ts'
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
 const NONE = 'Enter a token first: then its plants stand here.'
 
 suite('the token', { skip: needsChromium }, () => {
-  test('of the address is taken, and is gone from the address', async (t) => {
-    const page = await openAsAda(t)
-    assert.equal(page.page.url(), `${page.url}/`)
-    assert.equal(await page.evaluate('location.href'), `${page.url}/`)
-    assert.match(await page.text('#access'), /^may read/)
+  test('of an address that is entered while another is in use is asked about', { timeout: 60_000 }, async (t) => {
+    const page = await openAsAda(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
+    await page.create('1', 'Fern')
+    await page.waitFor('#plants', /Fern/)
+    for (const [answer, result] of [
+      ['dismiss', /1 plant\./],
+      ['accept', /0 plants\./],
+    ] as const) {
+      const asked = new Promise<Dialog>((resolve) => page.page.once('dialog', resolve))
+      await page.evaluate(`location.hash = 'token=a%2b/~b=='`)
+      await (await asked)[answer]()
+      assert.equal(await page.evaluate('location.href'), `${page.url}/`)
+      await page.press('#list', 'List')
+      await page.waitFor('#list .result', result)
+    }
   })
-
-  for (const [answer, owner] of [
-    ['accept', 'bob'],
-    ['dismiss', 'ada'],
-  ] as const) {
-    test(
-      `of an address that is entered while another is in use is asked about: ${answer}`,
-      { timeout: 60_000 },
-      async (t) => {
-        const page = await openAsAda(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
-        await page.create('1', 'Fern')
-        await page.waitFor('#plants', /Fern/)
-        const asked = new Promise<Dialog>((resolve) => page.page.once('dialog', resolve))
-        await page.evaluate(`location.hash = 'token=a%2b/~b=='`)
-        await (await asked)[answer]()
-        assert.equal(await page.evaluate('location.href'), `${page.url}/`)
-        await page.press('#list', 'List')
-        await page.waitFor('#list .result', owner === 'ada' ? /1 plant\./ : /0 plants\./)
-      },
-    )
-  }
 
   test('is not replaced by a page of another origin that opened this one', async (t) => {
     const opener = await openPage(t, (_request, response) => response.setHeader('Content-Type', 'text/html').end())
@@ -44,9 +34,10 @@ suite('the token', { skip: needsChromium }, () => {
     await opener.page.waitForFunction('opened.closed', { timeout: 60_000 })
   })
 
-  test('stays nowhere but in memory, whatever is done with it', async (t) => {
+  test('stays nowhere but in memory, whatever is done with it, and is gone from the address', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
     const page = await openAsAda(t, program.url)
+    assert.equal(page.page.url(), `${page.url}/`)
     await page.create('1', 'Fern')
     await page.fill('#delete', 'Id', '1')
     await page.press('#delete', 'Delete')
@@ -68,64 +59,86 @@ suite('the token', { skip: needsChromium }, () => {
     }))()`)
     for (const [place, content] of Object.entries(places)) assert.ok(!JSON.stringify(content).includes(TOKEN), place)
     assert.ok(!page.console.join('\n').includes(TOKEN))
+    await page.page.reload()
+    assert.equal(await page.text('#none'), NONE)
     await program.end()
     assert.equal(program.stderr.all.filter((line) => line.includes('"DELETE"')).length, 1)
     assert.ok(!program.stderr.all.join('\n').includes(TOKEN))
   })
 
-  test('is asked for first if there is none', async (t) => {
+  test('is asked for if there is none, which is no refusal', async (t) => {
     const page = await openPage(t)
     assert.equal(await page.text('#none'), NONE)
     assert.equal(await page.text('#access'), 'none yet')
-    await page.waitFor('#service', /^ready$/)
+    await page.press('#list', 'List')
+    await page.waitFor('#list .result', /^401/)
+    assert.equal(await page.text('#token-error'), 'A bearer token is needed: send "Authorization: Bearer <token>".')
+    assert.equal(await page.text('#access'), 'none yet')
   })
 
-  for (const typed of [TOKEN, ` Bearer ${TOKEN} `]) {
-    test(`typed as "${typed}" is taken out of its field`, async (t) => {
-      const page = await openPage(t)
-      await page.fill('#token-form', 'Token', typed)
-      await page.page.keyboard.press('Enter')
-      await page.waitFor('#none', /No plants yet/)
-      assert.equal(await page.evaluate(`document.activeElement.id + document.activeElement.value`), 'token')
-    })
-  }
+  test('is taken out of its field, and kept at a second press', async (t) => {
+    const page = await openPage(t)
+    await page.fill('#token-form', 'Token', ` Bearer ${TOKEN} `)
+    await page.page.keyboard.press('Enter')
+    await page.page.keyboard.press('Enter')
+    await page.waitFor('#none', /No plants yet/)
+    assert.equal(await page.text('#token-error'), '')
+    assert.equal(await page.evaluate(`document.activeElement.id + document.activeElement.value`), 'token')
+  })
 
-  for (const typed of ['ein schlüssel', 'a b', 'a=b', '令牌']) {
-    test(`typed as "${typed}" is refused by the page itself`, async (t) => {
-      const page = await openPage(t)
+  test('is refused by the page itself if no header could carry it', async (t) => {
+    const page = await openPage(t)
+    for (const typed of ['ein schlüssel', 'a b', 'a=b', '令牌']) {
       await page.fill('#token-form', 'Token', typed)
       await page.press('#token-form', 'Use token')
       await page.waitFor('#token-error', /^A token has letters, digits and -\._~\+\/ only, then perhaps "="\.$/)
+      await page.press('#token-form', 'Forget it')
+      await page.waitFor('#token-error', /^$/)
+    }
+  })
+
+  test('that is refused shows no plants, until it is accepted again', async (t) => {
+    const steered = await SteeredPage.open(t)
+    const { page } = steered
+    const stop = steered.answer('GET /plants', 401, 'application/json', '{"error":40101,"message":"Refused."}')
+    await steered.send('list')
+    await page.waitFor('#list .result', /^401 Unauthorized: Refused\.$/)
+    assert.deepEqual([await page.text('#access'), await page.text('#token-error')], ['refused', 'Refused.'])
+    assert.deepEqual([await page.plants(), await steered.wrong()], [[], ['token']])
+    stop()
+    await steered.send('list')
+    await page.waitFor('#access', /^may read/)
+    assert.deepEqual([await page.text('#token-error'), await steered.wrong()], ['', []])
+  })
+
+  test('is said to do what it was seen to do, with no request for that', async (t) => {
+    const { page, requests } = await SteeredPage.open(t, { tokens: { [TOKEN]: { owner: 'ada', access: 'read' } } })
+    assert.equal(await page.text('#access'), 'may read; not seen to write yet')
+    assert.ok(requests.every((request) => request.startsWith('GET ')))
+    await page.create('42', 'Moss')
+    await page.waitFor('#create .result', /^403 Forbidden: This bearer token may only read\.$/)
+    assert.deepEqual([await page.text('#access'), await page.text('#token-error')], ['may only read', ''])
+  })
+
+  for (const isPending of [false, true]) {
+    test(`takes all with it if it is forgotten, ${isPending ? 'a create that is under way' : 'what it created'} too`, async (t) => {
+      const steered = await SteeredPage.open(t)
+      const { page } = steered
+      const release = steered.hold(isPending ? 'POST' : 'none')
+      await steered.send('create')
+      await page.waitFor('#create + .exchange', isPending ? /Waiting/ : /200 OK/)
+      await page.waitFor('#list .result', /^Page/)
+      const lists = steered.count('GET /plants')
+      await page.fill('#delete', 'Id', '42')
+      await page.press('#token-form', 'Forget it')
+      release()
+      await page.page.waitForNetworkIdle({ idleTime: 100 })
+      assert.doesNotMatch(await page.text('main'), /Moss|Fern|42/)
+      assert.deepEqual([await page.text('#access'), await page.text('#none')], ['none yet', NONE])
+      assert.deepEqual([steered.count('GET /plants'), await steered.wrong()], [lists, []])
+      for (const id of ['new-id', 'new-name', 'delete-id']) assert.equal(await steered.value(id), '')
+      await steered.press('list')
+      await page.waitFor('#list .result', /^401/)
     })
   }
-
-  test('that is refused is so in the words of the service, beside its field', async (t) => {
-    const page = await openPage(t, {}, {}, '#token=b3RoZXI')
-    await page.waitFor('#token-error', /^The bearer token is malformed or not known here\.$/)
-    await page.waitFor('#list .result', /^401 Unauthorized: The bearer token is malformed or not known here\.$/)
-    assert.equal(await page.text('#access'), 'refused')
-  })
-
-  test('that is missing is asked for in the words of the service', async (t) => {
-    const page = await openPage(t)
-    await page.press('#list', 'List')
-    await page.waitFor('#token-error', /^A bearer token is needed: send "Authorization: Bearer <token>"\.$/)
-  })
-
-  test('is forgotten on demand, with all that it brought', async (t) => {
-    const page = await openAsAda(t)
-    await page.create('1', 'Fern')
-    await page.waitFor('#plants', /Fern/)
-    await page.press('#token-form', 'Forget it')
-    assert.deepEqual(await page.plants(), [])
-    assert.equal(await page.text('#none'), NONE)
-    await page.press('#list', 'List')
-    await page.waitFor('#list .result', /^401/)
-  })
-
-  test('is not kept by a reload', async (t) => {
-    const page = await openAsAda(t)
-    await page.page.reload()
-    assert.equal(await page.text('#none'), NONE)
-  })
 })
