@@ -3,7 +3,9 @@ import { after, suite, test, type TestContext } from 'node:test'
 import type { Browser, Page } from 'puppeteer-core'
 import { serveListener } from '../support/page/browser.ts'
 import { launchChromium, needsChromium } from '../support/page/chromium.ts'
-import { NEW_ID, startProgram, TOKEN, type Program } from '../support/program/program.ts'
+import { codeOf } from '../support/package/documents.ts'
+import { startExample } from '../support/package/examples.ts'
+import { startProgram, TOKEN } from '../support/program/program.ts'
 
 /** What a page can read of a response; the name of the error if it may read none. */
 type Seen = Readonly<{ status: number; body: string; headers: Readonly<Record<string, string>> }> | string
@@ -23,10 +25,10 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
     return { page, origin }
   }
 
-  /** Has the page fetch something of the program. */
-  async function fetchFrom(page: Page, program: Program, path: string, init: RequestInit = {}): Promise<Seen> {
+  /** Has the page fetch something of a service. */
+  async function fetchFrom(page: Page, url: string, init: RequestInit = {}): Promise<Seen> {
     const given = { headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }, ...init }
-    return (await page.evaluate(`fetch(${JSON.stringify(program.url + path)}, ${JSON.stringify(given)}).then(
+    return (await page.evaluate(`fetch(${JSON.stringify(url)}, ${JSON.stringify(given)}).then(
       async (response) => ({
         status: response.status,
         body: await response.text(),
@@ -40,13 +42,24 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
     return { method: 'POST', body: JSON.stringify({ id, name }) }
   }
 
-  for (const [what, origins] of [
-    ['that is in the list', (origin: string) => `https://a.example,${origin}`],
-    ['if all may', () => '*'],
-  ] as const) {
-    test(`may create, list and delete ${what}, and reads errors and the link to the next plants`, async (t) => {
+  async function startWith(t: TestContext, origins: string): Promise<string> {
+    return (await startProgram(t, origins === '' ? {} : { PLANT_STORE_CORS_ORIGINS: origins })).url
+  }
+
+  /** Starts the example of a host that pages of an origin may use. */
+  async function startHost(t: TestContext, origin: string): Promise<string> {
+    const code = codeOf('docs/hosts.md', 'js', 'Browsers').replace('a-long-random-token', TOKEN)
+    return `http://127.0.0.1:${(await startExample(t, code.replace('https://app.example', origin))).port}/api`
+  }
+
+  for (const [what, start, own] of [
+    ['of the program, by a list', (t, origin) => startWith(t, `https://a.example,${origin}`), ['x-request-id']],
+    ['of the program, as all may', (t) => startWith(t, '*'), ['x-request-id']],
+    ['of a host', startHost, []],
+  ] as readonly [what: string, start: typeof startHost, own: readonly string[]][]) {
+    test(`may create, list and delete plants ${what}, and reads errors and the link to the next ones`, async (t) => {
       const { page, origin } = await openElsewhere(t)
-      const program = await startProgram(t, { PLANT_STORE_CORS_ORIGINS: origins(origin) })
+      const url = await start(t, origin)
       for (const [path, init, status, body, header] of [
         ['/plants', post(1), 200, '{"name":"Fern"}', undefined],
         ['/plants', post(2), 200, '{"name":"Fern"}', undefined],
@@ -56,30 +69,31 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
         ['/plants/1', { method: 'POST' }, 405, /^{"error":40500,/, 'allow'],
         ['/plants', post(1, 'x'.repeat(20_000_000)), 413, /^{"error":41300,/, undefined],
       ] as const) {
-        const seen = await fetchFrom(page, program, path, init)
-        assert.ok(typeof seen === 'object')
+        const seen = await fetchFrom(page, url + path, init)
+        assert.ok(typeof seen === 'object', path)
         assert.equal(seen.status, status)
         if (typeof body === 'string') assert.equal(seen.body, body)
         else assert.match(seen.body, body)
-        const { 'x-request-id': id, 'content-length': _, 'content-type': __, ...others } = seen.headers
-        assert.match(id!, NEW_ID)
-        assert.deepEqual(Object.keys(others), header === undefined ? [] : [header])
+        const names = Object.keys(seen.headers).filter((name) => !name.startsWith('content-'))
+        assert.deepEqual(names, header === undefined ? own : [header, ...own].sort())
       }
     })
   }
 
-  for (const [what, environment] of [
-    ['if none may', {}],
-    ['if only others may', { PLANT_STORE_CORS_ORIGINS: 'http://127.0.0.1:1,https://a.example' }],
-  ] as const) {
+  for (const [what, start] of [
+    ['if none may', (t) => startWith(t, '')],
+    ['if only others may', (t) => startWith(t, 'http://127.0.0.1:1,https://a.example')],
+    ['of a host if only others may', (t) => startHost(t, 'https://a.example')],
+  ] as readonly [what: string, start: (t: TestContext) => Promise<string>][]) {
     test(`reads nothing and changes nothing ${what}`, async (t) => {
       const { page } = await openElsewhere(t)
-      const program = await startProgram(t, environment)
-      assert.equal(await fetchFrom(page, program, '/plants'), 'TypeError')
-      assert.equal(await fetchFrom(page, program, '/plants', post(1)), 'TypeError')
+      const url = await start(t)
+      assert.equal(await fetchFrom(page, `${url}/plants`), 'TypeError')
+      assert.equal(await fetchFrom(page, `${url}/plants`, post(1)), 'TypeError')
       // This one needs no preflight, so it is sent.
-      assert.equal(await fetchFrom(page, program, '/livez', { headers: {} }), 'TypeError')
-      assert.equal(await (await program.fetch('/plants')).text(), '[]')
+      assert.equal(await fetchFrom(page, `${url}/livez`, { headers: {} }), 'TypeError')
+      const list = await fetch(`${url}/plants`, { headers: { Authorization: `Bearer ${TOKEN}` } })
+      assert.equal(await list.text(), '[]')
     })
   }
 })
