@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { fill } from './support/database/fill.ts'
-import { Program, startProgram, TOKEN } from './support/program/program.ts'
+import { importing, Program, startProgram, TOKEN } from './support/program/program.ts'
 import { newPath, skip as needsSqlite } from './support/database/sqlite-file.ts'
 import { temporaryFile } from './support/temporary-file.ts'
 import { freePort } from './support/wire/free-port.ts'
@@ -22,10 +22,6 @@ async function runToEnd(
 /** Sees that a program ends with a status, and prints one line. */
 async function assertEnds(status: number, stderr: string, ...run: Parameters<typeof runToEnd>): Promise<void> {
   assert.deepEqual(await runToEnd(...run), { status, stdout: '', stderr: `plant-store: ${stderr}` })
-}
-
-function importing(code: string): string[] {
-  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
 }
 
 /** The arguments of Node with which it takes itself for another version. */

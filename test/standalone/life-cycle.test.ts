@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { DrainLoad } from '../support/program/drain-load.ts'
-import { Program, startProgram, TOKEN } from '../support/program/program.ts'
+import { importing, Program, startProgram, TOKEN } from '../support/program/program.ts'
 import type { RawConnection } from '../support/wire/raw-connection.ts'
 import { listen } from '../support/wire/service.ts'
 import { newPath, skip } from '../support/database/sqlite-file.ts'
@@ -113,7 +113,7 @@ test('a drain answers on each connection that was accepted, and ends with status
   const log = `import { subscribe } from 'node:diagnostics_channel'
     subscribe('net.server.socket', ({ socket }) => console.error('accepted ' + socket.remotePort))`
   // With the default timeout: in a shorter one not all of the clients come to a stop.
-  const program = await Program.start({}, ['--import', `data:text/javascript,${encodeURIComponent(log)}`])
+  const program = await Program.start({}, importing(log))
   t.after(() => program.end())
   const load = new DrainLoad(program.port, 24)
   await load.progress(24 * 5)
@@ -130,7 +130,7 @@ for (const [what, code] of [
 ]) {
   test(`${what}, and that nothing has caught, is the last line of the log, and ends the program with status 1`, async () => {
     const fault = `process.on('SIGWINCH', () => { ${code!} })`
-    const program = await Program.start({}, ['--import', `data:text/javascript,${encodeURIComponent(fault)}`])
+    const program = await Program.start({}, importing(fault))
     program.child.kill('SIGWINCH')
     assert.equal(await program.ended, 1)
     const { status, reason } = await program.logged('crash')
@@ -183,8 +183,7 @@ test('a program that a signal ends before it listens closes its store', { skip }
   const path = newPath(t)
   const wait = `import { Server } from 'node:net'
     Server.prototype.listen = function () { process.kill(process.pid, 'SIGTERM'); return this }`
-  const imported = ['--import', `data:text/javascript,${encodeURIComponent(wait)}`]
-  const program = new Program({ PLANT_STORE_URL: `sqlite:${path}` }, [], imported)
+  const program = new Program({ PLANT_STORE_URL: `sqlite:${path}` }, [], importing(wait))
   t.after(() => program.end())
   assert.equal(await program.ended, 0)
   assert.deepEqual([existsSync(path), existsSync(`${path}-wal`)], [true, false])

@@ -12,7 +12,7 @@ import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/program/in
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { get, post, send, servePlants } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
-import { NEW_ID, startProgram, type Program } from '../support/program/program.ts'
+import { NEW_ID, startProgram } from '../support/program/program.ts'
 
 const SECRET = 'c2VjcmV0'
 
@@ -28,7 +28,6 @@ function hooks(accessLog: boolean, slowMs?: number): Pick<Reports, 'onError' | '
   return { onError, onResponse }
 }
 
-/** An event but for how long it took, which is seen to be sound. */
 /** The fields of a response but those that each has, of which a server of a host knows the address only for a while. */
 function withoutDuration(event: Readonly<Record<string, unknown>>): object {
   const { durationMs, remoteAddress, ...rest } = event
@@ -119,18 +118,22 @@ suite('an answer that is no failure', () => {
   })
 })
 
-for (const accessLog of [false, true]) {
-  test(`a response is logged as slow from some time on, ${accessLog ? 'beside' : 'without'} the access log`, (t) => {
-    const events = captureLog(t)
-    const request = new IncomingMessage(new Socket())
+test('a response is logged as slow from some time on, beside the access log or without', (t) => {
+  const events = captureLog(t)
+  const request = new IncomingMessage(new Socket())
+  const event = { request, resource: undefined, owner: undefined, status: 200, error: undefined, bytes: 0 }
+  for (const accessLog of [true, false]) {
     const { onResponse } = hooks(accessLog, 25)
-    const event = { request, resource: undefined, owner: undefined, status: 200, error: undefined, bytes: 0 }
     for (const durationMs of [24.9, 25]) onResponse!({ ...event, complete: true, durationMs })
-    const all = ['response', 'slow', 'response']
-    assert.deepEqual(valuesOf(events, 'event'), accessLog ? all : ['slow'])
-    assert.equal(events.find(({ event }) => event === 'slow')!['durationMs'], 25)
-  })
-}
+  }
+  const names = events.map(({ event, durationMs }) => [event, durationMs])
+  assert.deepEqual(names.sort(), [
+    ['response', 24.9],
+    ['response', 25],
+    ['slow', 25],
+    ['slow', 25],
+  ])
+})
 
 test('PLANT_STORE_SLOW_MS says from when on', async (t) => {
   const events = captureLog(t)
@@ -167,11 +170,9 @@ suite('the access log has one line for', () => {
   for (const [what, request, fields, status, resource, error] of rows) {
     test(what, async (t) => {
       const events = captureLog(t)
-      const environment = { PLANT_STORE_ACCESS_LOG: '1', PLANT_STORE_CORS_ORIGINS: '*' }
-      const port = await serveProgram(t, environment, memoryStore())
-      const connection = await RawConnection.open(port)
+      const port = await serveProgram(t, { PLANT_STORE_ACCESS_LOG: '1', PLANT_STORE_CORS_ORIGINS: '*' })
       const sent = `${request} HTTP/1.1\r\n${fields}X-Request-Id: mine\r\nConnection: close\r\n\r\n`
-      const [, body = ''] = (await connection.send(sent).closed).split('\r\n\r\n')
+      const [, body = ''] = (await (await RawConnection.open(port)).send(sent).closed).split('\r\n\r\n')
       // Two lines would come one after the other.
       await until(() => events.length > 0)
       await ask(port, `GET /plants HTTP/1.1\r\n${HOST}\r\n`)
@@ -236,20 +237,33 @@ suite('of what was thrown, the log has', () => {
   })
 })
 
-/** The first two events of a name, of which a program logs one a second. */
-async function twoOf(program: Program, name: string): Promise<object[]> {
-  const events = [await program.logged(name), await program.logged(name, 2)]
-  const [at = 0, nextAt = 0] = events.map(({ time }) => Date.parse(String(time)))
-  assert.ok(nextAt - at > 900, `${nextAt - at} ms between them`)
-  return events.map(({ time, event, ...rest }) => (time && event === name ? rest : {}))
-}
-
 test('connections beyond the maximum are counted in the log, at most once a second', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
   const first = await program.connect()
   const others = await Promise.all([program.connect(), program.connect(), program.connect()])
   for (const { closed } of others) assert.match(await closed, /^(<ECONNRESET>)?$/)
-  const expected = [1, 2].map((count) => ({ count, max: 1 }))
-  assert.deepEqual(await twoOf(program, 'connections-dropped'), expected)
+  const events = [await program.logged('connections-dropped'), await program.logged('connections-dropped', 2)]
+  assert.deepEqual(
+    events.map(({ count, max }) => [count, max]),
+    [
+      [1, 1],
+      [2, 1],
+    ],
+  )
+  const [at = 0, nextAt = 0] = events.map(({ time }) => Date.parse(String(time)))
+  assert.ok(nextAt - at > 900, `${nextAt - at} ms between them`)
   first.socket.end()
+})
+
+test('without an access log no refusal on a bare connection is logged', async (t) => {
+  const events = captureLog(t)
+  assert.equal((await ask(await serveProgram(t, {}), 'no HTTP\r\n\r\n')).status, 400)
+  assert.deepEqual(events, [])
+})
+
+test('that the guard wakes is logged', async (t) => {
+  const events = captureLog(t)
+  await ask(await serveProgram(t, {}), 'GET /plants HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(102))
+  const awake = events.map(({ event, isAwake }) => [event, isAwake])
+  assert.deepEqual(awake, [['guard', true]])
 })

@@ -144,6 +144,11 @@ export class Program {
   }
 }
 
+/** The arguments of Node with which it runs this code before the program. */
+export function importing(code: string): string[] {
+  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
+}
+
 function withDefaults(environment: Environment): Environment {
   const tokens = 'PLANT_STORE_TOKENS_FILE' in environment ? {} : { PLANT_STORE_TOKENS: `ada:${TOKEN}` }
   const port = environment['HOST']?.startsWith('/') ? {} : { PORT: '0' }
