@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { suite, test, type TestContext } from 'node:test'
+import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { blocksOf, readDocument } from '../../support/package/documents.ts'
 import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
@@ -43,10 +43,16 @@ suite('promtool', { skip: withoutCommand('promtool') }, () => {
 })
 
 suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
-  test('answers the queries of docs/observing.md', async (t) => {
-    const { program, admin } = await startFailing(t)
+  test('answers the queries and fires the alerts of docs/observing.md', async (t) => {
+    // The program is not ready, so that some requests fail. It may have few connections, and has few descriptors.
+    const environment = {
+      PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants',
+      PLANT_STORE_MAX_CONNECTIONS: '90',
+      PLANT_STORE_HEADERS_TIMEOUT_MS: '120000',
+    }
+    const { program, admin } = await startWithMetrics(t, environment, { prelude: 'ulimit -n 120' })
+    const ask = await startPrometheus(t, admin, SCRAPES!, RULES!.replaceAll(/for: \d+m/g, 'for: 1s'))
     await during(program, [keepAsking], async () => {
-      const ask = await startPrometheus(t, admin, SCRAPES!, RULES!)
       const [rates, failures, times, storeTimes] = QUERIES
       const byRoute = (await ask(rates!)).map(({ labels }) => [
         labels['http_route'],
@@ -76,16 +82,12 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
           assert.ok(Object.hasOwn(found!.labels, name!), expr)
       }
     })
-  })
 
-  test('fires the alerts of docs/observing.md', async (t) => {
-    const { program, admin } = await startFailing(t)
-    for (let i = 0; i < 80; i++) await program.connect()
-    const ask = await startPrometheus(t, admin, SCRAPES!, RULES!.replaceAll(/for: \d+m/g, 'for: 1s'))
     async function fires(alert: string): Promise<void> {
       const [firing] = await ask(`ALERTS{alertname="${alert}",alertstate="firing"}`)
       assert.equal(firing!.labels['alertname'], alert)
     }
+    for (let i = 0; i < 80; i++) await program.connect()
     await during(program, [keepAsking, keepBusy], async () => {
       for (const alert of ALERTS) await fires(alert)
     })
@@ -93,16 +95,6 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
     await fires('PlantStoreIsDown')
   })
 })
-
-/** A program that is not ready, so that some requests fail. It may have few connections, and has few descriptors. */
-async function startFailing(t: TestContext): ReturnType<typeof startWithMetrics> {
-  const environment = {
-    PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants',
-    PLANT_STORE_MAX_CONNECTIONS: '90',
-    PLANT_STORE_HEADERS_TIMEOUT_MS: '30000',
-  }
-  return startWithMetrics(t, environment, { prelude: 'ulimit -n 120' })
-}
 
 type Load = (program: Program, signal: AbortSignal) => Promise<void>
 

@@ -5,14 +5,10 @@ import { memoryStore, StoreUnavailableError, type Page, type Store } from '../..
 import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
 import { createStoreMetrics } from '../../../src/standalone/metrics/store-calls.ts'
 import { figuresOf } from '../../../src/stores/figures.ts'
+import { Held } from '../../support/held.ts'
 
 suite('the calls of a store', () => {
   const memory = memoryStore()
-  const errors: Record<string, Error> = {
-    unavailable: new StoreUnavailableError('away'),
-    unknown: new StoreUnavailableError('lost', { isOutcomeUnknown: true }),
-    fault: new TypeError('a fault'),
-  }
 
   function countsOf(metrics: ReturnType<typeof createStoreMetrics>): string[] {
     const lines = formatFamilies(metrics.families).split('\n')
@@ -38,8 +34,10 @@ suite('the calls of a store', () => {
     class Extended {
       readonly #calls: unknown[] = []
       create(...args: unknown[]): boolean {
-        this.#calls.push(args)
-        return true
+        return this.#calls.push(args) > 0
+      }
+      get calls(): readonly unknown[] {
+        return this.#calls
       }
       list(): Page {
         return []
@@ -47,15 +45,12 @@ suite('the calls of a store', () => {
       delete(): boolean {
         return true
       }
-      get calls(): readonly unknown[] {
-        return this.#calls
-      }
     }
     const extended = new Extended()
     const store = createStoreMetrics().watch(extended)
-    const more = { signal: new AbortController().signal }
-    Reflect.apply(store.create.bind(store), undefined, ['ada', { id: 1n, name: 'Fern' }, more])
-    assert.deepEqual(extended.calls, [['ada', { id: 1n, name: 'Fern' }, more]])
+    const args = ['ada', { id: 1n, name: 'Fern' }, { signal: new AbortController().signal }]
+    Reflect.apply(store.create.bind(store), undefined, args)
+    assert.deepEqual(extended.calls, [args])
     assert.ok(!('ping' in store))
   })
 
@@ -68,35 +63,33 @@ suite('the calls of a store', () => {
     assert.ok(Number(sum) > 0.01 && Number(sum) <= elapsed, `${sum} of ${elapsed} s`)
   })
 
-  for (const [outcome, error] of Object.entries(errors)) {
-    for (const [when, fail] of [
-      [
-        'throws',
-        () => {
+  test('are counted by their outcome if they fail, at once or later', async () => {
+    for (const [outcome, error] of [
+      ['unavailable', new StoreUnavailableError('away')],
+      ['unknown', new StoreUnavailableError('lost', { isOutcomeUnknown: true })],
+      ['fault', new TypeError('a fault')],
+    ] as const) {
+      const metrics = createStoreMetrics()
+      const rejecting = metrics.watch({ ...memory, delete: () => Promise.reject(error) })
+      const throwing = metrics.watch({
+        ...memory,
+        delete() {
           throw error
         },
-      ],
-      ['rejects', () => Promise.reject(error)],
-    ] as const) {
-      test(`are ${outcome} if the store ${when} so`, async () => {
-        const metrics = createStoreMetrics()
-        const store: Store = metrics.watch({ ...memory, delete: fail })
-        await assert.rejects(async () => store.delete('ada', 1n), error)
-        assert.deepEqual(countsOf(metrics), [
-          `plant_store_store_call_duration_seconds_count{operation="delete",outcome="${outcome}"} 1`,
-        ])
       })
+      for (const store of [rejecting, throwing]) await assert.rejects(async () => store.delete('ada', 1n), error)
+      const series = `plant_store_store_call_duration_seconds_count{operation="delete",outcome="${outcome}"}`
+      assert.deepEqual(countsOf(metrics), [`${series} 2`])
     }
-  }
+  })
 
   test('that have not ended are counted too', async () => {
     const metrics = createStoreMetrics()
-    let resolve: ((isDeleted: boolean) => void) | undefined
-    const promise = new Promise<boolean>((settle) => (resolve = settle))
-    const store: Store = metrics.watch({ ...memory, delete: () => promise })
+    const held = new Held<boolean>()
+    const store: Store = metrics.watch({ ...memory, delete: () => held.call() })
     const deleted = store.delete('ada', 1n)
     assert.match(formatFamilies(metrics.families), /^plant_store_store_active_calls 1$/m)
-    resolve!(true)
+    held.answer(true)
     await deleted
     assert.match(formatFamilies(metrics.families), /^plant_store_store_active_calls 0$/m)
   })
