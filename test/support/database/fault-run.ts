@@ -1,9 +1,9 @@
 // Creates and deletes plants in the file of an SQLite store, and writes a line for each call that is made or answered.
-// Then it ends as if it were killed, so that a log is left. See faults.ts.
+// Then it ends as if it were killed, so that a log is left. See test/stores/sqlite/faults.test.ts.
 import { writeSync } from 'node:fs'
 import process from 'node:process'
-import { StoreUnavailableError } from '../../../../src/plants/store.ts'
-import { sqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts'
+import { StoreUnavailableError } from '../../../src/plants/store.ts'
+import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 
 const GROUPS = 12
 const LARGE = 'x'.repeat(30_000)
