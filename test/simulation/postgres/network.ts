@@ -1,8 +1,10 @@
 import { EventEmitter } from 'node:events'
 import net, { type NetConnectOpts } from 'node:net'
 import tls from 'node:tls'
+import { NoAnswerError } from '../../../src/stores/postgres/failure.ts'
 import { inTurn, type World } from '../simulation.ts'
 import { Hook } from '../virtual-time.ts'
+import type { Session } from './session.ts'
 import type { Arrival, Cancellation, Fate, Scenario } from './scenario.ts'
 
 const tcp = new Hook<(options: NetConnectOpts, onConnect?: () => void) => Socket>(net, 'connect')
@@ -11,23 +13,21 @@ const secured = new Hook<(options: { readonly socket: Socket }) => Socket>(tls, 
 /** The length of a request to cancel; the other one asks whether the server takes TLS. */
 const CANCEL_LENGTH = 16
 
-/** What the network needs of a session that is cancelled. */
-export interface Cancellable {
-  cancel(askedAt: number): void
-}
-
 /** Brings what servers and clients send to each other, unless it is silent: then all waits until it speaks again. */
 export class Network {
   readonly world: World
-  readonly sessions = new Map<number, Cancellable>()
+  readonly sessions = new Map<number, Session>()
   /** Whether nothing bad befalls anybody any more. */
   isWell = false
   readonly nextFate: () => Fate | undefined
   readonly nextLook: () => Fate | undefined
   readonly nextArrival: () => Arrival | undefined
   readonly #nextCancellation: () => Cancellation | undefined
+  /** The session whose statement is about to be cancelled. */
+  asking: Session | undefined
   /** When a client gave up a cancellation, or the question whether the server is there. */
   gaveUpAt = -Infinity
+  silentSince = Infinity
   #silences = 0
   #held: (() => void)[] = []
 
@@ -47,19 +47,23 @@ export class Network {
   }
 
   silence(): void {
-    this.#silences++
+    if (this.#silences++ === 0) this.silentSince = this.world.time.now
   }
 
   speak(): void {
-    if (--this.#silences === 0) for (const bring of this.#held.splice(0)) bring()
+    if (--this.#silences > 0) return
+    this.silentSince = Infinity
+    for (const bring of this.#held.splice(0)) bring()
   }
 
   /** Takes the place of `node:net` and `node:tls`. Returns what gives them back. */
   install(): () => void {
     const connect = (options: NetConnectOpts, onConnect?: () => void): Socket => {
-      const socket = new Socket(this, (options.timeout === undefined ? this.#nextCancellation() : undefined) ?? WELL)
-      if (onConnect !== undefined) socket.once('connect', onConnect)
       const { timeout } = options
+      const isCancellation = timeout === undefined
+      const fate = isCancellation ? this.#nextCancellation() : undefined
+      const socket = new Socket(this, fate ?? WELL, isCancellation ? this.asking : undefined)
+      if (onConnect !== undefined) socket.once('connect', onConnect)
       if (timeout !== undefined) this.world.time.after(timeout, () => socket.emitOpen('timeout'))
       return socket
     }
@@ -77,11 +81,13 @@ class Socket extends EventEmitter {
   readonly #network: Network
   readonly #fate: Cancellation
   readonly #askedAt: number
+  readonly #session: Session | undefined
   #isOpen = true
-  #session: Cancellable | undefined
 
-  constructor(network: Network, fate: Cancellation) {
+  constructor(network: Network, fate: Cancellation, session: Session | undefined) {
     super()
+    this.#session = session
+    if (session !== undefined) session.cancelling++
     this.#network = network
     this.#fate = fate
     this.#askedAt = network.world.time.now
@@ -98,8 +104,8 @@ class Socket extends EventEmitter {
     const { kind, ms } = this.#fate
     if (bytes.length !== CANCEL_LENGTH) return this.#answerTls()
     this.#network.world.tell('a cancellation is sent:', kind)
-    this.#session = this.#network.sessions.get(bytes.readInt32BE(8))
-    const arrive = (): void => this.#session?.cancel(this.#askedAt)
+    const session = this.#network.sessions.get(bytes.readInt32BE(8))
+    const arrive = (): void => session?.cancel(this.#askedAt)
     if (kind === 'mute') this.#network.deliver(1, arrive)
     else if (kind === 'late') this.#network.deliver(ms, arrive)
     else if (kind === 'reset') this.#network.deliver(ms, () => this.#end(new Error('read ECONNRESET')))
@@ -127,6 +133,7 @@ class Socket extends EventEmitter {
   }
 
   destroy(error?: Error): void {
+    if (this.#session !== undefined && error instanceof NoAnswerError) this.#session.unheardAt = this.#askedAt
     this.#network.gaveUpAt = this.#network.world.time.now
     this.#network.world.time.after(0, () => this.#end(error))
   }
@@ -134,6 +141,7 @@ class Socket extends EventEmitter {
   #end(error?: Error): void {
     if (!this.#isOpen) return
     this.#isOpen = false
+    if (this.#session !== undefined) this.#session.cancelling--
     if (error !== undefined) this.emit('error', error)
     else this.emit('end')
     this.emit('close')

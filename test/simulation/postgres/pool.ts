@@ -29,6 +29,12 @@ export class Pool extends EventEmitter implements ConnectionPool {
   readonly calls = new Set<Call>()
   /** Whether a create has found the disk full, and none has succeeded since. */
   hasMetFull = false
+  /** How often it was asked for a connection. */
+  asked = 0
+  /** Whether its store is closed. */
+  isClosed = false
+  /** Whether it has lent a connection that was fit for use: then the store knows where to ask for the server. */
+  hasServed = false
   readonly #idle: Session[] = []
   readonly #waiting: Waiter[] = []
   #size = 0
@@ -37,6 +43,8 @@ export class Pool extends EventEmitter implements ConnectionPool {
   #mayHaveBrokenAt = -Infinity
   /** When the pooler first told that it keeps no names. Statements that were under way may have one yet. */
   #namesEndedAt = Infinity
+  /** Whether the pooler has told that, also to a store that does not listen any more. */
+  hasRefusedName = false
   #knowsSchema = false
 
   constructor(cluster: Cluster, network: Network, scenario: Scenario) {
@@ -53,6 +61,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
   }
 
   connect(): Promise<Session> {
+    this.asked++
     return new Promise((lend, fail) => {
       const waiter: Waiter = { lend, fail, isOver: false }
       this.#waiting.push(waiter)
@@ -122,24 +131,28 @@ export class Pool extends EventEmitter implements ConnectionPool {
 
   /** A connection comes back. */
   takeBack(session: Session, error: Error | undefined): void {
-    const { number, statement, isLate, isBroken, isSpoilt, lookedAt } = session
+    const { number, statement, isLate, isBroken, isSpoilt, lookedAt, cancellations } = session
     this.world.tell('session', number, 'comes back', ...(error === undefined ? [] : ['to be closed:', error]))
     this.world.expect(session.isLent, 'no connection is given back twice:', number)
+    const isUnheard = session.unheardAt !== undefined
     session.isLent = false
     if (error === undefined) {
       this.world.expect(statement === undefined, 'no connection is given back while its statement runs:', number)
       this.world.expect(!isSpoilt, 'no connection is given back that broke:', number)
+      this.world.expect(!isUnheard, 'no connection is given back that a cancellation may still hit:', number)
     } else if (error.message === 'Another connection has broken.') {
       // The store may learn late that one broke whose statement was late.
       const isPending = [...this.sessions].some((other) => other.isLent && other.isLate && other.isSpoilt)
       const isDue = isPending || lookedAt <= Math.max(this.#mayHaveBrokenAt, this.network.gaveUpAt)
       this.world.expect(isDue, 'no sound connection is closed:', number)
     } else {
-      this.world.expect(
-        isLate || isBroken || isSpoilt || !session.isFit,
-        'no connection is closed without a cause:',
-        number,
-      )
+      const isStuck = isLate && (statement !== undefined || isUnheard)
+      const hasCause = isStuck || isBroken || isSpoilt || !session.isFit
+      this.world.expect(hasCause, 'no connection is closed without a cause:', number)
+      const wasTold = !isUnheard || isBroken || cancellations === 2
+      this.world.expect(wasTold, 'a server that was silent is told once more to cancel:', number)
+      const isCancelled = session.cancelling === 0 && cancellations > 0
+      this.world.expect(!session.isLeftBehind || isCancelled, 'what a broken connection leaves is cancelled:', number)
       if (isLate && !isSpoilt) this.#noteBreak()
     }
     if (error !== undefined) this.#mayHaveBrokenAt = this.world.time.now
@@ -214,6 +227,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
       const [isReadOnly, server, client, , schema, problems] = ('rows' in answer ? answer.rows[0]! : []) as string[]
       session.isFit = isReadOnly === 'off' && server === client && server === 'UTF8' && problems === ''
       session.isFit &&= schema !== 'other'
+      this.hasServed ||= session.isFit
       this.#knowsSchema ||= session.isFit && schema === 'public'
       if ('rows' in answer && isReadOnly === 'off' && !session.isFit) this.#noteBreak()
     } else if (breaks) {
@@ -221,6 +235,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
       else this.#noteBreak()
     }
     session.isSpoilt ||= breaks
+    session.isLeftBehind ||= breaks && code === undefined && !isLook(query)
     for (const statement of writes.flatMap(({ statements }) => statements)) {
       if (statement.asked !== asked) continue
       statement.isAnswered = true
@@ -235,8 +250,10 @@ export class Pool extends EventEmitter implements ConnectionPool {
       if (code === '53100') this.hasMetFull = true
       else if ('rowCount' in answer && answer.rowCount! > 0) this.hasMetFull = false
     }
-    if (!session.isLate && (code === '26000' || code === '42P05'))
-      this.#namesEndedAt = Math.min(this.#namesEndedAt, now)
+    if (code === '26000' || code === '42P05') {
+      this.hasRefusedName = true
+      if (!session.isLate) this.#namesEndedAt = Math.min(this.#namesEndedAt, now)
+    }
   }
 
   /** Whether a write has had no answer since then. */

@@ -42,6 +42,11 @@ class Program implements Target {
     this.probes = new Probes(pool, this.store)
   }
 
+  close(): void {
+    this.pool.isClosed = true
+    void this.store[Symbol.asyncDispose]()
+  }
+
   began(call: Call): void {
     const { world, calls } = this.pool
     calls.add(call)
@@ -95,14 +100,34 @@ class PostgresSimulation {
     if (endsInSilence) {
       this.cluster.trouble(Infinity)
       this.network.silence()
+      await this.#seeThatNothingIsAsked()
     }
     await this.#world.pass(20_000)
-    if (endsInSilence) for (const { store } of this.#programs) void store[Symbol.asyncDispose]()
+    if (endsInSilence) for (const program of this.#programs) program.close()
     await this.#world.pass(20_000 + 10 * timeoutMs)
     const lent = this.#programs.flatMap(({ pool }) => [...pool.sessions]).filter(({ isLent }) => isLent)
     this.#world.expect(lent.length === 0, 'each connection comes back in the end')
     if (!endsInSilence) await this.#seeThatAllIsWell()
     this.#world.expect(this.#world.time.left === 0, 'no timer is left in the end')
+  }
+
+  /** While a server says nothing, each connection that is given up would leave a session behind. */
+  async #seeThatNothingIsAsked(): Promise<void> {
+    const createThree = async (): Promise<void> => {
+      for (let count = 0; count < 3; count++) {
+        for (const program of this.#programs) this.#clients.createNew(program)
+        await this.#world.pass(2 * this.#scenario.timeoutMs)
+      }
+    }
+    await createThree()
+    // Until the host has given back what it took.
+    await this.#world.pass(10_000)
+    const asked = this.#programs.map(({ pool }) => pool.asked)
+    await createThree()
+    for (const [at, { pool }] of this.#programs.entries()) {
+      const isSilent = pool.asked === asked[at] || pool.isClosed || !pool.hasServed
+      this.#world.expect(isSilent, 'a silent server is asked for no more connections:', at)
+    }
   }
 
   /** After all troubles, every store serves, and what is there is what was acknowledged. */
@@ -125,7 +150,7 @@ class PostgresSimulation {
   #begin(event: Event): void {
     if (!('store' in event)) return befallServer(event, this.#world, this.cluster, this.network, this.#programs)
     const program = this.#programs[event.store]!
-    if (event.kind === 'close') program.store.close()
+    if (event.kind === 'close') program.close()
     else if (event.kind === 'ping') program.probes.ping()
     else if (event.kind === 'migrate') this.#migrate(program.store)
     else if ('plant' in event) this.#clients.write(program, event.kind, event.plant, event.count, event.size)

@@ -41,6 +41,15 @@ export class Session extends EventEmitter implements Connection {
   lookedAt = -Infinity
   isFit = false
   statement: Statement | undefined
+  /** How often the store has begun to cancel the statement, and how many of these are under way. */
+  cancellations = 0
+  cancelling = 0
+  /** When one began that had no answer. */
+  unheardAt: number | undefined
+  /** Whether the connection broke while the server may have gone on with the statement. */
+  isLeftBehind = false
+  /** Whether the server has said that the session is over. */
+  #isOver = false
 
   constructor(pool: Pool) {
     super()
@@ -55,6 +64,12 @@ export class Session extends EventEmitter implements Connection {
   }
 
   get processID(): number | null {
+    const { world, network } = this.#pool
+    world.expect(!this.#isOver, 'nothing is cancelled in a session that its server has ended:', this.number)
+    world.expect(++this.cancellations <= 2, 'no statement is cancelled for ever:', this.number)
+    const isSilent = this.unheardAt !== undefined && network.silentSince <= this.unheardAt
+    world.expect(!isSilent || this.#pool.isClosed, 'a silent server is not told again:', this.number)
+    network.asking = this
     this.isLate = true
     return this.#hidesProcess ? null : this.number
   }
@@ -64,6 +79,8 @@ export class Session extends EventEmitter implements Connection {
     world.expect(this.isLent, 'only a connection that is lent is used:', this.number)
     world.expect(this.statement === undefined, 'no connection gets two statements at once:', this.number)
     this.isLate = false
+    this.unheardAt = undefined
+    this.cancellations = 0
     const asked = this.#pool.ask(this, query)
     const { network, scenario } = this.#pool
     const bad = isLook(query) ? network.nextLook() : network.nextFate()
@@ -166,6 +183,8 @@ export class Session extends EventEmitter implements Connection {
       'says:',
       ...('rows' in answer ? [answer.rowCount, answer.rows] : [answer]),
     )
+    const { code } = answer as { code?: string }
+    this.#isOver ||= !this.isLate && code !== undefined && REFUSALS[code]!.breaks === true
     // As a trigger of the host may do.
     this.emit('notice', { routine: 'exec_stmt_raise' })
     this.#pool.hear(this, statement.asked, answer)

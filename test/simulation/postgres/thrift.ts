@@ -41,7 +41,8 @@ export class Thrift {
   }
 
   warned(): void {
-    this.#pool.world.expect(++this.#warnings === 1, 'names are given up once')
+    const { world, hasRefusedName } = this.#pool
+    world.expect(++this.#warnings === 1 && hasRefusedName, 'names are given up once, and not before')
   }
 
   asked(asked: Asked): void {

@@ -1,17 +1,24 @@
-// What a store asks of a pool, and what it makes of the answers. Without a database, so it takes no time.
+// What a store asks of a pool, and what it makes of the answers, as far as `test/simulation/postgres/` does not see it.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { suite, test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
+import { Pool, type Client } from 'pg'
+import { checkConnection, connectSoon } from '../../../src/stores/postgres/connect.ts'
 import {
   postgresStore,
+  type Connection,
   type ConnectionPool,
   type PostgresStore,
+  type PostgresStoreOptions,
   type Query,
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
-import { failure, serverError } from '../../support/database/failures.ts'
+import { Silence } from '../../../src/stores/postgres/silence.ts'
+import { failure, failureOf, serverError } from '../../support/database/failures.ts'
 import { LISTENERS } from '../../support/database/listeners.ts'
-import { poolOf } from '../../support/database/pool-of.ts'
+import { FIT, poolOf } from '../../support/database/pool-of.ts'
+import { takeMessages } from '../../support/wire/message-server.ts'
 
 const CHANGED: QueryResult = { rows: [], rowCount: 1 }
 
@@ -19,31 +26,68 @@ interface Trial {
   readonly store: PostgresStore
   /** The name of each statement, or its text if it has none, and its values. */
   readonly asked: unknown[][]
+  readonly warnings: string[]
 }
 
 /** A store whose pool gives these answers, one after the other. */
-function start(...answers: readonly (QueryResult | Error)[]): Trial {
+function start(answers: readonly (QueryResult | Error)[], options: PostgresStoreOptions = {}): Trial {
   const asked: unknown[][] = []
+  const warnings: string[] = []
   const query = ({ name, text, values }: Query): Promise<QueryResult> => {
-    const answer = answers[asked.length]!
+    const answer = answers[asked.length] ?? CHANGED
     asked.push([name ?? text, ...values])
-    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve({ ...answer })
+    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(Object.freeze({ ...answer }))
   }
-  return { store: postgresStore(poolOf(query)), asked }
+  const onWarning = (message: string): unknown => warnings.push(message)
+  return { store: postgresStore(poolOf(query), { onWarning, ...options }), asked, warnings }
 }
+
+const remove = (store: PostgresStore): Promise<boolean> => store.delete('ann', 1n)
 
 for (const [name, onWarning] of LISTENERS) {
   test(`gives names up if who is warned ${name}`, async () => {
-    const answers = [Promise.reject(serverError('26000')), Promise.resolve(CHANGED)]
-    const pool = poolOf(() => answers.shift()!)
-    assert.equal(await postgresStore(pool, { onWarning }).delete('ann', 1n), true)
+    const { store } = start([serverError('26000')], { onWarning })
+    assert.equal(await remove(store), true)
     await nextRound()
   })
 }
 
+test('sends no statement again that had no name', async () => {
+  const refusal = serverError('26000')
+  const { store, asked, warnings } = start([refusal], { preparedStatements: false })
+  assert.equal(await failureOf(remove(store)), refusal)
+  assert.deepEqual([asked.length, warnings], [1, []])
+})
+
+test('takes rows as arrays of texts, and leaves the driver neither values nor rows', async () => {
+  const queries: Query[] = []
+  const result: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
+  const store = postgresStore(poolOf((query) => (queries.push(query), Promise.resolve(result))))
+  assert.equal((await store.list('ann', { limit: 1, maxBytes: 1 })).length, 1)
+  const [{ values, rowMode, types }] = queries as [Query]
+  assert.deepEqual([values, result.rows, rowMode, types.getTypeParser()('7')], [[], [], 'array', '7'])
+})
+
+test('sends a statement that loses after a wait of chance, which may be twice as long each time', async (t) => {
+  t.mock.method(Math, 'random', () => 20)
+  const { store } = start([serverError('40001'), serverError('40001')])
+  const startedAt = performance.now()
+  await remove(store)
+  // Timers may be due a millisecond early.
+  assert.ok(performance.now() - startedAt >= 40 + 80 - 2)
+})
+
+test('asks by statements that write nothing whether a plant can be created, if the table refuses what is tried', async () => {
+  const { store, asked } = start([serverError('53100'), serverError('23514')])
+  await failureOf(store.create('ann', { id: 1n, name: 'fern' }))
+  await store.ping()
+  const texts = asked.slice(1).map(([text]) => [...String(text).matchAll(/^ *([A-Z]+)/gm)].map(([, word]) => word))
+  assert.deepEqual(texts, [['INSERT', 'DELETE'], ['DELETE'], ['INSERT']])
+})
+
 test('shares the next statement of a page with all who ask for the same meanwhile, and for nothing else', async () => {
   const page: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
-  const { store, asked } = start(...Array.from({ length: 7 }, () => page))
+  const { store, asked } = start(Array.from({ length: 7 }, () => page))
   const request = { limit: 10, maxBytes: 100 }
   const first = '-9223372036854775808'
   const lists = [
@@ -67,21 +111,95 @@ test('shares the next statement of a page with all who ask for the same meanwhil
 })
 
 test('deletes a plant that is there twice, as a foreign table may have it, and no other', async () => {
-  const twice: QueryResult = {
-    rows: [
-      ['ann', '1'],
-      ['ann', '1'],
-    ],
-    rowCount: 2,
-  }
-  const { store } = start(twice, twice)
+  const twice: QueryResult = { rows: Array.from({ length: 2 }, () => ['ann', '1']), rowCount: 2 }
+  const { store } = start([twice, twice])
   assert.deepEqual(await Promise.all([1n, 1n, 2n].map((id) => store.delete('ann', id))), [true, true, false])
 })
 
 test('leaves it to its caller to migrate again if the connection breaks', async () => {
-  const { store, asked } = start({ rows: [[null]], rowCount: 1 }, new Error('Connection terminated unexpectedly'))
+  const { store, asked } = start([{ rows: [[null]], rowCount: 1 }, new Error('Connection terminated unexpectedly')])
   await failure(store.migrate())
   assert.equal(asked.length, 2)
+})
+
+test('uses no connection that finds the table in another schema than those before', async () => {
+  async function schemaOf(found: string | null, known: string | null): Promise<string | null> {
+    const rows = [FIT.with(4, found)]
+    const connection = { ...(await poolOf(never).connect()), query: () => Promise.resolve({ rows, rowCount: 1 }) }
+    return (await checkConnection(connection, known)).schema
+  }
+  assert.equal(await schemaOf('public', null), 'public')
+  assert.equal(await schemaOf(null, 'public'), 'public')
+  const message = 'The search_path leads to other.plant_store_plants now, and led to the schema public before.'
+  await assert.rejects(schemaOf('other', 'public'), { message })
+})
+
+test('outlives a session that ends with the packet that opens it, and listens once for all stores of a pool', async (t) => {
+  const { port } = await takeMessages(t, (socket) => {
+    // The password is right, the server is ready, and an administrator has it stop.
+    const [welcome, ready] = ['R\0\0\0\x08\0\0\0\0', 'Z\0\0\0\x05I']
+    const fields = 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'
+    socket.end(`${welcome}${ready}E\0\0\0${String.fromCharCode(4 + fields.length)}${fields}`)
+  })
+  const pool = new Pool({ host: '127.0.0.1', port, user: 'ann', database: 'plants' })
+  t.after(() => pool.end())
+  const connected = once(pool, 'connect') as Promise<[Client]>
+  const stores = [1, 2].map(() => postgresStore(pool, { timeoutMs: 400 }))
+  const failures = await Promise.all(stores.map((store) => failure(remove(store))))
+  assert.deepEqual([...failures.map(({ isOutcomeUnknown }) => isOutcomeUnknown), pool.totalCount], [false, false, 0])
+  const [client] = await connected
+  assert.deepEqual([pool.listenerCount('connect'), client.listenerCount('notice')], [1, 1])
+})
+
+test('lets an error of the code through as it is', async () => {
+  const bug = new TypeError('pool.options is undefined')
+  const connect = (): never => {
+    throw bug
+  }
+  assert.equal(await failureOf(remove(postgresStore({ connect }))), bug)
+  assert.equal(await failureOf(connectSoon({ connect }, 1000)), bug)
+})
+
+suite('during a fail-over', () => {
+  test('asks a pool again that lends nothing, and fails only once nothing else is under way', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+    const failures: ((error: Error) => void)[] = []
+    const connecting = connectSoon({ connect: () => new Promise((_, fail) => failures.push(fail)) }, 10_000)
+    t.mock.timers.tick(500)
+    failures[0]!(new Error('first'))
+    await nextRound()
+    failures[1]!(new Error('second'))
+    await assert.rejects(connecting, { message: 'second' })
+  })
+
+  test('asks again until a connection was fit for use, and from then on once', async () => {
+    let asked = 0
+    let answer = (): Promise<QueryResult> => Promise.resolve(CHANGED)
+    const pool = poolOf(() => answer())
+    const counting = { connect: (): Promise<Connection> => (asked++, asked === 2 ? never() : pool.connect()) }
+    const store = postgresStore(counting, { timeoutMs: 1000 })
+    answer = () => Promise.reject(serverError('57P01'))
+    await failure(remove(store))
+    answer = () => Promise.resolve(CHANGED)
+    // The second does not come, and the third is fit.
+    assert.equal(await remove(store), true)
+    assert.equal(asked, 3)
+    counting.connect = () => (asked++, never())
+    await failure(remove(store))
+    assert.equal(asked, 4)
+  })
+})
+
+test('waits for a silent server with a timer that keeps no process alive, and never after it is stopped', async () => {
+  const silence = new Silence(never)
+  const before = process.getActiveResourcesInfo()
+  silence.begin(performance.now())
+  assert.deepEqual(process.getActiveResourcesInfo(), before)
+  const { over } = silence
+  silence.stop()
+  await over
+  silence.begin(performance.now())
+  assert.equal(silence.over, undefined)
 })
 
 suite('refuses at once, and says why', () => {
@@ -106,3 +224,7 @@ suite('refuses at once, and says why', () => {
     )
   }
 })
+
+function never(): Promise<never> {
+  return new Promise(() => undefined)
+}
