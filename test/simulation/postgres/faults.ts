@@ -10,12 +10,6 @@ export const faults: readonly Fault[] = [
     instead: '/^(?:08(?!001)|25P04|40003)/',
   },
   {
-    name: 'a connection to a read-only server is kept',
-    file: `${folder}/failure.ts`,
-    code: '/^(?:08(?!001)|57P|25P04|40003|25006)/',
-    instead: '/^(?:08(?!001)|57P|25P04|40003)/',
-  },
-  {
     name: 'a cancellation never ends if the server ends its connection before TLS',
     file: `${folder}/cancel.ts`,
     code: "else reject(new Error('The server took no cancellation.'))",
@@ -28,28 +22,10 @@ export const faults: readonly Fault[] = [
     instead: 'await this.#sendQuery(query, this.deadline())',
   },
   {
-    name: 'only the newest write of a group is asked whether it waited too long',
-    file: `${folder}/batcher.ts`,
-    code: 'const group = entries.filter(({ expiresAt, reject }) => {',
-    instead: 'const { expiresAt } = entries.at(-1)!\n    const group = entries.filter(({ reject }) => {',
-  },
-  {
-    name: 'a pool that is merely full ends the era',
-    file: `${folder}/query-runner.ts`,
-    code: 'if (isTimeout(error)) this.#silence.begin(pending.startedAt)',
-    instead: 'if (isTimeout(error)) this.#silence.begin(pending.startedAt), this.#era++',
-  },
-  {
     name: 'a connection is used that was checked before another one broke',
     file: `${folder}/query-runner.ts`,
     code: 'this.#checked.set(connection, era)',
     instead: 'this.#checked.set(connection, this.#era)',
-  },
-  {
-    name: 'the pool is heard only once it has lent a connection',
-    file: `${folder}/query-runner.ts`,
-    code: "pool.on?.('connect', listen)",
-    instead: '',
   },
   {
     name: 'what was committed without its standby is believed',
@@ -70,12 +46,6 @@ export const faults: readonly Fault[] = [
     instead: 'pending.throwIfLate()',
   },
   {
-    name: 'a caller of a list joins the read that is under way',
-    file: `${folder}/list.ts`,
-    code: 'return (current.next ??= current.ended.then(() => start(key, read)))',
-    instead: 'return (current.next ??= start(key, read))',
-  },
-  {
     name: 'a cancellation of a server with others behind it is believed',
     file: `${folder}/query-runner.ts`,
     code: 'if (!this.#hasForeignTables || !isCancelled(reason)) throw reason',
@@ -94,12 +64,6 @@ export const faults: readonly Fault[] = [
     instead: 'this.#lastOver',
   },
   {
-    name: 'a group that has a value too many is refused as a whole',
-    file: `${folder}/batcher.ts`,
-    code: 'if (group.length > 1 && isRejectedValue(error)) {',
-    instead: 'if (group.length > 1_000 && isRejectedValue(error)) {',
-  },
-  {
     name: 'the second of two equal writes of a group is told what the first is',
     file: `${folder}/postgres-store.ts`,
     code: 'changed.delete(`${owner} ${id}`)',
@@ -116,23 +80,5 @@ export const faults: readonly Fault[] = [
     file: `${folder}/sender.ts`,
     code: 'now - oldest.startedAt >= TRUST_MS',
     instead: 'now - oldest.startedAt >= 2 * TRUST_MS',
-  },
-  {
-    name: 'a ping tries no write after one has failed',
-    file: `${folder}/sender.ts`,
-    code: 'this.#isInTrouble ||= isWrite',
-    instead: '',
-  },
-  {
-    name: 'a create of many gives the results in another order',
-    file: `${folder}/postgres-store.ts`,
-    code: 'return group.map(([owner, id]) =>',
-    instead: 'return group.toReversed().map(([owner, id]) =>',
-  },
-  {
-    name: 'a page with a large plant ends before it',
-    file: `${folder}/list.ts`,
-    code: 'if (name === null) return undefined',
-    instead: 'if (name === null) break',
   },
 ]

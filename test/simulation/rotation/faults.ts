@@ -16,12 +16,6 @@ export const faults: readonly Fault[] = [
     instead: '',
   },
   {
-    name: 'a change is told of at each look',
-    file: `${folder}/follow-file.ts`,
-    code: 'told = print\n',
-    instead: '',
-  },
-  {
     name: 'no look follows soon after a signal',
     file: `${folder}/follow-file.ts`,
     code: 'isTold || !isSettled ? SETTLE_MS : lookMs',
@@ -38,18 +32,6 @@ export const faults: readonly Fault[] = [
     file: `${folder}/follow-file.ts`,
     code: 'if (endedLine && !endsLine(found))',
     instead: 'if (found.length === 0)',
-  },
-  {
-    name: 'a half-written file counts as the last good one',
-    file: `${folder}/follow-file.ts`,
-    code: 'if (endedLine && !endsLine(found)) throw',
-    instead: 'const ended = endedLine\n      endedLine = endsLine(found)\n      if (ended && !endedLine) throw',
-  },
-  {
-    name: 'how the last good file ended is forgotten',
-    file: `${folder}/follow-file.ts`,
-    code: 'endedLine = endsLine(found)\n      log',
-    instead: 'log',
   },
   {
     name: 'a file that cannot be read ends the looks',
@@ -76,22 +58,10 @@ export const faults: readonly Fault[] = [
     instead: 'held = new Map([...held, ...found])',
   },
   {
-    name: 'the tokens before a wrong line are taken',
-    file: `${folder}/tokens.ts`,
-    code: 'if (parts === undefined) throw',
-    instead: 'if (parts === undefined && tokens.size > 0) break\n    if (parts === undefined) throw',
-  },
-  {
     name: 'an empty file takes all tokens away',
     file: `${folder}/tokens.ts`,
     code: 'if (tokens.size === 0) throw',
     instead: "if (tokens.size === 0 && unit === 'entry') throw",
-  },
-  {
-    name: 'the URL of another store is taken',
-    file: `${folder}/store-url.ts`,
-    code: 'if (!isSameStore(current, found))',
-    instead: "if (found === '')",
   },
   {
     name: 'the URL of another store holds although it is complained of',

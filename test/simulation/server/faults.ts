@@ -34,18 +34,6 @@ export const faults: readonly Fault[] = [
     instead: "socket.off('resume', pause)",
   },
   {
-    name: 'a connection is read while requests wait',
-    file: 'src/http/turn.ts',
-    code: "if (before === 0) socket.on('resume', pause).pause()",
-    instead: '',
-  },
-  {
-    name: 'the guard counts the requests of connections that are lost',
-    file: `${folder}/guard.ts`,
-    code: '(waiting -= connection.waiting)',
-    instead: '(waiting -= 0)',
-  },
-  {
     name: 'the guard wakes late',
     file: `${folder}/guard.ts`,
     code: 'if (waiting > MAX_WAITING) wake()',
@@ -58,22 +46,10 @@ export const faults: readonly Fault[] = [
     instead: '',
   },
   {
-    name: 'a connection that comes while the guard is awake is not read in slices',
-    file: `${folder}/guard.ts`,
-    code: 'if (timer !== undefined) slice(connection)',
-    instead: '',
-  },
-  {
     name: 'a client that reads nothing is not cut',
     file: `${folder}/stall.ts`,
     code: 'reset(socket)\n',
     instead: 'void reset\n',
-  },
-  {
-    name: 'a client that reads slowly is cut',
-    file: `${folder}/stall.ts`,
-    code: 'socket.setTimeout(stallTimeoutMs)',
-    instead: 'socket.setTimeout(stallTimeoutMs / 2)',
   },
   {
     name: 'a connection is closed while the store is slow',
@@ -82,22 +58,10 @@ export const faults: readonly Fault[] = [
     instead: 'else socket.destroy()',
   },
   {
-    name: 'a late request is refused though it was held back',
-    file: `${folder}/http-server.ts`,
-    code: '(isHeldBack(socket) || socket.readableLength > 0)',
-    instead: 'false',
-  },
-  {
     name: 'a refusal does not wait for the answers before it',
     file: `${folder}/refusal.ts`,
     code: "else response.once('close', refuseNow)",
     instead: 'else refuseNow()',
-  },
-  {
-    name: 'a refusal behind an answer is lost if the client has ended its side',
-    file: `${folder}/http-server.ts`,
-    code: "socket.removeAllListeners('end')",
-    instead: '',
   },
   {
     name: 'a refused client has for ever to go',
@@ -106,40 +70,16 @@ export const faults: readonly Fault[] = [
     instead: 'undefined',
   },
   {
-    name: 'nobody is told to go on',
-    file: `${folder}/http-server.ts`,
-    code: 'if (!response.headersSent) response.writeContinue()',
-    instead: '',
-  },
-  {
-    name: 'an early answer does not say that it closes the connection',
-    file: 'src/http/respond.ts',
-    code: "if (waits) headers.push('Connection', 'close')",
-    instead: '',
-  },
-  {
     name: 'a drain closes a connection before its last answer',
     file: `${folder}/http-server.ts`,
     code: 'draining !== undefined && connection.latest === response',
     instead: 'draining !== undefined',
   },
   {
-    name: 'a drain keeps connections open',
-    file: `${folder}/http-server.ts`,
-    code: "&& connection.latest === response) response.setHeader('Connection', 'close')",
-    instead: ') void 0',
-  },
-  {
     name: 'a drain does not wait for the last connections',
     file: `${folder}/drain.ts`,
     code: '  await closed\n',
     instead: '',
-  },
-  {
-    name: 'a drain stops listening at once',
-    file: `${folder}/drain.ts`,
-    code: 'setTimeout(() => void settleIfQuiet(moment), QUIET_MS)',
-    instead: 'setTimeout(() => void settleIfQuiet(moment), 1)',
   },
   {
     name: 'a drain waits for newcomers though others listen beside it',
@@ -152,35 +92,5 @@ export const faults: readonly Fault[] = [
     file: `${folder}/drain.ts`,
     code: 'socket.destroy = () => socket',
     instead: 'void socket',
-  },
-  {
-    name: 'a drain does not count what it cuts',
-    file: `${folder}/drain.ts`,
-    code: 'cut = connections.length',
-    instead: 'cut = 0',
-  },
-  {
-    name: 'a request on a connection that is held back is refused as late',
-    file: 'src/http/turn.ts',
-    code: 'return (waiting.get(socket) ?? 0) > 0',
-    instead: 'return false',
-  },
-  {
-    name: 'CONNECT is refused before the answers to what came before it',
-    file: `${folder}/http-server.ts`,
-    code: 'refuseAfter(connection.latest, () => refuseOn(socket, error, request))',
-    instead: 'refuseOn(socket, error, request)',
-  },
-  {
-    name: 'a refusal does not close the connection',
-    file: `${folder}/http-server.ts`,
-    code: "    response.setHeader('Connection', 'close')\n    answer(",
-    instead: '    answer(',
-  },
-  {
-    name: 'a drain goes on listening after the last connection has closed',
-    file: `${folder}/drain.ts`,
-    code: 'const QUIET_MS = 50',
-    instead: 'const QUIET_MS = 200',
   },
 ]

@@ -16,12 +16,6 @@ export const faults: readonly Fault[] = [
     instead: 'isOutcomeUnknown: false',
   },
   {
-    name: 'a full disk at the commit is taken to have done nothing',
-    file: `${folder}/errors.ts`,
-    code: 'if (isBusy(error) || transientCode(error) === undefined) return error',
-    instead: "if (isBusy(error) || transientCode(error) !== 'SQLITE_IOERR') return error",
-  },
-  {
     name: 'a group is halved although its commit may be done',
     file: `${folder}/write-queue.ts`,
     code: 'const isSure = !(error instanceof StoreUnavailableError)',
@@ -46,34 +40,10 @@ export const faults: readonly Fault[] = [
     instead: 'if (isSure && group.length > 1_000) {',
   },
   {
-    name: 'the second half of a group goes first',
-    file: `${folder}/write-queue.ts`,
-    code: 'return this.#commit(group.slice(0, half)) && this.#commit(group.slice(half))',
-    instead: 'return this.#commit(group.slice(half)) && this.#commit(group.slice(0, half))',
-  },
-  {
-    name: 'the queue stops after a lock',
-    file: `${folder}/write-queue.ts`,
-    code: 'if (isLocked) setTimeout(this.#commitNext, RETRY_MS)\n    else',
-    instead: 'if (!isLocked)',
-  },
-  {
     name: 'a ping commits nothing after a failure',
     file: `${folder}/write-queue.ts`,
     code: 'if (this.#connection.failure !== undefined) return this.#tryWrite()',
     instead: '',
-  },
-  {
-    name: 'a failure is forgotten before anything was written',
-    file: `${folder}/write-queue.ts`,
-    code: 'if (now < this.#nextTryAt) throw this.#connection.failure',
-    instead: 'if (now < this.#nextTryAt) return',
-  },
-  {
-    name: 'a plant that a constraint refuses makes the store unready',
-    file: `${folder}/connection.ts`,
-    code: '!isBusy(error) && !isRefused(error) &&',
-    instead: '!isBusy(error) &&',
   },
   {
     name: 'a failure takes the place of one of a commit',
@@ -98,12 +68,6 @@ export const faults: readonly Fault[] = [
     file: `${folder}/watched-file.ts`,
     code: 'const isAway = found.some(',
     instead: 'const isAway = this.#isAway || found.some(',
-  },
-  {
-    name: 'a list does not wait for a lock',
-    file: `${folder}/connection.ts`,
-    code: 'if (!isBusy(error) || performance.now() >= deadline) throw this.explain(error)',
-    instead: 'throw this.explain(error)',
   },
   {
     name: 'a list waits for a lock for ever',
