@@ -102,20 +102,6 @@ suite('refuses everything', { skip }, () => {
   })
 })
 
-test('goes on once the file is back', { skip }, async (t) => {
-  const { path, store, warnings } = await openStore(t)
-  renameSync(path, `${path}.old`)
-  await assert.rejects(async () => store.ping?.())
-  renameSync(`${path}.old`, path)
-  await store.ping?.()
-  assert.equal(await store.create('ada', { id: 2n, name: 'Fern' }), true)
-  assert.deepEqual(await keptIds(store), [1n, 2n])
-  assert.deepEqual(warnings, [
-    `SQLite database ${path}: ${MOVED}`,
-    `SQLite database ${path}: the file, its log and its shared memory are back`,
-  ])
-})
-
 test('leaves a file open that another process has opened with other shared memory', { skip }, async (t) => {
   const opened = await openStore(t)
   const { path, store } = opened

@@ -3,10 +3,8 @@ import { statSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Store } from '../../../src/plants/store.ts'
 import { figuresOf } from '../../../src/stores/figures.ts'
-import { RETRY_MS, SqliteConnection } from '../../../src/stores/sqlite/connection.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts'
-import { connectionOptions, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
+import { newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
 
 const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
 
@@ -16,22 +14,6 @@ function batchSizes(store: Store): number[] {
   figuresOf(store).onBatch = (size) => sizes.push(size)
   return sizes
 }
-
-test('waits before it tries a locked file again', { skip }, async (t) => {
-  const path = newPath(t)
-  const connection = new SqliteConnection(path, connectionOptions(4000))
-  t.after(() => connection.close())
-  const tries = t.mock.method(connection, 'transaction').mock
-  const queue = new WriteQueue(connection, { busyTimeoutMs: 4000, maxBatch: 1 })
-  const elsewhere = open(t, path)
-  elsewhere.exec('BEGIN IMMEDIATE')
-  const start = performance.now()
-  const written = queue.add(() => true)
-  for (let turn = 0; turn < 1000; turn++) await new Promise(setImmediate)
-  assert.ok(tries.callCount() <= 2 + (performance.now() - start) / RETRY_MS, `${tries.callCount()} tries`)
-  elsewhere.exec('COMMIT')
-  assert.equal(await written, true)
-})
 
 test('goes on with the next group in the next turn, and tells of each', { skip }, async (t) => {
   const { store } = openStore(t, { maxBatch: 2 }, ':memory:')

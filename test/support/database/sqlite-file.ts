@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { ConnectionOptions } from '../../../src/stores/sqlite/open-file.ts'
 import { sqliteStore, type SqliteHandle, type SqliteStoreOptions } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { temporaryDirectory } from '../temporary-file.ts'
 
@@ -13,11 +12,6 @@ export const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.versio
 /** A path in a directory of its own, which goes away with the test. */
 export function newPath(t: TestContext): string {
   return join(temporaryDirectory(t), 'plants.db')
-}
-
-/** What a connection is opened with. */
-export function connectionOptions(busyTimeoutMs: number): ConnectionOptions {
-  return { busyTimeoutMs, migrate: true, onWarning: () => undefined }
 }
 
 /** A `node:sqlite` database, closed with the test. */
