@@ -110,6 +110,11 @@ function assertReadAsParsed(bytes: Buffer): void {
   )
 }
 
+/** The bytes of a text in UTF-8, a character for each. */
+function onWire(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
 const CORPUS = [
   '{"id":123456789,"name":"Monstera deliciosa","tag":"tropical"}',
   '{"id":9007199254740993,"name":"Żółta paproć \\u007a\\n","tag":"日本の楓 🌵"}',
@@ -126,11 +131,11 @@ const CORPUS = [
   'null',
   `${'['.repeat(64)}${']'.repeat(64)}`,
   `${'{"a":['.repeat(31)}1${']}'.repeat(31)}`,
-].map((text) => Buffer.from(text))
+].map(onWire)
 
 const documents = fc.oneof(
   { arbitrary: fc.constantFrom(...CORPUS), weight: 4 },
-  { arbitrary: fc.json().map((text) => Buffer.from(text)), weight: 1 },
+  { arbitrary: fc.json().map(onWire), weight: 1 },
 )
 
 const LIMITS = [0n, 1n, 10n ** 15n, 2n ** 53n, 10n ** 18n, 2n ** 63n, 10n ** 19n, 2n ** 64n]
@@ -156,18 +161,12 @@ const numbers = fc
     const exponent = shift ?? digits.length - zeros - point
     const sign = integer < 0n || isNegative ? '-' : ''
     const power = exponent === 0 ? '' : `${exponent < 0 ? 'e' : e}${exponent}`
-    return Buffer.from(`${sign}${whole}${fraction && `.${fraction}`}${power}`)
+    return `${sign}${whole}${fraction && `.${fraction}`}${power}`
   })
 
-/** Tries so many documents. One that fails is shown shrunk, in hexadecimal digits and as text. */
-function assertReadsAll(documents: fc.Arbitrary<Buffer>, numRuns: number): void {
-  const property = fc.property(documents, (bytes) => {
-    try {
-      assertReadAsParsed(bytes)
-    } catch (cause) {
-      throw new Error(`${bytes.toString('hex')}: ${bytes.toString()}`, { cause })
-    }
-  })
+/** Tries so many documents, and shows one that fails shrunk. */
+function assertReadsAll(documents: fc.Arbitrary<string>, numRuns: number): void {
+  const property = fc.property(documents, (document) => assertReadAsParsed(Buffer.from(document, 'latin1')))
   // A stack for each error takes half of the time.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0

@@ -61,14 +61,14 @@ function isNodesOwn({ status, headers }: WireAnswer): boolean {
  * Whether `node:http` itself may have dropped the rest of the packet. It does behind a request that asks for another
  * protocol, and the service closes the connection for that; not so the 417 of Node, which the program sends itself.
  */
-function isDropped({ answers }: Outcome, bytes: Buffer): boolean {
+function isDropped({ answers }: Outcome, bytes: string): boolean {
   const last = answers.at(-1)
   const isKept = last?.status === 417 && last.headers.get('connection') !== 'close'
-  return isKept && /\nupgrade:/i.test(bytes.toString('latin1'))
+  return isKept && /\nupgrade:/i.test(bytes)
 }
 
 /** Says in what two outcomes of the same bytes differ, if they do. */
-export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServer, bytes: Buffer): string | undefined {
+export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServer, bytes: string): string | undefined {
   const [a, b] = [comparable(whole), comparable(split)]
   let i = 0
   while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { promisify } from 'node:util'
+import { promisify, inspect } from 'node:util'
 import fc from 'fast-check'
+import { assertSound, findDifference } from './compare.ts'
+import { converse, type Outcome } from './conversation.ts'
 import { serveFuzzed, type FuzzedServer, type FuzzedService } from './service.ts'
-import { attempt, describeFinding, describeTrial, trials, type Trial } from './trial.ts'
+import { trials, type Trial } from './trial.ts'
 import { heapUsed } from '../heap.ts'
 import { until } from '../until.ts'
 import { RawConnection } from '../wire/raw-connection.ts'
@@ -37,25 +39,24 @@ const MAX_HEAP_GROWTH = 8 * 2 ** 20
 export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): Promise<FuzzReport> {
   const service = await serveFuzzed(kind)
   const answers = new Map<number, number>()
-  const running = new Set<Trial>()
   let sequences = 0
   let isBroken = false
 
   const property = fc.asyncProperty(trials, async (trial) => {
-    running.add(trial)
-    const finding = await attempt(service, kind, trial)
-    running.delete(trial)
-    for (const { status } of finding.outcomes.flatMap((outcome) => outcome.answers)) {
-      answers.set(status, (answers.get(status) ?? 0) + 1)
-    }
-    isBroken ||= finding.problem !== undefined
-    if (finding.problem !== undefined) throw new Error(describeFinding(finding))
+    for (const { status } of await attempt(service, kind, trial)) answers.set(status, (answers.get(status) ?? 0) + 1)
   })
 
   async function tryOnce(): Promise<void> {
-    const index = sequences++
-    const { errorInstance } = await fc.check(property, { seed: Math.imul(seed, 0x9e3779b1) + index, numRuns: 1 })
-    if (errorInstance instanceof Error) throw new Error(`seed ${seed}, sequence ${index}: ${errorInstance.message}`)
+    try {
+      await fc.assert(property, {
+        seed: Math.imul(seed, 0x9e3779b1) + sequences++,
+        numRuns: 1,
+        includeErrorInReport: true,
+      })
+    } catch (error) {
+      isBroken = true
+      throw error
+    }
   }
 
   async function tryMany(goesOn: () => boolean): Promise<number> {
@@ -74,12 +75,6 @@ export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): P
     return heapUsed()
   }
 
-  /** A crash leaves no time to find out which of the sequences it was. */
-  function showRunning(): void {
-    for (const trial of running) console.error(`seed ${seed}: ${describeTrial(trial)}`)
-  }
-
-  process.on('uncaughtExceptionMonitor', showRunning)
   try {
     const heapBefore = await tryMany(() => sequences < WARM_UP)
     const endsAt = performance.now() + seconds * 1000
@@ -87,9 +82,30 @@ export async function fuzz(kind: FuzzedServer, seconds: number, seed: number): P
     assert.ok(heapGrowth < MAX_HEAP_GROWTH, `${heapGrowth} bytes more are held than before`)
     return { sequences, answers, heapGrowth, wakings: service.wakings() }
   } finally {
-    process.off('uncaughtExceptionMonitor', showRunning)
     await close(service.server)
   }
+}
+
+/**
+ * Sends a sequence twice, and returns all answers.
+ * @throws AssertionError if an outcome breaks the contract, or if they differ
+ */
+async function attempt(
+  service: FuzzedService,
+  kind: FuzzedServer,
+  { requests, cuts, pace }: Trial,
+): Promise<Outcome['answers']> {
+  const bytes = requests.join('')
+  async function sendCut(...at: Parameters<typeof converse>[2]): Promise<Outcome> {
+    const outcome = await converse(service, bytes, at, pace)
+    assertSound(outcome, kind)
+    assert.deepEqual(service.errors.splice(0), [], 'the host was told of an error')
+    return outcome
+  }
+  const [whole, split] = [await sendCut(), await sendCut(...cuts)]
+  const difference = findDifference(whole, split, kind, bytes)
+  assert.ok(difference === undefined, `${difference}\n${inspect({ whole, split }, { depth: 5 })}`)
+  return [...whole.answers, ...split.answers]
 }
 
 /** The service creates, lists and deletes for whoever asks as it should. */

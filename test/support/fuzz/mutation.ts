@@ -22,8 +22,8 @@ const TOKENS: readonly string[] = [
   ...['1'.repeat(5000), '['.repeat(100), '"'.repeat(100), ' '.repeat(5000)],
 ]
 
-/** A part of some bytes. */
-type Span = (bytes: Buffer) => readonly [start: number, length: number]
+/** A part of a text. */
+type Span = (text: string) => readonly [start: number, length: number]
 
 const lengths = fc.oneof(fc.constantFrom(0, 1, Infinity), fc.nat(64))
 
@@ -31,44 +31,41 @@ const spans: fc.Arbitrary<Span> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.tuple(fc.nat(0xffff), lengths).map(([part, length]): Span => {
-      return (bytes) => [Math.floor((part / 0xffff) * bytes.length), length]
+      return (text) => [Math.floor((part / 0xffff) * text.length), length]
     }),
   },
   // Where the first field begins.
-  fc.constant<Span>((bytes) => [bytes.indexOf('\r\n') + 2, 0]),
-  fc.nat(9).map((n): Span => (bytes) => {
-    const numbers = [...bytes.toString('latin1').matchAll(/[0-9]+/g)]
+  fc.constant<Span>((text) => [text.indexOf('\r\n') + 2, 0]),
+  fc.nat(9).map((n): Span => (text) => {
+    const numbers = [...text.matchAll(/[0-9]+/g)]
     const number = numbers[n % numbers.length]
     return [number?.index ?? 0, number?.[0].length ?? 0]
   }),
 )
 
-function take(bytes: Buffer, span: Span): Buffer {
-  const [start, length] = span(bytes)
-  return bytes.subarray(start, start + length)
+function take(text: string, span: Span): string {
+  const [start, length] = span(text)
+  return text.slice(start, start + length)
 }
 
-/** Changes bytes in a few places, or, once in a while, in none. */
-export function mutate(original: fc.Arbitrary<Buffer>, others: readonly Buffer[]): fc.Arbitrary<Buffer> {
-  const inserts: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom(...TOKENS).map((token) => () => Buffer.from(token, 'latin1')) },
-    fc.uint8Array({ maxLength: 8 }).map((bytes) => () => Buffer.from(bytes)),
-    fc.integer().map((number) => () => Buffer.from(String(number))),
-    fc.tuple(fc.constantFrom(...others), spans).map(
-      ([other, span]) =>
-        () =>
-          take(other, span),
-    ),
-    spans.map((span) => (bytes: Buffer) => take(bytes, span)),
+/** Changes a text in a few places, or, once in a while, in none. Each character stands for a byte. */
+export function mutate(original: fc.Arbitrary<string>, others: readonly string[]): fc.Arbitrary<string> {
+  const inserts: fc.Arbitrary<(text: string) => string> = fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom(...TOKENS).map((token) => () => token) },
+    fc.uint8Array({ maxLength: 8 }).map((bytes) => () => String.fromCharCode(...bytes)),
+    fc.integer().map((number) => () => String(number)),
+    fc.tuple(fc.constantFrom(...others), spans).map(([other, span]) => {
+      return () => take(other, span)
+    }),
+    spans.map((span) => (text: string) => take(text, span)),
   )
   const times = fc.oneof({ weight: 30, arbitrary: fc.constant(1) }, fc.constant(1000))
   const changes = fc.array(fc.tuple(spans, inserts, times), { maxLength: 4 })
   return fc.tuple(original, changes).map(([whole, changes]) =>
-    changes.reduce((bytes, [span, insert, times]) => {
-      const [start, length] = span(bytes)
-      const inserted = insert(bytes)
-      const repeated = Array<Buffer>(inserted.length > 64 ? 1 : times).fill(inserted)
-      return Buffer.concat([bytes.subarray(0, start), ...repeated, bytes.subarray(start + length)])
+    changes.reduce((text, [span, insert, times]) => {
+      const [start, length] = span(text)
+      const inserted = insert(text)
+      return text.slice(0, start) + inserted.repeat(inserted.length > 64 ? 1 : times) + text.slice(start + length)
     }, whole),
   )
 }

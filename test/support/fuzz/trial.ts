@@ -1,25 +1,12 @@
-import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { assertSound, findDifference } from './compare.ts'
-import { converse, type Cut, type Outcome } from './conversation.ts'
+import type { Cut } from './conversation.ts'
 import { requests } from './requests.ts'
-import type { FuzzedServer, FuzzedService } from './service.ts'
-
-/** In a JSON string, a run of the same few characters that is easier to read if it is counted. */
-const RUN = /(.{1,8}?)\1{19,}/g
 
 /** What one client sends: first as a whole, then, as another owner, cut into packets. */
 export interface Trial {
-  readonly requests: readonly Buffer[]
+  readonly requests: readonly string[]
   readonly cuts: readonly Cut[]
   readonly pace: number
-}
-
-/** What came of a trial. */
-export interface Finding extends Trial {
-  /** What is wrong, if anything is. */
-  readonly problem: string | undefined
-  readonly outcomes: readonly Outcome[]
 }
 
 /** The parts of a request, of which it has as many as the bytes of the longest one that is cut at each byte. */
@@ -57,42 +44,3 @@ export const trials: fc.Arbitrary<Trial> = fc.noBias(
       }
     }),
 )
-
-/** Sends a sequence twice. */
-export async function attempt(service: FuzzedService, kind: FuzzedServer, trial: Trial): Promise<Finding> {
-  const { requests, cuts, pace } = trial
-  const bytes = Buffer.concat(requests)
-  const outcomes: Outcome[] = []
-  try {
-    for (const at of [[], cuts]) {
-      const outcome = await converse(service, bytes, at, pace)
-      outcomes.push(outcome)
-      assertSound(outcome, kind)
-      assert.deepEqual(service.errors.splice(0), [], 'the host was told of an error')
-    }
-    return { ...trial, problem: findDifference(outcomes[0]!, outcomes[1]!, kind, bytes), outcomes }
-  } catch (error) {
-    return { ...trial, problem: (error as Error).message, outcomes }
-  }
-}
-
-/** Says what is wrong, with what was sent and what came of it. */
-export function describeFinding(finding: Finding): string {
-  const outcomes = finding.outcomes.map(({ answers, rest, ...others }, i) => {
-    const brief = answers.map(({ status, headers, body }) => [status, headers.get('connection'), body.slice(0, 60)])
-    const shown = JSON.stringify({ answers: brief, rest: rest.slice(0, 200), ...others })
-    return `${i === 0 ? 'whole' : 'split'}: ${countRuns(shown)}`
-  })
-  return [finding.problem, describeTrial(finding), ...outcomes].join('\n')
-}
-
-/** Says what was sent; a `!` stands where the client waited until it was answered. */
-export function describeTrial({ requests, cuts, pace }: Trial): string {
-  const lines = requests.map((request) => countRuns(JSON.stringify(request.toString('latin1'))))
-  return `pace ${pace}, cut at ${cuts.map(({ at, isAnswered }) => (isAnswered ? `${at}!` : at)).join(' ')}\n${lines.join('\n')}`
-}
-
-/** Gives `"a" + " "×1000 + "b"` for a string with a thousand spaces. */
-function countRuns(json: string): string {
-  return json.replace(RUN, (run: string, unit: string) => `" + "${unit}"×${run.length / unit.length} + "`)
-}
