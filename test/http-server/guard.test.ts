@@ -8,7 +8,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { PlantStoreOptions } from '../../src/index.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { cpuTimeSince } from '../support/cpu-time.ts'
-import { createService, close, listen } from '../support/wire/service.ts'
+import { createService, serve as serveUntilEnd } from '../support/wire/service.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { until } from '../support/until.ts'
 
@@ -16,51 +16,18 @@ const OPTIONS = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
 
 const LIST = 'GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\n\r\n'
 
-interface Guarded extends HttpServer {
-  /** What the guard has said so far. */
-  readonly said: readonly boolean[]
-}
-
 /** The guard looks at the event loop only when a test says so. */
-async function serve(t: TestContext, guardMs?: number, options?: Partial<PlantStoreOptions>): Promise<Guarded> {
+async function serve(t: TestContext, options?: Partial<PlantStoreOptions>): Promise<HttpServer> {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const said: boolean[] = []
-  const limits = guardMs === undefined ? {} : { guardMs }
-  const http = createHttpServer(createService(options), limits, undefined, { onGuard: (isAwake) => said.push(isAwake) })
-  await listen(http.server)
-  t.after(() => close(http.server))
-  return { ...http, said }
+  const http = createHttpServer(createService(options))
+  await serveUntilEnd(t, http.server)
+  return http
 }
 
-async function pipeline(client: RawConnection, count: number): Promise<void> {
-  const answers = await client.send(OPTIONS.repeat(count)).answers(count)
-  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([204]))
+/** Sends more requests than may wait. */
+async function wake({ server }: HttpServer): Promise<void> {
+  await (await RawConnection.open(server)).send(OPTIONS.repeat(102)).answers(102)
 }
-
-test('the guard sleeps while at most 100 requests wait on all connections, and wakes if there are more', async (t) => {
-  const held: ((owner: string) => void)[] = []
-  const http = await serve(t, undefined, { authenticate: () => new Promise<string>((resolve) => held.push(resolve)) })
-  let announced = 0
-  http.server.on('request', () => announced++)
-  /** The first of the requests runs, and is held. */
-  async function hold(count: number): Promise<RawConnection> {
-    const before = announced
-    const client = await RawConnection.open(http.server)
-    client.send(LIST.repeat(count))
-    await until(() => announced === before + count)
-    return client
-  }
-  for (let lost = 0; lost < 3; lost++) {
-    const { socket } = await hold(61)
-    socket.resetAndDestroy()
-    held.pop()!('ada')
-    await until(() => http.connectionCount() === 0)
-  }
-  for (let client = 0; client < 5; client++) await hold(21)
-  assert.deepEqual([http.isGuarded(), http.said], [false, []])
-  await hold(2)
-  assert.deepEqual([http.isGuarded(), http.said], [true, [true]])
-})
 
 suite('the guard looks at the event loop', () => {
   type Round = () => void
@@ -85,7 +52,7 @@ suite('the guard looks at the event loop', () => {
 
   test('and wakes in the middle of a long round', async (t) => {
     let announced = 0
-    const http = await serve(t, undefined, { authenticate: () => ((announced += 1), work(), 'ada') })
+    const http = await serve(t, { authenticate: () => ((announced += 1), work(), 'ada') })
     const clients = await Promise.all([1, 2, 3, 4].map(() => openBoth(http.server)))
     const statuses = clients.map(({ client }) => client.send(LIST).statuses(1))
     await Promise.all(statuses)
@@ -106,26 +73,7 @@ suite('the guard looks at the event loop', () => {
   }
 })
 
-test('the guard sleeps again after its time, and wakes anew', async (t) => {
-  const http = await serve(t, 20)
-  await pipeline(await RawConnection.open(http.server), 300)
-  await until(() => !http.isGuarded())
-  await pipeline(await RawConnection.open(http.server), 300)
-  await until(() => !http.isGuarded())
-  assert.deepEqual(http.said, [true, false, true, false])
-})
-
-suite('when the guard wakes, a connection is read in slices', () => {
-  test('that is idle', async (t) => {
-    const http = await serve(t)
-    const { client, accepted } = await openBoth(http.server)
-    await pipeline(await RawConnection.open(http.server), 102)
-    const slices: number[] = []
-    accepted.on('data', ({ length }: Buffer) => slices.push(length))
-    await pipeline(client, 200)
-    assert.ok(slices.length > 1 && Math.max(...slices) <= 1024, String(slices))
-  })
-
+suite('when the guard wakes, a connection is read in slices', { timeout: 60_000 }, () => {
   test('that is half-way through a body, which comes whole', async (t) => {
     const http = await serve(t)
     const { client, accepted } = await openBoth(http.server)
@@ -134,7 +82,7 @@ suite('when the guard wakes, a connection is read in slices', () => {
     const arrived = once(http.server, 'request')
     client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${body.slice(0, 10_000)}`)
     await arrived
-    await pipeline(await RawConnection.open(http.server), 102)
+    await wake(http)
     const slices: number[] = []
     accepted.on('data', ({ length }: Buffer) => slices.push(length))
     assert.deepEqual(await client.send(body.slice(10_000) + OPTIONS.repeat(100)).statuses(101), [
@@ -148,17 +96,17 @@ suite('when the guard wakes, a connection is read in slices', () => {
     ['whose next request waits', 0, OPTIONS, OPTIONS, [400, 204, 204]],
     ['whose body nobody reads yet', 90_000, ' '.repeat(80_000), ' '.repeat(10_000), [400]],
   ] as const) {
-    test(`${what}, and read on`, { timeout: 60_000 }, async (t) => {
+    test(`${what}, and read on`, async (t) => {
       let letIn: (owner: string) => void = () => undefined
       const authenticate = (): Promise<string> => new Promise((resolve) => (letIn = resolve))
-      const http = await serve(t, undefined, { authenticate, maxBodyBytes: length + 1 })
+      const http = await serve(t, { authenticate, maxBodyBytes: length + 1 })
       const { client, accepted } = await openBoth(http.server)
       const arrived = once(http.server, 'request') as Promise<[IncomingMessage]>
       const fields = `Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nContent-Length: ${length}`
       const answers = client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${first}`).answers(statuses.length)
       const [request] = await arrived
       await until(() => accepted.isPaused() || request.readableLength >= request.readableHighWaterMark)
-      await pipeline(await RawConnection.open(http.server), 102)
+      await wake(http)
       letIn('ada')
       client.send(rest)
       assert.deepEqual(
@@ -167,27 +115,18 @@ suite('when the guard wakes, a connection is read in slices', () => {
       )
     })
   }
-
-  test('that comes then', async (t) => {
-    const http = await serve(t)
-    await pipeline(await RawConnection.open(http.server), 102)
-    const { client, accepted } = await openBoth(http.server)
-    assert.ok(accepted.listenerCount('readable') > 0)
-    await pipeline(client, 1)
-  })
 })
 
 for (const when of ['before', 'while']) {
   test(`the guard reads nothing of a connection that was upgraded ${when} it is awake`, async (t) => {
     const http = await serve(t)
-    const wake = async (): Promise<void> => pipeline(await RawConnection.open(http.server), 102)
-    if (when === 'while') await wake()
+    if (when === 'while') await wake(http)
     const upgrading = once(http.server, 'upgrade') as Promise<[unknown, Socket]>
     const client = await RawConnection.open(http.server)
     const head = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
     client.send(head)
     const [, socket] = await upgrading
-    if (when === 'before') await wake()
+    if (when === 'before') await wake(http)
     client.send('ribbit')
     await until(() => socket.bytesRead === head.length + 6)
     for (let round = 0; round < 2; round++) await setImmediate()

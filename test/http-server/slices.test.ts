@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { duplexPair, getDefaultHighWaterMark, type Duplex } from 'node:stream'
 import { suite, test } from 'node:test'
@@ -13,7 +12,6 @@ import { until } from '../support/until.ts'
 interface Sliced {
   /** What a client has of the connection. All that it writes at once is here at once. */
   readonly client: Duplex
-  readonly socket: Duplex
   /** What was handed on so far. */
   readonly slices: readonly string[]
   readonly requests: readonly ServerResponse['req'][]
@@ -33,7 +31,7 @@ function connect(listener: RequestListener): Sliced {
   readInSlices(connection)
   socket.on('data', (slice: Buffer) => slices.push(slice.toString('latin1')))
   client.resume()
-  return { client, socket, slices, requests }
+  return { client, slices, requests }
 }
 
 const answer: RequestListener = (request, response) => inTurn(request, response, () => response.end())
@@ -71,30 +69,6 @@ suite('input is handed on', { timeout: 60_000 }, () => {
     await until(() => requests.length === 31)
     const [one, two, ...others] = lengths(slices).slice(first.length)
     assert.ok(two === 2 * one!, [one, two, ...others].join())
-  })
-
-  test('only once no request waits for its turn any more', async () => {
-    const ends: (() => void)[] = []
-    const { client, slices, requests } = connect((request, response) =>
-      inTurn(request, response, () => ends.push(() => response.end())),
-    )
-    const count = Math.ceil(512 / GET.length)
-    client.write(GET.repeat(count))
-    for (let turn = 0; turn < 5; turn++) await setImmediate()
-    assert.deepEqual(lengths(slices), [256])
-    const first = Math.floor(256 / GET.length)
-    assert.equal(requests.length, first)
-    for (let ended = 0; ended < first; ended++) {
-      assert.equal(slices.length, 1)
-      await until(() => ends.length > ended)
-      ends[ended]!()
-    }
-    await until(() => slices.length > 1)
-    await until(() => {
-      ends.at(-1)!()
-      return ends.length === count
-    })
-    assert.equal(slices.join(''), GET.repeat(count))
   })
 
   test('but of a body whose length is known, all that has come', async () => {
@@ -153,21 +127,6 @@ suite('input is handed on', { timeout: 60_000 }, () => {
       }
       await until(() => isReadAtCall.length === 50)
       assert.equal(isReadAtCall.includes(true), isFirst)
-    })
-  }
-
-  for (const [what, sent, count] of [
-    ['a request', GET, 1],
-    ['requests', GET.repeat(30), 30],
-    ['half a header', `GET / HTTP/1.1\r\nX: ${' '.repeat(8000)}\r`, 0],
-    ['half a body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\nxxx', 1],
-    ['half a chunk', `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2000\r\n${'x'.repeat(3000)}`, 1],
-  ] as const) {
-    test(`to its end behind ${what}`, async () => {
-      const { client, socket, requests } = connect(answer)
-      client.end(sent)
-      await once(socket, 'end')
-      assert.equal(requests.length, count)
     })
   }
 })

@@ -3,15 +3,13 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { connect, type ListenOptions, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
+import { suite, test, type TestContext } from 'node:test'
+import { createPlantStore, memoryStore } from '../../src/index.ts'
 import { createHttpServer } from '../../src/http-server/http-server.ts'
 import { close } from '../support/wire/service.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
 
-const GET = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer '
-const [ADA, BOB] = [`${GET}YWRh\r\n\r\n`, `${GET}Ym9i\r\n\r\n`]
+const ADA = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer YWRh\r\n\r\n'
 
 /** Half of these are more than a kernel takes for a client that reads nothing. */
 const PLANTS = 500
@@ -25,15 +23,10 @@ const skip = existsSync(TABLE) ? false : 'only Linux tells what it holds for a c
 type Connect = (request: string) => Promise<{ client: Socket; accepted: Socket }>
 
 /** Serves a long list of ada's plants. Gives what opens connections, which send a request and read nothing. */
-async function serve(
-  t: TestContext,
-  stallTimeoutMs: number,
-  where: ListenOptions = IPV4,
-  toStore = (store: Store): Store => store,
-): Promise<Connect> {
+async function serve(t: TestContext, stallTimeoutMs: number, where: ListenOptions = IPV4): Promise<Connect> {
   const store = memoryStore()
   for (let id = 1; id <= PLANTS; id++) await store.create('ada', { id: BigInt(id), name: NAME })
-  const plants = createPlantStore({ tokens: { YWRh: 'ada', Ym9i: 'bob' }, store: toStore(store) })
+  const plants = createPlantStore({ tokens: { YWRh: 'ada' }, store })
   const { server } = createHttpServer(plants, { stallTimeoutMs })
   await once(server.listen(where), 'listening')
   t.after(() => close(server))
@@ -94,40 +87,20 @@ test('a client that reads nothing is cut, and the kernel keeps nothing for it', 
   assert.deepEqual(rowsOf(local, remote), [])
 })
 
-test('a client that reads nothing is cut even if it has asked for a proxy meanwhile', async (t) => {
-  const connectTo = await serve(t, 200)
-  const { accepted } = await connectTo(`${ADA.replace('1.0', '1.1')}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`)
-  await cut(accepted)
-})
-
-test('a client that reads nothing is cut even if it goes on sending', async (t) => {
-  const connectTo = await serve(t, 200)
-  const { client, accepted } = await connectTo(ADA)
-  const drip = setInterval(() => client.write('G'), 20)
-  t.after(() => clearInterval(drip))
-  await cut(accepted)
-})
-
-test('a client of a local socket that reads nothing is cut', async (t) => {
-  const connectTo = await serve(t, 50, { path: join(temporaryDirectory(t), 'socket') })
-  const { accepted } = await connectTo(ADA)
-  await cut(accepted)
-})
-
-test('a client is not cut while it is the store that is slow', async (t) => {
-  let release: () => void
-  const released = new Promise<void>((resolve) => (release = resolve))
-  const connectTo = await serve(t, 100, IPV4, (store) =>
-    delegatingStore(store, {
-      list: (owner, page) => (owner === 'ada' ? store.list(owner, page) : released.then(() => [])),
-    }),
-  )
-  const waiting = await connectTo(BOB)
-  // Longer than a client may take nothing of which the system does not tell.
-  for (let i = 0; i < 6; i++) {
-    const stalled = await connectTo(ADA)
-    await cut(stalled.accepted)
+suite('a client that reads nothing is cut even', () => {
+  const proxied = `${ADA.replace('1.0', '1.1')}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`
+  const rows: readonly [name: string, request: string, goesOn: string, isLocal: boolean][] = [
+    ['if it has asked for a proxy meanwhile', proxied, '', false],
+    ['if it goes on sending', ADA, 'G', false],
+    ['if it is one of a local socket', ADA, '', true],
+  ]
+  for (const [name, request, goesOn, isLocal] of rows) {
+    test(name, async (t) => {
+      const connectTo = await serve(t, 200, isLocal ? { path: join(temporaryDirectory(t), 'socket') } : IPV4)
+      const { client, accepted } = await connectTo(request)
+      const drip = setInterval(() => client.write(goesOn), 20)
+      t.after(() => clearInterval(drip))
+      await cut(accepted)
+    })
   }
-  release!()
-  assert.match(await readSlowly(waiting.client), /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n\[\]$/)
 })

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { AsyncLocalStorage } from 'node:async_hooks'
-import type { IncomingMessage, Server } from 'node:http'
+import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import { createServer } from '../../src/http-server/create-server.ts'
 import type { OnAnswer } from '../../src/http-server/answer.ts'
 import { memoryStore, type PlantStoreOptions, type Store } from '../../src/index.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
@@ -12,7 +10,7 @@ import { heapUsed } from '../support/heap.ts'
 import { Held } from '../support/held.ts'
 import { until } from '../support/until.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, get, keptIds, send, serve as serveServer, servePlants } from '../support/wire/service.ts'
+import { get, keptIds, send, serve as serveServer, servePlants } from '../support/wire/service.ts'
 import { createStandaloneServer, serveStandalone, wakeGuard } from '../support/program/standalone-server.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
@@ -29,41 +27,6 @@ const THREE_POSTS = post(1) + post(2) + post(3)
 function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Limits> = {}): Promise<Server> {
   return serveStandalone(t, { authenticate: (token) => (token === 'ada' ? token : null), store }, limits)
 }
-
-test('a client that pipelines does not hold up one that does not', async (t) => {
-  const server = await serve(t)
-  await wakeGuard(server)
-  const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
-  const count = Math.floor(60_000 / request.length)
-  const [many, one] = [await RawConnection.open(server), await RawConnection.open(server)]
-  let first = 0
-  const handled = new Promise<number>((resolve) => {
-    server.on('request', ({ url }: IncomingMessage) => (url === '/livez' ? resolve(first) : first++))
-  })
-  many.send(request.repeat(count))
-  one.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n')
-  const before = await handled
-  assert.ok(before < count / 2, `${before} of ${count} requests came first`)
-  await many.answers(count)
-})
-
-test('a request that is read in slices is announced in the async context of no other', async (t) => {
-  const context = new AsyncLocalStorage<string | undefined>()
-  const service = createService()
-  const found: (string | undefined)[] = []
-  const { server } = createServer((request, response) => {
-    found.push(context.getStore())
-    context.run(request.url, () => service(request, response))
-  })
-  await serveServer(t, server)
-  await wakeGuard(server)
-  found.length = 0
-  const clients = await Promise.all([1, 2, 3].map(() => RawConnection.open(server)))
-  await Promise.all(
-    clients.map((client, i) => client.send(`GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(20)).answers(20)),
-  )
-  assert.deepEqual(found, Array(60).fill(undefined))
-})
 
 for (const where of ['a bare server', 'the server of the program']) {
   test(`the time that a request takes begins when its header comes, though it waits, in ${where}`, async (t) => {
@@ -158,38 +121,17 @@ suite('none is carried out after a response that closes the connection', () => {
       })
     }
   }
-
-  test('an HTTP/1.0 request with a transfer coding, whose end is not certain', async (t) => {
-    const store = memoryStore()
-    const client = await RawConnection.open(await serve(t, store))
-    const fields = 'Host: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n'
-    const answers = await client.send(`GET /livez HTTP/1.0\r\n${fields}\r\n0\r\n\r\n${THREE_POSTS}`).answers()
-    assert.deepEqual(
-      answers.map(({ status, headers }) => [status, headers.get('connection')]),
-      [[200, 'close']],
-    )
-    assert.deepEqual(await keptIds(store), [])
-  })
 })
 
-suite('CONNECT is refused after the requests before it are answered', () => {
-  const CONNECT = 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n'
-
-  test('a long list, and a request behind it', async (t) => {
-    const store = memoryStore()
-    for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(2000) })
-    const client = await RawConnection.open(await serve(t, store))
-    const requests = `GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n`
-    const [list, ...others] = await client.send(requests + CONNECT).answers()
-    assert.equal((JSON.parse(list!.body) as unknown[]).length, 3000)
-    assert.deepEqual(
-      others.map(({ status }) => status),
-      [204, 400],
-    )
-  })
-
-  test('but not after one that closes the connection', async (t) => {
-    const client = await RawConnection.open(await serve(t))
-    assert.deepEqual(await client.send(`GET /plants HTTP/1.1\r\n\r\n${CONNECT}`).statuses(), [400])
-  })
+test('CONNECT is refused after a long list, and a request behind it, are answered', async (t) => {
+  const store = memoryStore()
+  for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(2000) })
+  const client = await RawConnection.open(await serve(t, store))
+  const requests = `GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n`
+  const [list, ...others] = await client.send(`${requests}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`).answers()
+  assert.equal((JSON.parse(list!.body) as unknown[]).length, 3000)
+  assert.deepEqual(
+    others.map(({ status }) => status),
+    [204, 400],
+  )
 })
