@@ -274,6 +274,12 @@ function withTrailer(fields: string, trailer: string): string {
   return `${request(POST, fields + CHUNKED + CLOSE)}${CHUNK}0\r\n${trailer}\r\n`
 }
 
+/** Node refuses the first itself, as it has no Host, and has closed the connection when the second's body is read. */
+function unfinished(version: string): string {
+  const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
+  return `GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}GET /plants${version}\r\n${content}GET`
+}
+
 // prettier-ignore
 const EXCHANGES: readonly HostileCase[] = [
   row('an upgrade to WebSocket', get(`${HOST + TOKEN}Connection: Upgrade\r\nUpgrade: websocket\r\n`), [200], CLOSED),
@@ -299,6 +305,9 @@ const EXCHANGES: readonly HostileCase[] = [
   bad('Transfer-Encoding in a trailer', postChunks(`${CHUNK}0\r\n${CHUNKED}\r\n`)),
   bad('Content-Length in a trailer', postChunks(`${CHUNK}0\r\nContent-Length: 5\r\n\r\n`)),
   bad('a trailer of 20,000 bytes', postChunks(`${CHUNK}0\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`), 431),
+  ...['', ' HTTP/2.0'].map((version) =>
+    row(`a request of${version || ' HTTP/0.9'} behind a response that closes the connection`, unfinished(version), ['node:http 400'], CLOSED),
+  ),
   row('garbage after the last request', get(HOST + TOKEN + CLOSE) + PLANT, [200], CLOSED),
   row('the end after a whole request', post(LENGTH, PLANT), [200], { ...ENDED, isKept: true }),
   row('the end within the header', get(HOST).slice(0, -2), ['node:http 400'], ENDED),
