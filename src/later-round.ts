@@ -6,13 +6,12 @@ const { setImmediate } = globalThis
 
 type Call = () => void
 
-/** Calls that wait for a round of the event loop. */
 interface Queue {
-  /** How much time of a round they get, in milliseconds. A call that has begun may take longer. */
+  /** How much time of a round its calls get. A call that has begun may take longer. */
   readonly roundMs: number
   /** The calls of this round, the oldest last. */
   due: Call[]
-  /** The calls that came after those, the oldest first. */
+  /** Those that came after, the oldest first. */
   later: Call[]
 }
 
@@ -24,11 +23,9 @@ const PART_MS = 0.1
 
 /** The context of no request: calls of many share a round. */
 const neutral = new AsyncResource('plant-store')
-
 const settled = Promise.resolve()
 
 let isRoundSet = false
-
 /** When the time of the urgent calls of this round is over; 0 before the first. */
 let urgentUntil = 0
 

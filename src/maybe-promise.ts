@@ -18,7 +18,7 @@ export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createEr
   })
 }
 
-/** Goes on with a result: at once if it is there, as promises are a tenth of what a request costs. */
+/** Goes on with a result: at once if it is there, as promises are dear. */
 export function andThen<T, U>(result: MaybePromise<T>, goOn: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return result instanceof Promise ? result.then(goOn) : goOn(result)
 }

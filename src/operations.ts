@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { isClosed, whenClosed } from './http/transport.ts'
 import type { Access, Caller } from './http/caller.ts'
 import { HTTP_ERRORS, HttpError } from './http/errors.ts'
-import { readJson } from './http/json/reader.ts'
+import { readJson } from './http/json.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
-import type { HttpResponse } from './http/response.ts'
+import type { HttpResponse } from './http/respond.ts'
 import type { Resource } from './http/route.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
@@ -15,7 +15,6 @@ import { listPlants, type PlantSource } from './plants/listing.ts'
 import { encodeRest, type NewPlant } from './plants/plant.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 
-/** The parts that all operations share. */
 export interface Service {
   readonly store: CheckedStore
   readonly maxLimit: number
@@ -24,7 +23,6 @@ export interface Service {
   readonly validate: ((plant: NewPlant) => unknown) | undefined
 }
 
-/** A request whose caller may make it. */
 export interface OperationInput {
   readonly owner: string
   /** The `{id}` of the path, decoded. */
@@ -36,9 +34,8 @@ export interface OperationInput {
 }
 
 export interface Operation {
-  /** The access that its caller needs. */
   readonly access: Access
-  /** Whether the body of its request must be JSON, and is read before it runs. */
+  /** Its body must be JSON, and is read before it runs. */
   readonly takesBody?: true
   readonly run: (service: Service, input: OperationInput) => MaybePromise<HttpResponse>
 }
@@ -64,7 +61,6 @@ export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) a
 
 const NO_FIELDS: readonly string[] = []
 
-/** Responds to OPTIONS. */
 export function describeMethods(path: ResourcePath): HttpResponse {
   return { status: 204, headers: allowField(path), body: undefined }
 }

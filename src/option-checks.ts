@@ -3,7 +3,7 @@ import { attempt } from './maybe-promise.ts'
 
 export const MAX_INT32: number = 2 ** 31 - 1
 
-/** The longest time that a timer of Node takes. */
+/** What a timer of Node takes. */
 export const MAX_TIMER_MS: number = MAX_INT32
 
 export type Resolved<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> }
@@ -12,8 +12,6 @@ interface Bounds {
   readonly min: number
   readonly max?: number
 }
-
-type Hook = (...args: readonly unknown[]) => unknown
 
 /**
  * Puts defaults in place of the options that are not given. A default says what its option may be: true or false; a
@@ -36,7 +34,7 @@ export function withDefaults<Options extends object>(
     if (type === 'number') checkWholeNumber(name, value, bounds[name])
     else if (typeof value !== type)
       throw wrong(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)
-    resolved[name] = type === 'function' ? (...args: unknown[]) => attempt(() => (value as Hook)(...args)) : value
+    resolved[name] = typeof value === 'function' ? (...args: unknown[]) => attempt(() => value(...args)) : value
   }
   return resolved as Resolved<Options>
 }

@@ -35,25 +35,13 @@ export interface AuthenticateOptions {
 
 /** The options that every service may have. */
 export interface CommonOptions {
-  /**
-   * Keeps the plants.
-   * @default memoryStore()
-   */
+  /** Keeps the plants. @default memoryStore() */
   readonly store?: Store | undefined
-  /**
-   * The path before `/plants` in `req.url`, such as `/api/v1`.
-   * @default ''
-   */
+  /** The path before `/plants` in `req.url`, such as `/api/v1`. @default '' */
   readonly basePath?: string | undefined
-  /**
-   * The most bytes that a body may have, 1 to 67,108,864.
-   * @default 65_536
-   */
+  /** The most bytes that a body may have, 1 to 67,108,864. @default 65_536 */
   readonly maxBodyBytes?: number | undefined
-  /**
-   * The most plants that one list may hold, at least 1.
-   * @default Infinity
-   */
+  /** The most plants that one list may hold, at least 1. @default Infinity */
   readonly maxLimit?: number | undefined
   /**
    * The most long lists of one owner that are read at once, at least 1. The others wait for at most `storeTimeoutMs`. A
@@ -61,10 +49,7 @@ export interface CommonOptions {
    * @default 32
    */
   readonly maxListsPerOwner?: number | undefined
-  /**
-   * How long a call of the store, or of `authenticate`, may take, in milliseconds, at least 1.
-   * @default 10_000
-   */
+  /** How long a call of the store, or of `authenticate`, may take, in milliseconds, at least 1. @default 10_000 */
   readonly storeTimeoutMs?: number | undefined
   /**
    * Checks a plant by the host's own rules. Returns a message for people if one is broken, or nothing. It must return at
@@ -111,7 +96,6 @@ export interface ResolvedOptions extends Resolved<Omit<CommonOptions, Hook>>, Re
 /** Whatever a body of this size holds, reading it fits V8's heap of 4 GiB, and every store can keep its plant. */
 export const MAX_BODY_BYTES: number = 2 ** 26
 
-/** The options that are whole numbers, from 1 on. */
 type Numbers = Resolved<Pick<CommonOptions, 'maxBodyBytes' | 'maxLimit' | 'maxListsPerOwner' | 'storeTimeoutMs'>>
 
 export const DEFAULTS: Numbers = {
@@ -121,17 +105,11 @@ export const DEFAULTS: Numbers = {
   storeTimeoutMs: 10_000,
 }
 
-/**
- * Checks the options once, so that no request meets a wrong one.
- * @throws TypeError that names the option and quotes what it got
- */
+/** @throws TypeError that names the option and quotes what it got */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...rest } = options
-  const { maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs } = options
-  const numbers = withDefaults({ ...rest, maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs }, DEFAULTS, {
-    maxBodyBytes: { min: 1, max: MAX_BODY_BYTES },
-  })
+  const numbers = withDefaults(rest, DEFAULTS, { maxBodyBytes: { min: 1, max: MAX_BODY_BYTES } })
   return {
     ...numbers,
     findCaller: resolveFindCaller(tokens, authenticate, numbers.storeTimeoutMs),
@@ -186,7 +164,6 @@ function checkMethods(store: Store): Store {
   return store
 }
 
-/** Checks that a path is made of segments as they stand in a URL. */
 function checkBasePath(basePath: string): string {
   const isPath =
     typeof basePath === 'string' && /^(?:\/[^/?#\s]+)*$/.test(basePath) && decodePercent(basePath) !== undefined

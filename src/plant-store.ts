@@ -6,7 +6,7 @@ import { checkContent } from './http/content.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
 import { respond, type Sent } from './http/respond.ts'
-import type { HttpResponse } from './http/response.ts'
+import type { HttpResponse } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import type { HostRequest } from './http/transport.ts'
 import { arrivalOf, inTurn } from './http/turn.ts'
@@ -54,25 +54,19 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   const route = createRouter(resolved.basePath, RESOURCE_PATHS)
   const serve = createService(resolved)
 
-  const plantStore: PlantStore = (request, response, next) => {
+  return (request, response, next) => {
     checkNodePair(request, response)
     const resource = route(request.url!)
     if (resource === undefined && next !== undefined) return next()
     // The compatibility API of HTTP/2 has all members that the service uses.
     serve(request as IncomingMessage, response as ServerResponse, resource)
   }
-  return plantStore
 }
 
-/** Serves a request whose resource is known; undefined if there is none. */
-export type PlantService = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  resource: Resource<ResourcePath> | undefined,
-) => void
-
 /** Makes the service behind {@link createPlantStore}, for a caller that routes its requests. */
-export function createService(options: ResolvedOptions): PlantService {
+export function createService(
+  options: ResolvedOptions,
+): (request: IncomingMessage, response: ServerResponse, resource: Resource<ResourcePath> | undefined) => void {
   const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, onError, onResponse, ...settings } = options
   const service: Service = {
     ...settings,
@@ -80,8 +74,10 @@ export function createService(options: ResolvedOptions): PlantService {
     slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
   }
 
-  const message = ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`)
-  const noResource = new HttpError('noResource', message)
+  const noResource = new HttpError(
+    'noResource',
+    ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`),
+  )
 
   /** Sends what comes of a part of the way: a response, an error, or nothing yet. */
   function serve(exchange: Exchange, part: () => MaybePromise<HttpResponse | undefined>): void {
@@ -157,7 +153,7 @@ export function createService(options: ResolvedOptions): PlantService {
   }
 }
 
-/** Checks the least that tells a request and a response of `node:http`, or made up to be like them, from others. */
+/** A host may have made up both, so this checks the least that tells them from others. */
 function checkNodePair(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): void {
   if (typeof request?.url === 'string' && typeof response?.writeHead === 'function') return
   const needed = 'the request and the response of node:http, which a framework has inside of its own'

@@ -16,9 +16,8 @@ if (major! * 1000 + minor! < 20019) {
   )
   process.exitCode = 2
 } else {
-  // SIGHUP has the tokens read again, and must not end a program that is still being loaded. SIGTERM
-  // and SIGINT must: Linux ignores them if the first process of a container does not listen. A `--ready` that they end
-  // has not said yes.
+  // SIGHUP must not end a program that is still being loaded. SIGTERM and SIGINT must: Linux ignores them if the first
+  // process of a container does not listen. A `--ready` that they end has not said yes.
   const args = process.argv.slice(2)
   const stop = (): never => process.exit(args.length === 0 ? 0 : 1)
   process.on('SIGHUP', () => undefined)

@@ -1,5 +1,5 @@
 // Reading JSON with whole numbers exact, against the parser of the platform, which rounds them.
-import { readJson } from '../../dist/http/json/reader.js'
+import { readJson } from '../../dist/http/json.js'
 import { compare } from './compare.ts'
 
 const plants = Array.from({ length: 200 }, (_, n) => ({

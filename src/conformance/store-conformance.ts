@@ -15,15 +15,9 @@ export interface ConformanceOptions {
   readonly test: (name: string, run: () => Promise<void>) => unknown
   /** Makes a store without plants. Called for each test, which closes the store at its end. */
   readonly create: () => MaybePromise<Store>
-  /**
-   * Chooses the random operations: the same number, the same operations.
-   * @default 1
-   */
+  /** Chooses the random operations: the same number, the same operations. @default 1 */
   readonly seed?: number | undefined
-  /**
-   * How long `create` and each call of the store may take, in milliseconds, as in the service.
-   * @default 10_000
-   */
+  /** How long `create` and each call of the store may take, in milliseconds, as in the service. @default 10_000 */
   readonly storeTimeoutMs?: number | undefined
 }
 

@@ -2,15 +2,9 @@ import { MAX_TIMER_MS } from '../option-checks.ts'
 
 /** What a host may set. Every option has a default. */
 export interface ServerOptions {
-  /**
-   * How long the header of a request may take to arrive, in milliseconds, at least 1.
-   * @default 10_000
-   */
+  /** How long the header of a request may take to arrive, in milliseconds, at least 1. @default 10_000 */
   readonly headersTimeoutMs?: number | undefined
-  /**
-   * How long a whole request may take to arrive, in milliseconds, at least 1.
-   * @default 30_000
-   */
+  /** How long a whole request may take to arrive, in milliseconds, at least 1. @default 30_000 */
   readonly requestTimeoutMs?: number | undefined
   /**
    * How long a client is told that it may use an idle connection, in milliseconds, at least 1. Node closes it 1 s later,
@@ -18,34 +12,18 @@ export interface ServerOptions {
    * @default 5_000
    */
   readonly keepAliveTimeoutMs?: number | undefined
-  /**
-   * How long a client may take nothing of its response, in milliseconds, at least 1.
-   * @default 60_000
-   */
+  /** How long a client may take nothing of its response, in milliseconds, at least 1. @default 60_000 */
   readonly stallTimeoutMs?: number | undefined
-  /**
-   * How often the server looks for requests that are late, in milliseconds, at least 1.
-   * @default 500
-   */
+  /** How often the server looks for requests that are late, in milliseconds, at least 1. @default 500 */
   readonly checkIntervalMs?: number | undefined
-  /**
-   * How long a drain may take, in milliseconds, at least 1.
-   * @default 10_000
-   */
+  /** How long a drain may take, in milliseconds, at least 1. @default 10_000 */
   readonly drainTimeoutMs?: number | undefined
-  /**
-   * The most bytes that the header of a request may have, 1,024 to 1,048,576.
-   * @default 16_384
-   */
+  /** The most bytes that the header of a request may have, 1,024 to 1,048,576. @default 16_384 */
   readonly maxHeaderBytes?: number | undefined
-  /**
-   * The most connections at a time, at least 1.
-   * @default 1_000
-   */
+  /** The most connections at a time, at least 1. @default 1_000 */
   readonly maxConnections?: number | undefined
 }
 
-/** The time-outs and limits of a server. */
 export type Limits = { readonly [K in keyof ServerOptions]-?: number }
 
 type Limit = Readonly<Record<'preset' | 'min' | 'max', number>>
@@ -57,8 +35,7 @@ export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
   headersTimeoutMs: time(10_000),
   // Enough for a body of 64 KiB at 20 kbit/s.
   requestTimeoutMs: time(30_000),
-  // Shorter than a drain, so that idle connections close first. Behind a proxy it must exceed the time-out of
-  // the proxy, or the proxy may send a request just as the connection closes.
+  // Shorter than a drain, so that idle connections close first.
   keepAliveTimeoutMs: time(5000),
   // The kernel takes megabytes at a time, and then nothing for half a minute for a client that reads 60 kB a second.
   stallTimeoutMs: time(60_000),

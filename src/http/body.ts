@@ -1,20 +1,17 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
 import { HttpError } from './errors.ts'
-import { MAX_DEPTH } from './json/reader.ts'
+import { MAX_DEPTH } from './json.ts'
 import { streamOf } from './transport.ts'
 
-/** How much of an unwanted body is read, and how long its client has to see the response. */
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
 
 export const NOTHING: Buffer = Buffer.alloc(0)
 
 /**
- * Reads the body of a request, and counts the bytes as they come: Content-Length is only believed if it is too much.
- * Calls back in the async context of this call.
- * @param onBody gets the body; not called if the client goes away before that is complete
- * @param onError gets HttpError 41300, as soon as there are more than `maxBytes` bytes
+ * Counts the bytes of a body as they come: Content-Length is only believed if it is too much. Calls back in the async
+ * context of this call: `onBody` if the body is complete, `onError` (41300) as soon as it has more than `maxBytes`.
  */
 export function readBody(
   request: IncomingMessage,
@@ -49,7 +46,7 @@ export function readBody(
       return
     }
     if (length > body.length) {
-      // The chunks are not kept: each would cost 400 bytes, even if it is one byte long.
+      // The chunks are not kept: one of a single byte costs hundreds.
       const larger = Buffer.allocUnsafeSlow(Math.min(2 * length, maxBytes))
       larger.set(body)
       body = larger
@@ -76,7 +73,7 @@ function readRest(request: IncomingMessage): Buffer {
 }
 
 /**
- * Takes the body that a host's parser has read; undefined if nothing of the request was read yet.
+ * Takes the body that a host's parser has read; undefined if nothing was read yet.
  * @throws HttpError 41300; TypeError, which says what the host should do, if what the parser left is not exact
  */
 export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {
@@ -91,7 +88,6 @@ export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint
   return bytes
 }
 
-/** The bytes as they were sent, if that is what a parser has left. */
 function encodeExact(body: unknown): Uint8Array | undefined {
   if (body instanceof Uint8Array) return body
   return typeof body === 'string' ? Buffer.from(body) : undefined
@@ -144,7 +140,7 @@ export function isBodyAwaited(request: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > readableLength
 }
 
-/** Reads a body and throws it away, until it ends, the client goes, or a limit is reached. */
+/** Throws a body away, until it ends, the client goes, or a limit is reached. */
 export function discardBody(request: IncomingMessage, done: () => void): void {
   const stream = streamOf(request)
   let length = 0

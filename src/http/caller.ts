@@ -17,10 +17,9 @@ export type TokenHolder =
       readonly access: Access
     }
 
-/** Who is asking, and what they may do. */
 export type Caller = Exclude<TokenHolder, string>
 
-/** Finds the caller of a token; undefined if the token is refused. */
+/** Gives undefined if the token is refused. */
 export type FindCaller = (token: string, request: HostRequest) => MaybePromise<Caller | undefined>
 
 /**

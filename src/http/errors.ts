@@ -5,11 +5,11 @@ export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 
 /** Every error of the service. One that is made may get a message that is more exact. */
 export const ERRORS = {
-  malformedRequest: { error: 40000, message: 'The request is malformed.', headers: [] },
-  notJson: { error: 40001, message: 'The body is not JSON.', headers: [] },
-  notPlant: { error: 40002, message: 'The body is not a plant.', headers: [] },
-  badId: { error: 40003, message: 'The id in the path must be a decimal int64, such as 42.', headers: [] },
-  badQuery: { error: 40004, message: 'The query is wrong.', headers: [] },
+  malformedRequest: { error: 40000, message: 'The request is malformed.' },
+  notJson: { error: 40001, message: 'The body is not JSON.' },
+  notPlant: { error: 40002, message: 'The body is not a plant.' },
+  badId: { error: 40003, message: 'The id in the path must be a decimal int64, such as 42.' },
+  badQuery: { error: 40004, message: 'The query is wrong.' },
   noToken: {
     error: 40100,
     message: 'A bearer token is needed: send "Authorization: Bearer <token>".',
@@ -25,16 +25,15 @@ export const ERRORS = {
     message: 'This bearer token may only read.',
     headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="insufficient_scope", scope="write"'],
   },
-  noResource: { error: 40400, message: 'There is nothing at this path. The plants are at /plants.', headers: [] },
-  noPlant: { error: 40401, message: 'You have no plant with this id.', headers: [] },
+  noResource: { error: 40400, message: 'There is nothing at this path. The plants are at /plants.' },
+  noPlant: { error: 40401, message: 'You have no plant with this id.' },
   methodNotAllowed: {
     error: 40500,
     message: 'This resource does not have that method; Allow lists those that it has.',
-    headers: [],
   },
-  requestTimeout: { error: 40800, message: 'The request did not arrive in time.', headers: [] },
-  idTaken: { error: 40900, message: 'You already have a plant with this id; it stays as it was.', headers: [] },
-  bodyTooLarge: { error: 41300, message: 'The body is larger than this service takes.', headers: [] },
+  requestTimeout: { error: 40800, message: 'The request did not arrive in time.' },
+  idTaken: { error: 40900, message: 'You already have a plant with this id; it stays as it was.' },
+  bodyTooLarge: { error: 41300, message: 'The body is larger than this service takes.' },
   wrongContentType: {
     error: 41500,
     message: 'The body must be sent with one "Content-Type: application/json", in UTF-8.',
@@ -45,14 +44,10 @@ export const ERRORS = {
     message: 'The body must be sent without a Content-Encoding.',
     headers: ['Accept-Encoding', 'identity'],
   },
-  expectationFailed: { error: 41700, message: 'The only expectation that is met here is 100-continue.', headers: [] },
-  tooManyFields: { error: 43100, message: 'The request has too many header fields, or too large ones.', headers: [] },
-  unexpected: { error: 50000, message: 'Something went wrong in the service.', headers: [] },
-  unknownTransferCoding: {
-    error: 50100,
-    message: 'The only transfer coding that is understood here is chunked.',
-    headers: [],
-  },
+  expectationFailed: { error: 41700, message: 'The only expectation that is met here is 100-continue.' },
+  tooManyFields: { error: 43100, message: 'The request has too many header fields, or too large ones.' },
+  unexpected: { error: 50000, message: 'Something went wrong in the service.' },
+  unknownTransferCoding: { error: 50100, message: 'The only transfer coding that is understood here is chunked.' },
   storeUnavailable: {
     error: 50300,
     message: 'The plants are out of reach at the moment; try again.',
@@ -67,10 +62,7 @@ export const ERRORS = {
 
 export type ErrorName = keyof typeof ERRORS
 
-/**
- * A response that may be thrown. Return it on the hot path; throwing is slow. Only this class chooses a status: all
- * else that is thrown is `unexpected`. It is no `Error`, which would take a stack.
- */
+/** A response that may be thrown; all else that is thrown is `unexpected`. It is no `Error`, which would take a stack. */
 export class HttpError {
   readonly error: ErrorCode
   readonly status: number
@@ -82,11 +74,11 @@ export class HttpError {
 
   /** @param message says more exactly what is wrong; never holds anything that the client sent */
   constructor(name: ErrorName, message?: string, options: ErrorOptions & { headers?: readonly string[] } = {}) {
-    const row = ERRORS[name]
+    const row: { error: ErrorCode; message: string; headers?: readonly string[] } = ERRORS[name]
     this.error = row.error
     this.status = Math.trunc(row.error / 100)
     this.message = message ?? row.message
-    this.headers = options.headers ?? row.headers
+    this.headers = options.headers ?? row.headers ?? []
     this.body = encodeUtf8(JSON.stringify({ error: this.error, message: this.message }))
     this.cause = options.cause
   }

@@ -13,16 +13,18 @@ export interface HeaderFields {
   readonly contentLength: number
 }
 
-/** Whether there are 1,000 or more. From there, some versions of Node drop some silently, such as a second Authorization. */
+/** From 1,000 on, some versions of Node drop some silently, such as a second Authorization. */
 export function hasTooManyFields(rawHeaders: readonly string[]): boolean {
   return rawHeaders.length >= 2 * 1000
 }
 
-/** A serverless adapter may give a request no `rawHeaders`, or empty ones. */
-type Head = Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>
-
-/** Name, value, name, value… If a request has only `headers`, most fields that were sent twice look like one. */
-export function rawHeadersOf(request: Head): readonly string[] {
+/**
+ * Name, value, name, value… A serverless adapter may give a request no `rawHeaders`, or empty ones; of its `headers`,
+ * most that were sent twice look like one.
+ */
+export function rawHeadersOf(
+  request: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>,
+): readonly string[] {
   const { rawHeaders = [] } = request
   if (rawHeaders.length > 0) return rawHeaders
   return Object.entries(request.headers).flatMap(([name, value = []]) => [value].flat().flatMap((one) => [name, one]))
@@ -78,7 +80,7 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   return { authorization, contentType, contentEncoding, contentLength }
 }
 
-/** A name or an address, and a port if need be (RFC 9112 section 3.2). An http URI has one (RFC 9110 section 4.2.1). */
+/** RFC 9112 section 3.2. It is not empty, as an http URI has a host (RFC 9110 section 4.2.1). */
 const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i
 
 export function isHost(value: string): boolean {

@@ -2,7 +2,7 @@ import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { isText, TEXT } from '../plants/text.ts'
 import { HttpError } from './errors.ts'
-import { JsonObject, type JsonValue } from './json/value.ts'
+import { JsonObject, type JsonValue } from './json.ts'
 
 /** @throws HttpError 40002 that names every member that is wrong, and what was expected of it */
 export function parseNewPlant(value: JsonValue): NewPlant {

@@ -1,15 +1,30 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { attempt, type MaybePromise } from '../maybe-promise.ts'
+import { encodeUtf8 } from '../plants/text.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
+import type { ErrorCode } from './errors.ts'
 import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed } from './transport.ts'
 import { rawHeadersOf } from './header-fields.ts'
-import type { HttpResponse } from './response.ts'
 
 const JSON_TYPE = 'application/json'
 
+export interface HttpResponse {
+  readonly status: number
+  /** Name, value, name, value… Each name is given once. */
+  readonly headers: readonly string[]
+  /** The type of the body; `application/json` if absent. */
+  readonly contentType?: string
+  /** Text in UTF-8, one character for each byte, whole or in pieces; or its bytes. Undefined if there is no body. */
+  readonly body: string | Uint8Array | AsyncIterable<string> | undefined
+  readonly error?: ErrorCode
+}
+
+export function jsonResponse(value: object): HttpResponse & { readonly body: string } {
+  return { status: 200, headers: [], body: encodeUtf8(JSON.stringify(value)) }
+}
+
 export interface Sent {
-  /** Of its body. */
   readonly bytes: number
   readonly complete: boolean
   /** The error of its body, or of a middleware, once its head was handed over. */
@@ -17,8 +32,8 @@ export interface Sent {
 }
 
 /**
- * Sends a response. Does nothing if the host has sent one already or the client has gone. A middleware may have
- * replaced methods of the response: it reads the header fields, writes elsewhere, or ends the response later.
+ * Sends a response, unless the host has sent one already or the client has gone. A middleware may have replaced methods
+ * of the response: it reads the header fields, writes elsewhere, or ends the response later.
  * @returns what was sent, once all is handed over or the client has gone
  * @throws what the body or a middleware throws before the head: nothing is sent then
  */
@@ -68,11 +83,9 @@ function send(
   }
 }
 
-/** Ends what is left of an exchange whose response went out before its body had arrived. */
 function endEarly(request: IncomingMessage, response: ServerResponse): void {
   const stream = streamOf(response)
-  // Nothing but a reset ends the client's side of a stream, which may else send for ever. The response must be whole
-  // before that, or the client takes it for one that was cut (RFC 9113 section 8.1).
+  // Nothing but a reset ends the client's side of a stream. Before that the response must be whole (RFC 9113 section 8.1).
   if (stream === undefined)
     attempt(
       () => response.end(),
@@ -134,7 +147,6 @@ function write(response: ServerResponse, piece: string | Uint8Array): boolean {
   return (isTaken as boolean | undefined) === false
 }
 
-/** Writes a body that must reach the client before the response ends. */
 function writeNow(response: ServerResponse, body: string | Uint8Array): void {
   write(response, body)
   // A middleware that compresses keeps the body until this method is called.
@@ -176,7 +188,7 @@ function breakOff(request: IncomingMessage, response: ServerResponse, bytes: num
   return { bytes, complete, failure: { thrown } }
 }
 
-/** Ends a response, and says whether all of it was handed over, once it is so or the client has gone. */
+/** Says whether all was handed over. */
 function endWhole(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
     listenTo(response, 'finish', () => {
@@ -208,8 +220,8 @@ function cutOff(request: IncomingMessage, response: ServerResponse): void {
   // A stream that ends without an error looks whole.
   const stream = streamOf(response)
   if (stream !== undefined) return void stream.destroy(new Error('The response could not be sent to its end'))
-  // So does a response of HTTP/1.0, which ends with its connection (RFC 9112 section 6.3); Node responds so to all that
-  // is not 1.1. One of HTTP/1.1 lacks its last chunk, and a reset would take whole responses before it, too.
+  // So does a response of HTTP/1.0, which ends with its connection (RFC 9112 section 6.3); all but 1.1 get one. That of
+  // 1.1 lacks its last chunk, and a reset would take whole responses before it, too.
   if (request.httpVersion !== '1.1' && response.socket !== null) reset(response.socket)
   response.destroy()
 }

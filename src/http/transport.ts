@@ -22,7 +22,7 @@ export function listenTo(response: ServerResponse, event: 'close' | 'finish' | '
   EventEmitter.prototype.on.call(response, event, listener)
 }
 
-/** Whether nothing more can be written: the host has ended the response, or the client has gone. */
+/** The host has ended the response, or the client has gone. */
 export function isClosed(response: ServerResponse): boolean {
   return response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
 }

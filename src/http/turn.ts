@@ -17,11 +17,9 @@ export function arrivalOf(response: Arrived): number {
 
 /**
  * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a response
- * that closes the connection (section 9.6) or after the client has gone.
- *
- * Node gives a response the socket once all earlier ones are sent. While a request waits for that, nothing more is read
- * from its connection, so at most one read of the socket (64 KiB) is kept. A request that has waited runs in a later
- * round than the one before it, so a client that pipelines gets no more turns than one that does not.
+ * that closes the connection (section 9.6) or after the client has gone. Node gives a response the socket once all
+ * earlier ones are sent. While a request waits for that, nothing more is read from its connection. It then runs in a
+ * later round than the one before it, so a client that pipelines gets no more turns than one that does not.
  * @returns whether the request waits
  */
 export function inTurn(request: IncomingMessage, response: Arrived, run: () => void): boolean {

@@ -7,7 +7,7 @@ interface LongList {
 
 interface OwnerLists {
   running: number
-  /** The functions that give the others a slot, in the order in which they came. */
+  /** Gives each of the others a slot, in their order. */
   readonly waiting: Set<() => void>
 }
 

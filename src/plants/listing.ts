@@ -34,7 +34,6 @@ export interface Listing {
 
 /** The greatest small integer of V8. */
 const MAX_SMALL = 2n ** 31n - 1n
-
 /** A piece of a list ends with the plant that makes it this long. */
 const PIECE_BYTES = 65_536
 
@@ -82,7 +81,7 @@ async function* allPages(source: PlantSource, after: bigint | undefined, first?:
   }
 }
 
-/** Reads a page of a long list in another round of the event loop, so that a list does not hold up other requests. */
+/** Reads in another round of the event loop, so that a long list does not hold up other requests. */
 async function readNext(source: PlantSource, after: bigint | undefined): Promise<Page> {
   await laterRound()
   return source.readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
@@ -109,10 +108,7 @@ async function listSurveyed(source: PlantSource, first: Page, query: ListQuery):
   return { body: encodePages(surveyedPages(source, ids, after), includesId), cursor: isCut ? ids.last : undefined }
 }
 
-/**
- * Reads the surveyed plants. One that was deleted since is left out. One that was created since is not added: it would
- * make the list longer than its limit, or push out a plant that no other list holds.
- */
+/** Reads the surveyed plants. One created since would make the list too long, or push out one that no other list holds. */
 async function* surveyedPages(source: PlantSource, ids: SurveyedIds, after: bigint | undefined): AsyncGenerator<Page> {
   const surveyed = ids[Symbol.iterator]()
   let wanted = surveyed.next()
@@ -151,10 +147,7 @@ function encodeWhole(page: Page, count: number, includesId = false): string | un
   return text.length < MAX_PAGE_BYTES ? `[${text}]` : undefined
 }
 
-/**
- * The text of plants of a page, up to the one that makes it so many bytes long, and the index after that. A loop: `map`
- * and `join` take longer.
- */
+/** The text of plants of a page, up to the one that makes it so many bytes long, and the index after that. */
 function encodePlants(
   page: Page,
   start: number,

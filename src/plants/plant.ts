@@ -14,7 +14,7 @@ export interface NewPlant extends Plant {
   readonly id: bigint
 }
 
-/** A plant that keeps its JSON text, and makes its members from that when asked. A list joins these texts. */
+/** A plant that keeps its JSON text, which a list joins with others, and makes its members from that when asked. */
 export class EncodedPlant implements NewPlant {
   readonly id: bigint
   /** As {@link encodeRest} makes it. */
@@ -64,7 +64,7 @@ export function countTextBytes(rest: string): number {
   return bytes
 }
 
-/** Characters that JSON takes as they are: ASCII without control characters, `"` and `\`. */
+/** ASCII that JSON takes as it is. */
 const PLAIN = /^[ !#-[\]-~]*$/
 
 function encodeText(text: string): string {

@@ -8,8 +8,7 @@ import type { NewPlant } from './plant.ts'
  * and every `id` of int64 exactly. It may refuse owners of more than 2,000 bytes of UTF-8.
  *
  * A method throws {@link StoreUnavailableError}, or rejects with it, if trying again may help; any other error is a
- * fault.
- * `plant-store/conformance` is the suite that says whether a store keeps this contract.
+ * fault. `plant-store/conformance` is the suite that says whether a store keeps this contract.
  */
 export interface Store {
   /**
@@ -20,9 +19,7 @@ export interface Store {
 
   /**
    * Plants of the owner with an id greater than `after`, ascending by id, at most `limit`. May stop earlier once their
-   * names and tags come to `maxBytes`, and then with at least one plant.
-   *
-   * A page that is shorter than `limit`, and whose JSON text is shorter than `maxBytes`, is taken for the last one.
+   * names and tags come to `maxBytes`, and then with at least one plant. A page that is shorter than `limit`, and whose JSON text is shorter than `maxBytes`, is taken for the last one.
    */
   list(owner: string, request: PageRequest): MaybePromise<Page>
 
@@ -72,10 +69,7 @@ export const MAX_PAGE_BYTES = 131_072
 
 /** Options of {@link StoreUnavailableError}. */
 export interface StoreUnavailableErrorOptions extends ErrorOptions {
-  /**
-   * Whether the operation may have been done, or may still be.
-   * @default false
-   */
+  /** Whether the operation may have been done, or may still be. @default false */
   readonly isOutcomeUnknown?: boolean | undefined
 }
 

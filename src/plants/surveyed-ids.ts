@@ -1,8 +1,7 @@
-/** How many bytes the ids of a survey may take. A million ids in a row fit, or 149,000 at random. */
+/** A million ids in a row fit, or 149,000 at random. */
 const MAX_BYTES = 1_048_576
 const CHUNK_BYTES = 65_536
-
-/** The most bytes of one entry: 64 bits, 7 in each. */
+/** 64 bits, 7 in each. */
 const MAX_ENTRY_BYTES = 10
 
 /** Ids, ascending, each as its distance from the one before: 7 bits a byte, lowest first, high bit on all but the last. */

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { answer, type OnAnswer } from '../http-server/answer.ts'
-import type { HttpResponse } from '../http/response.ts'
+import type { HttpResponse } from '../http/respond.ts'
 import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
 import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'
 import { PROGRAM_METHODS } from './paths/program-paths.ts'

@@ -5,7 +5,7 @@ import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type Serve
 import { PassThrough } from 'node:stream'
 import { suite, test } from 'node:test'
 import { respond } from '../../src/http/respond.ts'
-import type { HttpResponse } from '../../src/http/response.ts'
+import type { HttpResponse } from '../../src/http/respond.ts'
 import { streamOf } from '../../src/http/transport.ts'
 import { encodeUtf8 } from '../../src/plants/text.ts'
 import { serveIn } from '../support/wire/client.ts'

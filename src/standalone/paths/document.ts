@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { HttpResponse } from '../../http/response.ts'
+import type { HttpResponse } from '../../http/respond.ts'
 
 /** A response with status 200 and a body in one piece. */
 export type Document = HttpResponse & { readonly body: string }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { HTTP_ERRORS, HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
-import { jsonResponse, type HttpResponse } from '../../http/response.ts'
+import { jsonResponse, type HttpResponse } from '../../http/respond.ts'
 import { answer, type OnAnswer } from '../../http-server/answer.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 import { createResources, type ResourceOf } from '../resources.ts'

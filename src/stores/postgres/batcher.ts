@@ -1,28 +1,19 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { batchSize } from '../batch-size.ts'
+import { batchSize, type WaitingWrite } from '../batch-size.ts'
 import { isRejectedValue } from './failure.ts'
 
-/** The most groups in flight, the most writes of a group, and how long a write may wait to be sent. */
 export interface BatcherOptions {
   readonly maxInFlight: number
   readonly maxBatch: number
+  /** How long a write may wait to be sent. */
   readonly timeoutMs: number
-  /** Is told the size of each group. */
   readonly onBatch?: (size: number) => void
-}
-
-interface Entry<Write, Result> {
-  readonly write: Write
-  readonly length: number
-  readonly expiresAt: number
-  readonly resolve: (result: Result) => void
-  readonly reject: (reason: unknown) => void
 }
 
 /**
  * Sends writes in groups, in the order in which they came. The first one goes alone; those that arrive while it is in
  * flight go together. If the server rejects a value, the group is halved until only the write with that value fails.
- * @param send sends a group, and returns the result of each write in their order
+ * @param send returns the result of each write in their order
  * @returns adds a write, by how many characters it writes; rejects with a StoreUnavailableError if that has waited for
  *   too long, and then it is not sent
  */
@@ -30,7 +21,7 @@ export function createBatcher<Write, Result>(
   send: (group: readonly Write[]) => Promise<readonly Result[]>,
   { maxInFlight, maxBatch, timeoutMs, onBatch }: BatcherOptions,
 ): (write: Write, length?: number) => Promise<Result> {
-  const waiting: Entry<Write, Result>[] = []
+  const waiting: WaitingWrite<Write, Result>[] = []
   let inFlight = 0
 
   function wake(settled = 0): void {
@@ -51,7 +42,7 @@ export function createBatcher<Write, Result>(
     wake(group.length)
   }
 
-  async function settle(entries: readonly Entry<Write, Result>[]): Promise<void> {
+  async function settle(entries: readonly WaitingWrite<Write, Result>[]): Promise<void> {
     // Otherwise a silent server would work for long for clients that have gone.
     const now = performance.now()
     const group = entries.filter(({ expiresAt, reject }) => {

@@ -36,11 +36,11 @@ export function connectSoon(pool: ConnectionPool, ms: number): Promise<Connectio
 }
 
 /**
- * Asks, in one round trip, whether a connection is fit for plants.
+ * Asks, in one round trip, whether a connection is fit for plants: not if its server takes no writes, as a standby may
+ * have old plants.
  * @param known the schema of the table that other connections find, or null if it is not known
  * @returns whether its server has tables on others, where it commits too, and the schema of its table
- * @throws Error if its server takes no writes: it may be a standby, whose plants are old
- * @throws UnsuitableDatabaseError if it stays so until somebody changes the database
+ * @throws UnsuitableDatabaseError if it is not until somebody changes the database
  */
 export async function checkConnection(
   connection: Connection,

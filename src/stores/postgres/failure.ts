@@ -15,7 +15,6 @@ const OUTCOME_UNKNOWN = /^(?:08(?!001)|57P(?!03)|25P04|40003)/
 /** The connection is of no use any more: its session has ended, or its server is read-only. */
 const UNUSABLE = /^(?:08(?!001)|57P|25P04|40003|25006)/
 
-/** A statement had no answer within its time. */
 export class NoAnswerError extends Error {
   constructor(ms: number) {
     super(`No answer within ${ms} ms.`)
@@ -37,8 +36,16 @@ for (const [name, { prototype }] of Object.entries({ NoAnswerError, UnconfirmedE
   prototype.name = name
 }
 
+type Test = (error: unknown) => boolean
+
+/** Whether the server sent an error with such a SQLSTATE. */
+const hasState =
+  (pattern: RegExp): Test =>
+  (error) =>
+    pattern.test(sqlState(error) ?? '')
+
 export function isTransient(error: unknown): boolean {
-  return isFromServer(error) ? hasState(error, TRANSIENT) : error instanceof Error && !isFault(error)
+  return isFromServer(error) ? hasState(TRANSIENT)(error) : error instanceof Error && !isFault(error)
 }
 
 /** Whether the code is wrong. All other errors without a SQLSTATE are taken for those of a connection. */
@@ -57,48 +64,34 @@ export function isFromServer(error: unknown): boolean {
 }
 
 export function isOutcomeUnknown(error: unknown): boolean {
-  return !isFromServer(error) || hasState(error, OUTCOME_UNKNOWN)
+  return !isFromServer(error) || hasState(OUTCOME_UNKNOWN)(error)
 }
 
 /** Whether a connection is of no use after this error of its statement. */
 export function breaksConnection(error: unknown): boolean {
   if (!isFromServer(error)) return !(error instanceof UnconfirmedError)
-  return hasState(error, UNUSABLE) || isPlanStale(error)
+  return hasState(UNUSABLE)(error) || isPlanStale(error)
 }
 
 /** Whether the table was altered, and the connection keeps a plan for what it was before. Nothing was done. */
 export function isPlanStale(error: unknown): boolean {
-  return hasState(error, /^0A000/) && (error as { routine?: string }).routine === 'RevalidateCachedQuery'
+  return hasState(/^0A000/)(error) && (error as { routine?: string }).routine === 'RevalidateCachedQuery'
 }
 
 /** Whether another session prepared the statement, as a pooler lends one for each transaction. Nothing was done. */
-export function isNotPrepared(error: unknown): boolean {
-  return hasState(error, /^(?:42P05|26000)/)
-}
+export const isNotPrepared: Test = hasState(/^(?:42P05|26000)/)
 
 /** Whether the statement was rolled back in favour of another one, and may be sent again as it is. */
-export function isConflict(error: unknown): boolean {
-  return hasState(error, /^(?:40001|40P01)/)
-}
+export const isConflict: Test = hasState(/^(?:40001|40P01)/)
 
 /** Whether the statement was cancelled, and rolled back in the server that says so. */
-export function isCancelled(error: unknown): boolean {
-  return hasState(error, /^57014/)
-}
+export const isCancelled: Test = hasState(/^57014/)
 
 /** Whether the server rejected a value, by type, constraint or size. Others of the same statement may be sound. */
-export function isRejectedValue(error: unknown): boolean {
-  return hasState(error, /^(?:22|23|54)/)
-}
+export const isRejectedValue: Test = hasState(/^(?:22|23|54)/)
 
 /** Whether a value is larger than the server can keep: an owner beyond what its index takes, as texts have no limit. */
-export function isTooLarge(error: unknown): boolean {
-  return hasState(error, /^54000/)
-}
-
-function hasState(error: unknown, pattern: RegExp): boolean {
-  return pattern.test(sqlState(error) ?? '')
-}
+export const isTooLarge: Test = hasState(/^54000/)
 
 /** The SQLSTATE of an error that the server sent. None begins with E; codes of Node do, and EPIPE is as long. */
 function sqlState(error: unknown): string | undefined {

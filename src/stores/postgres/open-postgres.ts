@@ -7,16 +7,13 @@ import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
 
-/** How long to wait between two tries to start, in milliseconds: at first, and at most. */
-const [FIRST_WAIT_MS, MAX_WAIT_MS] = [500, 10_000]
-
 /** The settings of a program for its store. */
 export interface StoreSettings {
   readonly postgresPoolSize: number
   /** The most plants that one statement of Postgres creates or deletes. */
   readonly postgresBatch: number
   readonly migrate: boolean
-  /** How long a call of the store may take, in milliseconds. */
+  /** How long a call of the store may take. */
   readonly storeTimeoutMs: number
   /** Gives the URL whose password new connections use; by default the one that was opened. */
   readonly currentUrl?: () => string
@@ -27,6 +24,7 @@ export interface StoreSettings {
 export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {
   const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
   const connectionString = readPostgresUrl(url)
+  // The driver is not installed with this package, as other stores do without it.
   const { Client, Pool } = loadDriver()
   // Reads the files that the URL names, which must be there from the start.
   new Client({ connectionString })
@@ -68,8 +66,8 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
   }
 
   let problem = await begin()
-  // The connection that has shown it is closed already.
   const { cause, code } = (problem ?? {}) as NodeJS.ErrnoException
+  // The connection that has shown it is closed already.
   if (cause instanceof UnsuitableDatabaseError) throw cause
   // The SQLSTATE of a missing table.
   if (!migrate && code === '42P01') {
@@ -79,7 +77,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
   void retry()
 
   async function retry(): Promise<void> {
-    for (let wait = FIRST_WAIT_MS; problem !== undefined && !pool.ending; wait = Math.min(2 * wait, MAX_WAIT_MS)) {
+    for (let wait = 500; problem !== undefined && !pool.ending; wait = Math.min(2 * wait, 10_000)) {
       onEvent('unreachable', problem)
       await sleep(wait, undefined, { ref: false })
       problem = await begin()
@@ -121,7 +119,6 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
   return opened
 }
 
-/** The driver is not installed with this package, as other stores do without it. */
 function loadDriver(): typeof import('pg') {
   try {
     return createRequire(import.meta.url)('pg') as typeof import('pg')

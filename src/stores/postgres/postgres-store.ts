@@ -22,15 +22,10 @@ export type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 
 /** Options of {@link postgresStore}. */
 export interface PostgresStoreOptions {
-  /**
-   * Whether connections keep statements prepared. If a pooler turns out not to keep them, the store stops preparing
-   * them.
-   * @default true
-   */
+  /** Whether connections keep statements prepared, unless a pooler turns out not to keep them. @default true */
   readonly preparedStatements?: boolean | undefined
   /**
-   * The most plants that one statement creates, or deletes, at least 1. Of large plants a statement creates a megabyte or
-   * so.
+   * The most plants that one statement creates, or deletes, at least 1. It creates a megabyte or so of large plants.
    * @default 128
    */
   readonly maxBatch?: number | undefined
@@ -47,10 +42,7 @@ export interface PostgresStoreOptions {
    * @default 4_000
    */
   readonly timeoutMs?: number | undefined
-  /**
-   * Gets a line that an operator should read, without anything of the plants. By default nobody gets it. Its own errors
-   * are ignored.
-   */
+  /** Gets a line that an operator should read, without anything of the plants. Its own errors are ignored. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
@@ -112,7 +104,6 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   const runner = new QueryRunner(pool, resolved.timeoutMs)
   const sender = new Sender((query, expiresAt) => runner.send(query, expiresAt), resolved)
 
-  /** Collects writes while statements are in flight, and sends each group in one statement. */
   function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
     return createBatcher(
       async (group) => {
@@ -148,38 +139,27 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       return remove([owner, String(id)])
     },
 
-    ping() {
-      return sender.ping()
-    },
+    ping: () => sender.ping(),
 
     async migrate() {
       // A role that may not create tables may not ask for one that is there already, either.
       const { rows } = await sender.send(FIND_TABLE, [])
       if (rows[0]![0] !== null) return
-      // `IF NOT EXISTS` does not see a table that another process is making. The second time it does, and any other
-      // error comes again.
+      // `IF NOT EXISTS` does not see a table that another process is making. The second time it does.
       await sender.send({ text: schema }, []).catch((error: unknown) => {
         if (error instanceof StoreUnavailableError) throw error
         return sender.send({ text: schema }, [])
       })
     },
 
-    close() {
-      runner.close()
-    },
-
-    [Symbol.asyncDispose]() {
-      runner.close()
-      return Promise.resolve()
-    },
+    close: () => runner.close(),
+    [Symbol.asyncDispose]: () => Promise.resolve(runner.close()),
   }
   return store
 }
 
 /** @throws what the server said, in the words of a host if the index of the table cannot take an owner as long */
-function explainOwner(error: unknown): never {
-  if (!isTooLarge(error)) throw error
-  throw new Error('The owner is too long for the table: owners of up to 2,000 bytes of UTF-8 are safe.', {
-    cause: error,
-  })
+function explainOwner(cause: unknown): never {
+  if (!isTooLarge(cause)) throw cause
+  throw new Error('The owner is too long for the table: owners of up to 2,000 bytes of UTF-8 are safe.', { cause })
 }

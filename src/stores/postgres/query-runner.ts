@@ -15,24 +15,21 @@ import {
 import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 import { Silence } from './silence.ts'
 
-class PendingQuery {
-  readonly startedAt = performance.now()
-  connection: Connection | undefined
+interface PendingQuery {
+  connection?: Connection
   /** Settles when the server is done with the statement. */
-  answer: Promise<QueryResult> | undefined
+  answer?: Promise<QueryResult>
   /** Why nobody waits for it any more. */
-  timeout: Error | undefined
+  timeout?: Error
+}
 
-  throwIfLate(): void {
-    if (this.timeout !== undefined) throw this.timeout
-  }
+function throwIfLate({ timeout }: PendingQuery): void {
+  if (timeout !== undefined) throw timeout
 }
 
 /**
- * Sends queries over connections that a pool lends.
- *
- * A connection stays lent until the server is done with its statement, so the server never has more statements than the
- * pool has connections. A statement that takes too long is cancelled.
+ * Sends queries over connections that a pool lends. One stays lent until the server is done with its statement, so the
+ * server never has more statements than the pool has connections. A statement that takes too long is cancelled.
  *
  * A new connection is used only if its server takes writes. If one breaks, all that are older are closed instead of
  * used: they may lead to a server that has gone, or takes no writes any more. While a server says nothing at all,
@@ -67,13 +64,13 @@ export class QueryRunner {
   }
 
   /**
-   * Sends a query.
-   * @param expiresAt when its statement is cancelled at the latest, by `performance.now()`
-   * @throws StoreUnavailableError if it was not sent, else the error of its statement
+   * @param expiresAt when the statement is cancelled at the latest, by `performance.now()`
+   * @throws StoreUnavailableError if it was not sent, else its error
    */
   async send(query: Query, expiresAt: number): Promise<QueryResult> {
-    const pending = new PendingQuery()
-    const ms = expiresAt - pending.startedAt
+    const pending: PendingQuery = {}
+    const startedAt = performance.now()
+    const ms = expiresAt - startedAt
     if (ms <= 0) throw new StoreUnavailableError('No time was left for another statement.')
     try {
       return await withDeadline(this.#run(query, pending), ms, () => {
@@ -84,7 +81,7 @@ export class QueryRunner {
       if (connection === undefined) {
         if (isFault(error)) throw error
         // The pool may just be full, so this says nothing of its other connections.
-        if (isTimeout(error)) this.#silence.begin(pending.startedAt)
+        if (isTimeout(error)) this.#silence.begin(startedAt)
         throw new StoreUnavailableError('The database cannot be used now.', { cause: error })
       }
       const reason =
@@ -103,11 +100,11 @@ export class QueryRunner {
 
   async #run(query: Query, pending: PendingQuery): Promise<QueryResult> {
     if (this.#silence.over !== undefined) await this.#silence.over
-    pending.throwIfLate()
+    throwIfLate(pending)
     let connection = await this.#connect()
     if (this.#checked.get(connection) !== this.#era) connection = await this.#renew(connection)
     if (pending.timeout !== undefined) connection.release()
-    pending.throwIfLate()
+    throwIfLate(pending)
     pending.connection = connection
     unconfirmed.delete(connection)
     pending.answer = connection.query(query)
@@ -155,7 +152,7 @@ export class QueryRunner {
   }
 
   /** Cancels a late statement; returns its outcome if known soon. */
-  async #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
+  #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
     const outcome = answer.then(
       () => new UnconfirmedError(),
       (error: unknown) => error as Error,
@@ -193,15 +190,12 @@ export class QueryRunner {
 
   /** Gives a connection back whose statement has failed. Returns why. */
   #takeBack(connection: Connection, error: Error): Error {
-    if (!breaksConnection(error)) {
-      connection.release()
-      return error
-    }
-    this.#era++
-    const close = (): void => connection.release(error)
+    const isBroken = breaksConnection(error)
+    const release = (): void => connection.release(isBroken ? error : undefined)
+    if (isBroken) this.#era++
     // A server that has not noticed that the connection broke goes on with the statement.
-    if (isFromServer(error)) close()
-    else cancelStatement(connection, this.#patienceMs).then(close, close)
+    if (isBroken && !isFromServer(error)) cancelStatement(connection, this.#patienceMs).then(release, release)
+    else release()
     return error
   }
 }

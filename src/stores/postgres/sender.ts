@@ -20,8 +20,7 @@ export interface SenderOptions {
 /** Sends statements, and turns their errors into those of a store. */
 export class Sender {
   readonly #sendQuery: SendQuery
-  readonly #timeoutMs: number
-  readonly #onWarning: (message: string) => void
+  readonly #options: SenderOptions
   #prepares: boolean
   /** Whether a write has failed since the last plant was created. */
   #isInTrouble = false
@@ -30,20 +29,18 @@ export class Sender {
   #triedAt = -Infinity
   #latestTry: Promise<void> | undefined
 
-  constructor(sendQuery: SendQuery, { preparedStatements, timeoutMs, onWarning }: SenderOptions) {
+  constructor(sendQuery: SendQuery, options: SenderOptions) {
     this.#sendQuery = sendQuery
-    this.#timeoutMs = timeoutMs
-    this.#prepares = preparedStatements
-    this.#onWarning = onWarning
+    this.#options = options
+    this.#prepares = options.preparedStatements
   }
 
   /** When a call ends that begins now, by `performance.now()`. */
   deadline(): number {
-    return performance.now() + this.#timeoutMs
+    return performance.now() + this.#options.timeoutMs
   }
 
   /**
-   * Sends a statement.
    * @param values are emptied when it has succeeded
    * @param expiresAt when the call that it belongs to ends; nothing is sent after that
    * @throws StoreUnavailableError if trying again may help
@@ -124,7 +121,7 @@ export class Sender {
   #stopPreparing({ message }: Error): void {
     if (!this.#prepares) return
     this.#prepares = false
-    this.#onWarning(`A pooler does not keep prepared statements (${message}), so they are not used any more.`)
+    this.#options.onWarning(`A pooler does not keep prepared statements (${message}), so they are not used any more.`)
   }
 
   #explain(error: unknown, isWrite: boolean): unknown {

@@ -1,4 +1,3 @@
-/** How often a silent server is asked whether it is back, in milliseconds. */
 const INTERVAL_MS = 500
 
 /** Waits until a silent server, as behind a broken network, says something again. */

@@ -1,6 +1,5 @@
-/** What a connection is asked. */
 export interface Statement {
-  /** The name under which connections keep it prepared, if they do. */
+  /** Under which connections keep it prepared, if they do. */
   readonly name?: string
   readonly text: string
   readonly isWrite?: true

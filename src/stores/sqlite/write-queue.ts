@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { batchSize } from '../batch-size.ts'
+import { batchSize, type WaitingWrite } from '../batch-size.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
 import type { SqliteStatement } from './handle.ts'
@@ -12,20 +12,11 @@ export const INSERT = 'INSERT INTO plants (owner, id, name, tag)'
 
 /** Writes within a transaction, and returns whether there was something to change. */
 type Write = () => boolean
-
-interface Entry {
-  readonly write: Write
-  readonly length: number
-  /** When it is rejected if the file is locked. */
-  readonly expiresAt: number
-  readonly resolve: (result: boolean) => void
-  readonly reject: (reason: unknown) => void
-}
+type Entry = WaitingWrite<Write, boolean>
 
 export interface WriteQueueOptions {
   readonly busyTimeoutMs: number
   readonly maxBatch: number
-  /** Is told how many have shared one. */
   readonly onBatch?: (size: number) => void
 }
 

@@ -42,8 +42,8 @@ export const faults: readonly Fault[] = [
   {
     name: 'a connection that came too late is not given back',
     file: `${folder}/query-runner.ts`,
-    code: 'if (pending.timeout !== undefined) connection.release()\n    pending.throwIfLate()',
-    instead: 'pending.throwIfLate()',
+    code: 'if (pending.timeout !== undefined) connection.release()\n    throwIfLate(pending)',
+    instead: 'throwIfLate(pending)',
   },
   {
     name: 'a cancellation of a server with others behind it is believed',

@@ -3,10 +3,9 @@ import { isUtf8 } from 'node:buffer'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { HttpError } from '../../../src/http/errors.ts'
-import { readJson } from '../../../src/http/json/reader.ts'
-import { JsonObject, type JsonValue } from '../../../src/http/json/value.ts'
-import { mutate } from '../../support/fuzz/mutation.ts'
+import { HttpError } from '../../src/http/errors.ts'
+import { JsonObject, readJson, type JsonValue } from '../../src/http/json.ts'
+import { mutate } from '../support/fuzz/mutation.ts'
 
 /** What the reader must make of a number, by exact fractions. */
 function exactNumber(literal: string): bigint | number {

@@ -1,9 +1,25 @@
 import { Buffer, isUtf8 } from 'node:buffer'
-import { int64 } from '../../plants/int64.ts'
-import type { HttpError } from '../errors.ts'
-import { jsonError } from './error.ts'
-import { scaledInt64 } from './number.ts'
-import { JsonObject, type JsonMember, type JsonValue } from './value.ts'
+import { int64 } from '../plants/int64.ts'
+import { HttpError } from './errors.ts'
+
+/** A number is a `bigint` if its exact value is whole and in int64 (`42`, `1.0`, `1e3`, `-0`), else rounded. */
+export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject
+
+/** A JSON object: every member as it was written, in order, those that repeat a name included. */
+export class JsonObject {
+  readonly first: JsonMember | undefined
+
+  constructor(first: JsonMember | undefined) {
+    this.first = first
+  }
+}
+
+/** A member of a {@link JsonObject}. They are linked, as an array of a few takes longer to make. */
+export interface JsonMember {
+  readonly name: string
+  readonly value: JsonValue
+  readonly next: JsonMember | undefined
+}
 
 /**
  * Reads a JSON text (RFC 8259) in UTF-8. It takes and refuses what JSON.parse does, but skips one BOM at the start, and
@@ -18,7 +34,6 @@ export const MAX_DEPTH = 64
 
 /** Stands for the byte after the last. */
 const END = -1
-
 const TAB = 0x09
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
@@ -254,12 +269,50 @@ class JsonReader {
     return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END
   }
 
-  #expected(what: string, problem?: string): HttpError {
-    return jsonError(this.#bytes, this.#pos, what, problem)
+  #expected(what: string, problem: string = problemAt(this.#bytes, this.#pos)): HttpError {
+    if (isUtf8(this.#bytes)) return notJson(problem, what, this.#pos)
+    return notJson('is not UTF-8', 'a well-formed character', illFormedAt(this.#bytes))
   }
 }
 
 function isHexDigit(byte: number): boolean {
   const lower = byte | 0x20
   return (byte >= ZERO && byte <= NINE) || (lower >= LOWER_A && lower <= LOWER_F)
+}
+
+/**
+ * The value of a decimal literal below 10^309, in linear time; undefined if it is no whole number or beyond int64.
+ * @param digits an optional minus, and the digits before and after the point
+ * @param scale the power of 10 by which they are multiplied
+ */
+function scaledInt64(digits: string, scale: number): bigint | undefined {
+  const sign = digits.startsWith('-') ? '-' : ''
+  let start = sign.length
+  while (digits.charCodeAt(start) === ZERO) start++
+  if (start === digits.length) return 0n
+  // A loop, since /0+$/ takes time quadratic in the length of a run of zeros.
+  let end = digits.length
+  while (digits.charCodeAt(end - 1) === ZERO) end--
+  const zeros = digits.length - end + scale
+  if (zeros < 0) return undefined
+  return int64(sign + digits.slice(start, end) + '0'.repeat(zeros))
+}
+
+function problemAt(body: Buffer, offset: number): string {
+  if (offset < body.length) return 'is not JSON'
+  return offset === 0 ? 'is empty' : 'ends too early'
+}
+
+function notJson(problem: string, expected: string, offset: number): HttpError {
+  return new HttpError('notJson', `The body ${problem}: expected ${expected} at byte ${offset}.`)
+}
+
+/** The offset of the first sequence that is not well-formed UTF-8. */
+function illFormedAt(bytes: Buffer): number {
+  const replaced = Buffer.from(bytes.toString())
+  let offset = 0
+  while (bytes[offset] === replaced[offset]) offset++
+  // U+FFFD may begin with the same bytes as the sequence that it replaced.
+  while ((Number(replaced[offset]) & 0xc0) === 0x80) offset--
+  return offset
 }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { readJson } from '../../../src/http/json/reader.ts'
-import { JsonObject, type JsonValue } from '../../../src/http/json/value.ts'
-import { MAX_INT64, MIN_INT64 } from '../../../src/plants/int64.ts'
-import { cpuTime } from '../../support/cpu-time.ts'
+import { JsonObject, readJson, type JsonValue } from '../../src/http/json.ts'
+import { MAX_INT64, MIN_INT64 } from '../../src/plants/int64.ts'
+import { cpuTime } from '../support/cpu-time.ts'
 
 function read(text: string): JsonValue {
   return readJson(Buffer.from(text))
