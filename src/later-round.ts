@@ -29,11 +29,7 @@ let isRoundSet = false
 /** When the time of the urgent calls of this round is over; 0 before the first. */
 let urgentUntil = 0
 
-/**
- * Makes a call in a later round of the event loop, after the calls that came before. Each round gives such calls little
- * time, so rounds stay short, and all get their share of each.
- * @param isUrgent whether the call is for a client that takes no more than its turn: it then goes first
- */
+/** Calls in a later round of the event loop. Each round gives such calls little time, and the urgent ones go first. */
 export function inLaterRound(call: Call, isUrgent = false): void {
   const queue = isUrgent ? urgent : patient
   queue.later.push(call)
@@ -49,7 +45,6 @@ export function doNow<Result>(steps: Steps<Result>): Result {
   return step.value
 }
 
-/** Does the steps in later rounds, as many in each as it has time for. */
 export async function doInRounds<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
     await laterRound()

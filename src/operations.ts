@@ -25,7 +25,6 @@ export interface Service {
 
 export interface OperationInput {
   readonly owner: string
-  /** The `{id}` of the path, decoded. */
   readonly id: string
   readonly query: string
   /** Empty unless the operation takes one. */

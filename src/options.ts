@@ -88,7 +88,6 @@ export interface ResponseEvent {
 
 type Hook = 'validate' | 'onResponse'
 
-/** The options with every default in place. */
 export interface ResolvedOptions extends Resolved<Omit<CommonOptions, Hook>>, Required<Pick<CommonOptions, Hook>> {
   readonly findCaller: FindCaller
 }

@@ -79,7 +79,6 @@ export function createService(
     ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`),
   )
 
-  /** Sends what comes of a part of the way: a response, an error, or nothing yet. */
   function serve(exchange: Exchange, part: () => MaybePromise<HttpResponse | undefined>): void {
     attempt(
       () => andThen(part(), (found) => found && send(exchange, found)),

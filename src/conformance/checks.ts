@@ -17,7 +17,6 @@ import {
 } from './steps.ts'
 import type { Check } from './watched-store.ts'
 
-/** The duties of a store, each a test of its own on a store without plants. */
 export const CHECKS: Readonly<Record<string, Check>> = {
   async 'keeps a plant with its id, name and tag'(store) {
     await assertKept(store, [{ id: 42n, name: 'Monstera', tag: 'tropical' }])

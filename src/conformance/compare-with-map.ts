@@ -3,7 +3,6 @@ import { AWKWARD_IDS, AWKWARD_TEXTS } from './awkward-values.ts'
 import { assertCreate, assertDelete, assertList } from './steps.ts'
 import type { WatchedStore } from './watched-store.ts'
 
-/** Does 2,000 random operations on the store and on Maps, one for each of three owners; compares all results. */
 export async function compareWithMap(store: WatchedStore, seed: number): Promise<void> {
   const random = seededRandom(seed)
   const pick = <T>(choices: readonly T[]): T => choices[random(choices.length)] as T
@@ -36,7 +35,6 @@ export async function compareWithMap(store: WatchedStore, seed: number): Promise
   }
 }
 
-/** Makes whole numbers from 0 to below a bound, the same for the same seed: a linear congruential generator. */
 function seededRandom(seed: number): (bound: number) => number {
   let state = seed
   return (bound) => {

@@ -2,7 +2,6 @@ import type { NewPlant } from '../plants/plant.ts'
 import type { Page, PageRequest } from '../plants/store.ts'
 import { quote } from './watched-store.ts'
 
-/** Says in words how the result of `list` differs from the plants that it must hold; undefined if it does not. */
 export function findDifference(page: unknown, expected: Page, { limit, after }: PageRequest): string | undefined {
   if (!Array.isArray(page)) return `must return an array. It returned ${quote(page)}.`
   const wrong = page.findIndex((plant: Partial<NewPlant> | null | undefined) => typeof plant?.id !== 'bigint')
@@ -34,7 +33,6 @@ export function findDifference(page: unknown, expected: Page, { limit, after }: 
   return undefined
 }
 
-/** Shows two texts from a little before the place where they part. */
 function compareTexts(id: bigint, actual: unknown, expected: string): string {
   if (typeof actual !== 'string') return `That of ${id}n is ${quote(actual)}, and must be ${spell(expected)}.`
   let start = 0

@@ -5,13 +5,11 @@ import { callText, quote, type WatchedStore } from './watched-store.ts'
 
 export const MANY_BYTES: number = 2 ** 30
 
-/** @param isNew whether the owner has no plant with this id */
 export async function assertCreate(store: WatchedStore, owner: string, plant: NewPlant, isNew = true): Promise<void> {
   const result = await store.create(owner, plant)
   if (result !== isNew) throw wrongResult(callText('create', owner, plant), isNew, !isNew, result)
 }
 
-/** @param isThere whether the owner has a plant with this id */
 export async function assertDelete(store: WatchedStore, owner: string, id: bigint, isThere = true): Promise<void> {
   const result = await store.delete(owner, id)
   if (result !== isThere) throw wrongResult(callText('delete', owner, id), isThere, isThere, result)
@@ -79,7 +77,6 @@ export async function createAll(store: WatchedStore, owner: string, plants: read
   for (const plant of plants) await assertCreate(store, owner, plant)
 }
 
-/** Asserts how many of some calls at the same time returned true. */
 export function assertOnce(method: 'create' | 'delete', results: readonly unknown[]): void {
   const count = results.filter((result) => result === true).length
   if (count === 1 && results.every((result) => typeof result === 'boolean')) return

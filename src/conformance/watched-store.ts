@@ -7,7 +7,6 @@ export type WatchedStore = {
   readonly [Name in StoreMethod]: (...args: Parameters<NonNullable<Store[Name]>>) => Promise<unknown>
 }
 
-/** Asserts that a store does one thing right. The seed chooses what is random. */
 export type Check = (store: WatchedStore, seed: number) => Promise<void>
 
 /** Gives each call of a store its time. One that takes longer, or throws, fails with an error that names it. */
@@ -21,7 +20,6 @@ export function watchStore(store: Store, timeoutMs: number): WatchedStore {
   }
 }
 
-/** @throws Error that names the call, if it fails or takes too long */
 export async function settleCall<T>(call: string, act: () => MaybePromise<T>, timeoutMs: number): Promise<T> {
   const late = new Error(`${call} must settle. It has not within ${timeoutMs} ms.`)
   try {

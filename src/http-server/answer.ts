@@ -12,7 +12,6 @@ export interface AnswerEvent {
   readonly resource: string | undefined
   readonly status: number
   readonly error: ErrorCode | undefined
-  /** Bytes of the body that were handed over. */
   readonly bytes: number
   readonly complete: boolean
   readonly durationMs: number

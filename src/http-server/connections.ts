@@ -4,7 +4,6 @@ import type { Duplex } from 'node:stream'
 
 export interface Connection {
   readonly socket: Socket
-  /** Where it stands among the open connections. */
   index: number
   /** How many requests have come. */
   requests: number
@@ -23,7 +22,6 @@ export interface Connection {
 const CONNECTION: unique symbol = Symbol('connection')
 type Connected = Duplex & { [CONNECTION]?: Connection | undefined }
 
-/** The connection of a socket; undefined once it is closed. */
 export function connectionOf(socket: Connected): Connection | undefined {
   return socket[CONNECTION]
 }

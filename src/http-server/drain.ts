@@ -4,10 +4,8 @@ import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { isSilent, type Connection } from './connections.ts'
 
-/** The server stops listening once no connection has been open for this long. */
 const QUIET_MS = 50
 
-/** After this part of its time a drain stops listening, whatever clients do. */
 const STOP_LISTENING = 0.8
 
 /** The part of its time that a client then has to send what it has begun. */
@@ -17,13 +15,9 @@ const LAST_REQUESTS = 0.1
 const BACKLOG = 511
 
 /**
- * Closes the listening socket once no connection has been open for a moment, or when 80 % of the time is over. If
- * others listen beside this server, clients may come without a pause: then it closes the socket a moment after today's
- * connections have closed. A moment later it closes those that still wait for a request, and cuts what is left when the
- * time is over. Settles when all have ended.
- * @param isShared whether another process takes the connections that come later
- * @param refuse tells a client that its request is late
- * @returns how many connections were cut
+ * Closes the listening socket once no connection has been open for a moment, or at 80 % of the time; if others listen
+ * beside this server (`isShared`), a moment after today's connections have closed. A moment later it refuses those that
+ * still wait for a request, and cuts what is left when the time is over. Returns how many that were.
  */
 export async function closeServer(
   server: Server,

@@ -3,10 +3,8 @@ import process from 'node:process'
 import { lookEvery, type Connection } from './connections.ts'
 import { readInSlices } from './slices.ts'
 
-/** How many requests may wait, on all connections together, before the guard wakes. */
 const MAX_WAITING = 100
 
-/** How often the guard looks at the event loop, in milliseconds. */
 const LOOK_MS = 100
 
 /** How long the work of a round may take, in milliseconds, on average of what the guard sees at one look. */
@@ -26,11 +24,9 @@ export interface Guard {
 }
 
 /**
- * Makes a guard that sleeps until many requests wait on all connections together, or the rounds of the event loop are
- * long. Then it reads all connections in slices, which takes Node's fast path from them. A connection that was read so
- * stays so: what it sent may still wait to be read.
- * @param onChange is told when the guard wakes, and when it sleeps
- * @param awakeMs how long it stays awake after the last such sign
+ * The guard sleeps until many requests wait on all connections together, or the rounds of the event loop are long. Then
+ * it reads all connections in slices, which takes Node's fast path from them, until `awakeMs` after the last such sign.
+ * A connection that was read so stays so: what it sent may still wait to be read.
  */
 export function createGuard(
   server: Server,

@@ -34,7 +34,6 @@ export interface Observer {
   readonly onRefusal?: ((error: HttpError, request: RequestHead) => void) | undefined
   /** The server itself has answered a request. */
   readonly onAnswer?: OnAnswer | undefined
-  /** The guard against clients that send too much in small pieces wakes, or sleeps. */
   readonly onGuard?: (isAwake: boolean) => void
 }
 
@@ -57,11 +56,9 @@ export interface PlantServer {
 export interface HttpServer extends Omit<PlantServer, typeof Symbol.asyncDispose> {
   /** @param isShared whether another process takes the connections that come later; default false */
   readonly drain: (isShared?: boolean) => Promise<number>
-  /** Whether it reads in slices, as a client has sent too much in small pieces. */
   readonly isGuarded: () => boolean
 }
 
-/** Makes a server that hands its requests to `listener`, those of a connection one after another. */
 export function createHttpServer(
   listener: RequestListener,
   options: Partial<Limits> & Assumptions = {},
@@ -208,7 +205,6 @@ export function createHttpServer(
   }
 }
 
-/** Says what is wrong with the Host of a request. A second Host is refused with the other fields. */
 function findHostProblem({ headers: { host }, httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
   if (host !== undefined) return isHost(host) ? undefined : 'The Host field is not a host.'
   // Node may have dropped it.

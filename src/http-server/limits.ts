@@ -29,11 +29,8 @@ export type Limits = { readonly [K in keyof ServerOptions]-?: number }
 type Limit = Readonly<Record<'preset' | 'min' | 'max', number>>
 
 export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
-  // Well within the 30 s that Kubernetes waits before it kills a process.
   drainTimeoutMs: time(10_000),
-  // A client that means well sends its header at once. This leaves time for packets that are lost twice.
   headersTimeoutMs: time(10_000),
-  // Enough for a body of 64 KiB at 20 kbit/s.
   requestTimeoutMs: time(30_000),
   // Shorter than a drain, so that idle connections close first.
   keepAliveTimeoutMs: time(5000),

@@ -20,7 +20,6 @@ export function toHttpError(error: NodeJS.ErrnoException): HttpError {
   return error.code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.tooManyFields : HTTP_ERRORS.malformedRequest
 }
 
-/** Responds on a bare connection and closes it. Further header fields are name, value, name, value… */
 export function refuse(socket: Duplex, error: HttpError, fields: readonly string[]): void {
   const { body } = error
   const head = [
@@ -35,16 +34,12 @@ export function refuse(socket: Duplex, error: HttpError, fields: readonly string
   closeGently(socket)
 }
 
-/** Refuses what follows a request once its response is sent, if there is one. */
 export function refuseAfter(response: ServerResponse | undefined, refuseNow: () => void): void {
   if (response === undefined || response.closed) refuseNow()
   else response.once('close', refuseNow)
 }
 
-/**
- * Refuses a request if the rest of its body cannot be read, unless its response has begun. A request that needs no body
- * still runs, so its client may safely repeat it.
- */
+/** Unless its response has begun. A request that needs no body still runs, so its client may safely repeat it. */
 export function refuseInstead(response: ServerResponse, socket: Duplex, refuseNow: () => void): void {
   const { req } = response
   const end = (): void => (response.headersSent ? closeGently(socket) : refuseNow())

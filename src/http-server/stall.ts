@@ -3,11 +3,7 @@ import type { Socket } from 'node:net'
 import { reset } from '../http/transport.ts'
 import { connectionOf, isSilent, lookEvery, type Connection } from './connections.ts'
 
-/**
- * Resets a connection that hands on nothing of its response for `stallTimeoutMs`. Node's own timer of a socket sees how
- * far a write has come. It is set only while bytes wait for the client. A client that sends while it reads nothing sets
- * it back a few times at most: nothing is read while requests wait.
- */
+/** By Node's own timer of a socket, which sees how far a write has come. It is set while bytes wait for the client. */
 export function cutStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
   lookEvery(Math.ceil(stallTimeoutMs / 4), server, () => {
     for (const { isUpgraded, socket } of connections) {

@@ -72,10 +72,7 @@ function readRest(request: IncomingMessage): Buffer {
   return Buffer.concat(chunks)
 }
 
-/**
- * Takes the body that a host's parser has read; undefined if nothing was read yet.
- * @throws HttpError 41300; TypeError, which says what the host should do, if what the parser left is not exact
- */
+/** Undefined if nothing was read yet. @throws HttpError 41300; TypeError if what a host's parser left is not exact */
 export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {
   if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
@@ -140,7 +137,6 @@ export function isBodyAwaited(request: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > readableLength
 }
 
-/** Throws a body away, until it ends, the client goes, or a limit is reached. */
 export function discardBody(request: IncomingMessage, done: () => void): void {
   const stream = streamOf(request)
   let length = 0

@@ -19,7 +19,6 @@ export type TokenHolder =
 
 export type Caller = Exclude<TokenHolder, string>
 
-/** Gives undefined if the token is refused. */
 export type FindCaller = (token: string, request: HostRequest) => MaybePromise<Caller | undefined>
 
 /**

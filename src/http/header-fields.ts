@@ -5,10 +5,8 @@ import { HTTP_ERRORS, HttpError } from './errors.ts'
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
 export interface HeaderFields {
-  /** The value of each Authorization field; a sound request has one at most. */
   readonly authorization: readonly string[]
   readonly contentType: string | undefined
-  /** The values of all Content-Encoding fields as one list. */
   readonly contentEncoding: string
   readonly contentLength: number
 }
@@ -18,10 +16,7 @@ export function hasTooManyFields(rawHeaders: readonly string[]): boolean {
   return rawHeaders.length >= 2 * 1000
 }
 
-/**
- * Name, value, name, value… A serverless adapter may give a request no `rawHeaders`, or empty ones; of its `headers`,
- * most that were sent twice look like one.
- */
+/** An adapter may give a request no `rawHeaders`, or empty ones; of `headers`, most sent twice look like one. */
 export function rawHeadersOf(
   request: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>,
 ): readonly string[] {
@@ -30,10 +25,7 @@ export function rawHeadersOf(
   return Object.entries(request.headers).flatMap(([name, value = []]) => [value].flat().flatMap((one) => [name, one]))
 }
 
-/**
- * Picks the fields that matter, in one pass. `req.headers` would hide which were given twice.
- * @throws HttpError 43100, 50100, or 40000 if Host or Content-Type is given twice
- */
+/** In one pass. `req.headers` would hide what was given twice. @throws HttpError 43100, 50100, or 40000 */
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   if (hasTooManyFields(rawHeaders)) throw HTTP_ERRORS.tooManyFields
 

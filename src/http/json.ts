@@ -22,9 +22,8 @@ export interface JsonMember {
 }
 
 /**
- * Reads a JSON text (RFC 8259) in UTF-8. It takes and refuses what JSON.parse does, but skips one BOM at the start, and
- * refuses more than 64 levels of arrays and objects. A string of the value may keep the text of the body in memory.
- * @throws HttpError 40001 that says what was expected, and at which byte, counted from 0
+ * Takes and refuses what JSON.parse does, but skips one BOM at the start, and refuses more than 64 levels of arrays and
+ * objects. A string of the value may keep the text of the body in memory. @throws HttpError 40001
  */
 export function readJson(bytes: Uint8Array): JsonValue {
   return new JsonReader(bytes).readText()
@@ -59,7 +58,6 @@ const LOWER_U = 0x75
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** What may follow a backslash. */
 const ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrtu'))
 
 /** One class in one file: V8 makes faster code of it than of one that calls into other modules. */
@@ -280,11 +278,7 @@ function isHexDigit(byte: number): boolean {
   return (byte >= ZERO && byte <= NINE) || (lower >= LOWER_A && lower <= LOWER_F)
 }
 
-/**
- * The value of a decimal literal below 10^309, in linear time; undefined if it is no whole number or beyond int64.
- * @param digits an optional minus, and the digits before and after the point
- * @param scale the power of 10 by which they are multiplied
- */
+/** The digits times 10^scale, in linear time; undefined if that is no whole number or beyond int64. */
 function scaledInt64(digits: string, scale: number): bigint | undefined {
   const sign = digits.startsWith('-') ? '-' : ''
   let start = sign.length
@@ -307,7 +301,6 @@ function notJson(problem: string, expected: string, offset: number): HttpError {
   return new HttpError('notJson', `The body ${problem}: expected ${expected} at byte ${offset}.`)
 }
 
-/** The offset of the first sequence that is not well-formed UTF-8. */
 function illFormedAt(bytes: Buffer): number {
   const replaced = Buffer.from(bytes.toString())
   let offset = 0

@@ -38,7 +38,6 @@ function parseLimit(text: string): number | undefined {
   return limit <= MAX_INT32 ? limit : undefined
 }
 
-/** A pattern for a parameter, and the `&` before it. */
 function parameter(name: string): RegExp {
   return new RegExp(`&${escapable(name)}(?:=([^&]*))?(?![^&])`)
 }

@@ -34,7 +34,6 @@ export interface Sent {
 /**
  * Sends a response, unless the host has sent one already or the client has gone. A middleware may have replaced methods
  * of the response: it reads the header fields, writes elsewhere, or ends the response later.
- * @returns what was sent, once all is handed over or the client has gone
  * @throws what the body or a middleware throws before the head: nothing is sent then
  */
 export function respond(request: IncomingMessage, response: ServerResponse, found: HttpResponse): MaybePromise<Sent> {
@@ -188,7 +187,6 @@ function breakOff(request: IncomingMessage, response: ServerResponse, bytes: num
   return { bytes, complete, failure: { thrown } }
 }
 
-/** Says whether all was handed over. */
 function endWhole(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
     listenTo(response, 'finish', () => {

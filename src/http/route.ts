@@ -4,13 +4,11 @@ export interface Resource<Path extends string> {
   readonly path: Path
   /** The segment for `{id}`, decoded; empty if there is none, undefined if an escape in it is malformed. */
   readonly id: string | undefined
-  /** The text after the `?`, as it was sent. */
   readonly query: string
 }
 
 export type Router<Path extends string> = (target: string) => Resource<Path> | undefined
 
-/** Makes a router for paths such as `/plants` or `/plants/{id}` behind a base path such as `/api/v1`, or none. */
 export function createRouter<Path extends string>(basePath: string, paths: readonly Path[]): Router<Path> {
   const resources = paths.map((path) => {
     const id = path.endsWith('/{id}') ? '([^/]+)' : ''

@@ -5,10 +5,7 @@ import { toCaller, type Caller, type TokenHolder } from './caller.ts'
 
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
 
-/**
- * Finds callers by the digests of their tokens: neither a heap dump nor the time of a look-up betrays a token.
- * @throws TypeError if no header could carry a token, or its holder is none; never quotes the token
- */
+/** By the digests of the tokens: neither a heap dump nor the time of a look-up betrays one. @throws TypeError */
 export function createTokenTable(
   tokens: Iterable<readonly [string, TokenHolder]>,
 ): (token: string) => Caller | undefined {
@@ -26,7 +23,6 @@ export function createTokenTable(
 /** An unset variable becomes one of these texts in a template. */
 export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
 
-/** The SHA-256 of a token, one character for each byte. */
 export function digestToken(token: string): string {
   return hash('sha256', token, 'binary')
 }

@@ -22,7 +22,6 @@ export function listenTo(response: ServerResponse, event: 'close' | 'finish' | '
   EventEmitter.prototype.on.call(response, event, listener)
 }
 
-/** The host has ended the response, or the client has gone. */
 export function isClosed(response: ServerResponse): boolean {
   return response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
 }
@@ -32,7 +31,6 @@ export function isLost(socket: Duplex | null): boolean {
   return socket?.destroyed === true || Boolean(socket?.errored)
 }
 
-/** Calls `listener` once nothing more can be written: at once if that is so already. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (isClosed(response)) listener()
   else listenTo(response, 'close', listener)

@@ -16,10 +16,9 @@ export function arrivalOf(response: Arrived): number {
 }
 
 /**
- * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), and none after a response
- * that closes the connection (section 9.6) or after the client has gone. Node gives a response the socket once all
- * earlier ones are sent. While a request waits for that, nothing more is read from its connection. It then runs in a
- * later round than the one before it, so a client that pipelines gets no more turns than one that does not.
+ * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), each in a later round than
+ * the one before, and none after a response that closes the connection (section 9.6) or after the client has gone. Node
+ * gives a response the socket once all earlier ones are sent; until then nothing more is read from the connection.
  * @returns whether the request waits
  */
 export function inTurn(request: IncomingMessage, response: Arrived, run: () => void): boolean {
@@ -59,7 +58,6 @@ export function stopReading(socket: Duplex): void {
   waiting.set(socket, Infinity)
 }
 
-/** Whether nothing is read from a connection, for now or for good. */
 export function isHeldBack(socket: Duplex): boolean {
   return (waiting.get(socket) ?? 0) > 0
 }

@@ -1,9 +1,6 @@
 import { HTTP_ERRORS, type ErrorName } from '../http/errors.ts'
 
-/**
- * The part of OpenAPI 3.1 that this service uses, with the names of its specification. Arrays are not readonly, as the
- * types of OpenAPI tools take no readonly ones.
- */
+/** The part of OpenAPI 3.1 that this service uses. The types of OpenAPI tools take no readonly arrays. */
 export interface Description<Paths> {
   readonly openapi: '3.1.0'
   readonly info: Texts<'title' | 'version' | 'summary' | 'description'> & {
@@ -17,12 +14,9 @@ export interface Description<Paths> {
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>
 
-/** Security schemes, each with its scopes. */
 type SecurityRequirement = Readonly<Record<string, string[]>>
 
-/** A path, with the operations of its methods. */
 export type PathItem<Method extends string> = Readonly<Record<Method, OperationObject>> & {
-  /** Those that all operations of the path have. */
   readonly parameters?: Reference[]
 }
 
@@ -31,11 +25,9 @@ export interface OperationObject {
   readonly operationId: string
   readonly summary: string
   readonly description?: string
-  /** Empty if no token is needed. */
   readonly security?: SecurityRequirement[]
   readonly parameters?: (Parameter | Reference)[]
   readonly requestBody?: { readonly required: boolean; readonly description: string; readonly content: Content }
-  /** By their status. */
   readonly responses: Readonly<Record<string, Response>>
 }
 
@@ -71,7 +63,6 @@ export interface Parameter extends Header {
 
 export interface Header {
   readonly description: string
-  /** Whether it is in each message for which it is listed. */
   readonly required: boolean
   readonly schema: Schema
   readonly example: unknown
@@ -90,7 +81,6 @@ export interface Schema {
   readonly minimum?: number
 }
 
-/** Names one of the components by its path, such as `schemas/Plant`. */
 export function ref(path: string): Reference {
   return { $ref: `#/components/${path}` }
 }
@@ -99,15 +89,11 @@ export function header(description: string, example: string, required = false): 
   return { description, required, schema: { type: 'string' }, example }
 }
 
-/** A body of JSON. */
 export function json(schema: Schema | Reference, example: unknown): { readonly content: Content } {
   return { content: { 'application/json': { schema, example } } }
 }
 
-/**
- * The errors that any request may get. OpenAPI has no place for the responses to other paths and methods, so each
- * operation lists them too.
- */
+/** Any request may get these. OpenAPI has no place for other paths and methods, so each operation lists them too. */
 const ANY: readonly ErrorName[] = [
   'noResource',
   'methodNotAllowed',
@@ -118,7 +104,6 @@ const ANY: readonly ErrorName[] = [
   'unknownTransferCoding',
 ]
 
-/** The responses of these errors and of those that any request may get, by their status. */
 export function errors(...names: readonly ErrorName[]): OperationObject['responses'] {
   const all = [...names, ...ANY]
   const responses: Record<string, Response> = {}
@@ -128,7 +113,6 @@ export function errors(...names: readonly ErrorName[]): OperationObject['respons
   return responses
 }
 
-/** One response for errors of the same status. */
 function error(names: readonly ErrorName[]): Response {
   const headers: Record<string, Reference> = {}
   const examples: Record<string, { readonly value: object }> = {}
@@ -155,7 +139,6 @@ export function getAndHead(get: OperationObject): { readonly get: OperationObjec
   return { get, head: { ...get, operationId, summary: `${get.summary}, without the body`, responses } }
 }
 
-/** Describes OPTIONS, which may get these errors beside those of any request. */
 export function options(tag: string, operationId: string, ...names: readonly ErrorName[]): OperationObject {
   return {
     tags: [tag],

@@ -2,10 +2,7 @@ import { VERSION } from '../version.ts'
 import { header, type Description, type Parameter, type Schema } from './description.ts'
 import { PLANT_PATHS, type PlantPaths } from './plants.ts'
 
-/**
- * Text that every store keeps: without U+0000. No pattern can say that it is well-formed Unicode. Some generators of
- * clients write what `\u0000` means into their source, and keep `\x00` as it stands.
- */
+/** No pattern says "well-formed". Some generators of clients write into their source what `\u0000` means. */
 const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
 
 const INT64 = { type: 'integer', format: 'int64' } as const

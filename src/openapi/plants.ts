@@ -2,7 +2,6 @@ import type { ErrorName } from '../http/errors.ts'
 import type { ResourceMethods, ResourcePath } from '../operations.ts'
 import { errors, getAndHead, json, options, ref, type PathItem } from './description.ts'
 
-/** The paths of the plants, each with its methods. */
 export type PlantPaths = { readonly [Path in ResourcePath]: PathItem<Lowercase<ResourceMethods[Path]> | 'options'> }
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']

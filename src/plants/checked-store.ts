@@ -1,7 +1,6 @@
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store, type StoreMethod } from './store.ts'
 
-/** The methods of a store, and which of them it must have. */
 export const STORE_METHODS: {
   readonly [Name in StoreMethod]: undefined extends Store[Name] ? 'optional' : 'required'
 } = {
@@ -12,7 +11,6 @@ export const STORE_METHODS: {
   close: 'optional',
 }
 
-/** A store whose results are checked. It has the methods that the operations call. */
 export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'>
 
 /** Limits the time of a store's calls, and checks their results: `undefined` must not mean that a plant is kept. */

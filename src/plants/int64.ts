@@ -1,4 +1,3 @@
-/** The bounds of an id. */
 export const MIN_INT64: bigint = -(2n ** 63n)
 export const MAX_INT64: bigint = 2n ** 63n - 1n
 

@@ -7,7 +7,6 @@ interface LongList {
 
 interface OwnerLists {
   running: number
-  /** Gives each of the others a slot, in their order. */
   readonly waiting: Set<() => void>
 }
 
@@ -22,10 +21,7 @@ export class ListSlots {
     this.#timeoutMs = timeoutMs
   }
 
-  /**
-   * Takes a slot of the owner, which {@link release} must give back. Undefined if one is free, else a promise: of true
-   * once one is, or of false if the client goes before. It rejects with a StoreUnavailableError if that takes too long.
-   */
+  /** Undefined if a slot is free, else a promise: of true once one is, or of false if the client goes before. */
   take(list: LongList): Promise<boolean> | undefined {
     const lists = this.#owners.get(list.owner) ?? { running: 0, waiting: new Set() }
     this.#owners.set(list.owner, lists)
@@ -55,7 +51,6 @@ export class ListSlots {
     })
   }
 
-  /** Gives a slot of the owner to the list that has waited longest. */
   release(owner: string): void {
     const lists = this.#owners.get(owner)!
     const [next] = lists.waiting

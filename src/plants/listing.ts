@@ -5,23 +5,18 @@ import { encodeRest } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
 
-/** The plants of an owner. */
 export interface PlantSource {
   readonly owner: string
   readonly slots: ListSlots
   readPage(request: PageRequest): MaybePromise<Page>
-  /** Whether the client has gone. */
   isGone(): boolean
-  /** Calls `listener` once the client has gone. */
   whenGone(listener: () => void): void
 }
 
 export interface ListQuery {
   /** At most this many; Infinity if there is no limit. */
   readonly limit: number
-  /** Only plants whose id is greater. */
   readonly after: bigint | undefined
-  /** Whether each plant of the list has its id. */
   readonly includesId: boolean
 }
 
@@ -34,7 +29,6 @@ export interface Listing {
 
 /** The greatest small integer of V8. */
 const MAX_SMALL = 2n ** 31n - 1n
-/** A piece of a list ends with the plant that makes it this long. */
 const PIECE_BYTES = 65_536
 
 /** Lists plants. A page or two and a piece of text are in memory at once, however long the list and its texts are. */
@@ -57,10 +51,7 @@ export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<
   })
 }
 
-/**
- * The pages of a long list, which waits for a slot of its owner. They end once the client has gone.
- * @param first the first page, which is read again if the list has to wait: nothing is kept meanwhile
- */
+/** Waits for a slot, and ends once the client has gone. If it has to wait, `first` is not kept, but read again. */
 async function* allPages(source: PlantSource, after: bigint | undefined, first?: Page): AsyncGenerator<Page> {
   const { owner, slots } = source
   const waiting = slots.take(source)
@@ -87,10 +78,7 @@ async function readNext(source: PlantSource, after: bigint | undefined): Promise
   return source.readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
 }
 
-/**
- * Lists in two passes: the header of the response says where the next list begins, so that must be known before the
- * first plant is sent. If the ids are too many to keep, the list is cut short, as by a lower limit.
- */
+/** In two passes: the header says where the next list begins. If the ids are too many to keep, this is cut short. */
 async function listSurveyed(source: PlantSource, first: Page, query: ListQuery): Promise<Listing> {
   const { limit, after, includesId } = query
   const ids = new SurveyedIds()

@@ -38,11 +38,7 @@ export class EncodedPlant implements NewPlant {
   }
 }
 
-/**
- * The JSON text of a plant but for its opening brace, which an id may follow: `"name":…}` or `"name":…,"tag":…}`, in
- * UTF-8, one character for each byte.
- * @throws TypeError if name or tag is no string, which a faulty store may return
- */
+/** The JSON text of a plant behind its opening brace, where an id may come; in UTF-8, one character for each byte. */
 export function encodeRest(plant: NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.rest
   const { name, tag } = plant

@@ -39,7 +39,6 @@ export interface Store {
   [Symbol.asyncDispose]?: (() => Promise<void>) | undefined
 }
 
-/** What a method of a store is called. */
 export type StoreMethod = Extract<keyof Store, string>
 
 /** Plants of one owner, ascending by id. */

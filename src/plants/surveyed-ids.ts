@@ -1,7 +1,6 @@
 /** A million ids in a row fit, or 149,000 at random. */
 const MAX_BYTES = 1_048_576
 const CHUNK_BYTES = 65_536
-/** 64 bits, 7 in each. */
 const MAX_ENTRY_BYTES = 10
 
 /** Ids, ascending, each as its distance from the one before: 7 bits a byte, lowest first, high bit on all but the last. */
@@ -10,12 +9,10 @@ export class SurveyedIds {
   #length = 0
   last: bigint | undefined
 
-  /** Whether there may be no room for another id. */
   get isFull(): boolean {
     return this.#length > MAX_BYTES - MAX_ENTRY_BYTES
   }
 
-  /** @param id greater than all before */
   add(id: bigint): void {
     let distance = this.last === undefined ? BigInt.asUintN(64, id) : id - this.last
     this.last = id

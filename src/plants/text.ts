@@ -1,4 +1,3 @@
-/** The rule of {@link isText}, in words for people. */
 export const TEXT = 'well-formed Unicode without U+0000'
 
 /** Whether a value is a string that every store keeps unchanged. */
@@ -12,7 +11,6 @@ export function encodeUtf8(text: string): string {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 
-/** Reads what {@link encodeUtf8} wrote. */
 export function decodeUtf8(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString()
 }

@@ -8,7 +8,6 @@ import { describeError, firstReason } from './log.ts'
 import { helpText, isPath, readAddress, readSettings, type Address } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
-/** Runs the command with its arguments. Ends the process if that fails. */
 export async function runCommand(args: readonly string[]): Promise<void> {
   const command = args.length > 1 ? 'too many' : args[0]
   try {
@@ -45,7 +44,6 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Asks the service at an address of this machine whether it is ready. @throws Error that says why it is not */
 export async function askReady({ host, port }: Address, timeoutMs = 5000): Promise<void> {
   const at = isPath(host) ? { socketPath: host } : { host: reachableHost(host), port }
   if (at.port === 0) throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')

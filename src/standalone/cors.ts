@@ -20,11 +20,7 @@ const PREFLIGHT = [
 
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
 
-/**
- * Makes two functions. `fields` gives the header fields of a response for browsers. `answerPreflights` wraps a
- * listener, and answers preflights for unknown paths itself: a browser shows no 404 after a refused preflight.
- * @param onAnswer is told of these responses
- */
+/** Fields for browsers, and answers to preflights for unknown paths: a browser shows no 404 after a refused one. */
 export function createCors(
   origins: Origins,
   resourceOf: ResourceOf,

@@ -13,12 +13,9 @@ import { createTokenSource } from './settings/token-rotation.ts'
 import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
 
-/** What a signal has to stop, as far as the start has come. */
 interface Started {
   store?: Store
-  /** The server, once it listens. */
   http?: HttpServer
-  /** Whether another process takes the connections that come later. */
   isShared?: boolean
 }
 
@@ -61,10 +58,7 @@ export async function start(settings: Settings): Promise<void> {
   if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
 
-/**
- * Makes the table or the file of the store if there is none.
- * @throws SettingError if that fails, with status 1 if the program would wait until it can be done
- */
+/** @throws SettingError, with status 1 if the program would wait until the table or the file can be made */
 export async function migrate(settings: Settings): Promise<void> {
   const url = settings.storeUrlFile?.value ?? settings.storeUrl
   if (!isSharedStore(url)) throw storeError(settings, 'takes for --migrate a store that outlives the program', 2)
@@ -96,7 +90,6 @@ function storeError({ storeUrlFile }: Settings, problem: string, exitStatus: 1 |
 
 type OnStoreEvent = Parameters<typeof openStore>[1]['onEvent']
 
-/** Makes the function that logs the events of a store. */
 function createStoreLog(): OnStoreEvent {
   let unreachable: string | undefined
   return (event, thrown) => {
@@ -120,11 +113,7 @@ function invitation(url: string, token: string, hasPage: boolean): string {
 
 let isStopping = false
 
-/**
- * At the first signal, `/readyz` says that the service is not ready. After the delay the service answers what still
- * comes, closes the store, and ends the process with status 0. At a second signal, or when the time is over, it ends the
- * process with status 1, whatever is left.
- */
+/** Drains after the delay, closes the store, and ends. A second signal, or the deadline, ends with status 1 at once. */
 async function stop(signal: NodeJS.Signals, settings: Settings, started: Started): Promise<void> {
   const { drainDelayMs, drainTimeoutMs } = settings
   const { store, http, isShared } = started

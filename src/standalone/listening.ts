@@ -7,7 +7,6 @@ import { codeOf } from './log.ts'
 import { isPath, type Settings } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
-/** Where a server listens, and which variables say so. */
 interface Place extends Pick<Settings, 'host' | 'port' | 'reusePort' | 'socketMode'> {
   readonly hostVariable: string
   readonly portVariable: string
@@ -53,7 +52,6 @@ export function inheritedSockets(
   return { service, admin }
 }
 
-/** Starts listening, and returns the URL. @throws SettingError if it cannot listen there */
 export async function listen(server: Server, place: Place | InheritedSocket): Promise<string> {
   if ('descriptor' in place) return listenOnDescriptor(server, place)
   if (isPath(place.host)) return listenOnPath(server, place.host, place.socketMode)

@@ -4,12 +4,10 @@ import { inspect } from 'node:util'
 /** How many characters of the log may wait for its reader. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
 
-/** How long the end of the process waits for lines that are not written yet. */
 const FLUSH_MS = 500
 
 const INTERVAL_MS = 1000
 
-/** Lines that were dropped since the last one was written. */
 let dropped = 0
 
 const counts = new Map<string, number>()
@@ -27,7 +25,6 @@ export function log(event: string, fields: object): void {
   }
 }
 
-/** How often each event was logged, or dropped. */
 export function eventCounts(): ReadonlyMap<string, number> {
   return counts
 }

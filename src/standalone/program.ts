@@ -19,7 +19,6 @@ import type { Settings } from './settings/settings.ts'
 
 export interface ProgramParts {
   readonly store: Store
-  /** The scheme of the store's URL, which the page shows. */
   readonly scheme: string
   readonly authenticate: Authenticate
   readonly isDraining: () => boolean
@@ -27,7 +26,6 @@ export interface ProgramParts {
 
 export interface Program {
   readonly http: HttpServer
-  /** Serves the probes and the metrics; undefined if there is no port for it. */
   readonly admin: HttpServer | undefined
 }
 

@@ -10,7 +10,6 @@ export interface Reports extends Pick<CommonOptions, 'onError'>, Pick<Observer, 
   readonly onResponse: ((event: AnswerEvent & { readonly owner?: string | undefined }) => void) | undefined
 }
 
-/** Makes the listeners that log failures, responses that took `slowMs`, and with `accessLog` every response. */
 export function createReports(accessLog: boolean, slowMs?: number): Reports {
   let latest: { readonly request: string; readonly error: unknown } | undefined
   // A full disk fails every request, and the log may be on it.
@@ -41,7 +40,6 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
   }
 }
 
-/** Logs, at most once a second, that connections were closed as soon as they came: `maxConnections` are open. */
 export function reportDrops(server: Server): void {
   server.on(
     'drop',

@@ -6,9 +6,7 @@ export const POSTGRES_BATCH = 128
 /** A write that waits for a batch. */
 export interface WaitingWrite<Write, Result> {
   readonly write: Write
-  /** How many characters it writes. */
   readonly length: number
-  /** When it is rejected, if it still waits. */
   readonly expiresAt: number
   readonly resolve: (result: Result) => void
   readonly reject: (reason: unknown) => void

@@ -3,14 +3,11 @@ import type { Store } from '../plants/store.ts'
 /** What a store tells the metrics of a program, beside what its methods return. */
 export interface Figures {
   gauges: readonly Gauge[]
-  /** Is told how many creates and deletes have shared a statement or a commit. */
   onBatch: (size: number) => void
 }
 
-/** A value that is looked up when it is asked for. */
 export interface Gauge {
   readonly name: string
-  /** Describes the value, in a sentence. */
   readonly help: string
   readonly read: () => number
 }

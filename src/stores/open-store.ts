@@ -7,11 +7,8 @@ import { isSameDatabase } from './postgres/postgres-url.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'
 
 interface StoreScheme {
-  /** A URL of this scheme, for people. */
   readonly example: string
-  /** What this Node lacks for the scheme; undefined if it lacks nothing. */
   readonly lacks?: string | undefined
-  /** Matches the URLs of this scheme, and of no other. */
   readonly form: RegExp
   /** Whether programs that open a URL of this scheme have the same plants. */
   readonly isShared: (url: string) => boolean
@@ -64,7 +61,6 @@ export function schemeOf(url: string): string {
   return url.slice(0, url.indexOf(':'))
 }
 
-/** Whether a URL names a store. It is not opened. */
 export function isStoreUrl(url: string): boolean {
   return STORE_SCHEMES.some(({ form }) => form.test(url))
 }
@@ -77,13 +73,11 @@ export function isSharedStore(url: string): boolean {
   return findScheme(url).isShared(url)
 }
 
-/** As `isSame` of the scheme. @throws Error if one of them is malformed */
 export function isSameStore(one: string, other: string): boolean {
   const { form, isSame } = findScheme(one)
   return form.test(other) && isSame(one, other)
 }
 
-/** Opens the store that a URL names. @throws StoreUnavailableError if waiting may help, else Error */
 export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
   const { lacks, open } = findScheme(url)
   if (lacks !== undefined) throw new Error(lacks)

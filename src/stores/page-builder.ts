@@ -8,7 +8,6 @@ export class PageBuilder {
   readonly #maxBytes: number
   /** The bytes of the names and tags of the counted plants, and of the texts of the others. */
   #bytes = 0
-  /** How many plants were counted: the first ones. */
   #counted = 0
 
   constructor({ limit, maxBytes }: PageRequest) {

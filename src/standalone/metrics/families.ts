@@ -11,7 +11,6 @@ type Sample = readonly [labels: Labels, value: number, suffix?: string]
 /** Values of labels, all of them our own: a client could make series without end, and the text escapes nothing. */
 export type Labels = Readonly<Record<string, string | number>>
 
-/** Writes metrics in version 0.0.4 of Prometheus's text format. */
 export function formatFamilies(families: readonly Family[]): string {
   const lines = families.flatMap(({ name, help, type, samples }) => [
     `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`,
@@ -25,7 +24,6 @@ function formatLabels(labels: Labels): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
-/** A metric with one series, whose value is looked up when it is asked for. */
 export function single(type: 'counter' | 'gauge', name: string, help: string, read: () => number | boolean): Family {
   return { name, help, type, samples: () => [[{}, Number(read())]] }
 }
@@ -40,7 +38,6 @@ export interface Histogram extends Family {
 /** The bounds that OpenTelemetry's semantic conventions advise for durations in seconds. */
 const SECONDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** @param bounds the greatest value of each bucket, ascending */
 export function createHistogram(name: string, help: string, bounds: readonly number[] = SECONDS): Histogram {
   const all: { readonly labels: Labels; readonly counts: Float64Array; sum: number }[] = []
   return {

@@ -8,12 +8,9 @@ import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import type { ResourceOf } from '../resources.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
-/** Counts and times for those who run the program. */
 export interface Metrics extends Omit<RequestMetrics, 'families'> {
-  /** The store, with its calls counted. Adds the figures that it has of its own. */
   readonly watchStore: (store: Store) => Store
   readonly watchServer: (http: HttpServer) => void
-  /** Writes all metrics, among them whether the program is ready. */
   readonly format: (isReady: boolean) => string
 }
 

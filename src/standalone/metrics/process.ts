@@ -42,7 +42,6 @@ export function createProcessMetrics(): readonly Family[] {
 /** How many file descriptors the process could have at the latest scrape. */
 let max = NaN
 
-/** How many file descriptors the process has and could have; nothing if the system has no such folder of /proc. */
 export function readDescriptors(process = '/proc/self'): readonly Family[] {
   let open: number
   try {

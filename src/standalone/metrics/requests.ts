@@ -19,7 +19,6 @@ export function createRequestMetrics(resourceOf: ResourceOf): RequestMetrics {
   )
   /** By route, then by method and status, as a text that joins the three would be new for each request. */
   const series = new Map<string, Map<number, Observe>>()
-  /** By status. */
   const refusals = new Map<number, number>()
   let active = 0
 

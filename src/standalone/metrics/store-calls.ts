@@ -3,7 +3,6 @@ import { StoreUnavailableError, type Store, type StoreMethod } from '../../plant
 import { figuresOf } from '../../stores/figures.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
-/** How a call ended: with a result, or with an error that says what became of the call. */
 const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const
 type Outcome = (typeof OUTCOMES)[number]
 
@@ -12,7 +11,6 @@ type WatchedMethod = Exclude<StoreMethod, 'close'>
 
 type AllSeries = Readonly<Record<WatchedMethod, Readonly<Record<Outcome, Observe>>>>
 
-/** Counts and times the calls of the stores that it is given to watch. */
 export function createStoreMetrics(): { readonly families: readonly Family[]; watch(store: Store): Store } {
   const durations = createHistogram(
     'plant_store_store_call_duration_seconds',

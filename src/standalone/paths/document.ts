@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { HttpResponse } from '../../http/respond.ts'
 
-/** A response with status 200 and a body in one piece. */
 export type Document = HttpResponse & { readonly body: string }
 
 /** Makes the GET of a response that never changes. Clients that have it get 304 (RFC 9110 section 13.1.2). */

@@ -15,14 +15,12 @@ import type { PlantPaths } from '../../openapi/plants.ts'
 
 type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
 
-/** The paths that programs use, beside those of the plants. None needs a token. */
 type ProgramPaths = Readonly<Record<'/livez' | '/readyz' | '/openapi.json', ProgramPathItem>>
 
 const PROGRAM = 'program'
 
 const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
 
-/** Describes all that the program serves: the plants, and its own paths. */
 export const programDescription: Description<PlantPaths & ProgramPaths> & {
   readonly servers: readonly { readonly url: string }[]
 } = {
@@ -68,7 +66,6 @@ export const programDescription: Description<PlantPaths & ProgramPaths> & {
   },
 }
 
-/** Describes a path of the program: its GET, and what follows from that. */
 function describeGet(get: Omit<OperationObject, 'tags' | 'security'>): ProgramPathItem {
   return {
     ...getAndHead({ tags: [PROGRAM], security: [], ...get }),
@@ -76,7 +73,6 @@ function describeGet(get: Omit<OperationObject, 'tags' | 'security'>): ProgramPa
   }
 }
 
-/** The response to a probe if all is well, with the `status` that it has then. */
 function probeResponse(description: string, status: string): Response {
   const properties: Schema['properties'] = { status: { type: 'string', enum: [status] } }
   return { description, ...json({ type: 'object', required: ['status'], properties }, { status }) }

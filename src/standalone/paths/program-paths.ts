@@ -27,13 +27,11 @@ type Gets = readonly (readonly [path: string, get: Get])[]
 
 export interface ProgramOptions {
   readonly readiness: () => Promise<Readiness>
-  /** Documents for people, by their paths; by default none. */
   readonly documents?: ReadonlyMap<string, Document>
   /** Is told of each response but those of the probes. */
   readonly onAnswer?: OnAnswer | undefined
 }
 
-/** Makes the listener for the paths of the program itself; `notFound` gets the requests for all others. */
 export function createProgramPaths(
   options: ProgramOptions,
   resourceOf: ResourceOf,
@@ -71,7 +69,6 @@ function probes(readiness: () => Promise<Readiness>): Gets {
   ]
 }
 
-/** Makes the listener for paths that have a GET, and HEAD and OPTIONS with it. */
 function serveGets(
   gets: Gets,
   resourceOf: ResourceOf,

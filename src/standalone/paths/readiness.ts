@@ -10,7 +10,6 @@ const PING_INTERVAL_MS = 1000
 /** How long a ping may take. Together with the interval it is less than 2 s, so what is said is never older. */
 const PING_TIMEOUT_MS = 900
 
-/** Makes the function that says whether the program can serve. It asks the store once a second at most. */
 export function createReadiness(store: Store, isDraining: () => boolean): () => Promise<Readiness> {
   let wasReady = true
   let askedAt = -Infinity

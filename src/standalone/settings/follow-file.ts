@@ -10,7 +10,6 @@ const SETTLE_MS = 100
 
 const HALF_WRITTEN = 'takes a file that ends with a newline, as it did before: it may be half written'
 
-/** What is done with the content of a file. Both functions return fields for the log. */
 export interface Follower<T> {
   /** Takes what the file holds now, or throws what is wrong with it. */
   readonly take: (found: T) => MaybePromise<object>
@@ -20,8 +19,6 @@ export interface Follower<T> {
 
 /**
  * Follows the content of a file. Its time or inode would not do: a mounted secret is swapped by symbolic link.
- * @param event what it is called in the log: `-read` or `-kept` follows
- * @param lookMs how often the file is looked at; if absent, only when told
  * @returns a function that rereads the file now, without the second look
  */
 export function followFile<T>(
@@ -30,11 +27,9 @@ export function followFile<T>(
   { take, keep }: Follower<T>,
   lookMs?: number,
 ): () => void {
-  /** Whether the last good file ended with a newline. */
   let endedLine = endsLine(bytes)
   /** What the last look found: a digest of the file, which may hold secrets in plain text, or why it cannot be read. */
   let seen = hash('sha256', bytes)
-  /** What the log has told of last. */
   let told = seen
   let latest = Promise.resolve()
   let timer: NodeJS.Timeout | undefined

@@ -9,7 +9,6 @@ const MAX_BYTES = 16 * 2 ** 20
 /** Without O_NONBLOCK, to open a FIFO would wait for whoever writes to it. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
-/** A file that a setting names, and what it held at the start. */
 export interface SettingFile<T> {
   readonly variable: string
   readonly path: string
@@ -31,7 +30,6 @@ export function settingFile<T>(
   return { name, preset: undefined, takes, parse: read }
 }
 
-/** A variable that names a file that holds another variable's value: a secret that is mounted. */
 export function textFile(name: string, other: Variable<string>): Variable<SettingFile<string> | undefined> {
   const takes = `a file that holds the value of ${other.name}, in place of it`
   return settingFile(name, takes, function* (bytes) {

@@ -18,7 +18,6 @@ import {
   type Variable,
 } from './variables.ts'
 
-/** What the environment says, checked, with every default in place. */
 export interface Settings extends ServedLimits {
   readonly host: string
   readonly port: number
@@ -40,7 +39,6 @@ export interface Settings extends ServedLimits {
   readonly adminPort: number | undefined
   readonly adminHost: string | undefined
   readonly reusePort: boolean
-  /** The permissions of the file if the host is the path of a Unix socket. */
   readonly socketMode: number
   readonly drainDelayMs: number
 }
@@ -136,7 +134,6 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   ...limitVariables(),
 }
 
-/** Reads the settings of the program, on a version of Node. @throws SettingError if a variable is wrong, or is none */
 export function readSettings(environment: NodeJS.ProcessEnv, version: string = process.versions.node): Settings {
   const ours = withoutServiceLinks(environment)
   const isSet = ({ name }: { readonly name: string }): boolean => ours[name] !== undefined
@@ -159,7 +156,6 @@ export function readSettings(environment: NodeJS.ProcessEnv, version: string = p
   return settings
 }
 
-/** @throws SettingError if programs cannot share a port with these settings, or not with this version of Node */
 function checkSharing({ host, port, storeUrl, storeUrlFile }: Settings, version: string): void {
   const [major, minor] = version.split('.').map(Number)
   const isAble = major! * 1000 + minor! >= 22012

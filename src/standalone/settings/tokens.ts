@@ -6,13 +6,9 @@ import { doNow, type Steps } from '../../later-round.ts'
 import { settingFile, type SettingFile } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'
 
-/** The caller of each token, by the token's digest. */
 export type Tokens = ReadonlyMap<string, Caller>
 
-/**
- * A token is a `b64token` of RFC 6750, without a colon, so the last colon divides an entry. An owner has no character
- * that may stand between two entries: `ada:x,bob:y` on one line is a mistake, and not the owner `ada:x,bob`.
- */
+/** A token has no colon, so the last one divides. An owner has no character that may stand between two entries. */
 const ENTRY = new RegExp(
   String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
 )

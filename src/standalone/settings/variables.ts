@@ -17,9 +17,7 @@ export class SettingError extends Error {
 
 export interface Variable<T> {
   readonly name: string
-  /** What holds if the variable is not set; undefined if nothing does. */
   readonly preset: string | undefined
-  /** What it takes, in words for people. */
   readonly takes: string
   readonly parse: (value: string) => T
 }

@@ -27,7 +27,6 @@ export class SortedPlants {
     return number === 0 ? this.#first : this.#blocks!.at(number)
   }
 
-  /** @returns false if the id is taken; its plant then stays as it was */
   add(id: bigint, text: string): boolean {
     const number = this.#blockOf(id)
     const block = this.#block(number)

@@ -5,7 +5,6 @@ import { isRejectedValue } from './failure.ts'
 export interface BatcherOptions {
   readonly maxInFlight: number
   readonly maxBatch: number
-  /** How long a write may wait to be sent. */
   readonly timeoutMs: number
   readonly onBatch?: (size: number) => void
 }
@@ -13,9 +12,6 @@ export interface BatcherOptions {
 /**
  * Sends writes in groups, in the order in which they came. The first one goes alone; those that arrive while it is in
  * flight go together. If the server rejects a value, the group is halved until only the write with that value fails.
- * @param send returns the result of each write in their order
- * @returns adds a write, by how many characters it writes; rejects with a StoreUnavailableError if that has waited for
- *   too long, and then it is not sent
  */
 export function createBatcher<Write, Result>(
   send: (group: readonly Write[]) => Promise<readonly Result[]>,

@@ -7,11 +7,7 @@ import type { Connection } from './pool.ts'
 const CANCEL_REQUEST = 80_877_102
 const SSL_REQUEST = 80_877_103
 
-/**
- * Cancels the statement of a connection over a second connection, as `psql` does at Ctrl-C. Settles once the server has
- * sent the signal; it does not say whether there was a statement.
- * @throws Error if the server could not be told within so many milliseconds
- */
+/** Over a second connection, as `psql` does at Ctrl-C. Settles once the server has sent the signal. */
 export function cancelStatement(connection: Connection, ms: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const { processID, secretKey, ssl, host = '' } = connection

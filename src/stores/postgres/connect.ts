@@ -4,10 +4,7 @@ import { LOOK } from './statements.ts'
 
 const INTERVAL_MS = 500
 
-/**
- * Asks a pool for a connection until there is one: during a fail-over one may hang, although the next is there at once.
- * @throws Error of the pool, if no request is left after so many milliseconds
- */
+/** Asks again until there is one: during a fail-over one may hang, although the next is there at once. */
 export function connectSoon(pool: ConnectionPool, ms: number): Promise<Connection> {
   return new Promise((resolve) => {
     let pending = 0
@@ -36,17 +33,13 @@ export function connectSoon(pool: ConnectionPool, ms: number): Promise<Connectio
 }
 
 /**
- * Asks, in one round trip, whether a connection is fit for plants: not if its server takes no writes, as a standby may
- * have old plants.
- * @param known the schema of the table that other connections find, or null if it is not known
- * @returns whether its server has tables on others, where it commits too, and the schema of its table
- * @throws UnsuitableDatabaseError if it is not until somebody changes the database
+ * Asks, in one round trip, whether a connection is fit for plants. One that takes no writes may be a standby's, whose
+ * plants are old. @throws UnsuitableDatabaseError if it stays unfit until somebody changes the database
  */
 export async function checkConnection(
   connection: Connection,
   known: string | null,
 ): Promise<{ hasForeignTables: boolean; schema: string | null }> {
-  // Not prepared, since it is asked once.
   const { rows } = await connection.query({ ...LOOK, values: [], rowMode: 'array', types: AS_TEXT })
   const [isReadOnly, server, client, hasForeignTables, found, problems] = rows[0] as readonly (string | null)[]
   if (isReadOnly === 'on') throw new Error('The server is read-only: a standby, or set so.')

@@ -12,7 +12,6 @@ const TRANSIENT = /^(?:08|40|53|57|25006|25P04|55P03)/
  */
 const OUTCOME_UNKNOWN = /^(?:08(?!001)|57P(?!03)|25P04|40003)/
 
-/** The connection is of no use any more: its session has ended, or its server is read-only. */
 const UNUSABLE = /^(?:08(?!001)|57P|25P04|40003|25006)/
 
 export class NoAnswerError extends Error {
@@ -38,7 +37,6 @@ for (const [name, { prototype }] of Object.entries({ NoAnswerError, UnconfirmedE
 
 type Test = (error: unknown) => boolean
 
-/** Whether the server sent an error with such a SQLSTATE. */
 const hasState =
   (pattern: RegExp): Test =>
   (error) =>
@@ -67,7 +65,6 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return !isFromServer(error) || hasState(OUTCOME_UNKNOWN)(error)
 }
 
-/** Whether a connection is of no use after this error of its statement. */
 export function breaksConnection(error: unknown): boolean {
   if (!isFromServer(error)) return !(error instanceof UnconfirmedError)
   return hasState(UNUSABLE)(error) || isPlanStale(error)

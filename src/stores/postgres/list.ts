@@ -51,7 +51,6 @@ export function shareReads<Result>(): (key: string, read: () => Promise<Result>)
   }
 }
 
-/** @returns undefined if a plant of the page is large */
 function buildPage(request: PageRequest, { rows }: QueryResult): PageBuilder | undefined {
   const builder = new PageBuilder(request)
   for (const [text, name, tag] of rows as readonly PlantRow[]) {

@@ -7,13 +7,10 @@ import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
 
-/** The settings of a program for its store. */
 export interface StoreSettings {
   readonly postgresPoolSize: number
-  /** The most plants that one statement of Postgres creates or deletes. */
   readonly postgresBatch: number
   readonly migrate: boolean
-  /** How long a call of the store may take. */
   readonly storeTimeoutMs: number
   /** Gives the URL whose password new connections use; by default the one that was opened. */
   readonly currentUrl?: () => string
@@ -54,7 +51,6 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     onWarning: (message) => onEvent('warning', message),
   })
 
-  /** Returns why the store cannot serve yet; undefined if it can. */
   async function begin(): Promise<unknown> {
     try {
       if (migrate) await store.migrate()

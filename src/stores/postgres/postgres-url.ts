@@ -17,11 +17,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[] | undefined>> = {
 const FORM =
   'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
 
-/**
- * Reads the URL of a database, and writes it for the driver. No error shows a piece of the password, even if its
- * characters split the URL in the wrong place.
- * @throws Error if it is malformed, or has a parameter that is not known
- */
+/** Writes it for the driver. No error shows a piece of the password, even if its characters split the URL wrongly. */
 export function readPostgresUrl(text: string): string {
   // A fragment means nothing here, and an @ in another part would stand before the real host.
   const [, authority] = /^[a-z]+:\/\/([^/?#]*)[^@#]*$/.exec(text) ?? []
@@ -43,7 +39,6 @@ export function readPostgresUrl(text: string): string {
   return url.href
 }
 
-/** Whether two URLs differ in nothing but the password. @throws Error if one of them is malformed */
 export function isSameDatabase(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => {
     const url = new URL(readPostgresUrl(text))

@@ -17,7 +17,6 @@ import { Silence } from './silence.ts'
 
 interface PendingQuery {
   connection?: Connection
-  /** Settles when the server is done with the statement. */
   answer?: Promise<QueryResult>
   /** Why nobody waits for it any more. */
   timeout?: Error
@@ -63,10 +62,7 @@ export class QueryRunner {
     pool.on?.('connect', listen)
   }
 
-  /**
-   * @param expiresAt when the statement is cancelled at the latest, by `performance.now()`
-   * @throws StoreUnavailableError if it was not sent, else its error
-   */
+  /** @throws StoreUnavailableError if it was not sent, else its error */
   async send(query: Query, expiresAt: number): Promise<QueryResult> {
     const pending: PendingQuery = {}
     const startedAt = performance.now()
@@ -132,7 +128,6 @@ export class QueryRunner {
     return connection
   }
 
-  /** @throws Error if a new connection is not fit for use, which closes it */
   async #check(connection: Connection): Promise<void> {
     const era = this.#era
     listen(connection)
@@ -151,7 +146,6 @@ export class QueryRunner {
     this.#latest = connection
   }
 
-  /** Cancels a late statement; returns its outcome if known soon. */
   #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
     const outcome = answer.then(
       () => new UnconfirmedError(),

@@ -35,16 +35,11 @@ export class Sender {
     this.#prepares = options.preparedStatements
   }
 
-  /** When a call ends that begins now, by `performance.now()`. */
   deadline(): number {
     return performance.now() + this.#options.timeoutMs
   }
 
-  /**
-   * @param values are emptied when it has succeeded
-   * @param expiresAt when the call that it belongs to ends; nothing is sent after that
-   * @throws StoreUnavailableError if trying again may help
-   */
+  /** Empties `values` once it has succeeded. @throws StoreUnavailableError if trying again may help */
   async send(statement: Statement, values: unknown[], expiresAt: number = this.deadline()): Promise<QueryResult> {
     if (statement.isWrite !== true) return this.#send(statement, values, expiresAt)
     const write = { startedAt: performance.now() }
@@ -85,9 +80,8 @@ export class Sender {
   }
 
   /**
-   * Asks whether a plant can be created now. The usual statements write nothing, so they cannot see a full disk or a
-   * missing standby: after a write has failed, one is tried. While one has no answer for long, there is no need.
-   * @throws StoreUnavailableError if not
+   * The usual statements write nothing, so they cannot see a full disk or a missing standby: after a write has failed,
+   * one is tried. While one has no answer for long, there is no need.
    */
   async ping(): Promise<void> {
     const now = performance.now()

@@ -8,7 +8,6 @@ export class Silence {
   /** Settles when the server says something again; undefined if it is not silent. */
   over: Promise<void> | undefined
 
-  /** @param ask asks whether the server says anything; called again before that is known */
   constructor(ask: () => Promise<boolean>) {
     this.#ask = ask
   }

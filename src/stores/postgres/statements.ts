@@ -1,5 +1,4 @@
 export interface Statement {
-  /** Under which connections keep it prepared, if they do. */
   readonly name?: string
   readonly text: string
   readonly isWrite?: true
@@ -18,10 +17,7 @@ export const schema = `CREATE TABLE IF NOT EXISTS plant_store_plants (
 
 const TEXT = `'text', 'character varying'`
 
-/**
- * Asks a new connection for its server's settings, whether that has tables on others, the schema of the table, which is
- * NULL if there is none, and what the table lacks. Of views and of partitions on other servers nobody knows the keys.
- */
+/** Of views and of partitions on other servers nobody knows the keys. */
 export const LOOK: Statement = {
   text: `
   WITH plants AS (SELECT oid, relkind, relnamespace FROM pg_class WHERE oid = to_regclass('plant_store_plants'))
@@ -67,9 +63,8 @@ export const PING: readonly Statement[] = [
 ]
 
 /**
- * Creates a plant of an owner that no token stands for, and deletes it. The driver sends both statements as one text,
- * which the server runs in one transaction: no other session sees the plant, and an error leaves no transaction open.
- * @param id another one each time: tries with the same id would wait for each other
+ * Creates a plant of an owner that no token stands for, and deletes it. As one text both run in one transaction: no
+ * other session sees the plant, and an error leaves none open. Tries with the same id would wait for each other.
  */
 export function tryWrite(id: number): Statement {
   // Not much fits beside such a plant on a page of the table, so it says whether the server gets another page.
@@ -123,7 +118,6 @@ export const DELETE_MANY: Statement = {
     RETURNING plants.owner, plants.id`,
 }
 
-/** Names and tags from this many bytes on are large. */
 export const LARGE_BYTES = 1024
 
 // NULL stands for the texts of a large plant: a page of such could have any size. Lengths are known without reading.

@@ -36,7 +36,6 @@ export class SqliteConnection {
   readonly #commit: SqliteStatement
   readonly #rollback: SqliteStatement
 
-  /** @throws if the file cannot be opened, or holds anything but plants in this version's schema */
   constructor(source: string | SqliteHandle, options: ConnectionOptions) {
     this.#options = options
     this.#ownsHandle = typeof source === 'string'
@@ -84,10 +83,7 @@ export class SqliteConnection {
     return (...values) => statement.iterate(...values)
   }
 
-  /**
-   * Does the work in a transaction that takes the write lock at once, so that only BEGIN can find it taken.
-   * @throws StoreUnavailableError if the file is not the one that was opened, or nobody knows if this was committed
-   */
+  /** Takes the write lock at once, so that only BEGIN can find it taken. */
   transaction<Result>(work: () => Result): Result {
     this.#watched?.check()
     try {
@@ -118,11 +114,7 @@ export class SqliteConnection {
     }
   }
 
-  /**
-   * Does the work once no other process has the file locked. It waits with a timer: SQLite's own busy handler would
-   * stop the event loop.
-   * @throws StoreUnavailableError if the file stays locked, is not the one that was opened, or trying again may help
-   */
+  /** Waits for a lock with a timer: SQLite's own busy handler would stop the event loop. */
   async whenFree<Result>(work: () => Result, waitMs: number = this.#options.busyTimeoutMs): Promise<Result> {
     const deadline = performance.now() + waitMs
     for (;;) {
@@ -136,7 +128,6 @@ export class SqliteConnection {
     }
   }
 
-  /** The size of the log (-wal) before the last commit or ping. */
   get logBytes(): number {
     return this.#watched?.logBytes ?? 0
   }

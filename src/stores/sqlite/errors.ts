@@ -10,7 +10,6 @@ const TRANSIENT = new Map([
   [14, 'SQLITE_CANTOPEN'],
 ])
 
-/** Whether another process has the file locked. */
 export function isBusy(error: unknown): boolean {
   return transientCode(error) === 'SQLITE_BUSY'
 }
@@ -38,10 +37,7 @@ export function explain(error: unknown, file: string): Error {
   return new Kind(messageOf(error, file), { cause: error })
 }
 
-/**
- * The same for an error of COMMIT. Unless the file was locked, the log may hold the whole transaction, although it
- * could not be synced, or the disk is full. This process goes on without the transaction, but a restart may find it.
- */
+/** Unless the file was locked, the log may hold the transaction, and a restart find it: the outcome is unknown. */
 export function explainCommit(error: unknown, file: string): unknown {
   if (isBusy(error) || transientCode(error) === undefined) return error
   return new StoreUnavailableError(messageOf(error, file), { cause: error, isOutcomeUnknown: true })

@@ -43,7 +43,6 @@ export function pathOf(handle: SqliteHandle): string {
   return main.file
 }
 
-/** The value of a pragma. */
 export function ask(handle: SqliteHandle, pragma: string): unknown {
   return Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]
 }

@@ -9,7 +9,6 @@ export interface ConnectionOptions {
   readonly onWarning: (message: string) => void
 }
 
-/** Opens a file, or makes it. @throws Error if that cannot be, or its log is all that there is of it */
 export function openFile(path: string, { migrate }: ConnectionOptions): SqliteHandle {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
   if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')
@@ -23,10 +22,7 @@ export function openFile(path: string, { migrate }: ConnectionOptions): SqliteHa
   }
 }
 
-/**
- * Makes a file that only its user may read, unless there is one. SQLite gives its log and its shared memory the same
- * permissions. A URI is left to SQLite.
- */
+/** Only its user may read it, and SQLite does the same for its log and shared memory. A URI is left to SQLite. */
 function makeFile(path: string): void {
   // One that is there is not opened here: to close it would drop the locks that this process has on it.
   if (/^(?::memory:$|file:)/.test(path) || existsSync(path)) return

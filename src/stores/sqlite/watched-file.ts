@@ -22,7 +22,6 @@ export class WatchedFile {
   readonly #opened: readonly (BigIntStats | undefined)[]
   #isAway = false
   #warnAt = LARGE_LOG_BYTES
-  /** The size of the log before the last commit or ping. */
   logBytes = 0
   #nextReadLookAt = 0
 

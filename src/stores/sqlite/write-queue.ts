@@ -10,7 +10,6 @@ const TRY_INTERVAL_MS = 1000
 /** How a plant is inserted, into a table that may have more columns. */
 export const INSERT = 'INSERT INTO plants (owner, id, name, tag)'
 
-/** Writes within a transaction, and returns whether there was something to change. */
 type Write = () => boolean
 type Entry = WaitingWrite<Write, boolean>
 
@@ -36,10 +35,7 @@ export class WriteQueue {
     this.#look = connection.prepare(`${INSERT} SELECT owner, id, name, tag FROM plants WHERE owner = ''`)
   }
 
-  /**
-   * Settles once the write, of so many characters, is committed.
-   * @throws StoreUnavailableError if trying again later may help; it says whether the write may have run
-   */
+  /** Settles once the write is committed. */
   add(write: Write, length = 0): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const expiresAt = performance.now() + this.#options.busyTimeoutMs
