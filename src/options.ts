@@ -1,8 +1,13 @@
 import process from 'node:process'
-import { checkAuthenticate, type Authenticate, type FindCaller, type TokenHolder } from './http/caller.ts'
+import {
+  checkAuthenticate,
+  createTokenTable,
+  type Authenticate,
+  type FindCaller,
+  type TokenHolder,
+} from './http/caller.ts'
 import type { ErrorCode } from './http/errors.ts'
 import { decodePercent } from './http/percent.ts'
-import { createTokenTable } from './http/token-table.ts'
 import type { HostRequest } from './http/transport.ts'
 import type { ResourcePath } from './operations.ts'
 import { isObject, quote, withDefaults, wrong, type Resolved } from './option-checks.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { memoryStore } from '../../dist/index.js'
 import { createProgram } from '../../dist/standalone/program.js'
 import { readSettings } from '../../dist/standalone/settings/settings.js'
-import { createTokenSource } from '../../dist/standalone/settings/token-rotation.js'
+import { createTokenSource } from '../../dist/standalone/settings/rotation.js'
 
 /** @param options.environment further settings */
 export default async function listen({ token, options }) {

@@ -3,7 +3,6 @@ import { MIN_INT64 } from '../plants/int64.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE } from '../plants/store.ts'
 import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS } from './awkward-values.ts'
-import { compareWithMap } from './compare-with-map.ts'
 import {
   assertCreate,
   assertDelete,
@@ -14,8 +13,16 @@ import {
   createAll,
   MANY_BYTES,
   plantsOf,
+  type Check,
+  type WatchedStore,
 } from './steps.ts'
-import type { Check } from './watched-store.ts'
+
+const idsBelow = (count: number): bigint[] => Array.from({ length: count }, (_, i) => BigInt(i))
+
+const plantsOfOwner = (owner: string): NewPlant[] => [1n, 11n].map((id) => ({ id, name: owner }))
+
+const plantsWith = (texts: readonly string[]): NewPlant[] =>
+  texts.map((text, i) => ({ id: BigInt(i), name: text, tag: text }))
 
 export const CHECKS: Readonly<Record<string, Check>> = {
   async 'keeps a plant with its id, name and tag'(store) {
@@ -65,7 +72,6 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 
   async 'keeps owners apart, whatever their names'(store) {
-    const plantsOfOwner = (owner: string): NewPlant[] => [1n, 11n].map((id) => ({ id, name: owner }))
     for (const owner of AWKWARD_OWNERS) await createAll(store, owner, plantsOfOwner(owner))
     for (const owner of AWKWARD_OWNERS) await assertList(store, owner, plantsOfOwner(owner))
   },
@@ -96,7 +102,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 
   async 'lists at most as many plants as the limit says'(store) {
-    const plants = plantsOf(Array.from({ length: MAX_PAGE + 1 }, (_, i) => BigInt(i)))
+    const plants = plantsOf(idsBelow(MAX_PAGE + 1))
     await Promise.all(plants.map((plant) => assertCreate(store, 'owner', plant)))
     for (const limit of [1, 2, MAX_PAGE - 1, MAX_PAGE]) {
       await assertList(store, 'owner', plants.slice(0, limit), { limit })
@@ -145,20 +151,11 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     }
   },
 
-  async 'keeps names and tags to the letter'(store) {
-    const plants = AWKWARD_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text }))
-    await assertKept(store, plants)
-  },
+  'keeps names and tags to the letter': (store) => assertKept(store, plantsWith(AWKWARD_TEXTS)),
 
-  async 'keeps every character of Unicode but U+0000'(store) {
-    const plants = everyCharacter().map((text, i) => ({ id: BigInt(i), name: text }))
-    await assertKept(store, plants)
-  },
+  'keeps every character of Unicode but U+0000': (store) => assertKept(store, plantsWith(everyCharacter())),
 
-  async 'keeps names and tags of 64 KiB'(store) {
-    const plants = LONG_TEXTS.map((text, i) => ({ id: BigInt(i), name: text, tag: text }))
-    await assertKept(store, plants)
-  },
+  'keeps names and tags of 64 KiB': (store) => assertKept(store, plantsWith(LONG_TEXTS)),
 
   'does what a Map does, through 2,000 random operations': compareWithMap,
 
@@ -178,7 +175,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 
   async 'gives each of many operations at the same time its own result'(store) {
-    const ids = Array.from({ length: 300 }, (_, i) => BigInt(i))
+    const ids = idsBelow(300)
     const isThere = (id: bigint): boolean => id % 3n === 0n
     const isWanted = (id: bigint): boolean => id % 2n === 0n
     await createAll(store, 'owner', plantsOf(ids.filter(isThere)))
@@ -193,16 +190,15 @@ export const CHECKS: Readonly<Record<string, Check>> = {
 
   async 'keeps owners apart that ask at the same time'(store) {
     const owners = Array.from({ length: 50 }, (_, i) => `owner ${i}`)
-    const plantsOfOwner = (owner: string): NewPlant[] => [0n, 1n].map((id) => ({ id, name: owner }))
     await Promise.all(owners.map((owner) => createAll(store, owner, plantsOfOwner(owner))))
     await Promise.all(owners.map((owner) => assertList(store, owner, plantsOfOwner(owner))))
-    await Promise.all(owners.map((owner, i) => assertDelete(store, owner, BigInt(i % 2))))
+    await Promise.all(owners.map((owner, i) => assertDelete(store, owner, i % 2 === 0 ? 1n : 11n)))
     const left = (owner: string, i: number): NewPlant[] => plantsOfOwner(owner).toSpliced(i % 2, 1)
     await Promise.all(owners.map((owner, i) => assertList(store, owner, left(owner, i))))
   },
 
   async 'gives each of many lists at the same time its own page'(store) {
-    const plants = plantsOf(Array.from({ length: 50 }, (_, i) => BigInt(i)))
+    const plants = plantsOf(idsBelow(50))
     await createAll(store, 'owner', plants)
     await Promise.all(
       plants.flatMap(({ id: after }, i) =>
@@ -212,11 +208,11 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 
   async 'lists what was created and deleted before, while others list too'(store) {
-    const plants = plantsOf(Array.from({ length: 20 }, (_, i) => BigInt(i)))
-    const request = { limit: MAX_PAGE, maxBytes: MANY_BYTES, after: undefined }
-    const list = (): Promise<unknown> => store.list('owner', request)
+    const plants = plantsOf(idsBelow(20))
+    const list = (): Promise<unknown> =>
+      store.list('owner', { limit: MAX_PAGE, maxBytes: MANY_BYTES, after: undefined })
     const assertListed = async (write: () => Promise<void>, expected: readonly NewPlant[]): Promise<void> => {
-      await Promise.all([list(), write().then(() => assertList(store, 'owner', expected, request))])
+      await Promise.all([list(), write().then(() => assertList(store, 'owner', expected))])
     }
     let isDone = false
     // A write may take longer than the list that began with it. These lists begin meanwhile.
@@ -234,13 +230,51 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     await Promise.all([listAllTheTime(), createAndDelete().finally(() => (isDone = true))])
   },
 
-  async 'settles a ping, if it takes one'(store) {
-    await store.ping()
-  },
+  'settles a ping, if it takes one': (store) => store.ping(),
 
   async 'may be closed twice'(store) {
     await createAll(store, 'owner', plantsOf([1n]))
     // The second time is that at the end of each test.
     await store.close()
   },
+}
+
+export async function compareWithMap(store: WatchedStore, seed: number): Promise<void> {
+  const random = seededRandom(seed)
+  const pick = <T>(choices: readonly T[]): T => choices[random(choices.length)] as T
+  const owners = ['a', 'b', 'ab'].map((owner) => ({ owner, plants: new Map<bigint, NewPlant>() }))
+
+  for (let step = 1; step <= 2000; step++) {
+    const { owner, plants } = pick(owners)
+    const operate = pick([create, remove, list])
+    try {
+      await operate(owner, plants, pick(AWKWARD_IDS))
+    } catch (cause) {
+      throw new Error(`Step ${step} with seed ${seed}: ${(cause as Error).message}`, { cause })
+    }
+  }
+
+  async function create(owner: string, plants: Map<bigint, NewPlant>, id: bigint): Promise<void> {
+    const plant = { id, name: pick(AWKWARD_TEXTS), tag: pick([undefined, ...AWKWARD_TEXTS]) }
+    await assertCreate(store, owner, plant, !plants.has(id))
+    if (!plants.has(id)) plants.set(id, plant)
+  }
+
+  function remove(owner: string, plants: Map<bigint, NewPlant>, id: bigint): Promise<void> {
+    return assertDelete(store, owner, id, plants.delete(id))
+  }
+
+  function list(owner: string, plants: Map<bigint, NewPlant>, after: bigint): Promise<void> {
+    const limit = 1 + random(10)
+    const greater = AWKWARD_IDS.filter((id) => id > after).flatMap((id) => plants.get(id) ?? [])
+    return assertList(store, owner, greater.slice(0, limit), { limit, after })
+  }
+}
+
+function seededRandom(seed: number): (bound: number) => number {
+  let state = seed
+  return (bound) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * bound)
+  }
 }

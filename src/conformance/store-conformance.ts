@@ -6,8 +6,7 @@
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
 import { CHECKS } from './checks.ts'
-import { assertEmpty } from './steps.ts'
-import { settleCall, watchStore } from './watched-store.ts'
+import { assertEmpty, settleCall, watchStore } from './steps.ts'
 
 /** The options of {@link storeConformance}. */
 export interface ConformanceOptions {

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorCode } from '../http/errors.ts'
-import { respond } from '../http/respond.ts'
-import type { HttpResponse } from '../http/respond.ts'
+import { respond, type HttpResponse } from '../http/respond.ts'
 import type { HostRequest } from '../http/transport.ts'
 import { arrivalOf } from '../http/turn.ts'
 import { andThen } from '../maybe-promise.ts'

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { reset } from '../http/transport.ts'
 
 export interface Connection {
   readonly socket: Socket
@@ -87,4 +88,21 @@ export function lookEvery(ms: number, server: Server, look: () => void): void {
   let timer: NodeJS.Timeout | undefined
   server.on('listening', () => (timer = setInterval(look, ms).unref()))
   server.on('close', () => clearInterval(timer))
+}
+
+/** By Node's own timer of a socket, which sees how far a write has come. It is set while bytes wait for the client. */
+export function cutStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
+  lookEvery(Math.ceil(stallTimeoutMs / 4), server, () => {
+    for (const { isUpgraded, socket } of connections) {
+      if (!isUpgraded && socket.writableLength > 0 && socket.timeout !== stallTimeoutMs)
+        socket.setTimeout(stallTimeoutMs)
+    }
+  })
+
+  // This replaces what Node does after its own time-outs too.
+  server.on('timeout', (socket: Socket) => {
+    if (socket.writableLength > 0) reset(socket)
+    // Otherwise it is the store that is slow.
+    else if (isSilent(connectionOf(socket)!)) socket.destroy()
+  })
 }

@@ -1,5 +1,4 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
@@ -8,12 +7,11 @@ import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
 import { answer, type OnAnswer } from './answer.ts'
-import { connectionOf, hold, isWhole, keepConnections, type Connection } from './connections.ts'
+import { connectionOf, cutStalled, hold, isWhole, keepConnections, type Connection } from './connections.ts'
 import { closeServer } from './drain.ts'
 import { createGuard } from './guard.ts'
 import { PRESETS, type Limits } from './limits.ts'
 import { isTimeout, refuse, refuseAfter, refuseInstead, toHttpError } from './refusal.ts'
-import { cutStalled } from './stall.ts'
 
 /** What a server takes for granted of its listener, and what only tests change. */
 export interface Assumptions {

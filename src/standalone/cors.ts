@@ -4,7 +4,7 @@ import type { HttpResponse } from '../http/respond.ts'
 import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
 import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'
 import { PROGRAM_METHODS } from './paths/program-paths.ts'
-import type { ResourceOf } from './resources.ts'
+import type { ResourceOf } from './requests.ts'
 import type { Origins } from './settings/variables.ts'
 
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */

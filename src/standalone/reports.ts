@@ -3,7 +3,7 @@ import type { AnswerEvent } from '../http-server/answer.ts'
 import type { Observer } from '../http-server/http-server.ts'
 import type { CommonOptions } from '../options.ts'
 import { describeError, log, throttle } from './log.ts'
-import { idOf } from './request-ids.ts'
+import { idOf } from './requests.ts'
 
 /** Listeners that log. Those that have nothing to log are undefined. */
 export interface Reports extends Pick<CommonOptions, 'onError'>, Pick<Observer, 'onRefusal'> {

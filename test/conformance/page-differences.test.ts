@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { findDifference } from '../../src/conformance/page-differences.ts'
+import { findDifference } from '../../src/conformance/steps.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
 
 test('what is no plant is shown', () => {

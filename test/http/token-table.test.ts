@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { createTokenTable } from '../../src/http/token-table.ts'
+import { createTokenTable } from '../../src/http/caller.ts'
 
 suite('a table of tokens', () => {
   const find = createTokenTable([

@@ -5,7 +5,7 @@ import { eventCounts } from '../log.ts'
 import { formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics, readDescriptors } from './process.ts'
 import { createRequestMetrics, type RequestMetrics } from './requests.ts'
-import type { ResourceOf } from '../resources.ts'
+import type { ResourceOf } from '../requests.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
 export interface Metrics extends Omit<RequestMetrics, 'families'> {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { arrivalOf } from '../../http/turn.ts'
-import type { ResourceOf } from '../resources.ts'
+import type { ResourceOf } from '../requests.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */

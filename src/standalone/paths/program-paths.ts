@@ -1,11 +1,11 @@
+import { createHash } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
+import { answer, type OnAnswer } from '../../http-server/answer.ts'
 import { HTTP_ERRORS, HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
 import { jsonResponse, type HttpResponse } from '../../http/respond.ts'
-import { answer, type OnAnswer } from '../../http-server/answer.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
-import { createResources, type ResourceOf } from '../resources.ts'
-import { createDocument, type Document } from './document.ts'
+import { createResources, type ResourceOf } from '../requests.ts'
 import { programDescription } from './program-description.ts'
 import type { Readiness } from './readiness.ts'
 
@@ -99,5 +99,22 @@ async function find(get: Get, request: IncomingMessage): Promise<HttpResponse> {
   } catch (error) {
     // Nothing here throws anything else.
     return error as HttpError
+  }
+}
+
+export type Document = HttpResponse & { readonly body: string }
+
+/** Makes the GET of a response that never changes. Clients that have it get 304 (RFC 9110 section 13.1.2). */
+export function createDocument(document: Document): (request: IncomingMessage) => HttpResponse {
+  // Node would copy a text for each response, to join it with the head.
+  const body = Buffer.from(document.body, 'latin1')
+  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
+  const headers = [...document.headers, 'ETag', etag]
+  const whole: HttpResponse = { ...document, headers, body }
+  const notModified: HttpResponse = { status: 304, headers, body: undefined }
+
+  return function getDocument({ headers: { 'if-none-match': known = '' } }) {
+    // The comparison is weak. A tag holds no quote, so our text, quotes included, can only be a whole member.
+    return known === '*' || known.includes(etag) ? notModified : whole
   }
 }

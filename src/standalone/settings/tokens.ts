@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { B64TOKEN } from '../../http/bearer.ts'
-import type { Caller } from '../../http/caller.ts'
-import { digestToken, UNSET_TOKENS } from '../../http/token-table.ts'
+import { digestToken, UNSET_TOKENS, type Caller } from '../../http/caller.ts'
 import { doNow, type Steps } from '../../later-round.ts'
 import { settingFile, type SettingFile } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'

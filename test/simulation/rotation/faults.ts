@@ -53,7 +53,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'removed tokens hold on',
-    file: `${folder}/token-rotation.ts`,
+    file: `${folder}/rotation.ts`,
     code: 'held = found',
     instead: 'held = new Map([...held, ...found])',
   },
@@ -65,7 +65,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'the URL of another store holds although it is complained of',
-    file: `${folder}/store-url.ts`,
+    file: `${folder}/rotation.ts`,
     code: 'if (!isSameStore(current, found))',
     instead: 'const before = current\n    current = found\n    if (!isSameStore(before, found))',
   },

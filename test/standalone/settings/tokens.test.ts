@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { suite, test, type TestContext } from 'node:test'
-import { digestToken } from '../../../src/http/token-table.ts'
+import { digestToken } from '../../../src/http/caller.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { tokenList, type Tokens } from '../../../src/standalone/settings/tokens.ts'
 import { cpuTime } from '../../support/cpu-time.ts'

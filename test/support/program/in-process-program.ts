@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import { digestToken } from '../../../src/http/token-table.ts'
+import { digestToken } from '../../../src/http/caller.ts'
 import { memoryStore, type Store } from '../../../src/index.ts'
 import { createProgram, type Program } from '../../../src/standalone/program.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'

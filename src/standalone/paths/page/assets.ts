@@ -1,6 +1,6 @@
 import { encodeUtf8 } from '../../../plants/text.ts'
 import { VERSION } from '../../../version.ts'
-import type { Document } from '../document.ts'
+import type { Document } from '../program-paths.ts'
 import { HTML, SCRIPT, STYLE } from './texts.ts'
 
 /**

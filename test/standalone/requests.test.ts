@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { idOf } from '../../src/standalone/request-ids.ts'
+import { idOf } from '../../src/standalone/requests.ts'
 import { captureLog, valuesOf } from '../support/program/captured-log.ts'
 import { ask, serveProgram } from '../support/program/in-process-program.ts'
 import { NEW_ID, startProgram } from '../support/program/program.ts'

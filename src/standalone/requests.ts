@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestHead } from '../http-server/http-server.ts'
+import { createRouter, type Resource } from '../http/route.ts'
 
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
 const ID = /^[\x21-\x7e]{1,128}$/
@@ -17,4 +18,18 @@ export function idOf(request: RequestHead & { [KEY]?: string | undefined }): str
 
 function chooseId(sent: string | string[] | undefined): string {
   return typeof sent === 'string' && ID.test(sent) ? sent : `${PROCESS}-${++count}`
+}
+
+export type ResourceOf = (request: RequestHead) => Resource<string> | undefined
+
+/** Makes the function that routes the requests of the program. It is asked several times in a row for each. */
+export function createResources(paths: readonly string[]): ResourceOf {
+  const route = createRouter('', paths)
+  let routed: string | undefined
+  let resource: Resource<string> | undefined
+  return ({ url }) => {
+    if (url !== routed) resource = route(url!)
+    routed = url
+    return resource
+  }
 }
