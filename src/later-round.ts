@@ -17,14 +17,11 @@ interface Queue {
 
 const urgent: Queue = { roundMs: 2, due: [], later: [] }
 const patient: Queue = { roundMs: 0.3, due: [], later: [] }
-
 /** After so much time, what the calls have left to promises and ticks runs, and counts as their time too. */
 const PART_MS = 0.1
-
 /** The context of no request: calls of many share a round. */
 const neutral = new AsyncResource('plant-store')
 const settled = Promise.resolve()
-
 let isRoundSet = false
 /** When the time of the urgent calls of this round is over; 0 before the first. */
 let urgentUntil = 0

@@ -6,8 +6,8 @@ import {
   type FindCaller,
   type TokenHolder,
 } from './http/caller.ts'
-import type { ErrorCode } from './http/errors.ts'
 import { decodePercent } from './http/percent.ts'
+import type { AnswerEvent } from './http/respond.ts'
 import type { HostRequest } from './http/transport.ts'
 import type { ResourcePath } from './operations.ts'
 import { isObject, quote, withDefaults, wrong, type Resolved } from './option-checks.ts'
@@ -72,23 +72,11 @@ export interface CommonOptions {
 }
 
 /** An event for {@link CommonOptions.onResponse}. */
-export interface ResponseEvent {
-  /** The request that was answered. */
-  readonly request: HostRequest
+export interface ResponseEvent extends AnswerEvent {
   /** The path of the resource, as the interface description writes it; undefined if there is none. */
   readonly resource: ResourcePath | undefined
   /** The owner who asked; undefined if the token was not accepted. */
   readonly owner: string | undefined
-  /** The status of the response, which a client that had gone before has not seen. */
-  readonly status: number
-  /** The `error` member of the response's body, such as 40401; undefined if it is no error. */
-  readonly error: ErrorCode | undefined
-  /** Bytes of the response's body that were handed over; 0 if the client had gone before. */
-  readonly bytes: number
-  /** Whether all of the response was handed over. If not, the client has gone, or the response broke off half-way. */
-  readonly complete: boolean
-  /** How long the client has waited: from the arrival of the request's header at the service, in milliseconds. */
-  readonly durationMs: number
 }
 
 type Hook = 'validate' | 'onResponse'
@@ -113,7 +101,11 @@ export const DEFAULTS: Numbers = {
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...rest } = options
-  const numbers = withDefaults(rest, DEFAULTS, { maxBodyBytes: { min: 1, max: MAX_BODY_BYTES } })
+  // A class may have them as getters, which `rest` lacks.
+  const { maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs } = options
+  const numbers = withDefaults({ ...rest, maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs }, DEFAULTS, {
+    maxBodyBytes: { min: 1, max: MAX_BODY_BYTES },
+  })
   return {
     ...numbers,
     findCaller: resolveFindCaller(tokens, authenticate, numbers.storeTimeoutMs),

@@ -18,7 +18,6 @@ import {
 } from './steps.ts'
 
 const idsBelow = (count: number): bigint[] => Array.from({ length: count }, (_, i) => BigInt(i))
-
 const plantsOfOwner = (owner: string): NewPlant[] => [1n, 11n].map((id) => ({ id, name: owner }))
 
 const plantsWith = (texts: readonly string[]): NewPlant[] =>

@@ -1,20 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ErrorCode } from '../http/errors.ts'
-import { respond, type HttpResponse } from '../http/respond.ts'
-import type { HostRequest } from '../http/transport.ts'
+import { respond, type AnswerEvent, type HttpResponse } from '../http/respond.ts'
 import { arrivalOf } from '../http/turn.ts'
 import { andThen } from '../maybe-promise.ts'
-
-/** What became of a response that no service made. A service tells the same of its own, and the owner too. */
-export interface AnswerEvent {
-  readonly request: HostRequest
-  readonly resource: string | undefined
-  readonly status: number
-  readonly error: ErrorCode | undefined
-  readonly bytes: number
-  readonly complete: boolean
-  readonly durationMs: number
-}
 
 export type OnAnswer = (event: AnswerEvent) => void
 

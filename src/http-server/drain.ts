@@ -5,12 +5,9 @@ import { setImmediate } from 'node:timers/promises'
 import { isSilent, type Connection } from './connections.ts'
 
 const QUIET_MS = 50
-
 const STOP_LISTENING = 0.8
-
 /** The part of its time that a client then has to send what it has begun. */
 const LAST_REQUESTS = 0.1
-
 /** How many connections may wait to be accepted: what Node asks of the system. */
 const BACKLOG = 511
 

@@ -4,12 +4,9 @@ import { lookEvery, type Connection } from './connections.ts'
 import { readInSlices } from './slices.ts'
 
 const MAX_WAITING = 100
-
 const LOOK_MS = 100
-
 /** How long the work of a round may take, in milliseconds, on average of what the guard sees at one look. */
 const MAX_ROUND_MS = 20
-
 /** How many looks in a row must see longer rounds before the guard wakes: one may have seen a garbage collection. */
 const LONG_LOOKS = 2
 
@@ -44,14 +41,12 @@ export function createGuard(
     readInSlices(connection)
   }
 
-  function sleep(): void {
-    timer = undefined
-    onChange(false)
-  }
-
   function wake(): void {
     if (timer !== undefined) return void timer.refresh()
-    timer = setTimeout(sleep, awakeMs).unref()
+    timer = setTimeout(() => {
+      timer = undefined
+      onChange(false)
+    }, awakeMs).unref()
     for (const connection of connections) slice(connection)
     onChange(true)
   }

@@ -4,10 +4,8 @@ import { HTTP_ERRORS, type HttpError } from '../http/errors.ts'
 
 /** How long a client that was refused has to see the response. What it still sends is not read, so a reset follows. */
 const LINGER_MS = 1000
-
 /** How many refused clients have that at once. Otherwise a few that come again and again would take all connections. */
 const MAX_LINGERING = 100
-
 /** The oldest first. In a `Set`, closed ones would outlive many collections of young objects. */
 const lingering: Duplex[] = []
 

@@ -5,10 +5,8 @@ import { isWhole, type Connection } from './connections.ts'
 
 /** How long the first slice of a connection is, in bytes: most requests fit. */
 const FIRST_BYTES = 256
-
 /** How long a slice may become. The shortest request has 18 bytes, so at most 56 wait. */
 const MOST_BYTES = 1024
-
 /** How short a slice may become: about as long as a short request. */
 const LEAST_BYTES = 40
 

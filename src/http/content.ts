@@ -6,7 +6,6 @@ const PARAMETER = String.raw`charset=(?:utf-?8|"\\?u\\?t\\?f(?:\\?-)?\\?8")|(?!c
 
 /** Behind a semicolon nothing need follow. No text matches in two ways: to try them all would take long. */
 const JSON_TYPE = new RegExp(String.raw`^application/json(?:[ \t]*;[ \t;]*(?:${PARAMETER}))*[ \t;]*$`, 'i')
-
 /** An empty element of a list does not count (RFC 9110 section 5.6.1.2). */
 const IDENTITY = /^(?:[ \t,]|identity(?=[ \t]*(?:,|$)))*$/i
 

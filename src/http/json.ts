@@ -57,7 +57,6 @@ const LOWER_T = 0x74
 const LOWER_U = 0x75
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
-
 const ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrtu'))
 
 /** One class in one file: V8 makes faster code of it than of one that calls into other modules. */

@@ -5,7 +5,6 @@ import { HttpError } from './errors.ts'
 import { decodePercent, escapable } from './percent.ts'
 
 const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined, includesId: false }
-
 const LIMIT = parameter('limit')
 const AFTER = parameter('after')
 const INCLUDE = parameter('include')

@@ -4,7 +4,7 @@ import { attempt, type MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
 import type { ErrorCode } from './errors.ts'
-import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed } from './transport.ts'
+import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed, type HostRequest } from './transport.ts'
 import { rawHeadersOf } from './header-fields.ts'
 
 const JSON_TYPE = 'application/json'
@@ -22,6 +22,23 @@ export interface HttpResponse {
 
 export function jsonResponse(value: object): HttpResponse & { readonly body: string } {
   return { status: 200, headers: [], body: encodeUtf8(JSON.stringify(value)) }
+}
+
+/** What became of a response. */
+export interface AnswerEvent {
+  /** The request that was answered. */
+  readonly request: HostRequest
+  readonly resource: string | undefined
+  /** The status of the response, which a client that had gone before has not seen. */
+  readonly status: number
+  /** The `error` member of the response's body, such as 40401; undefined if it is no error. */
+  readonly error: ErrorCode | undefined
+  /** Bytes of the response's body that were handed over; 0 if the client had gone before. */
+  readonly bytes: number
+  /** Whether all of the response was handed over. If not, the client has gone, or the response broke off half-way. */
+  readonly complete: boolean
+  /** How long the client has waited: from the arrival of the request's header at the service, in milliseconds. */
+  readonly durationMs: number
 }
 
 export interface Sent {

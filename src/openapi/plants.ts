@@ -8,9 +8,7 @@ const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
 const WRITE: readonly ErrorName[] = [...TOKEN, 'readOnlyToken']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
 const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'outcomeUnknown']
-
 const PLANTS = 'plants'
-
 const MONSTERA = { name: 'Monstera deliciosa', tag: 'tropical' }
 
 export const PLANT_PATHS: PlantPaths = {

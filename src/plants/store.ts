@@ -16,25 +16,20 @@ export interface Store {
    * @returns false if the owner has a plant with this id already, which then stays as it was
    */
   create(owner: string, plant: NewPlant): MaybePromise<boolean>
-
   /**
    * Plants of the owner with an id greater than `after`, ascending by id, at most `limit`. May stop earlier once their
    * names and tags come to `maxBytes`, and then with at least one plant. A page that is shorter than `limit`, and whose JSON text is shorter than `maxBytes`, is taken for the last one.
    */
   list(owner: string, request: PageRequest): MaybePromise<Page>
-
   /**
    * Forgets a plant. Settles once that is durable.
    * @returns false if the owner has no plant with this id
    */
   delete(owner: string, id: bigint): MaybePromise<boolean>
-
   /** Settles if the store can create and delete now, and else rejects. */
   ping?: (() => MaybePromise<void>) | undefined
-
   /** Releases what the store itself opened. Safe to call twice. */
   close?: (() => MaybePromise<void>) | undefined
-
   /** Closes the store at the end of an `await using`. */
   [Symbol.asyncDispose]?: (() => Promise<void>) | undefined
 }

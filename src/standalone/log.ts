@@ -3,15 +3,10 @@ import { inspect } from 'node:util'
 
 /** How many characters of the log may wait for its reader. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
-
 const FLUSH_MS = 500
-
 const INTERVAL_MS = 1000
-
 let dropped = 0
-
 const counts = new Map<string, number>()
-
 const waitingReports = new Set<() => void>()
 
 /** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */

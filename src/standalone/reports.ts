@@ -1,5 +1,5 @@
 import type { Server } from 'node:net'
-import type { AnswerEvent } from '../http-server/answer.ts'
+import type { AnswerEvent } from '../http/respond.ts'
 import type { Observer } from '../http-server/http-server.ts'
 import type { CommonOptions } from '../options.ts'
 import { describeError, log, throttle } from './log.ts'

@@ -18,7 +18,6 @@ type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
 type ProgramPaths = Readonly<Record<'/livez' | '/readyz' | '/openapi.json', ProgramPathItem>>
 
 const PROGRAM = 'program'
-
 const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
 
 export const programDescription: Description<PlantPaths & ProgramPaths> & {

@@ -13,7 +13,6 @@ import type { Readiness } from './readiness.ts'
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
 const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
-
 const LIVE = jsonResponse({ status: 'live' })
 
 const BY_READINESS: Readonly<Record<Readiness, HttpResponse>> = {

@@ -6,7 +6,6 @@ export type Readiness = 'ready' | 'unready' | 'draining'
 
 /** How long the answer of the store holds. Nobody needs a token to ask, and each ping is work. */
 const PING_INTERVAL_MS = 1000
-
 /** How long a ping may take. Together with the interval it is less than 2 s, so what is said is never older. */
 const PING_TIMEOUT_MS = 900
 

@@ -1,10 +1,8 @@
 import { SettingError } from './variables.ts'
 
 const PREFIX = 'PLANT_STORE_'
-
 /** Variables that Kubernetes makes for a service called `plant-store` begin like our settings do. */
 const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
-
 /** The value of such a variable whose name could also be that of a setting. */
 const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 

@@ -7,7 +7,6 @@ import { SettingError } from './variables.ts'
 
 /** How soon a second look follows one that found a change. Both must find the same: a file may be half written. */
 const SETTLE_MS = 100
-
 const HALF_WRITTEN = 'takes a file that ends with a newline, as it did before: it may be half written'
 
 export interface Follower<T> {

@@ -5,7 +5,6 @@ import { codeOf } from '../log.ts'
 import { SettingError, type Variable } from './variables.ts'
 
 const MAX_BYTES = 16 * 2 ** 20
-
 /** Without O_NONBLOCK, to open a FIFO would wait for whoever writes to it. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 

@@ -45,7 +45,6 @@ export interface Settings extends ServedLimits {
 
 const USABLE_SCHEMES = STORE_SCHEMES.filter(({ lacks }) => lacks === undefined)
 const STORE_URLS = USABLE_SCHEMES.map(({ example }) => example).join(' or ')
-
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103
 

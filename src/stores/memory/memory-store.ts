@@ -32,11 +32,9 @@ export function memoryStore(): Store {
       }
       return plants.add(plant.id, text)
     },
-
     list(owner: string, request: PageRequest): readonly EncodedPlant[] {
       return (owners.get(owner) ?? NO_PLANTS).list(request)
     },
-
     delete(owner: string, id: bigint): boolean {
       const plants = owners.get(owner)
       if (plants?.delete(id) !== true) return false

@@ -5,7 +5,6 @@ import { PageBuilder } from '../page-builder.ts'
 
 /** A block of this many plants is split: smaller ones miss the processor's caches, larger ones move more. */
 const CAPACITY = 256
-
 /** The room of a new block, and the least of any: little, so that an owner of a few plants costs little. */
 const LEAST_ROOM = 4
 
@@ -24,7 +23,7 @@ export class SortedPlants {
   }
 
   #block(number: number): Entries<string> {
-    return number === 0 ? this.#first : this.#blocks!.at(number)
+    return number === 0 ? this.#first : this.#blocks!.entries[number]!
   }
 
   add(id: bigint, text: string): boolean {
@@ -49,7 +48,9 @@ export class SortedPlants {
 
   list(request: PageRequest): EncodedPlant[] {
     const page = new PageBuilder(request)
-    let [number, at] = this.#find(request.after)
+    const { after } = request
+    let number = after === undefined ? 0 : this.#blockOf(after)
+    let at = after === undefined ? 0 : this.#block(number).rank(after)
     for (; number < this.#count; number++, at = 0) {
       const { ids, entries } = this.#block(number)
       for (; at < entries.length; at++) if (!page.add(ids[at]!, entries[at]!)) return page.plants
@@ -59,13 +60,6 @@ export class SortedPlants {
 
   #blockOf(id: bigint): number {
     return this.#blocks === undefined ? 0 : Math.max(0, this.#blocks.rank(id) - 1)
-  }
-
-  /** Where the plants with an id greater than `after` begin: the number of the block, and the index in it. */
-  #find(after: bigint | undefined): [number: number, at: number] {
-    if (after === undefined) return [0, 0]
-    const number = this.#blockOf(after)
-    return [number, this.#block(number).rank(after)]
   }
 
   /** Ids mostly ascend, so the last block is split near its end. Otherwise most blocks would stay half empty. */
@@ -90,10 +84,6 @@ class Entries<Entry> {
 
   get size(): number {
     return this.entries.length
-  }
-
-  at(index: number): Entry {
-    return this.entries[index] as Entry
   }
 
   /** How many of the ids are `id` or less. */

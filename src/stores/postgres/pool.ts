@@ -21,7 +21,6 @@ export interface Connection {
   on(event: 'error', listener: (error: Error) => void): unknown
   /** Where the connection passes on what the server says beside its answers, and which of its functions says it. */
   on(event: 'notice', listener: (notice: { readonly routine?: string | undefined }) => void): unknown
-
   /**
    * The server's process of this connection. This and the rest is for cancelling a statement; a connection that lacks
    * it works, but then its statements cannot be cancelled.

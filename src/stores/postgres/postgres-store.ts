@@ -129,18 +129,12 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       const { id, name, tag } = plant
       return create([owner, String(id), name, tag ?? null], textLength(plant))
     },
-
     list(owner, request) {
       const key = `${request.limit} ${request.maxBytes} ${request.after} ${owner}`
       return share(key, () => readPage(owner, request))
     },
-
-    delete(owner, id) {
-      return remove([owner, String(id)])
-    },
-
+    delete: (owner, id) => remove([owner, String(id)]),
     ping: () => sender.ping(),
-
     async migrate() {
       // A role that may not create tables may not ask for one that is there already, either.
       const { rows } = await sender.send(FIND_TABLE, [])
@@ -151,7 +145,6 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
         return sender.send({ text: schema }, [])
       })
     },
-
     close: () => runner.close(),
     [Symbol.asyncDispose]: () => Promise.resolve(runner.close()),
   }

@@ -83,7 +83,7 @@ export class QueryRunner {
       const reason =
         timeout === undefined
           ? this.#takeBack(connection, error as Error)
-          : await this.#cancel(connection, answer!, timeout)
+          : await withFallback(this.#cancel(connection, answer!, timeout), this.#patienceMs, timeout)
       if (!this.#hasForeignTables || !isCancelled(reason)) throw reason
       throw new UnconfirmedError('The statement was cancelled. Another server may have committed it.')
     }
@@ -146,16 +146,12 @@ export class QueryRunner {
     this.#latest = connection
   }
 
-  #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
+  /** Keeps a connection until the server is done with its statement: another in its place would be one too many. */
+  async #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
     const outcome = answer.then(
       () => new UnconfirmedError(),
       (error: unknown) => error as Error,
     )
-    return withFallback(this.#end(connection, outcome, timeout), this.#patienceMs, timeout)
-  }
-
-  /** Keeps a connection until the server is done with its statement: another in its place would be one too many. */
-  async #end(connection: Connection, outcome: Promise<Error>, timeout: Error): Promise<Error> {
     const wasTold = await this.#tellToCancel(connection)
     // It was silent, and says something again.
     if (!wasTold) await this.#tellToCancel(connection)
@@ -204,10 +200,8 @@ async function withFallback<T>(promise: Promise<T>, ms: number, fallback: T): Pr
 
 /** The function of PostgreSQL that waits for the standby. It speaks only if it is told to wait no longer. */
 const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN'
-
 /** Connections whose last statement was committed without the standby: the server was told to wait no longer. */
 const unconfirmed = new WeakSet<Connection>()
-
 /** Pools and connections that have listeners. Several stores may share a pool. */
 const heard = new WeakSet<ConnectionPool | Connection>()
 

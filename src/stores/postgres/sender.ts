@@ -5,7 +5,6 @@ import { AS_TEXT, type Query, type QueryResult } from './pool.ts'
 import { PING, tryWrite, type Statement } from './statements.ts'
 
 const MAX_ATTEMPTS = 5
-
 /** How long a tried write holds, and a write may have no answer: so what a probe says is less than 2 s old. */
 const TRUST_MS = 900
 
@@ -68,7 +67,13 @@ export class Sender {
         return { rows, rowCount }
       } catch (error) {
         if (query.name !== undefined && (isNotPrepared(error) || isPlanStale(error))) {
-          if (isNotPrepared(error)) this.#stopPreparing(error as Error)
+          if (isNotPrepared(error) && this.#prepares) {
+            this.#prepares = false
+            const { message } = error as Error
+            this.#options.onWarning(
+              `A pooler does not keep prepared statements (${message}), so they are not used any more.`,
+            )
+          }
           delete query.name
         } else if (isConflict(error) && attempt < MAX_ATTEMPTS) {
           await sleep(Math.random() * 2 ** attempt++)
@@ -110,12 +115,6 @@ export class Sender {
       await this.#tryNothing()
     }
     this.#isInTrouble = false
-  }
-
-  #stopPreparing({ message }: Error): void {
-    if (!this.#prepares) return
-    this.#prepares = false
-    this.#options.onWarning(`A pooler does not keep prepared statements (${message}), so they are not used any more.`)
   }
 
   #explain(error: unknown, isWrite: boolean): unknown {

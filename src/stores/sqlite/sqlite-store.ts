@@ -97,7 +97,6 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
       const { id, name, tag } = plant
       return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0, textLength(plant))
     },
-
     list(owner, request) {
       return connection.whenFree(() => {
         const { limit, after } = request
@@ -109,15 +108,8 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
         return builder.plants
       })
     },
-
-    delete(owner, id) {
-      return writes.add(() => remove.run(owner, id).changes > 0)
-    },
-
-    ping() {
-      return connection.whenFree(() => writes.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs))
-    },
-
+    delete: (owner, id) => writes.add(() => remove.run(owner, id).changes > 0),
+    ping: () => connection.whenFree(() => writes.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs)),
     close,
     [Symbol.asyncDispose]: close,
   }
