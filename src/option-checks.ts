@@ -13,6 +13,8 @@ interface Bounds {
   readonly max?: number
 }
 
+type Hook = (...args: readonly unknown[]) => unknown
+
 /**
  * Puts defaults in place of the options that are not given. A default says what its option may be: true or false; a
  * whole number, from 1 on unless `bounds` differ; or a function, whose own errors are ignored.
@@ -34,7 +36,7 @@ export function withDefaults<Options extends object>(
     if (type === 'number') checkWholeNumber(name, value, bounds[name])
     else if (typeof value !== type)
       throw wrong(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)
-    resolved[name] = typeof value === 'function' ? (...args: unknown[]) => attempt(() => value(...args)) : value
+    resolved[name] = type === 'function' ? (...args: unknown[]) => attempt(() => (value as Hook)(...args)) : value
   }
   return resolved as Resolved<Options>
 }

@@ -1,11 +1,6 @@
 import process from 'node:process'
-import {
-  checkAuthenticate,
-  createTokenTable,
-  type Authenticate,
-  type FindCaller,
-  type TokenHolder,
-} from './http/caller.ts'
+import { checkAuthenticate, createTokenTable } from './http/caller.ts'
+import type { Authenticate, FindCaller, TokenHolder } from './http/caller.ts'
 import { decodePercent } from './http/percent.ts'
 import type { AnswerEvent } from './http/respond.ts'
 import type { HostRequest } from './http/transport.ts'

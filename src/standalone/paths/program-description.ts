@@ -1,15 +1,5 @@
-import {
-  errors,
-  getAndHead,
-  header,
-  json,
-  options,
-  type Description,
-  type OperationObject,
-  type PathItem,
-  type Response,
-  type Schema,
-} from '../../openapi/description.ts'
+import { errors, getAndHead, header, json, options } from '../../openapi/description.ts'
+import type { Description, OperationObject, PathItem, Response, Schema } from '../../openapi/description.ts'
 import { openapi } from '../../openapi/openapi.ts'
 import type { PlantPaths } from '../../openapi/plants.ts'
 

@@ -6,17 +6,8 @@ import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-stor
 import { checkVariableNames, withoutServiceLinks } from './environment.ts'
 import { textFile, type SettingFile } from './setting-file.ts'
 import { tokenFile, tokenList, type Tokens } from './tokens.ts'
-import {
-  flag,
-  milliseconds,
-  originList,
-  permissions,
-  SettingError,
-  text,
-  wholeNumber,
-  type Origins,
-  type Variable,
-} from './variables.ts'
+import { flag, milliseconds, originList, permissions, SettingError, text, wholeNumber } from './variables.ts'
+import type { Origins, Variable } from './variables.ts'
 
 export interface Settings extends ServedLimits {
   readonly host: string

@@ -146,7 +146,10 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       })
     },
     close: () => runner.close(),
-    [Symbol.asyncDispose]: () => Promise.resolve(runner.close()),
+    [Symbol.asyncDispose]() {
+      runner.close()
+      return Promise.resolve()
+    },
   }
   return store
 }

@@ -47,13 +47,13 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'a client that reads nothing is not cut',
-    file: `${folder}/stall.ts`,
+    file: `${folder}/connections.ts`,
     code: 'reset(socket)\n',
     instead: 'void reset\n',
   },
   {
     name: 'a connection is closed while the store is slow',
-    file: `${folder}/stall.ts`,
+    file: `${folder}/connections.ts`,
     code: 'else if (isSilent(connectionOf(socket)!)) socket.destroy()',
     instead: 'else socket.destroy()',
   },
