@@ -113,7 +113,7 @@ suite('the default of each option that is a limit stands in the documents, and i
       const row = `| \`${name}\` | ${preset === Infinity ? 'none' : digits} |`
       test(`${document}: ${row}`, () => assert.ok(text.includes(`\n${row}`)))
       const comment = `@default ${preset === Infinity ? preset : digits.replaceAll(',', '_')}`
-      test(`${source}: ${comment}`, () => assert.ok(comments.includes(`${comment}\n   */\n  readonly ${name}?:`)))
+      test(`${source}: ${comment}`, () => assert.match(comments, RegExp(`${comment}\\s+\\*/\n  readonly ${name}\\?:`)))
     }
   }
 })
