@@ -41,7 +41,7 @@ const DIRECTION_OF_IMPORTS = [
   ...folderMayImport('http', ['plants/int64.ts', 'plants/store.ts', 'plants/text.ts'], ['plants/']),
   mayImport(['src/operations.ts'], './', ['http/', 'plants/']),
   ...folderMayImport('openapi', ['http/', 'plants/', 'operations.ts']),
-  mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory/']),
+  mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory-store.ts']),
   ...folderMayImport('http-server', ['http/']),
   ...folderMayImport('standalone', [
     ...CORE,

@@ -1,11 +1,16 @@
 /** Changes the source in small ways, and shows the changes that no test notices. CONTRIBUTING says how to use it. */
 export default {
-  mutate: ['src/{http,plants,stores/memory}/**/*.ts', 'src/{operations,options,plant-store}.ts'],
+  mutate: [
+    'src/{http,plants}/**/*.ts',
+    'src/stores/{memory-store,sorted-plants}.ts',
+    'src/{operations,options,plant-store}.ts',
+  ],
   testRunner: 'tap',
   tap: {
     // Those that start neither programs nor databases.
     testFiles: [
-      'test/{contract,http,plants,stores/memory}/**/*.test.ts',
+      'test/{contract,http,plants}/**/*.test.ts',
+      'test/stores/{memory-store,sorted-plants}.test.ts',
       'test/{operations,options,plant-store}.test.ts',
     ],
     nodeArgs: ['--import', 'tsx', '--test-reporter', 'tap'],

@@ -21,4 +21,4 @@ export {
   type Store,
   type StoreUnavailableErrorOptions,
 } from './plants/store.ts'
-export { memoryStore } from './stores/memory/memory-store.ts'
+export { memoryStore } from './stores/memory-store.ts'

@@ -9,7 +9,7 @@ import { isObject, quote, withDefaults, wrong, type Resolved } from './option-ch
 import { STORE_METHODS } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
-import { memoryStore } from './stores/memory/memory-store.ts'
+import { memoryStore } from './stores/memory-store.ts'
 
 /** The options of a service. All have defaults, except `tokens` or `authenticate`. */
 export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)

@@ -1,7 +1,7 @@
 // Making the text of a page out of plants that keep theirs, against JSON.stringify of plain objects.
 import { encodeRest } from '../../dist/plants/plant.js'
 import { MAX_PAGE_BYTES } from '../../dist/plants/store.js'
-import { memoryStore } from '../../dist/stores/memory/memory-store.js'
+import { memoryStore } from '../../dist/stores/memory-store.js'
 import { compare } from './compare.ts'
 
 for (const length of [10, 100, 999]) {

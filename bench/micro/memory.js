@@ -1,6 +1,6 @@
 // The memory store by its size: what a page and a create cost must not grow with it.
 import { MAX_PAGE_BYTES } from '../../dist/plants/store.js'
-import { memoryStore } from '../../dist/stores/memory/memory-store.js'
+import { memoryStore } from '../../dist/stores/memory-store.js'
 import { compare, print } from './compare.ts'
 
 const OWNER = 'bench'

@@ -1,7 +1,7 @@
 import { isBuiltin } from 'node:module'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Store } from '../plants/store.ts'
-import { memoryStore } from './memory/memory-store.ts'
+import { memoryStore } from './memory-store.ts'
 import { openPostgres, type StoreSettings } from './postgres/open-postgres.ts'
 import { isSameDatabase } from './postgres/postgres-url.ts'
 import { sqliteStore } from './sqlite/sqlite-store.ts'

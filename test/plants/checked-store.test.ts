@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { checkStore } from '../../src/plants/checked-store.ts'
 import type { PageRequest } from '../../src/plants/store.ts'
-import { memoryStore } from '../../src/stores/memory/memory-store.ts'
+import { memoryStore } from '../../src/stores/memory-store.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 
 const FERN = { id: 7n, name: 'Fern' }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
 import { StoreUnavailableError } from '../../../../src/plants/store.ts'
-import { memoryStore } from '../../../../src/stores/memory/memory-store.ts'
+import { memoryStore } from '../../../../src/stores/memory-store.ts'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
 import {
   DistributedTable,

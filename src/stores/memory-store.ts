@@ -1,5 +1,5 @@
-import { encodeRest, type EncodedPlant, type NewPlant } from '../../plants/plant.ts'
-import type { PageRequest, Store } from '../../plants/store.ts'
+import { encodeRest, type EncodedPlant, type NewPlant } from '../plants/plant.ts'
+import type { PageRequest, Store } from '../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
 
 const NO_PLANTS = new SortedPlants()

@@ -1,7 +1,7 @@
-import { MIN_INT64 } from '../../plants/int64.ts'
-import type { EncodedPlant } from '../../plants/plant.ts'
-import type { PageRequest } from '../../plants/store.ts'
-import { PageBuilder } from '../page-builder.ts'
+import { MIN_INT64 } from '../plants/int64.ts'
+import type { EncodedPlant } from '../plants/plant.ts'
+import type { PageRequest } from '../plants/store.ts'
+import { PageBuilder } from './page-builder.ts'
 
 /** A block of this many plants is split: smaller ones miss the processor's caches, larger ones move more. */
 const CAPACITY = 256

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { EncodedPlant } from '../../../src/plants/plant.ts'
-import { SortedPlants } from '../../../src/stores/memory/sorted-plants.ts'
+import type { EncodedPlant } from '../../src/plants/plant.ts'
+import { SortedPlants } from '../../src/stores/sorted-plants.ts'
 
 /** Enough for hundreds of blocks. */
 const MANY = 100_000

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { queryObjects } from 'node:v8'
-import { MAX_PAGE_BYTES, type Store } from '../../../src/plants/store.ts'
-import { storeConformance } from '../../../src/conformance/store-conformance.ts'
-import { memoryStore } from '../../../src/stores/memory/memory-store.ts'
-import { exactPages } from '../../support/database/exact-pages.ts'
-import { memoryUsed } from '../../support/heap.ts'
+import { MAX_PAGE_BYTES, type Store } from '../../src/plants/store.ts'
+import { storeConformance } from '../../src/conformance/store-conformance.ts'
+import { memoryStore } from '../../src/stores/memory-store.ts'
+import { exactPages } from '../support/database/exact-pages.ts'
+import { memoryUsed } from '../support/heap.ts'
 
 storeConformance({ test, create: memoryStore })
 exactPages(test, memoryStore)
