@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
@@ -21,6 +22,15 @@ test('docs/api has a page for each module', () => {
     new Set(API.map(({ path }) => path).filter((path) => path !== 'docs/api/README.md')),
     new Set(modules.map((name) => `docs/api/${posix.join('plant-store', name)}.md`)),
   )
+})
+
+test('every module of the sources is exported, to compilers without `exports` too', () => {
+  const { exports, typesVersions } = JSON.parse(readDocument('package.json').text) as Record<string, { '*': object }>
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+  const entries = files.map((path) => /@module plant-store(.*)/.exec(readFileSync(`src/${path}`, 'utf8')))
+  const modules = entries.flatMap((entry) => (entry === null ? [] : `.${entry[1]!}`)).sort()
+  assert.deepEqual([...modules, './package.json'].sort(), Object.keys(exports!).sort())
+  assert.deepEqual(modules, ['.', ...Object.keys(typesVersions!['*']).map((name) => `./${name}`)].sort())
 })
 
 test('every function of docs/api has an example', () => {

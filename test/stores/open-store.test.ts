@@ -3,7 +3,7 @@ import { existsSync, renameSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { isStoreUrl } from '../../src/stores/open-store.ts'
+import { isStoreUrl, STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { useProxiedDatabase } from '../support/database/servers/proxied-database.ts'
 import { series, startWithMetrics } from '../support/program/metrics.ts'
 import { Program, startProgram } from '../support/program/program.ts'
@@ -111,7 +111,8 @@ test('a Node that lacks SQLite says so, and suggests no URL of it', async () => 
   assert.equal(await refusal('sqlite:plants.db', 2, nodeArgs), 'SQLite needs Node 22.13 or later')
   const program = new Program({ PLANT_STORE_URL: 'plants.db' }, [], nodeArgs)
   assert.equal(await program.ended, 2)
-  const urls = 'memory: or postgres://user:password@host/database'
+  const examples = STORE_SCHEMES.map(({ example }) => example)
+  const urls = examples.filter((example) => !example.startsWith('sqlite:')).join(' or ')
   assert.deepEqual(program.stderr.all, [
     `plant-store: PLANT_STORE_URL takes a URL like ${urls}: where the plants are kept`,
   ])
