@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
-import { before, suite, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import { codeOf } from '../support/package/documents.ts'
-import { createProject, packPackage, UNCOVERED } from '../support/package/packed.ts'
+import { installPackage, packPackage, UNCOVERED } from '../support/package/packed.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -16,22 +17,29 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** The most bytes that may be downloaded; what takes the room stands in CONTRIBUTING. */
 const MAX_PACKED_BYTES = 153_000
 
+/** An empty project in which the packed package is installed, as a user gets it. */
 suite('the package', () => {
   let tarball: string
-  /** Where it is installed, as a user gets it. */
-  let modules: string
+  let project: string
   let folder: string
   let files: readonly string[]
 
   before(async () => {
-    const packed = await packPackage()
-    tarball = packed.tarball
-    modules = join(packed.folder, 'node_modules')
-    folder = join(modules, 'plant-store')
+    tarball = (await packPackage()).tarball
+    project = await mkdtemp(join(tmpdir(), 'plant-store-'))
+    await installPackage(project, tarball)
+    folder = join(project, 'node_modules/plant-store')
     const entries = await readdir(folder, { recursive: true, withFileTypes: true })
     files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
     files = files.map((path) => posix.relative(folder, path)).sort()
   })
+
+  after(() => rm(project, { recursive: true }))
+
+  async function runInProject(file: string, text: string): Promise<string> {
+    await writeFile(join(project, file), text)
+    return (await run(process.execPath, [file], { cwd: project, env: UNCOVERED })).stdout
+  }
 
   test('is small', async () => {
     const { size } = await stat(tarball)
@@ -76,7 +84,7 @@ suite('the package', () => {
   })
 
   test('brings no other package along', async () => {
-    const installed = await readdir(modules)
+    const installed = await readdir(join(project, 'node_modules'))
     assert.deepEqual(
       installed.filter((name) => !name.startsWith('.')),
       ['plant-store'],
@@ -89,13 +97,12 @@ suite('the package', () => {
     ['all.mjs', 'await import'],
     ['all.cjs', 'require'],
   ] as const) {
-    test(`exports each of its modules, by ${load}()`, async (t) => {
+    test(`exports each of its modules, by ${load}()`, async () => {
       const { exports } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { exports: object }
       const paths = Object.keys(exports).filter((path) => path !== './package.json')
       const names = JSON.stringify(paths.map((path) => posix.join('plant-store', path)))
       const show = `console.log(name, Object.keys(${load}(name)).sort().join())`
-      const cwd = await createProject(t, { [file]: `for (const name of ${names}) ${show}` })
-      const { stdout } = await run(process.execPath, [file], { cwd, env: UNCOVERED })
+      const stdout = await runInProject(file, `for (const name of ${names}) ${show}`)
       assert.deepEqual(stdout.trim().split('\n'), [
         'plant-store MAX_PAGE,MAX_PAGE_BYTES,StoreUnavailableError,createPlantStore,memoryStore,openapi',
         'plant-store/sqlite sqliteStore',
@@ -106,7 +113,11 @@ suite('the package', () => {
     })
   }
 
-  test('compiles in a strict project, with the signatures that docs/stores.md shows', async (t) => {
+  test('compiles in a strict project, with the signatures that docs/stores.md shows', async () => {
+    await mkdir(join(project, 'node_modules/@types'), { recursive: true })
+    for (const name of ['@types/node', 'undici-types']) {
+      await cp(join(root, 'node_modules', name), join(project, 'node_modules', name), { recursive: true })
+    }
     const text = `
       import { createServer } from 'node:http'
       import type * as Exported from 'plant-store'
@@ -122,17 +133,11 @@ suite('the package', () => {
       type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
       export const same: [Same<NewPlant, Exported.NewPlant>, Same<PageRequest, Exported.PageRequest>] = [true, true]
       export const store: Same<Store, Exported.Store> = true`
-    const cwd = await createProject(t, { 'main.mts': text, 'main.cts': text })
-    const options = [
-      '--strict',
-      '--exactOptionalPropertyTypes',
-      '--skipLibCheck',
-      'false',
-      '--noEmit',
-      '--ignoreConfig',
-    ]
+    for (const file of ['main.mts', 'main.cts']) await writeFile(join(project, file), text)
+    const options = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--noEmit']
     const target = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023', '--types', 'node']
     const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    await run(process.execPath, [tsc, ...options, ...target, 'main.mts', 'main.cts'], { cwd, env: UNCOVERED })
+    const command = [tsc, ...options, ...target, 'main.mts', 'main.cts']
+    await run(process.execPath, command, { cwd: project, env: UNCOVERED })
   })
 })
