@@ -1,6 +1,6 @@
 // Checking a token by its digest, against a comparison whose time tells how much of a guess is right.
 import { readBearerToken } from '../../dist/http/bearer.js'
-import { createTokenTable } from '../../dist/http/token-table.js'
+import { createTokenTable } from '../../dist/http/caller.js'
 import { compare } from './compare.ts'
 
 const token = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCi'

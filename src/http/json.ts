@@ -277,7 +277,7 @@ function isHexDigit(byte: number): boolean {
   return (byte >= ZERO && byte <= NINE) || (lower >= LOWER_A && lower <= LOWER_F)
 }
 
-/** The digits times 10^scale, in linear time; undefined if that is no whole number or beyond int64. */
+/** The digits times 10^scale, of a literal below 10^309, in linear time; undefined if that is not whole or not int64. */
 function scaledInt64(digits: string, scale: number): bigint | undefined {
   const sign = digits.startsWith('-') ? '-' : ''
   let start = sign.length

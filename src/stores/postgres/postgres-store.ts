@@ -42,7 +42,10 @@ export interface PostgresStoreOptions {
    * @default 4_000
    */
   readonly timeoutMs?: number | undefined
-  /** Gets a line that an operator should read, without anything of the plants. Its own errors are ignored. */
+  /**
+   * Gets a line that an operator should read, without anything of the plants. By default nobody gets it. Its own errors
+   * are ignored.
+   */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 

@@ -31,7 +31,10 @@ export interface SqliteStoreOptions {
   readonly maxBatch?: number | undefined
   /** Whether the file and the table are made if there are none. @default true */
   readonly migrate?: boolean | undefined
-  /** Gets a line that an operator should read, without anything of the plants. Its own errors are ignored. */
+  /**
+   * Gets a line that an operator should read, without anything of the plants. By default nobody gets it. Its own errors
+   * are ignored.
+   */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
