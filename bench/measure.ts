@@ -45,9 +45,7 @@ export async function measureRound(
     for (const trial of trials) await trial.prepare()
     const slices = Math.max(1, Math.round(settings.duration / SLICE_SECONDS))
     for (let slice = 0; slice < slices; slice++) {
-      // Nobody always comes after the same one.
-      const first = slice % trials.length
-      for (const trial of [...trials.slice(first), ...trials.slice(0, first)]) await trial.measure(1 / slices)
+      for (const trial of inOrder(trials, slice)) await trial.measure(1 / slices)
     }
     return trials.map((trial) => trial.measurement())
   } finally {
@@ -56,6 +54,13 @@ export async function measureRound(
 }
 
 const SLICE_SECONDS = 0.25
+
+/** The contestants in the order of a slice: nobody is always the first, or always comes after the same one. */
+export function inOrder<Contestant>(contestants: readonly Contestant[], slice: number): Contestant[] {
+  const first = (slice >> 1) % contestants.length
+  const order = [...contestants.slice(first), ...contestants.slice(0, first)]
+  return slice % 2 === 0 ? order : order.reverse()
+}
 
 /** Seconds before anything is counted: what is measured is code that has been compiled. */
 const WARM_UP_SECONDS = 2

@@ -41,7 +41,7 @@ Measures what a request costs: each contestant in a process of its own, side by 
                         each round; tells apart what costs nearly the same
   --connections <n>     keep-alive connections (64)
   --pipelining <n>      requests that a connection sends ahead of their answers (1)
-  --duration <seconds>  time that each contestant is measured in a round (2); in memory, 40,000 requests at most
+  --duration <seconds>  time that each contestant is measured in a round (2); in memory, 80,000 requests at most
   --rounds <n>          the most rounds, of which the median is shown (15); fewer do, from 9 on, if each ratio of CPU
                         time is known to 3 %, or 2 % in memory
   --node <versions>     runs on these versions of Node, such as 24,26; they come from npm

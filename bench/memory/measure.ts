@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Case } from '../cases.ts'
 import type { Contestant } from '../contestants.ts'
-import { settingsOf } from '../measure.ts'
+import { inOrder, settingsOf } from '../measure.ts'
 import type { Measured } from '../report/table.ts'
 
 /** What a contestant took in one round, client and server, in microseconds for each request. */
@@ -50,7 +50,7 @@ export interface Slice extends MemoryMeasurement {
 const BENCH = new URL('../', import.meta.url)
 
 const WARM_UP = 20_000
-const SLICES = 20
+const SLICES = 40
 const SLICE_REQUESTS = 2000
 
 /** How long a contestant may take to get ready, and for a slice. */
@@ -95,9 +95,7 @@ export async function measureInMemory(
     }
     const order: SliceOrder = { requests: SLICE_REQUESTS, seconds: duration / SLICES }
     for (let slice = 0; slice < SLICES; slice++) {
-      for (let turn = 0; turn < children.length; turn++) {
-        // Nobody always comes after the same one.
-        const place = (turn + slice) % children.length
+      for (const place of inOrder([...children.keys()], slice)) {
         children[place]!.send(order)
         slices[place]!.push((await next(place)) as Slice)
       }

@@ -40,14 +40,14 @@ const NAMES = {
 }
 
 const WIRES: readonly Wire[] = ['socket', 'memory']
-const ROUNDS = 9
+const ROUNDS: Readonly<Record<Wire, number>> = { socket: 9, memory: 60 }
 
 const RESULTS = fileURLToPath(new URL('../results.json', import.meta.url))
 
 function measure(wire: Wire): Run[] {
   const cases = COLUMNS.map((column) => column.case).join()
   const against = 'fastify,fastify-bearer,program-metrics'
-  const options = ['--wire', wire, '--case', cases, '--against', against, '--rounds', String(ROUNDS)]
+  const options = ['--wire', wire, '--case', cases, '--against', against, '--rounds', String(ROUNDS[wire])]
   const run = fileURLToPath(new URL('../run.ts', import.meta.url))
   const { status, stdout } = spawnSync(
     process.execPath,
