@@ -95,8 +95,10 @@ export class QueryRunner {
   }
 
   async #run(query: Query, pending: PendingQuery): Promise<QueryResult> {
-    if (this.#silence.over !== undefined) await this.#silence.over
-    throwIfLate(pending)
+    while (this.#silence.isOn) {
+      await this.#silence.next()
+      throwIfLate(pending)
+    }
     let connection = await this.#connect()
     if (this.#checked.get(connection) !== this.#era) connection = await this.#renew(connection)
     if (pending.timeout !== undefined) connection.release()
@@ -172,7 +174,7 @@ export class QueryRunner {
       if (!isTimeout(error)) return true
       this.#era++
       this.#silence.begin(startedAt)
-      await this.#silence.over
+      while (this.#silence.isOn) await this.#silence.next()
       return false
     }
     return true

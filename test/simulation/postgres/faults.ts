@@ -60,7 +60,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'closing a store does not end the silence that it waits for',
     file: `${folder}/silence.ts`,
-    code: 'this.#stopAsking?.()\n    this.#lastOver',
+    code: 'this.#end()\n    this.#lastOver',
     instead: 'this.#lastOver',
   },
   {

@@ -14,10 +14,14 @@ import {
   type Query,
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
+import { AS_TEXT } from '../../../src/stores/postgres/pool.ts'
+import { QueryRunner } from '../../../src/stores/postgres/query-runner.ts'
 import { Silence } from '../../../src/stores/postgres/silence.ts'
 import { failure, failureOf, serverError } from '../../support/database/failures.ts'
 import { LISTENERS } from '../../support/database/listeners.ts'
 import { FIT, poolOf } from '../../support/database/pool-of.ts'
+import { heapUsed } from '../../support/heap.ts'
+import { until } from '../../support/until.ts'
 import { takeMessages } from '../../support/wire/message-server.ts'
 
 const CHANGED: QueryResult = { rows: [], rowCount: 1 }
@@ -195,11 +199,29 @@ test('waits for a silent server with a timer that keeps no process alive, and ne
   const before = process.getActiveResourcesInfo()
   silence.begin(performance.now())
   assert.deepEqual(process.getActiveResourcesInfo(), before)
-  const { over } = silence
+  const next = silence.next()
   silence.stop()
-  await over
+  await next
   silence.begin(performance.now())
-  assert.equal(silence.over, undefined)
+  assert.equal(silence.isOn, false)
+})
+
+test('keeps no statement that is given up while the server says nothing', async (t) => {
+  const { port } = await takeMessages(t, () => undefined)
+  const connection = { ...(await poolOf(() => Promise.resolve(CHANGED)).connect()), host: '127.0.0.1', port }
+  const pool = { connect: () => Promise.resolve(connection) }
+  const runner = new QueryRunner(pool, 100)
+  t.after(() => runner.close())
+  const giveUp = async (): Promise<WeakRef<Query>> => {
+    const query: Query = { text: '', values: [], rowMode: 'array', types: AS_TEXT }
+    await runner.send(query, performance.now() + 100).catch(() => undefined)
+    return new WeakRef(query)
+  }
+  await giveUp()
+  pool.connect = () => Promise.reject(new Error('timeout exceeded when trying to connect'))
+  await giveUp()
+  const statement = await giveUp()
+  await until(() => (heapUsed(), statement.deref() === undefined))
 })
 
 suite('refuses at once, and says why', () => {
