@@ -9,21 +9,17 @@ import { SettingError } from './variables.ts'
 const SETTLE_MS = 100
 const HALF_WRITTEN = 'takes a file that ends with a newline, as it did before: it may be half written'
 
-export interface Follower<T> {
-  /** Takes what the file holds now, or throws what is wrong with it. */
-  readonly take: (found: T) => MaybePromise<object>
-  /** The file is missing, wrong or half written: what it held before still holds. */
-  readonly keep: () => object
-}
-
 /**
  * Follows the content of a file. Its time or inode would not do: a mounted secret is swapped by symbolic link.
+ * @param take takes what the file holds now, or throws what is wrong with it
+ * @param keep says what still holds if the file is missing, wrong or half written
  * @returns a function that rereads the file now, without the second look
  */
 export function followFile<T>(
   { variable, path, bytes, parse }: SettingFile<T>,
   event: string,
-  { take, keep }: Follower<T>,
+  take: (found: T) => MaybePromise<object>,
+  keep: () => object,
   lookMs?: number,
 ): () => void {
   let endedLine = endsLine(bytes)

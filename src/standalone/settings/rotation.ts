@@ -20,7 +20,7 @@ export function createTokenSource(
     held = found
     return { tokens: held.size, ...change }
   }
-  const lookAtOnce = file && followFile(file, 'tokens', { take, keep }, LOOK_MS)
+  const lookAtOnce = file && followFile(file, 'tokens', take, keep, LOOK_MS)
   return {
     authenticate: (token) => held.get(digestToken(token)),
     reread: lookAtOnce ?? (() => log('tokens-kept', { ...keep(), reason: 'They come from no file.' })),
@@ -51,6 +51,6 @@ export function followStoreUrl(
     current = found
     return { changed }
   }
-  const reread = file && followFile(file, 'store-url', { take, keep: () => ({}) })
+  const reread = file && followFile(file, 'store-url', take, () => ({}))
   return { current: () => current, reread: reread ?? (() => undefined) }
 }

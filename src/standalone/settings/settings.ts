@@ -1,15 +1,14 @@
 import { LIMITS, type Limits } from '../../http-server/limits.ts'
-import { MAX_INT32 } from '../../option-checks.ts'
 import { DEFAULTS, MAX_BODY_BYTES } from '../../options.ts'
 import { POSTGRES_BATCH } from '../../stores/batch-size.ts'
 import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { checkVariableNames, withoutServiceLinks } from './environment.ts'
 import { textFile, type SettingFile } from './setting-file.ts'
 import { tokenFile, tokenList, type Tokens } from './tokens.ts'
-import { flag, milliseconds, originList, permissions, SettingError, text, wholeNumber } from './variables.ts'
+import { flag, integer, originList, permissions, SettingError, text } from './variables.ts'
 import type { Origins, Variable } from './variables.ts'
 
-export interface Settings extends ServedLimits {
+export interface Settings extends ServedLimits, Omit<typeof DEFAULTS, 'maxLimit'> {
   readonly host: string
   readonly port: number
   readonly tokens: Tokens | undefined
@@ -19,10 +18,7 @@ export interface Settings extends ServedLimits {
   readonly migrate: boolean
   readonly postgresPoolSize: number
   readonly postgresBatch: number
-  readonly maxBodyBytes: number
   readonly maxLimit: number | undefined
-  readonly maxListsPerOwner: number
-  readonly storeTimeoutMs: number
   readonly accessLog: boolean
   readonly page: boolean
   readonly slowMs: number | undefined
@@ -63,7 +59,7 @@ const LIMIT_VARIABLES: Readonly<Record<keyof ServedLimits, readonly [name: strin
 function limitVariables(): Record<keyof ServedLimits, Variable<number>> {
   const variables = Object.entries(LIMIT_VARIABLES).map(([limit, [name, meaning]]) => {
     const { preset, min, max } = LIMITS[limit as keyof ServedLimits]
-    return [limit, wholeNumber(name, preset, min, max, meaning)]
+    return [limit, integer(name, preset, meaning, min, max)]
   })
   return Object.fromEntries(variables) as Record<keyof ServedLimits, Variable<number>>
 }
@@ -77,35 +73,37 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     `the host name or address to listen on, or the absolute path of a Unix socket, of ${MAX_PATH_BYTES} bytes at most`,
     (host) => (isPath(host) ? Buffer.byteLength(host) <= MAX_PATH_BYTES : host !== ''),
   ),
-  port: wholeNumber('PORT', 3000, 0, 65_535, 'the port to listen on; 0 takes a free one'),
+  port: integer('PORT', 3000, 'the port to listen on; 0 takes a free one', 0, 65_535),
   tokens: tokenList('PLANT_STORE_TOKENS'),
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
   storeUrl: STORE_URL,
   storeUrlFile: textFile('PLANT_STORE_URL_FILE', STORE_URL),
   migrate: flag('PLANT_STORE_MIGRATE', '1', 'whether the table, or the SQLite file, is made if there is none'),
-  postgresPoolSize: wholeNumber('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 1, 10_000, 'the most connections to Postgres'),
-  postgresBatch: wholeNumber(
+  postgresPoolSize: integer('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 'the most connections to Postgres', 1, 10_000),
+  postgresBatch: integer(
     'PLANT_STORE_POSTGRES_BATCH',
     POSTGRES_BATCH,
+    'the most plants of one statement; 1 suits a table that is distributed by owner',
     1,
     10_000,
-    'the most plants of one statement; 1 suits a table that is distributed by owner',
   ),
-  maxBodyBytes: wholeNumber('PLANT_STORE_MAX_BODY_BYTES', maxBodyBytes, 1, MAX_BODY_BYTES, 'the most bytes of a body'),
-  maxLimit: wholeNumber('PLANT_STORE_MAX_LIMIT', undefined, 1, MAX_INT32, 'the most plants of a list'),
-  maxListsPerOwner: wholeNumber(
+  maxBodyBytes: integer('PLANT_STORE_MAX_BODY_BYTES', maxBodyBytes, 'the most bytes of a body', 1, MAX_BODY_BYTES),
+  maxLimit: integer('PLANT_STORE_MAX_LIMIT', undefined, 'the most plants of a list'),
+  maxListsPerOwner: integer(
     'PLANT_STORE_MAX_LISTS_PER_OWNER',
     maxListsPerOwner,
-    1,
-    MAX_INT32,
     'the most long lists of one owner that are read at once',
   ),
-  storeTimeoutMs: milliseconds('PLANT_STORE_STORE_TIMEOUT_MS', storeTimeoutMs, 1, 'that a call of the store may take'),
+  storeTimeoutMs: integer(
+    'PLANT_STORE_STORE_TIMEOUT_MS',
+    storeTimeoutMs,
+    'milliseconds that a call of the store may take',
+  ),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', '0', 'whether a line is logged for each response'),
   page: flag('PLANT_STORE_PAGE', '1', 'whether there is a page for people at /'),
-  slowMs: milliseconds('PLANT_STORE_SLOW_MS', undefined, 1, 'from which on a response is logged as slow'),
+  slowMs: integer('PLANT_STORE_SLOW_MS', undefined, 'milliseconds from which on a response is logged as slow'),
   corsOrigins: originList('PLANT_STORE_CORS_ORIGINS'),
-  adminPort: wholeNumber('PLANT_STORE_ADMIN_PORT', undefined, 0, 65_535, 'a port for the probes and the metrics'),
+  adminPort: integer('PLANT_STORE_ADMIN_PORT', undefined, 'a port for the probes and the metrics', 0, 65_535),
   adminHost: text(
     'PLANT_STORE_ADMIN_HOST',
     undefined,
@@ -115,11 +113,11 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   reusePort: flag('PLANT_STORE_REUSE_PORT', '0', 'whether several programs may listen on the port'),
   socketMode: permissions('PLANT_STORE_SOCKET_MODE', '660', 'who may connect to the Unix socket'),
   // A balancer's health check needs time to see that the service is no longer ready.
-  drainDelayMs: milliseconds(
+  drainDelayMs: integer(
     'PLANT_STORE_DRAIN_DELAY_MS',
     0,
+    'milliseconds in which a shutdown only makes /readyz answer 503, before it drains',
     0,
-    'in which a shutdown only makes /readyz answer 503, before it drains',
   ),
   ...limitVariables(),
 }

@@ -46,12 +46,13 @@ export function text<P extends string | undefined>(
   return variable(name, preset, takes, (value) => (isValid(value) ? value : undefined))
 }
 
-export function wholeNumber<P extends number | undefined>(
+/** Its default bounds are those of a time in milliseconds. */
+export function integer<P extends number | undefined>(
   name: string,
   preset: P,
-  min: number,
-  max: number,
   meaning: string,
+  min = 1,
+  max: number = MAX_TIMER_MS,
 ): Variable<number | P> {
   return variable(name, preset?.toString(), `a whole number from ${min} to ${max}: ${meaning}`, (value) => {
     const number = Number(value)
@@ -63,15 +64,6 @@ export function permissions(name: string, preset: string, meaning: string): Vari
   return variable(name, preset, `permissions in octal such as 660: ${meaning}`, (value) =>
     /^[0-7]{3}$/.test(value) ? parseInt(value, 8) : undefined,
   )
-}
-
-export function milliseconds<P extends number | undefined>(
-  name: string,
-  preset: P,
-  min: 0 | 1,
-  meaning: string,
-): Variable<number | P> {
-  return wholeNumber(name, preset, min, MAX_TIMER_MS, `milliseconds ${meaning}`)
 }
 
 export function flag(name: string, preset: '0' | '1', meaning: string): Variable<boolean> {
