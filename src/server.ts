@@ -7,13 +7,12 @@ const permission = process.permission as typeof process.permission | undefined
 const isDenied =
   permission !== undefined && process.allowedNodeEnvironmentFlags.has('--allow-net') && !permission.has('net')
 
-if (major! * 1000 + minor! < 20019) {
-  process.stderr.write(`plant-store: Node 20.19 or later is needed, and this is Node ${process.versions.node}\n`)
-  process.exitCode = 2
-} else if (isDenied) {
-  process.stderr.write(
-    'plant-store: this Node takes --permission only with --allow-net, as the program uses the network\n',
-  )
+let problem: string | undefined
+if (isDenied) problem = 'this Node takes --permission only with --allow-net, as the program uses the network'
+if (major! * 1000 + minor! < 20019) problem = `Node 20.19 or later is needed, and this is Node ${process.versions.node}`
+
+if (problem !== undefined) {
+  process.stderr.write(`plant-store: ${problem}\n`)
   process.exitCode = 2
 } else {
   // SIGHUP must not end a program that is still being loaded. SIGTERM and SIGINT must: Linux ignores them if the first

@@ -8,32 +8,22 @@ import { describeError, firstReason } from './log.ts'
 import { helpText, isPath, readAddress, readSettings, type Address } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
+const COMMANDS = new Map<string | undefined, () => unknown>([
+  [undefined, () => start(readSettings(process.env))],
+  ['--help', () => process.stdout.write(helpText())],
+  ['-h', () => process.stdout.write(helpText())],
+  ['--version', () => process.stdout.write(`${VERSION}\n`)],
+  ['--migrate', () => migrate(readSettings(process.env))],
+  ['--ready', () => askReady(readAddress(process.env))],
+])
+const TAKES = 'takes no argument but --help, --version, --ready or --migrate; settings are variables, such as PORT=4000'
+
 export async function runCommand(args: readonly string[]): Promise<void> {
   const command = args.length > 1 ? 'too many' : args[0]
   try {
-    switch (command) {
-      case undefined:
-        await start(readSettings(process.env))
-        break
-      case '--help':
-      case '-h':
-        process.stdout.write(helpText())
-        break
-      case '--version':
-        process.stdout.write(`${VERSION}\n`)
-        break
-      case '--migrate':
-        await migrate(readSettings(process.env))
-        break
-      case '--ready':
-        await askReady(readAddress(process.env))
-        break
-      default:
-        throw new SettingError(
-          'The command',
-          'takes no argument but --help, --version, --ready or --migrate; settings are variables, such as PORT=4000',
-        )
-    }
+    const run = COMMANDS.get(command)
+    if (run === undefined) throw new SettingError('The command', TAKES)
+    await run()
   } catch (error) {
     const isCheck = command === '--ready'
     const isSetting = error instanceof SettingError

@@ -61,11 +61,7 @@ export async function start(settings: Settings): Promise<void> {
 export async function migrate(settings: Settings): Promise<void> {
   const url = settings.storeUrlFile?.value ?? settings.storeUrl
   if (!isSharedStore(url)) throw storeError(settings, 'takes for --migrate a store that outlives the program', 2)
-  const store = await open(
-    () => url,
-    { ...settings, migrate: true },
-    () => undefined,
-  )
+  const store = await open(() => url, { ...settings, migrate: true })
   try {
     await store.ping?.()
   } catch (error) {
@@ -74,7 +70,7 @@ export async function migrate(settings: Settings): Promise<void> {
   await store.close?.()
 }
 
-async function open(currentUrl: () => string, settings: Settings, onEvent: OnStoreEvent): Promise<Store> {
+async function open(currentUrl: () => string, settings: Settings, onEvent: OnStoreEvent = () => undefined) {
   try {
     return await openStore(currentUrl(), { ...settings, currentUrl, onEvent })
   } catch (error) {
