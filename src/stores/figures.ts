@@ -6,11 +6,7 @@ export interface Figures {
   onBatch: (size: number) => void
 }
 
-export interface Gauge {
-  readonly name: string
-  readonly help: string
-  readonly read: () => number
-}
+export type Gauge = readonly [name: string, help: string, read: () => number]
 
 const figures = new WeakMap<Store, Figures>()
 

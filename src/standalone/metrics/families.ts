@@ -24,8 +24,12 @@ function formatLabels(labels: Labels): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
+export function family(type: Family['type'], name: string, help: string, samples: Family['samples']): Family {
+  return { name, help, type, samples }
+}
+
 export function single(type: 'counter' | 'gauge', name: string, help: string, read: () => number | boolean): Family {
-  return { name, help, type, samples: () => [[{}, Number(read())]] }
+  return family(type, name, help, () => [[{}, Number(read())]])
 }
 
 export type Observe = (value: number) => void

@@ -2,7 +2,7 @@ import type { Store } from '../../plants/store.ts'
 import { figuresOf } from '../../stores/figures.ts'
 import type { HttpServer } from '../../http-server/http-server.ts'
 import { eventCounts } from '../log.ts'
-import { formatFamilies, single, type Family } from './families.ts'
+import { family, formatFamilies, single, type Family } from './families.ts'
 import { createProcessMetrics, readDescriptors } from './process.ts'
 import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import type { ResourceOf } from '../requests.ts'
@@ -17,26 +17,23 @@ export interface Metrics extends Omit<RequestMetrics, 'families'> {
 export function createMetrics(resourceOf: ResourceOf): Metrics {
   const { families: ofRequests, ...listeners } = createRequestMetrics(resourceOf)
   const store = createStoreMetrics()
-  const events: Family = {
-    name: 'plant_store_log_events_total',
-    help: 'Events of the log, by name.',
-    type: 'counter',
-    samples: () => Array.from(eventCounts(), ([event, count]) => [{ event }, count]),
-  }
+  const events = family('counter', 'plant_store_log_events_total', 'Events of the log, by name.', () => {
+    return Array.from(eventCounts(), ([event, count]) => [{ event }, count])
+  })
   const families: Family[] = [...ofRequests, ...store.families, ...createProcessMetrics(), events]
   return {
     ...listeners,
     watchStore(watched) {
-      families.push(...figuresOf(watched).gauges.map(({ name, help, read }) => single('gauge', name, help, read)))
+      families.push(...figuresOf(watched).gauges.map((gauge) => single('gauge', ...gauge)))
       return store.watch(watched)
     },
-    watchServer(http) {
+    watchServer({ server, connectionCount, isGuarded }) {
       let dropped = 0
-      http.server.on('drop', () => dropped++)
+      server.on('drop', () => dropped++)
       families.push(
-        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', http.connectionCount),
+        single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', connectionCount),
         single('gauge', 'plant_store_http_max_connections', 'Connections that may be open.', () => {
-          return http.server.maxConnections
+          return server.maxConnections
         }),
         single(
           'counter',
@@ -48,7 +45,7 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
           'gauge',
           'plant_store_http_guarded',
           'Whether all connections are read in slices, as a client has sent too much in small pieces.',
-          http.isGuarded,
+          isGuarded,
         ),
       )
     },

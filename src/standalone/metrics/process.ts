@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { getHeapStatistics as heap } from 'node:v8'
 import { VERSION } from '../../version.ts'
-import { createHistogram, single, type Family } from './families.ts'
+import { createHistogram, family, single, type Family } from './families.ts'
 
 const INTERVAL_MS = 100
 
@@ -14,27 +14,19 @@ export function createProcessMetrics(): readonly Family[] {
       return (user + system) / 1e6
     }),
     single('gauge', 'process_start_time_seconds', 'When the process started, in seconds since 1970.', () => startedAt),
-    {
-      name: 'process_resident_memory_bytes',
-      help: 'Memory of the process in RAM.',
-      type: 'gauge',
-      samples: () => {
-        try {
-          return [[{}, process.memoryUsage.rss()]]
-        } catch {
-          // Linux tells it in a file, and no descriptor is left to read one.
-          return []
-        }
-      },
-    },
+    family('gauge', 'process_resident_memory_bytes', 'Memory of the process in RAM.', () => {
+      try {
+        return [[{}, process.memoryUsage.rss()]]
+      } catch {
+        // Linux tells it in a file, and no descriptor is left to read one.
+        return []
+      }
+    }),
     single('gauge', 'nodejs_heap_size_used_bytes', 'Memory of the heap in use.', () => heap().used_heap_size),
     single('gauge', 'nodejs_heap_size_total_bytes', 'Memory of the heap.', () => heap().total_heap_size),
-    {
-      name: 'plant_store_build_info',
-      help: 'Which version runs, on which Node.',
-      type: 'gauge',
-      samples: () => [[{ version: VERSION, node: process.versions.node }, 1]],
-    },
+    family('gauge', 'plant_store_build_info', 'Which version runs, on which Node.', () => {
+      return [[{ version: VERSION, node: process.versions.node }, 1]]
+    }),
     measureEventLoop(),
   ]
 }

@@ -96,21 +96,17 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     },
   }
   figuresOf(opened, figuresOf(store)).gauges = [
-    {
-      name: 'plant_store_postgres_used_connections',
-      help: 'Connections to Postgres that are in use, or being made.',
-      read: () => pool.totalCount - pool.idleCount,
-    },
-    {
-      name: 'plant_store_postgres_idle_connections',
-      help: 'Connections to Postgres that are idle.',
-      read: () => pool.idleCount,
-    },
-    {
-      name: 'plant_store_postgres_waiting_statements',
-      help: 'Statements that wait for a connection to Postgres.',
-      read: () => pool.waitingCount,
-    },
+    [
+      'plant_store_postgres_used_connections',
+      'Connections to Postgres that are in use, or being made.',
+      () => pool.totalCount - pool.idleCount,
+    ],
+    ['plant_store_postgres_idle_connections', 'Connections to Postgres that are idle.', () => pool.idleCount],
+    [
+      'plant_store_postgres_waiting_statements',
+      'Statements that wait for a connection to Postgres.',
+      () => pool.waitingCount,
+    ],
   ]
   return opened
 }

@@ -31,10 +31,7 @@ export interface SqliteStoreOptions {
   readonly maxBatch?: number | undefined
   /** Whether the file and the table are made if there are none. @default true */
   readonly migrate?: boolean | undefined
-  /**
-   * Gets a line that an operator should read, without anything of the plants. By default nobody gets it. Its own errors
-   * are ignored.
-   */
+  /** Gets a line that an operator should read, without anything of the plants. Its own errors are ignored. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
@@ -117,11 +114,11 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
     [Symbol.asyncDispose]: close,
   }
   figuresOf(store).gauges = [
-    {
-      name: 'plant_store_sqlite_log_bytes',
-      help: 'Size of the log of the SQLite file before the last commit or ping.',
-      read: () => connection.logBytes,
-    },
+    [
+      'plant_store_sqlite_log_bytes',
+      'Size of the log of the SQLite file before the last commit or ping.',
+      () => connection.logBytes,
+    ],
   ]
   return store
 }

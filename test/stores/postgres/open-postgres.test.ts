@@ -103,7 +103,7 @@ suite('in this process', { timeout: 60_000 }, () => {
 
   test('counts the connections of its pool, and the statements that wait for one', async () => {
     const { store } = await openStore(url, { storeTimeoutMs: 1000 })
-    const count = (): number[] => figuresOf(store).gauges.map(({ read }) => read())
+    const count = (): number[] => figuresOf(store).gauges.map(([, , read]) => read())
     assert.deepEqual(count(), [0, 1, 0])
     proxy.block()
     const calls = [async () => store.delete('ann', 1n), async () => store.list('ann', { limit: 1, maxBytes: 1 })]
