@@ -70,6 +70,4 @@ export function followFile<T>(
   return () => queue(true)
 }
 
-function endsLine(bytes: Buffer): boolean {
-  return bytes.at(-1) === 0x0a
-}
+const endsLine = (bytes: Buffer): boolean => bytes.at(-1) === 0x0a

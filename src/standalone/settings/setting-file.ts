@@ -17,11 +17,9 @@ export interface SettingFile<T> {
   readonly parse: (bytes: Buffer) => Steps<T>
 }
 
-export function settingFile<T>(
-  name: string,
-  takes: string,
-  parse: SettingFile<T>['parse'],
-): Variable<SettingFile<T> | undefined> {
+export type FileVariable<T> = Variable<SettingFile<T> | undefined>
+
+export function settingFile<T>(name: string, takes: string, parse: SettingFile<T>['parse']): FileVariable<T> {
   function read(path: string): SettingFile<T> {
     const bytes = readSettingFile(name, path)
     return { variable: name, path, bytes, value: doNow(parse(bytes)), parse }
@@ -29,7 +27,7 @@ export function settingFile<T>(
   return { name, preset: undefined, takes, parse: read }
 }
 
-export function textFile(name: string, other: Variable<string>): Variable<SettingFile<string> | undefined> {
+export function textFile(name: string, other: Variable<string>): FileVariable<string> {
   const takes = `a file that holds the value of ${other.name}, in place of it`
   return settingFile(name, takes, function* (bytes) {
     yield

@@ -2,11 +2,10 @@ import { LIMITS, type Limits } from '../../http-server/limits.ts'
 import { DEFAULTS, MAX_BODY_BYTES } from '../../options.ts'
 import { POSTGRES_BATCH } from '../../stores/batch-size.ts'
 import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
-import { checkVariableNames, withoutServiceLinks } from './environment.ts'
 import { textFile, type SettingFile } from './setting-file.ts'
 import { tokenFile, tokenList, type Tokens } from './tokens.ts'
-import { flag, integer, originList, permissions, SettingError, text } from './variables.ts'
-import type { Origins, Variable } from './variables.ts'
+import { checkVariableNames, SettingError, withoutServiceLinks, type Origins, type Variable } from './variables.ts'
+import { flag, integer, originList, permissions, text } from './variables.ts'
 
 export interface Settings extends ServedLimits, Omit<typeof DEFAULTS, 'maxLimit'> {
   readonly host: string
@@ -35,9 +34,7 @@ const STORE_URLS = USABLE_SCHEMES.map(({ example }) => example).join(' or ')
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103
 
-export function isPath(host: string): boolean {
-  return host.startsWith('/')
-}
+export const isPath = (host: string): boolean => host.startsWith('/')
 
 const STORE_URL = text('PLANT_STORE_URL', 'memory:', `a URL like ${STORE_URLS}: where the plants are kept`, isStoreUrl)
 

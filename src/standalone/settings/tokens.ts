@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { B64TOKEN } from '../../http/bearer.ts'
 import { digestToken, UNSET_TOKENS, type Caller } from '../../http/caller.ts'
 import { doNow, type Steps } from '../../later-round.ts'
-import { settingFile, type SettingFile } from './setting-file.ts'
+import { settingFile, type FileVariable } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'
 
 export type Tokens = ReadonlyMap<string, Caller>
@@ -28,7 +28,7 @@ export function tokenList(name: string): Variable<Tokens | undefined> {
   return { name, preset: undefined, takes, parse }
 }
 
-export function tokenFile(name: string, insteadOf: string): Variable<SettingFile<Tokens> | undefined> {
+export function tokenFile(name: string, insteadOf: string): FileVariable<Tokens> {
   const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
   return settingFile(name, takes, (bytes) => {
     // Otherwise two owners could become the same one.
