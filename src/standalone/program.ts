@@ -16,19 +16,15 @@ import { createReports } from './reports.ts'
 import { createResources, idOf } from './requests.ts'
 import type { Settings } from './settings/settings.ts'
 
-export interface ProgramParts {
-  readonly store: Store
-  readonly scheme: string
-  readonly authenticate: Authenticate
-  readonly isDraining: () => boolean
-}
-
 export interface Program {
   readonly http: HttpServer
   readonly admin: HttpServer | undefined
 }
 
-export function createProgram(settings: Settings, parts: ProgramParts): Program {
+export function createProgram(
+  settings: Settings,
+  parts: { store: Store; scheme: string; authenticate: Authenticate; isDraining: () => boolean },
+): Program {
   const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, accessLog, slowMs, corsOrigins, adminPort } =
     settings
   const { scheme, authenticate, isDraining } = parts

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { IncomingMessage, RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { answer, type OnAnswer } from '../../http-server/answer.ts'
 import { HTTP_ERRORS, HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
@@ -47,12 +47,10 @@ export function createAdminListener(
   readiness: () => Promise<Readiness>,
   formatMetrics: (isReady: boolean) => string,
 ): RequestListener {
-  const getMetrics = async (): Promise<HttpResponse> => ({
-    status: 200,
-    headers: [],
-    contentType: 'text/plain; version=0.0.4; charset=utf-8',
-    body: formatMetrics((await readiness()) === 'ready'),
-  })
+  const getMetrics = async (): Promise<HttpResponse> => {
+    const body = formatMetrics((await readiness()) === 'ready')
+    return { status: 200, headers: [], contentType: 'text/plain; version=0.0.4; charset=utf-8', body }
+  }
   const message = 'There is nothing at this path. Here are /livez, /readyz and /metrics.'
   const gets: Gets = [...probes(readiness), ['/metrics', getMetrics]]
   const resourceOf = createResources(gets.map(([path]) => path))
@@ -68,14 +66,9 @@ function probes(readiness: () => Promise<Readiness>): Gets {
   ]
 }
 
-function serveGets(
-  gets: Gets,
-  resourceOf: ResourceOf,
-  notFound: RequestListener,
-  onAnswer?: OnAnswer,
-): RequestListener {
+function serveGets(gets: Gets, resourceOf: ResourceOf, notFound: RequestListener, onAnswer?: OnAnswer) {
   const byPath = new Map(gets)
-  return (request, response) => {
+  return (request: IncomingMessage, response: ServerResponse): void => {
     const path = resourceOf(request)?.path
     const get = byPath.get(path ?? '')
     if (get === undefined) notFound(request, response)
@@ -86,15 +79,9 @@ function serveGets(
 async function find(get: Get, request: IncomingMessage): Promise<HttpResponse> {
   try {
     readHeaderFields(request.rawHeaders)
-    switch (request.method) {
-      case 'GET':
-      case 'HEAD':
-        return await get(request)
-      case 'OPTIONS':
-        return { status: 204, headers: ALLOW, body: undefined }
-      default:
-        return new HttpError('methodNotAllowed', undefined, { headers: ALLOW })
-    }
+    if (request.method === 'OPTIONS') return { status: 204, headers: ALLOW, body: undefined }
+    if (request.method === 'GET' || request.method === 'HEAD') return await get(request)
+    return new HttpError('methodNotAllowed', undefined, { headers: ALLOW })
   } catch (error) {
     // Nothing here throws anything else.
     return error as HttpError
