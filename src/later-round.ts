@@ -53,9 +53,7 @@ export async function doInRounds<Result>(steps: Steps<Result>): Promise<Result> 
   }
 }
 
-export function laterRound(): Promise<void> {
-  return new Promise((resolve) => inLaterRound(resolve))
-}
+export const laterRound = (): Promise<void> => new Promise((resolve) => inLaterRound(resolve))
 
 /** Whether this round still has time for an urgent call, so that it need not wait for a later one. */
 export function isRoundFree(): boolean {
@@ -86,9 +84,7 @@ function runRound(): void {
   })
 }
 
-function isEmpty({ due, later }: Queue): boolean {
-  return due.length + later.length === 0
-}
+const isEmpty = ({ due, later }: Queue): boolean => due.length + later.length === 0
 
 function advance(queue: Queue): void {
   if (queue.due.length > 0) return

@@ -74,13 +74,9 @@ export function findOperation({ path, id }: Resource<ResourcePath>, method: stri
   return operation
 }
 
-export function methodsOf(path: ResourcePath): readonly string[] {
-  return [...Object.keys(OPERATIONS[path]), 'OPTIONS']
-}
+export const methodsOf = (path: ResourcePath): readonly string[] => [...Object.keys(OPERATIONS[path]), 'OPTIONS']
 
-function allowField(path: ResourcePath): readonly string[] {
-  return ['Allow', methodsOf(path).join(', ')]
-}
+const allowField = (path: ResourcePath): readonly string[] => ['Allow', methodsOf(path).join(', ')]
 
 function list(
   { store, maxLimit, slots }: Service,

@@ -48,15 +48,11 @@ function checkWholeNumber(name: string, value: unknown, { min, max }: Bounds = {
   throw wrong(`options.${name}`, `a whole number from ${min} to ${most}`, value)
 }
 
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
-}
+export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 export function wrong(name: string, expected: string, got: unknown): TypeError {
   return new TypeError(`${name} must be ${expected}, not ${quote(got)}`)
 }
 
 /** Quotes a value without the members of an object, which may be secrets. */
-export function quote(value: unknown): string {
-  return inspect(value, { depth: -1, customInspect: false })
-}
+export const quote = (value: unknown): string => inspect(value, { depth: -1, customInspect: false })

@@ -73,10 +73,8 @@ export function createService(
     slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
   }
 
-  const noResource = new HttpError(
-    'noResource',
-    ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`),
-  )
+  const message = ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`)
+  const noResource = new HttpError('noResource', message)
 
   function serve(exchange: Exchange, part: () => MaybePromise<HttpResponse | undefined>): void {
     attempt(

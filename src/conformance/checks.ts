@@ -19,9 +19,7 @@ import {
 
 const idsBelow = (count: number): bigint[] => Array.from({ length: count }, (_, i) => BigInt(i))
 const plantsOfOwner = (owner: string): NewPlant[] => [1n, 11n].map((id) => ({ id, name: owner }))
-
-const plantsWith = (texts: readonly string[]): NewPlant[] =>
-  texts.map((text, i) => ({ id: BigInt(i), name: text, tag: text }))
+const plantsWith = (texts: readonly string[]) => texts.map((text, i) => ({ id: BigInt(i), name: text, tag: text }))
 
 export const CHECKS: Readonly<Record<string, Check>> = {
   async 'keeps a plant with its id, name and tag'(store) {
@@ -208,8 +206,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
 
   async 'lists what was created and deleted before, while others list too'(store) {
     const plants = plantsOf(idsBelow(20))
-    const list = (): Promise<unknown> =>
-      store.list('owner', { limit: MAX_PAGE, maxBytes: MANY_BYTES, after: undefined })
+    const list = () => store.list('owner', { limit: MAX_PAGE, maxBytes: MANY_BYTES })
     const assertListed = async (write: () => Promise<void>, expected: readonly NewPlant[]): Promise<void> => {
       await Promise.all([list(), write().then(() => assertList(store, 'owner', expected))])
     }

@@ -36,13 +36,8 @@ function assertPage(owner: string, request: PageRequest, page: unknown, expected
 }
 
 /** Reads all plants page by page. The service would take a page that ends early for the last, so none may. */
-export async function assertPages(
-  store: WatchedStore,
-  owner: string,
-  expected: readonly NewPlant[],
-  page: Pick<PageRequest, 'limit' | 'maxBytes'>,
-): Promise<void> {
-  for (let left = expected, after: bigint | undefined; left.length > 0;) {
+export async function assertPages(store: WatchedStore, owner: string, all: Page, page: PageRequest): Promise<void> {
+  for (let left = all, after: bigint | undefined; left.length > 0;) {
     const request = { ...page, after }
     const returned = await store.list(owner, request)
     const length = Array.isArray(returned) ? returned.length : 0
@@ -168,6 +163,4 @@ export function callText(method: StoreMethod, ...args: readonly unknown[]): stri
   return `${method}(${args.map((argument) => quote(argument)).join(', ')})`
 }
 
-export function quote(value: unknown): string {
-  return inspect(value, { breakLength: Infinity, maxStringLength: 40 })
-}
+export const quote = (value: unknown): string => inspect(value, { breakLength: Infinity, maxStringLength: 40 })

@@ -23,9 +23,7 @@ export interface Connection {
 const CONNECTION: unique symbol = Symbol('connection')
 type Connected = Duplex & { [CONNECTION]?: Connection | undefined }
 
-export function connectionOf(socket: Connected): Connection | undefined {
-  return socket[CONNECTION]
-}
+export const connectionOf = (socket: Connected): Connection | undefined => socket[CONNECTION]
 
 /** Keeps the open connections of a server, in no order. Closed ones in a `Map` or `Set` would burden the collector. */
 export function keepConnections(server: Server): readonly Connection[] {
@@ -74,9 +72,7 @@ function handOver({ socket }: IncomingMessage): void {
 }
 
 /** Whether all has come of the request that came last. */
-export function isWhole({ latest }: Connection): boolean {
-  return latest?.req.complete !== false
-}
+export const isWhole = ({ latest }: Connection): boolean => latest?.req.complete !== false
 
 /** Whether a connection waits for a request, or for the rest of its header. */
 export function isSilent({ isUpgraded, latest, socket }: Connection): boolean {
@@ -94,8 +90,8 @@ export function lookEvery(ms: number, server: Server, look: () => void): void {
 export function cutStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
   lookEvery(Math.ceil(stallTimeoutMs / 4), server, () => {
     for (const { isUpgraded, socket } of connections) {
-      if (!isUpgraded && socket.writableLength > 0 && socket.timeout !== stallTimeoutMs)
-        socket.setTimeout(stallTimeoutMs)
+      const isWaiting = !isUpgraded && socket.writableLength > 0
+      if (isWaiting && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
     }
   })
 

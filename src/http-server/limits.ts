@@ -28,6 +28,9 @@ export type Limits = { readonly [K in keyof ServerOptions]-?: number }
 
 type Limit = Readonly<Record<'preset' | 'min' | 'max', number>>
 
+/** Zero would switch a time-out off. */
+const time = (preset: number): Limit => ({ preset, min: 1, max: MAX_TIMER_MS })
+
 export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
   drainTimeoutMs: time(10_000),
   headersTimeoutMs: time(10_000),
@@ -44,8 +47,3 @@ export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
 }
 
 export const PRESETS = Object.fromEntries(Object.entries(LIMITS).map(([name, { preset }]) => [name, preset])) as Limits
-
-/** Zero would switch a time-out off. */
-function time(preset: number): Limit {
-  return { preset, min: 1, max: MAX_TIMER_MS }
-}

@@ -9,9 +9,7 @@ const MAX_LINGERING = 100
 /** The oldest first. In a `Set`, closed ones would outlive many collections of young objects. */
 const lingering: Duplex[] = []
 
-export function isTimeout(error: NodeJS.ErrnoException): boolean {
-  return error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-}
+export const isTimeout = (error: NodeJS.ErrnoException): boolean => error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
 export function toHttpError(error: NodeJS.ErrnoException): HttpError {
   if (isTimeout(error)) return HTTP_ERRORS.requestTimeout

@@ -77,6 +77,4 @@ export function createTokenTable(
 /** An unset variable becomes one of these texts in a template. */
 export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
 
-export function digestToken(token: string): string {
-  return hash('sha256', token, 'binary')
-}
+export const digestToken = (token: string): string => hash('sha256', token, 'binary')

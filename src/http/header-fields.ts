@@ -12,9 +12,7 @@ export interface HeaderFields {
 }
 
 /** From 1,000 on, some versions of Node drop some silently, such as a second Authorization. */
-export function hasTooManyFields(rawHeaders: readonly string[]): boolean {
-  return rawHeaders.length >= 2 * 1000
-}
+export const hasTooManyFields = (rawHeaders: readonly string[]): boolean => rawHeaders.length >= 2 * 1000
 
 /** An adapter may give a request no `rawHeaders`, or empty ones; of `headers`, most sent twice look like one. */
 export function rawHeadersOf(
@@ -75,6 +73,4 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
 /** RFC 9112 section 3.2. It is not empty, as an http URI has a host (RFC 9110 section 4.2.1). */
 const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i
 
-export function isHost(value: string): boolean {
-  return HOST.test(value)
-}
+export const isHost = (value: string): boolean => HOST.test(value)

@@ -25,9 +25,7 @@ export interface JsonMember {
  * Takes and refuses what JSON.parse does, but skips one BOM at the start, and refuses more than 64 levels of arrays and
  * objects. A string of the value may keep the text of the body in memory. @throws HttpError 40001
  */
-export function readJson(bytes: Uint8Array): JsonValue {
-  return new JsonReader(bytes).readText()
-}
+export const readJson = (bytes: Uint8Array): JsonValue => new JsonReader(bytes).readText()
 
 export const MAX_DEPTH = 64
 

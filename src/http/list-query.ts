@@ -5,6 +5,7 @@ import { HttpError } from './errors.ts'
 import { decodePercent, escapable } from './percent.ts'
 
 const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined, includesId: false }
+const parameter = (name: string): RegExp => new RegExp(`&${escapable(name)}(?:=([^&]*))?(?![^&])`)
 const LIMIT = parameter('limit')
 const AFTER = parameter('after')
 const INCLUDE = parameter('include')
@@ -35,10 +36,6 @@ function parseLimit(text: string): number | undefined {
   if (!/^(?:0|[1-9][0-9]{0,9})$/.test(text)) return undefined
   const limit = Number(text)
   return limit <= MAX_INT32 ? limit : undefined
-}
-
-function parameter(name: string): RegExp {
-  return new RegExp(`&${escapable(name)}(?:=([^&]*))?(?![^&])`)
 }
 
 /** The value of a parameter. It is empty, which fits none of them, if it is missing, malformed or one of two. */

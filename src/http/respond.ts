@@ -60,12 +60,7 @@ export function respond(request: IncomingMessage, response: ServerResponse, foun
 }
 
 /** @param isEarly whether this refuses a request whose body is still arriving */
-function send(
-  request: IncomingMessage,
-  response: ServerResponse,
-  found: HttpResponse,
-  isEarly: boolean,
-): MaybePromise<Sent> {
+function send(request: IncomingMessage, response: ServerResponse, found: HttpResponse, isEarly: boolean) {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
   // Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read.
   const stream = streamOf(response)

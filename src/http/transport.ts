@@ -8,9 +8,7 @@ import type { Duplex } from 'node:stream'
 export type HostRequest = IncomingMessage | Http2ServerRequest
 
 /** The connection of a request. One that a serverless adapter makes up may have none. */
-export function socketOf(request: IncomingMessage): Duplex | null {
-  return request.socket
-}
+export const socketOf = (request: IncomingMessage): Duplex | null => request.socket
 
 /** The stream under a message of HTTP/2. It can do and tell what the compatibility API cannot. */
 export function streamOf(message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined {
@@ -27,9 +25,7 @@ export function isClosed(response: ServerResponse): boolean {
 }
 
 /** Whether a connection is lost. If a write fails, Node 20 and 22 go on for a moment before they destroy it. */
-export function isLost(socket: Duplex | null): boolean {
-  return socket?.destroyed === true || Boolean(socket?.errored)
-}
+export const isLost = (socket: Duplex | null): boolean => socket?.destroyed === true || Boolean(socket?.errored)
 
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (isClosed(response)) listener()

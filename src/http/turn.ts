@@ -11,9 +11,7 @@ const ARRIVED: unique symbol = Symbol('arrived')
 type Arrived = ServerResponse & { [ARRIVED]?: number }
 
 /** When a request arrived, by `performance.now()`: now, unless it has waited for its turn. */
-export function arrivalOf(response: Arrived): number {
-  return response[ARRIVED] ?? performance.now()
-}
+export const arrivalOf = (response: Arrived): number => response[ARRIVED] ?? performance.now()
 
 /**
  * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), each in a later round than
@@ -58,9 +56,7 @@ export function stopReading(socket: Duplex): void {
   waiting.set(socket, Infinity)
 }
 
-export function isHeldBack(socket: Duplex): boolean {
-  return (waiting.get(socket) ?? 0) > 0
-}
+export const isHeldBack = (socket: Duplex): boolean => (waiting.get(socket) ?? 0) > 0
 
 /** Whether the connection can take a response. Node announces requests behind the last one, or on a lost connection. */
 function isOpen(request: IncomingMessage): boolean {

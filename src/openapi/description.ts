@@ -9,7 +9,12 @@ export interface Description<Paths> {
   readonly tags: Texts<'name' | 'description'>[]
   readonly security: SecurityRequirement[]
   readonly paths: Paths
-  readonly components: Components
+  readonly components: {
+    readonly securitySchemes: { readonly bearerToken: Texts<'scheme' | 'description'> & { readonly type: 'http' } }
+    readonly schemas: Readonly<Record<'Plant' | 'ListedPlant' | 'NewPlant' | 'Error', Schema>>
+    readonly parameters: Readonly<Record<'id' | 'limit' | 'after' | 'include', Parameter>>
+    readonly headers: Readonly<Record<string, Header>>
+  }
 }
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>
@@ -49,13 +54,6 @@ export interface Reference {
   readonly $ref: string
 }
 
-interface Components {
-  readonly securitySchemes: Readonly<Record<'bearerToken', Texts<'scheme' | 'description'> & { readonly type: 'http' }>>
-  readonly schemas: Readonly<Record<'Plant' | 'ListedPlant' | 'NewPlant' | 'Error', Schema>>
-  readonly parameters: Readonly<Record<'id' | 'limit' | 'after' | 'include', Parameter>>
-  readonly headers: Readonly<Record<string, Header>>
-}
-
 export interface Parameter extends Header {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
@@ -81,9 +79,7 @@ export interface Schema {
   readonly minimum?: number
 }
 
-export function ref(path: string): Reference {
-  return { $ref: `#/components/${path}` }
-}
+export const ref = (path: string): Reference => ({ $ref: `#/components/${path}` })
 
 export function header(description: string, example: string, required = false): Header {
   return { description, required, schema: { type: 'string' }, example }

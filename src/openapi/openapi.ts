@@ -51,11 +51,7 @@ export const openapi: PlantStoreDescription = {
         type: 'object',
         description: 'The service ignores all other members.',
         required: ['id', 'name'],
-        properties: {
-          id: ID,
-          name: NAME,
-          tag: TAG,
-        },
+        properties: { id: ID, name: NAME, tag: TAG },
       },
       Error: {
         type: 'object',
@@ -84,12 +80,6 @@ export const openapi: PlantStoreDescription = {
   },
 }
 
-function parameter(
-  place: Parameter['in'],
-  name: string,
-  text: string,
-  example: number | string,
-  schema: Schema,
-): Parameter {
+function parameter(place: Parameter['in'], name: string, text: string, example: number | string, schema: Schema) {
   return { name, in: place, description: text, required: place === 'path', schema, example }
 }

@@ -9,7 +9,7 @@ const WRITE: readonly ErrorName[] = [...TOKEN, 'readOnlyToken']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
 const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'outcomeUnknown']
 const PLANTS = 'plants'
-const MONSTERA = { name: 'Monstera deliciosa', tag: 'tropical' }
+const PLANT = { name: 'Monstera deliciosa', tag: 'tropical' }
 
 export const PLANT_PATHS: PlantPaths = {
   '/plants': {
@@ -25,7 +25,7 @@ export const PLANT_PATHS: PlantPaths = {
         200: {
           description: 'The plants.',
           headers: { Link: ref('headers/Link') },
-          ...json({ type: 'array', items: ref('schemas/ListedPlant') }, [MONSTERA]),
+          ...json({ type: 'array', items: ref('schemas/ListedPlant') }, [PLANT]),
         },
         ...errors('badQuery', ...TOKEN, ...STORE),
       },
@@ -34,13 +34,9 @@ export const PLANT_PATHS: PlantPaths = {
       tags: [PLANTS],
       operationId: 'createPlant',
       summary: 'Create plant',
-      requestBody: {
-        required: true,
-        description: 'A plant.',
-        ...json(ref('schemas/NewPlant'), { id: 1, ...MONSTERA }),
-      },
+      requestBody: { required: true, description: 'A plant.', ...json(ref('schemas/NewPlant'), { id: 1, ...PLANT }) },
       responses: {
-        200: { description: 'The plant, without its id.', ...json(ref('schemas/Plant'), MONSTERA) },
+        200: { description: 'The plant, without its id.', ...json(ref('schemas/Plant'), PLANT) },
         ...errors(...BODY, 'notPlant', 'idTaken', ...WRITE, ...STORE),
       },
     },

@@ -3,13 +3,7 @@ import { StoreUnavailableError, type Page, type PageRequest, type Store, type St
 
 export const STORE_METHODS: {
   readonly [Name in StoreMethod]: undefined extends Store[Name] ? 'optional' : 'required'
-} = {
-  create: 'required',
-  list: 'required',
-  delete: 'required',
-  ping: 'optional',
-  close: 'optional',
-}
+} = { create: 'required', list: 'required', delete: 'required', ping: 'optional', close: 'optional' }
 
 export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'>
 

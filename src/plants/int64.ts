@@ -1,9 +1,7 @@
 export const MIN_INT64: bigint = -(2n ** 63n)
 export const MAX_INT64: bigint = 2n ** 63n - 1n
 
-export function isInt64(value: bigint): boolean {
-  return MIN_INT64 <= value && value <= MAX_INT64
-}
+export const isInt64 = (value: bigint): boolean => MIN_INT64 <= value && value <= MAX_INT64
 
 /** Reads a decimal int64 such as `42`; undefined for anything else: `01`, `+1`, `1.0`, a space, 2^63. */
 export function parseInt64(text: string): bigint | undefined {

@@ -136,13 +136,7 @@ function encodeWhole(page: Page, count: number, includesId = false): string | un
 }
 
 /** The text of plants of a page, up to the one that makes it so many bytes long, and the index after that. */
-function encodePlants(
-  page: Page,
-  start: number,
-  stop: number,
-  maxBytes: number,
-  includesId: boolean,
-): { text: string; end: number } {
+function encodePlants(page: Page, start: number, stop: number, maxBytes: number, includesId: boolean) {
   const opening = includesId ? '{"id":' : '{'
   const next = `,${opening}`
   let text = ''

@@ -69,8 +69,7 @@ export interface StoreUnavailableErrorOptions extends ErrorOptions {
 
 /**
  * Thrown by a store that cannot serve now, if trying again may help. The client gets 503 with `Retry-After`: error
- * 50300, or 50301 if it is unknown what became of its request. The `cause` goes to the host's `onError`, never to the
- * client.
+ * 50300, or 50301 if it is unknown what became of its request. Only the host's `onError` gets the `cause`.
  */
 export class StoreUnavailableError extends Error {
   static {

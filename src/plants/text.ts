@@ -11,6 +11,4 @@ export function encodeUtf8(text: string): string {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 
-export function decodeUtf8(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString()
-}
+export const decodeUtf8 = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()

@@ -12,9 +12,7 @@ interface Place extends Pick<Settings, 'host' | 'port' | 'reusePort' | 'socketMo
   readonly portVariable: string
 }
 
-export function servicePlace(settings: Settings): Place {
-  return { ...settings, hostVariable: 'HOST', portVariable: 'PORT' }
-}
+export const servicePlace = (settings: Settings): Place => ({ ...settings, hostVariable: 'HOST', portVariable: 'PORT' })
 
 /** Where the admin port is, if there is one. Nobody else listens there: what it says is about one program. */
 export function adminPlace(settings: Settings): Place {

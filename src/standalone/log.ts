@@ -20,9 +20,7 @@ export function log(event: string, fields: object): void {
   }
 }
 
-export function eventCounts(): ReadonlyMap<string, number> {
-  return counts
-}
+export const eventCounts = (): ReadonlyMap<string, number> => counts
 
 function reportDropped(): void {
   const lines = dropped

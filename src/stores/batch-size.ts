@@ -24,6 +24,4 @@ export function batchSize(waiting: readonly { readonly length: number }[], max: 
   return size
 }
 
-export function textLength({ name, tag = '' }: Plant): number {
-  return name.length + tag.length
-}
+export const textLength = ({ name, tag = '' }: Plant): number => name.length + tag.length

@@ -57,29 +57,19 @@ function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSett
   })
 }
 
-export function schemeOf(url: string): string {
-  return url.slice(0, url.indexOf(':'))
-}
+const findScheme = (url: string): StoreScheme | undefined => STORE_SCHEMES.find(({ form }) => form.test(url))
 
-export function isStoreUrl(url: string): boolean {
-  return STORE_SCHEMES.some(({ form }) => form.test(url))
-}
-
-function findScheme(url: string): StoreScheme {
-  return STORE_SCHEMES.find(({ form }) => form.test(url))!
-}
-
-export function isSharedStore(url: string): boolean {
-  return findScheme(url).isShared(url)
-}
+export const schemeOf = (url: string): string => url.slice(0, url.indexOf(':'))
+export const isStoreUrl = (url: string): boolean => findScheme(url) !== undefined
+export const isSharedStore = (url: string): boolean => findScheme(url)!.isShared(url)
 
 export function isSameStore(one: string, other: string): boolean {
-  const { form, isSame } = findScheme(one)
+  const { form, isSame } = findScheme(one)!
   return form.test(other) && isSame(one, other)
 }
 
 export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
-  const { lacks, open } = findScheme(url)
+  const { lacks, open } = findScheme(url)!
   if (lacks !== undefined) throw new Error(lacks)
   return open(url, settings)
 }

@@ -9,10 +9,7 @@ export interface BatcherOptions {
   readonly onBatch?: (size: number) => void
 }
 
-/**
- * Sends writes in groups, in the order in which they came. The first one goes alone; those that arrive while it is in
- * flight go together. If the server rejects a value, the group is halved until only the write with that value fails.
- */
+/** Sends writes in order; those that arrive while a group is in flight go together. Only one with a wrong value fails. */
 export function createBatcher<Write, Result>(
   send: (group: readonly Write[]) => Promise<readonly Result[]>,
   { maxInFlight, maxBatch, timeoutMs, onBatch }: BatcherOptions,

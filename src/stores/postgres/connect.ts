@@ -32,10 +32,7 @@ export function connectSoon(pool: ConnectionPool, ms: number): Promise<Connectio
   })
 }
 
-/**
- * Asks, in one round trip, whether a connection is fit for plants. One that takes no writes may be a standby's, whose
- * plants are old. @throws UnsuitableDatabaseError if it stays unfit until somebody changes the database
- */
+/** Asks if a connection is fit: a read-only one may be a standby's. @throws UnsuitableDatabaseError if it stays unfit */
 export async function checkConnection(
   connection: Connection,
   known: string | null,

@@ -37,19 +37,16 @@ for (const [name, { prototype }] of Object.entries({ NoAnswerError, UnconfirmedE
 
 type Test = (error: unknown) => boolean
 
-const hasState =
-  (pattern: RegExp): Test =>
-  (error) =>
-    pattern.test(sqlState(error) ?? '')
+function hasState(pattern: RegExp): Test {
+  return (error) => pattern.test(sqlState(error) ?? '')
+}
 
 export function isTransient(error: unknown): boolean {
   return isFromServer(error) ? hasState(TRANSIENT)(error) : error instanceof Error && !isFault(error)
 }
 
 /** Whether the code is wrong. All other errors without a SQLSTATE are taken for those of a connection. */
-export function isFault(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError
-}
+export const isFault: Test = (error) => error instanceof TypeError || error instanceof RangeError
 
 /** Whether the server said nothing for too long. A pool says so in words only. */
 export function isTimeout(error: unknown): boolean {
@@ -57,13 +54,9 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /** Whether the server sent this error: then it does nothing more about the statement. */
-export function isFromServer(error: unknown): boolean {
-  return sqlState(error) !== undefined
-}
+export const isFromServer: Test = (error) => sqlState(error) !== undefined
 
-export function isOutcomeUnknown(error: unknown): boolean {
-  return !isFromServer(error) || hasState(OUTCOME_UNKNOWN)(error)
-}
+export const isOutcomeUnknown: Test = (error) => !isFromServer(error) || hasState(OUTCOME_UNKNOWN)(error)
 
 export function breaksConnection(error: unknown): boolean {
   if (!isFromServer(error)) return !(error instanceof UnconfirmedError)
@@ -77,16 +70,12 @@ export function isPlanStale(error: unknown): boolean {
 
 /** Whether another session prepared the statement, as a pooler lends one for each transaction. Nothing was done. */
 export const isNotPrepared: Test = hasState(/^(?:42P05|26000)/)
-
 /** Whether the statement was rolled back in favour of another one, and may be sent again as it is. */
 export const isConflict: Test = hasState(/^(?:40001|40P01)/)
-
 /** Whether the statement was cancelled, and rolled back in the server that says so. */
 export const isCancelled: Test = hasState(/^57014/)
-
 /** Whether the server rejected a value, by type, constraint or size. Others of the same statement may be sound. */
 export const isRejectedValue: Test = hasState(/^(?:22|23|54)/)
-
 /** Whether a value is larger than the server can keep: an owner beyond what its index takes, as texts have no limit. */
 export const isTooLarge: Test = hasState(/^54000/)
 

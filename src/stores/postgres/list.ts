@@ -27,10 +27,7 @@ export function createPageReader(sender: Sender): (owner: string, request: PageR
   }
 }
 
-/**
- * Shares a read among callers that want the same. A caller that comes while a read is under way waits for the next one:
- * the current one may have begun before a write that the caller knows of. Equal keys must mean the same query.
- */
+/** Shares a read among callers of equal keys. Who comes during one shares the next: it sees the writes before that. */
 export function shareReads<Result>(): (key: string, read: () => Promise<Result>) => Promise<Result> {
   /** When each read has ended, and the one that follows, if anybody waits for it. */
   const underWay = new Map<string, { readonly ended: Promise<void>; next?: Promise<Result> }>()

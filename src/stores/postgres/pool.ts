@@ -4,10 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 export interface ConnectionPool {
   /** Lends a connection. */
   connect(): Promise<Connection>
-  /**
-   * Where the pool tells of a connection that broke while it was idle (`error`, with the error), and of a new
-   * connection before it lends it (`connect`, with the connection).
-   */
+  /** Where the pool tells of an idle connection that broke (`error`), and of a new one before it lends it (`connect`). */
   on?(event: 'error' | 'connect', listener: ((error: Error) => void) | ((connection: Connection) => void)): unknown
 }
 

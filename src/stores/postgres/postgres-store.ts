@@ -24,10 +24,7 @@ export type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 export interface PostgresStoreOptions {
   /** Whether connections keep statements prepared, unless a pooler turns out not to keep them. @default true */
   readonly preparedStatements?: boolean | undefined
-  /**
-   * The most plants that one statement creates, or deletes, at least 1. It creates a megabyte or so of large plants.
-   * @default 128
-   */
+  /** The most plants that one statement creates, or a megabyte or so of them, or deletes, at least 1. @default 128 */
   readonly maxBatch?: number | undefined
   /**
    * The most create statements, and delete statements, in flight, at least 1. More of them make smaller groups, which
@@ -42,10 +39,7 @@ export interface PostgresStoreOptions {
    * @default 4_000
    */
   readonly timeoutMs?: number | undefined
-  /**
-   * Gets a line that an operator should read, without anything of the plants. By default nobody gets it. Its own errors
-   * are ignored.
-   */
+  /** Gets a line that an operator should read, without anything of the plants. Its own errors are ignored. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 

@@ -84,10 +84,7 @@ export class Sender {
     }
   }
 
-  /**
-   * The usual statements write nothing, so they cannot see a full disk or a missing standby: after a write has failed,
-   * one is tried. While one has no answer for long, there is no need.
-   */
+  /** The usual statements cannot see a full disk or a missing standby: after a write has failed, another is tried. */
   async ping(): Promise<void> {
     const now = performance.now()
     const [oldest] = this.#writes

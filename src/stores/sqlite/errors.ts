@@ -18,18 +18,13 @@ function codeOf(error: unknown): string | undefined {
   return [...CODES.values()].find((name) => code?.startsWith(name))
 }
 
-export function isBusy(error: unknown): boolean {
-  return codeOf(error) === 'SQLITE_BUSY'
-}
+export const isBusy = (error: unknown): boolean => codeOf(error) === 'SQLITE_BUSY'
 
 /** Whether a constraint or trigger of the host refuses a plant, which says nothing of others. */
-export function isRefused(error: unknown): boolean {
-  return codeOf(error) === 'SQLITE_CONSTRAINT'
-}
+export const isRefused = (error: unknown): boolean => codeOf(error) === 'SQLITE_CONSTRAINT'
 
-function isTransient(error: unknown): boolean {
-  return codeOf(error) !== undefined && !isRefused(error)
-}
+const isTransient = (error: unknown): boolean => codeOf(error) !== undefined && !isRefused(error)
+const messageOf = (error: unknown, file: string): string => `SQLite database ${file}: ${(error as Error).message}`
 
 /** The error that the caller of the store gets: it names the file, and says whether trying again may help. */
 export function explain(error: unknown, file: string): Error {
@@ -48,8 +43,4 @@ export function explainCommit(error: unknown, file: string): unknown {
 export function explainOpening(error: unknown, file: string): Error {
   if (codeOf(error) !== 'SQLITE_CANTOPEN') return explain(error, file)
   return new Error(messageOf(error, file), { cause: error })
-}
-
-function messageOf(error: unknown, file: string): string {
-  return `SQLite database ${file}: ${(error as Error).message}`
 }
