@@ -14,8 +14,6 @@ export interface Connection {
   current?: ServerResponse | undefined
   /** How many of its requests wait for their turn. */
   waiting: number
-  /** It was refused, and nothing more is read from it. */
-  isBroken?: true
   /** It is no longer one of HTTP: a listener of the host for `upgrade` has it. */
   isUpgraded?: true
 }

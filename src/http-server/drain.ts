@@ -29,8 +29,7 @@ export async function closeServer(
     // The server's own closeAllConnections() does not know those that were upgraded, nor those of CONNECT.
     for (const { socket } of connections) socket.destroy()
   }, timeoutMs)
-  const sockets = connections.map(({ socket }) => socket)
-  await quiet(server, sockets, STOP_LISTENING * timeoutMs, isShared)
+  await quiet(server, connections, STOP_LISTENING * timeoutMs, isShared)
   await acceptWaiting(server)
   // Not the close() of an HTTP server, which stops looking for late requests. Bun has only that one.
   const kind = [NetServer, Server].find((kind) => server instanceof kind)!
@@ -62,8 +61,8 @@ function closeSilent(server: Server, connections: readonly Connection[], refuse:
 }
 
 /** Settles when nobody has been connected for 50 ms; if the port is shared, only present connections count. */
-function quiet(server: Server, sockets: readonly Duplex[], patienceMs: number, isShared: boolean): Promise<void> {
-  return new Promise((resolve) => {
+function quiet(server: Server, connections: readonly Connection[], patienceMs: number, isShared: boolean) {
+  return new Promise<void>((resolve) => {
     const open = new Set<Duplex>()
     let moment: NodeJS.Timeout | undefined
     const latest = setTimeout(settle, patienceMs)
@@ -91,7 +90,7 @@ function quiet(server: Server, sockets: readonly Duplex[], patienceMs: number, i
       resolve()
     }
     if (!isShared) server.on('connection', watch)
-    for (const socket of sockets) watch(socket)
+    for (const { socket } of connections) watch(socket)
     look()
   })
 }

@@ -6,12 +6,11 @@ import { hasTooManyFields, isHost } from '../http/header-fields.ts'
 import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
-import { answer, type OnAnswer } from './answer.ts'
 import { connectionOf, cutStalled, hold, isWhole, keepConnections, type Connection } from './connections.ts'
 import { closeServer } from './drain.ts'
 import { createGuard } from './guard.ts'
 import { PRESETS, type Limits } from './limits.ts'
-import { isTimeout, refuse, refuseAfter, refuseInstead, toHttpError } from './refusal.ts'
+import { answer, isTimeout, refuse, refuseAfter, refuseInstead, toHttpError, type OnAnswer } from './refusal.ts'
 
 /** What a server takes for granted of its listener, and what only tests change. */
 export interface Assumptions {
@@ -145,12 +144,10 @@ export function createHttpServer(
 
   server.on('clientError', (error: Error, stream) => {
     const connection = connectionOf(stream)
-    // What Node had read already may be a second error.
-    if (connection === undefined || connection.isBroken) return
+    if (connection === undefined) return
     const { socket, latest } = connection
     // The request may be late because nothing was read while others had their turns.
     if (isTimeout(error) && (isHeldBack(socket) || socket.readableLength > 0)) return giveTime(connection, error)
-    connection.isBroken = true
     stopReading(socket)
     // If the client has ended its side, Node would close the connection behind the response that is under way.
     socket.removeAllListeners('end')
@@ -176,7 +173,6 @@ export function createHttpServer(
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     const connection = connectionOf(stream)!
     const { socket } = connection
-    connection.isBroken = true
     stopReading(socket)
     // Node has removed its own listeners, and a list that is being sent waits for `drain`.
     socket
@@ -188,9 +184,7 @@ export function createHttpServer(
   })
 
   function close(isShared: boolean): Promise<number> {
-    for (const { latest } of connections) {
-      if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
-    }
+    for (const { latest } of connections) if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
     const refuseLate = (socket: Socket): void => refuseOn(socket, HTTP_ERRORS.requestTimeout)
     return closeServer(server, connections, limits.drainTimeoutMs, isShared, refuseLate)
   }

@@ -1,6 +1,9 @@
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, type HttpError } from '../http/errors.ts'
+import { respond, type AnswerEvent, type HttpResponse } from '../http/respond.ts'
+import { arrivalOf } from '../http/turn.ts'
+import { andThen } from '../maybe-promise.ts'
 
 /** How long a client that was refused has to see the response. What it still sends is not read, so a reset follows. */
 const LINGER_MS = 1000
@@ -54,4 +57,22 @@ function closeGently(socket: Duplex): void {
   })
   socket.end()
   if (lingering.length > MAX_LINGERING) lingering.shift()!.destroy()
+}
+
+export type OnAnswer = (event: AnswerEvent) => void
+
+/** Sends a response, and tells of it; `resource` is the path that the request names, if there is one. */
+export function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  found: HttpResponse,
+  onAnswer?: OnAnswer,
+  resource?: string,
+): void {
+  const startedAt = arrivalOf(response)
+  void andThen(respond(request, response, found), ({ bytes, complete }) => {
+    const { status, error } = found
+    const durationMs = performance.now() - startedAt
+    onAnswer?.({ request, resource, status, error, bytes, complete, durationMs })
+  })
 }

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http'
-import { answer, type OnAnswer } from '../http-server/answer.ts'
+import { answer, type OnAnswer } from '../http-server/refusal.ts'
 import type { HttpResponse } from '../http/respond.ts'
 import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
 import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import type { OnAnswer } from '../../src/http-server/answer.ts'
+import type { OnAnswer } from '../../src/http-server/refusal.ts'
 import { memoryStore, type PlantStoreOptions, type Store } from '../../src/index.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'

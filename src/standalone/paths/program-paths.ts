@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { answer, type OnAnswer } from '../../http-server/answer.ts'
+import { answer, type OnAnswer } from '../../http-server/refusal.ts'
 import { HTTP_ERRORS, HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
 import { jsonResponse, type HttpResponse } from '../../http/respond.ts'
