@@ -1,28 +1,81 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpServer } from '../../http-server/http-server.ts'
+import { arrivalOf } from '../../http/turn.ts'
 import type { Store } from '../../plants/store.ts'
 import { figuresOf } from '../../stores/figures.ts'
-import type { HttpServer } from '../../http-server/http-server.ts'
 import { eventCounts } from '../log.ts'
-import { family, formatFamilies, single, type Family } from './families.ts'
-import { createProcessMetrics, readDescriptors } from './process.ts'
-import { createRequestMetrics, type RequestMetrics } from './requests.ts'
 import type { ResourceOf } from '../requests.ts'
+import { createHistogram, family, formatFamilies, single, type Family, type Observe } from './families.ts'
+import { createProcessMetrics, readDescriptors } from './process.ts'
 import { createStoreMetrics } from './store-calls.ts'
 
-export interface Metrics extends Omit<RequestMetrics, 'families'> {
+/** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']
+
+export interface Metrics {
+  readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
+  readonly onRefusal: (error: { readonly status: number }) => void
   readonly watchStore: (store: Store) => Store
   readonly watchServer: (http: HttpServer) => void
   readonly format: (isReady: boolean) => string
 }
 
 export function createMetrics(resourceOf: ResourceOf): Metrics {
-  const { families: ofRequests, ...listeners } = createRequestMetrics(resourceOf)
+  const durations = createHistogram(
+    'http_server_request_duration_seconds',
+    'How long requests took, from the arrival of their header to the end of the response.',
+  )
+  /** By route, then by method and status, as a text that joins the three would be new for each request. */
+  const series = new Map<string, Map<number, Observe>>()
+  const refusals = new Map<number, number>()
+  let active = 0
+
+  function seriesOf(route: string, method: number, status: number): Observe {
+    let ofRoute = series.get(route)
+    if (ofRoute === undefined) series.set(route, (ofRoute = new Map<number, Observe>()))
+    const key = 1000 * method + status
+    let observe = ofRoute.get(key)
+    if (observe === undefined) {
+      const labels = {
+        http_request_method: METHODS[method] ?? '_OTHER',
+        http_route: route,
+        http_response_status_code: status || 'none',
+      }
+      ofRoute.set(key, (observe = durations.addSeries(labels)))
+    }
+    return observe
+  }
+
   const store = createStoreMetrics()
-  const events = family('counter', 'plant_store_log_events_total', 'Events of the log, by name.', () => {
-    return Array.from(eventCounts(), ([event, count]) => [{ event }, count])
-  })
-  const families: Family[] = [...ofRequests, ...store.families, ...createProcessMetrics(), events]
+  const families: Family[] = [
+    durations,
+    single('gauge', 'http_server_active_requests', 'Requests that are being served.', () => active),
+    family(
+      'counter',
+      'plant_store_http_refusals_total',
+      'Requests that were refused before the service saw them: late, too large or malformed.',
+      () => Array.from(refusals, ([status, count]) => [{ http_response_status_code: status }, count]),
+    ),
+    ...store.families,
+    ...createProcessMetrics(),
+    family('counter', 'plant_store_log_events_total', 'Events of the log, by name.', () => {
+      return Array.from(eventCounts(), ([event, count]) => [{ event }, count])
+    }),
+  ]
   return {
-    ...listeners,
+    onRequest(request, response) {
+      const startedAt = arrivalOf(response)
+      active++
+      response.on('close', () => {
+        active--
+        const route = resourceOf(request)?.path ?? 'unmatched'
+        // The client may have gone before there was a response.
+        const status = response.headersSent ? response.statusCode : 0
+        const observe = seriesOf(route, METHODS.indexOf(request.method!), status)
+        observe((performance.now() - startedAt) / 1000)
+      })
+    },
+    onRefusal: ({ status }) => refusals.set(status, (refusals.get(status) ?? 0) + 1),
     watchStore(watched) {
       families.push(...figuresOf(watched).gauges.map((gauge) => single('gauge', ...gauge)))
       return store.watch(watched)
