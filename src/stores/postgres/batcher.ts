@@ -9,7 +9,7 @@ export interface BatcherOptions {
   readonly onBatch?: (size: number) => void
 }
 
-/** Sends writes in order; those that arrive while a group is in flight go together. Only one with a wrong value fails. */
+/** Sends writes in order; those that come while a group is in flight go together. Only one with a wrong value fails. */
 export function createBatcher<Write, Result>(
   send: (group: readonly Write[]) => Promise<readonly Result[]>,
   { maxInFlight, maxBatch, timeoutMs, onBatch }: BatcherOptions,
@@ -23,8 +23,7 @@ export function createBatcher<Write, Result>(
 
   /** @param settled the size of the group that has just ended, if its end is why this one starts; else 0 */
   async function start(settled: number): Promise<void> {
-    // Callers that were just answered will soon send as many writes again. Take half of those and of what waits now, so
-    // that the next group fills while this one is in flight: large and small groups in turn would take longer.
+    // Callers that were just answered soon write again. With half of them and of what waits, the groups stay equal.
     const { length } = waiting
     const share = settled === 0 ? length : Math.ceil((settled + length) / 2)
     const group = waiting.splice(0, batchSize(waiting, Math.min(share, maxBatch)))

@@ -32,7 +32,7 @@ export function connectSoon(pool: ConnectionPool, ms: number): Promise<Connectio
   })
 }
 
-/** Asks if a connection is fit: a read-only one may be a standby's. @throws UnsuitableDatabaseError if it stays unfit */
+/** Asks if a connection is fit: a read-only one may be a standby's. @throws UnsuitableDatabaseError if it stays so */
 export async function checkConnection(
   connection: Connection,
   known: string | null,
@@ -49,4 +49,52 @@ export async function checkConnection(
     throw new UnsuitableDatabaseError(`The search_path leads to ${table} now, and led to the schema ${known} before.`)
   }
   return { hasForeignTables: hasForeignTables === 't', schema: found ?? known }
+}
+
+/** Asks a silent server, as behind a broken network, until it says something again. */
+export class Silence {
+  readonly #ask: () => Promise<boolean>
+  #lastOver = 0
+  #timer: NodeJS.Timeout | undefined
+  #waiting: (() => void)[] = []
+
+  constructor(ask: () => Promise<boolean>) {
+    this.#ask = ask
+  }
+
+  get isOn(): boolean {
+    return this.#timer !== undefined
+  }
+
+  /** Begins, unless the server has said something since the unanswered question was sent. */
+  begin(askedAt: number): void {
+    if (askedAt <= this.#lastOver || this.isOn) return
+    const ask = (): void => {
+      this.#wake()
+      void this.#ask().then((isAnswered) => isAnswered && this.#end())
+    }
+    this.#timer = setInterval(ask, INTERVAL_MS).unref()
+    ask()
+  }
+
+  /** Settles when it ends, or is asked again: a promise of the end alone would keep all that wait, for hours. */
+  next(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  stop(): void {
+    this.#end()
+    this.#lastOver = Infinity
+  }
+
+  #end(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#lastOver = Math.max(this.#lastOver, performance.now())
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const goOn of this.#waiting.splice(0)) goOn()
+  }
 }

@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 export interface ConnectionPool {
   /** Lends a connection. */
   connect(): Promise<Connection>
-  /** Where the pool tells of an idle connection that broke (`error`), and of a new one before it lends it (`connect`). */
+  /** Tells of an idle connection that broke (`error`), and of a new one before the pool lends it (`connect`). */
   on?(event: 'error' | 'connect', listener: ((error: Error) => void) | ((connection: Connection) => void)): unknown
 }
 
@@ -18,10 +18,7 @@ export interface Connection {
   on(event: 'error', listener: (error: Error) => void): unknown
   /** Where the connection passes on what the server says beside its answers, and which of its functions says it. */
   on(event: 'notice', listener: (notice: { readonly routine?: string | undefined }) => void): unknown
-  /**
-   * The server's process of this connection. This and the rest is for cancelling a statement; a connection that lacks
-   * it works, but then its statements cannot be cancelled.
-   */
+  /** The server's process. This and the rest serve to cancel a statement: without them, the connection works, too. */
   readonly processID?: number | null | undefined
   /** The secret that the server wants in order to cancel; the protocol calls both BackendKeyData. */
   readonly secretKey?: number | null | undefined

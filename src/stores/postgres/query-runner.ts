@@ -1,7 +1,7 @@
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { cancelStatement, isAnswering } from './cancel.ts'
-import { checkConnection, connectSoon } from './connect.ts'
+import { checkConnection, connectSoon, Silence } from './connect.ts'
 import {
   breaksConnection,
   isCancelled,
@@ -13,7 +13,6 @@ import {
   UnsuitableDatabaseError,
 } from './failure.ts'
 import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
-import { Silence } from './silence.ts'
 
 interface PendingQuery {
   connection?: Connection

@@ -40,7 +40,7 @@ export class Sender {
 
   /** Empties `values` once it has succeeded. @throws StoreUnavailableError if trying again may help */
   async send(statement: Statement, values: unknown[], expiresAt: number = this.deadline()): Promise<QueryResult> {
-    if (statement.isWrite !== true) return this.#send(statement, values, expiresAt)
+    if (statement.writes === undefined) return this.#send(statement, values, expiresAt)
     const write = { startedAt: performance.now() }
     this.#writes.add(write)
     try {
@@ -51,7 +51,7 @@ export class Sender {
   }
 
   async #send(statement: Statement, values: unknown[], expiresAt: number): Promise<QueryResult> {
-    const { name, text, isWrite = false, isCreate = false } = statement
+    const { name, text, writes } = statement
     const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
     let attempt = 1
@@ -60,7 +60,7 @@ export class Sender {
         const result = await this.#sendQuery(query, expiresAt)
         const { rows, rowCount } = result
         // A plant that was there already, or is deleted, needs no room.
-        if (isCreate && rowCount !== 0) this.#isInTrouble = false
+        if (writes === 'plants' && rowCount !== 0) this.#isInTrouble = false
         // The driver keeps both for long. The result of another driver may be frozen.
         values.length = 0
         Reflect.set(result, 'rows', [])
@@ -70,15 +70,14 @@ export class Sender {
           if (isNotPrepared(error) && this.#prepares) {
             this.#prepares = false
             const { message } = error as Error
-            this.#options.onWarning(
-              `A pooler does not keep prepared statements (${message}), so they are not used any more.`,
-            )
+            const warning = `A pooler does not keep prepared statements (${message}), so they are not used any more.`
+            this.#options.onWarning(warning)
           }
           delete query.name
         } else if (isConflict(error) && attempt < MAX_ATTEMPTS) {
           await sleep(Math.random() * 2 ** attempt++)
         } else {
-          throw this.#explain(error, isWrite)
+          throw this.#explain(error, writes !== undefined)
         }
       }
     }

@@ -1,9 +1,8 @@
 export interface Statement {
   readonly name?: string
   readonly text: string
-  readonly isWrite?: true
-  /** Whether it needs room for more plants. */
-  readonly isCreate?: true
+  /** What it writes, if anything: only new plants need room. */
+  readonly writes?: 'plants' | 'other'
 }
 
 /** Makes the table of the store, for a host that makes its tables itself. */
@@ -51,7 +50,7 @@ export const LOOK: Statement = {
     ))`,
 }
 
-/** Gives the table if it is there, else NULL. A role that may not create tables may ask this. */
+/** A role that may not create tables may ask this. */
 export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_plants')` }
 
 const INSERT = 'INSERT INTO plant_store_plants (owner, id, name, tag)'
@@ -62,14 +61,11 @@ export const PING: readonly Statement[] = [
   { text: `${INSERT} SELECT '', 0, '', NULL WHERE false ON CONFLICT DO NOTHING` },
 ]
 
-/**
- * Creates a plant of an owner that no token stands for, and deletes it. As one text both run in one transaction: no
- * other session sees the plant, and an error leaves none open. Tries with the same id would wait for each other.
- */
+/** Creates and deletes nobody's plant as one text: in one transaction. Tries with one id would wait for each other. */
 export function tryWrite(id: number): Statement {
   // Not much fits beside such a plant on a page of the table, so it says whether the server gets another page.
   return {
-    isWrite: true,
+    writes: 'other',
     text: `${INSERT} VALUES ('', ${id}, repeat('x', 1900), NULL) ON CONFLICT DO NOTHING;
       DELETE FROM plant_store_plants WHERE owner = '' AND id = ${id}`,
   }
@@ -77,17 +73,14 @@ export function tryWrite(id: number): Statement {
 
 // For one plant: without unnest(), the sort and the returned row it takes less time.
 export const CREATE_ONE: Statement = {
-  isWrite: true,
-  isCreate: true,
+  writes: 'plants',
   name: 'plant-store create one',
   text: `${INSERT} VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 }
 
-// In the order of the key, so that statements of several processes wait for each other but never in a circle; then in
-// the order of arrival, so that the first create of an id wins.
+// In the order of the key, so that statements never wait in a circle; then of arrival, so that the first create wins.
 export const CREATE_MANY: Statement = {
-  isWrite: true,
-  isCreate: true,
+  writes: 'plants',
   name: 'plant-store create many',
   text: `${INSERT}
     SELECT owner, id, name, tag
@@ -99,15 +92,14 @@ export const CREATE_MANY: Statement = {
 }
 
 export const DELETE_ONE: Statement = {
-  isWrite: true,
+  writes: 'other',
   name: 'plant-store delete one',
   text: `DELETE FROM plant_store_plants WHERE owner = $1 AND id = $2`,
 }
 
-// In the order of the key, too. LIMIT leaves nothing out: it makes the planner expect few keys, and look each up in the
-// index. A plan that was made while the table was small would otherwise go on scanning the table when it has grown.
+// In that order, too. LIMIT makes the planner expect few keys: a plan of a small table would scan it once it has grown.
 export const DELETE_MANY: Statement = {
-  isWrite: true,
+  writes: 'other',
   name: 'plant-store delete many',
   text: `DELETE FROM plant_store_plants AS plants
     USING (

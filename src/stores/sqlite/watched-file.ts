@@ -11,10 +11,7 @@ const BACK = 'the file, its log and its shared memory are back'
 const STUCK =
   'so do not truncate or remove it. SQLite empties it once no other process reads; that stops the service for a moment'
 
-/**
- * The file that was opened, with its log and its shared memory. If one of them is moved, removed or replaced, SQLite
- * goes on with it, and what it acknowledges is lost. (To open the file and look would drop SQLite's locks on it.)
- */
+/** The file, its log and its shared memory. If one of them is moved, SQLite goes on, and what it acknowledges is lost. */
 export class WatchedFile {
   readonly #name: string
   readonly #paths: readonly string[]
@@ -80,6 +77,7 @@ function isSame(found: BigIntStats | undefined, opened: BigIntStats | undefined)
 }
 
 function find(path: string): BigIntStats | undefined {
+  // To open the file would drop SQLite's locks on it.
   try {
     return statSync(path, { bigint: true })
   } catch {

@@ -59,7 +59,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'closing a store does not end the silence that it waits for',
-    file: `${folder}/silence.ts`,
+    file: `${folder}/connect.ts`,
     code: 'this.#end()\n    this.#lastOver',
     instead: 'this.#lastOver',
   },

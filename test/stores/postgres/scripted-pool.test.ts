@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { suite, test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { Pool, type Client } from 'pg'
-import { checkConnection, connectSoon } from '../../../src/stores/postgres/connect.ts'
+import { checkConnection, connectSoon, Silence } from '../../../src/stores/postgres/connect.ts'
 import {
   postgresStore,
   type Connection,
@@ -16,7 +16,6 @@ import {
 } from '../../../src/stores/postgres/postgres-store.ts'
 import { AS_TEXT } from '../../../src/stores/postgres/pool.ts'
 import { QueryRunner } from '../../../src/stores/postgres/query-runner.ts'
-import { Silence } from '../../../src/stores/postgres/silence.ts'
 import { failure, failureOf, serverError } from '../../support/database/failures.ts'
 import { LISTENERS } from '../../support/database/listeners.ts'
 import { FIT, poolOf } from '../../support/database/pool-of.ts'
