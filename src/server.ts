@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-// A Node that is too old must be able to read this file, and to say so in one line. So it imports nothing before that,
-// and has no syntax that is younger than modules.
+// A Node that is too old must be able to read this file: it imports nothing at first, and has only old syntax.
 const [major, minor] = process.versions.node.split('.').map(Number)
 // Undefined without `--permission`. If it denies the network, Node throws where no listener of the program can catch it.
 const permission = process.permission as typeof process.permission | undefined

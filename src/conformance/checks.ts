@@ -142,9 +142,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
         ids.add(plant.id)
       }
       // The plant at the cursor goes too: the next page starts after its id all the same.
-      for (const id of [after, after - 10n, after + 10n]) {
-        await assertDelete(store, 'owner', id, ids.delete(id))
-      }
+      for (const id of [after, after - 10n, after + 10n]) await assertDelete(store, 'owner', id, ids.delete(id))
     }
   },
 

@@ -9,10 +9,7 @@ const DISCARD_MAX_MS = 2000
 
 export const NOTHING: Buffer = Buffer.alloc(0)
 
-/**
- * Counts the bytes of a body as they come: Content-Length is only believed if it is too much. Calls back in the async
- * context of this call: `onBody` if the body is complete, `onError` (41300) as soon as it has more than `maxBytes`.
- */
+/** Counts bytes as they come; believes a Content-Length only if it is too much. Calls back in its own async context. */
 export function readBody(
   request: IncomingMessage,
   contentLength: number,

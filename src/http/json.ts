@@ -21,10 +21,7 @@ export interface JsonMember {
   readonly next: JsonMember | undefined
 }
 
-/**
- * Takes and refuses what JSON.parse does, but skips one BOM at the start, and refuses more than 64 levels of arrays and
- * objects. A string of the value may keep the text of the body in memory. @throws HttpError 40001
- */
+/** JSON.parse, but skips a BOM and takes at most 64 levels. Strings may keep the body alive. @throws HttpError 40001 */
 export const readJson = (bytes: Uint8Array): JsonValue => new JsonReader(bytes).readText()
 
 export const MAX_DEPTH = 64

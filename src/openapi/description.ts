@@ -25,10 +25,8 @@ export type PathItem<Method extends string> = Readonly<Record<Method, OperationO
   readonly parameters?: Reference[]
 }
 
-export interface OperationObject {
+export interface OperationObject extends Texts<'operationId' | 'summary'> {
   readonly tags: string[]
-  readonly operationId: string
-  readonly summary: string
   readonly description?: string
   readonly security?: SecurityRequirement[]
   readonly parameters?: (Parameter | Reference)[]
@@ -102,11 +100,10 @@ const ANY: readonly ErrorName[] = [
 
 export function errors(...names: readonly ErrorName[]): OperationObject['responses'] {
   const all = [...names, ...ANY]
-  const responses: Record<string, Response> = {}
-  for (const { status } of all.map((name) => HTTP_ERRORS[name])) {
-    responses[status] = error(all.filter((name) => HTTP_ERRORS[name].status === status))
-  }
-  return responses
+  const withStatus = (status: number) => all.filter((name) => HTTP_ERRORS[name].status === status)
+  return Object.fromEntries(
+    all.map((name) => HTTP_ERRORS[name]).map(({ status }) => [status, error(withStatus(status))]),
+  )
 }
 
 function error(names: readonly ErrorName[]): Response {
@@ -127,10 +124,9 @@ function error(names: readonly ErrorName[]): Response {
 
 /** Adds to a GET its HEAD, which gets the same responses without their bodies. */
 export function getAndHead(get: OperationObject): { readonly get: OperationObject; readonly head: OperationObject } {
-  const responses: Record<string, Response> = {}
-  for (const [status, { description, headers = {} }] of Object.entries(get.responses)) {
-    responses[status] = { description, headers }
-  }
+  const responses = Object.fromEntries(
+    Object.entries(get.responses).map(([status, { description, headers = {} }]) => [status, { description, headers }]),
+  )
   const operationId = `${get.operationId}Head`
   return { get, head: { ...get, operationId, summary: `${get.summary}, without the body`, responses } }
 }

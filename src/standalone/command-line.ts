@@ -5,7 +5,7 @@ import { VERSION } from '../version.ts'
 import { migrate, start } from './life-cycle.ts'
 import { reachableHost } from './listening.ts'
 import { describeError, firstReason } from './log.ts'
-import { helpText, isPath, readAddress, readSettings, type Address } from './settings/settings.ts'
+import { helpText, isPath, readAddress, readSettings, type Settings } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
 const COMMANDS = new Map<string | undefined, () => unknown>([
@@ -34,7 +34,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   }
 }
 
-export async function askReady({ host, port }: Address, timeoutMs = 5000): Promise<void> {
+export async function askReady({ host, port }: Pick<Settings, 'host' | 'port'>, timeoutMs = 5000): Promise<void> {
   const at = isPath(host) ? { socketPath: host } : { host: reachableHost(host), port }
   if (at.port === 0) throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')
   const signal = AbortSignal.timeout(timeoutMs)

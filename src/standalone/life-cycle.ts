@@ -43,9 +43,8 @@ export async function start(settings: Settings): Promise<void> {
   const scheme = schemeOf(storeUrl.current())
   const store = await open(storeUrl.current, settings, createStoreLog())
   started.store = store
-  const isDraining = (): boolean => isStopping
   const served = inherited.admin === undefined ? settings : { ...settings, adminPort: 0 }
-  const { http, admin } = createProgram(served, { store, scheme, authenticate, isDraining })
+  const { http, admin } = createProgram(served, { store, scheme, authenticate, isDraining: () => isStopping })
 
   // Clients must not get a connection to a program that then cannot start.
   const adminUrl = admin && (await listen(admin.server, inherited.admin ?? adminPlace(settings)))

@@ -25,15 +25,14 @@ export function createProgram(
   settings: Settings,
   parts: { store: Store; scheme: string; authenticate: Authenticate; isDraining: () => boolean },
 ): Program {
-  const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, accessLog, slowMs, corsOrigins, adminPort } =
-    settings
+  const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, corsOrigins, adminPort } = settings
   const { scheme, authenticate, isDraining } = parts
   const documents = settings.page ? pageAssets(scheme) : new Map()
   const resourceOf = createResources([...Object.keys(programDescription.paths), ...documents.keys()])
   const metrics = adminPort === undefined ? undefined : createMetrics(resourceOf)
   const store = metrics?.watchStore(parts.store) ?? parts.store
 
-  const { onError, onResponse, onRefusal } = createReports(accessLog, slowMs)
+  const { onError, onResponse, onRefusal } = createReports(settings.accessLog, settings.slowMs)
   const limits = { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner }
   const plants = createService(resolveOptions({ authenticate, store, ...limits, onError, onResponse }))
   const readiness = createReadiness(store, isDraining)

@@ -26,17 +26,17 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
     if (accessLog) log('response', fields)
   }
 
+  const onRefusal: Reports['onRefusal'] = ({ status, error }, request) => {
+    log('refused', { request: idOf(request), remoteAddress: request.socket?.remoteAddress, status, error })
+  }
+
   return {
     onError(error, request) {
       latest = { request: idOf(request), error }
       reportFailure()
     },
     onResponse: accessLog || slowMs !== undefined ? onResponse : undefined,
-    onRefusal: accessLog
-      ? ({ status, error }, request) => {
-          log('refused', { request: idOf(request), remoteAddress: request.socket?.remoteAddress, status, error })
-        }
-      : undefined,
+    onRefusal: accessLog ? onRefusal : undefined,
   }
 }
 

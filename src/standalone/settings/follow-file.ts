@@ -11,8 +11,7 @@ const HALF_WRITTEN = 'takes a file that ends with a newline, as it did before: i
 
 /**
  * Follows the content of a file. Its time or inode would not do: a mounted secret is swapped by symbolic link.
- * @param take takes what the file holds now, or throws what is wrong with it
- * @param keep says what still holds if the file is missing, wrong or half written
+ * @param keep what still holds if the file is missing, wrong or half written; for what is wrong, `take` throws
  * @returns a function that rereads the file now, without the second look
  */
 export function followFile<T>(

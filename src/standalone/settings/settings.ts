@@ -29,16 +29,13 @@ export interface Settings extends ServedLimits, Omit<typeof DEFAULTS, 'maxLimit'
   readonly drainDelayMs: number
 }
 
-const USABLE_SCHEMES = STORE_SCHEMES.filter(({ lacks }) => lacks === undefined)
-const STORE_URLS = USABLE_SCHEMES.map(({ example }) => example).join(' or ')
+const STORE_URLS = STORE_SCHEMES.flatMap(({ lacks, example }) => (lacks === undefined ? example : [])).join(' or ')
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103
 
 export const isPath = (host: string): boolean => host.startsWith('/')
 
 const STORE_URL = text('PLANT_STORE_URL', 'memory:', `a URL like ${STORE_URLS}: where the plants are kept`, isStoreUrl)
-
-export type Address = Pick<Settings, 'host' | 'port'>
 
 /** Nobody needs to set how often the server looks for late requests. */
 type ServedLimits = Omit<Limits, 'checkIntervalMs'>
@@ -53,13 +50,10 @@ const LIMIT_VARIABLES: Readonly<Record<keyof ServedLimits, readonly [name: strin
   maxConnections: ['PLANT_STORE_MAX_CONNECTIONS', 'the most connections'],
 }
 
-function limitVariables(): Record<keyof ServedLimits, Variable<number>> {
-  const variables = Object.entries(LIMIT_VARIABLES).map(([limit, [name, meaning]]) => {
-    const { preset, min, max } = LIMITS[limit as keyof ServedLimits]
-    return [limit, integer(name, preset, meaning, min, max)]
-  })
-  return Object.fromEntries(variables) as Record<keyof ServedLimits, Variable<number>>
-}
+const limitVariables = Object.entries(LIMIT_VARIABLES).map(([limit, [name, meaning]]) => {
+  const { preset, min, max } = LIMITS[limit as keyof ServedLimits]
+  return [limit, integer(name, preset, meaning, min, max)]
+})
 
 const { maxBodyBytes, maxListsPerOwner, storeTimeoutMs } = DEFAULTS
 
@@ -116,7 +110,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'milliseconds in which a shutdown only makes /readyz answer 503, before it drains',
     0,
   ),
-  ...limitVariables(),
+  ...(Object.fromEntries(limitVariables) as Record<keyof ServedLimits, Variable<number>>),
 }
 
 export function readSettings(environment: NodeJS.ProcessEnv, version: string = process.versions.node): Settings {
@@ -156,7 +150,7 @@ function checkSharing({ host, port, storeUrl, storeUrlFile }: Settings, version:
 }
 
 /** Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now. */
-export function readAddress(environment: NodeJS.ProcessEnv): Address {
+export function readAddress(environment: NodeJS.ProcessEnv): Pick<Settings, 'host' | 'port'> {
   return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }
 }
 
