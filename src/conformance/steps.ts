@@ -55,7 +55,6 @@ export async function assertPages(store: WatchedStore, owner: string, all: Page,
   }
 }
 
-/** A store that is made for a test must not have what another test left. */
 export async function assertEmpty(store: WatchedStore): Promise<void> {
   const page = await store.list('owner', { limit: 1, maxBytes: MANY_BYTES })
   if (Array.isArray(page) && page.length > 0) {
@@ -158,7 +157,6 @@ export async function settleCall<T>(call: string, act: () => MaybePromise<T>, ti
   }
 }
 
-/** A call as it is written in code; long texts are cut. */
 export function callText(method: StoreMethod, ...args: readonly unknown[]): string {
   return `${method}(${args.map((argument) => quote(argument)).join(', ')})`
 }

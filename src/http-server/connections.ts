@@ -6,7 +6,6 @@ import { reset } from '../http/transport.ts'
 export interface Connection {
   readonly socket: Socket
   index: number
-  /** How many requests have come. */
   requests: number
   /** The response to the request that came last, while it is being sent or the request is still coming. */
   latest?: ServerResponse | undefined
@@ -14,6 +13,8 @@ export interface Connection {
   current?: ServerResponse | undefined
   /** How many of its requests wait for their turn. */
   waiting: number
+  /** It was refused, and nothing more is read from it. */
+  isBroken?: true
   /** It is no longer one of HTTP: a listener of the host for `upgrade` has it. */
   isUpgraded?: true
 }

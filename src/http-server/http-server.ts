@@ -144,10 +144,12 @@ export function createHttpServer(
 
   server.on('clientError', (error: Error, stream) => {
     const connection = connectionOf(stream)
-    if (connection === undefined) return
+    // What Node had read already may be a second error.
+    if (connection === undefined || connection.isBroken) return
     const { socket, latest } = connection
     // The request may be late because nothing was read while others had their turns.
     if (isTimeout(error) && (isHeldBack(socket) || socket.readableLength > 0)) return giveTime(connection, error)
+    connection.isBroken = true
     stopReading(socket)
     // If the client has ended its side, Node would close the connection behind the response that is under way.
     socket.removeAllListeners('end')
@@ -173,6 +175,7 @@ export function createHttpServer(
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     const connection = connectionOf(stream)!
     const { socket } = connection
+    connection.isBroken = true
     stopReading(socket)
     // Node has removed its own listeners, and a list that is being sent waits for `drain`.
     socket

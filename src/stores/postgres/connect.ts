@@ -56,19 +56,17 @@ export class Silence {
   readonly #ask: () => Promise<boolean>
   #lastOver = 0
   #timer: NodeJS.Timeout | undefined
+  isOn = false
   #waiting: (() => void)[] = []
 
   constructor(ask: () => Promise<boolean>) {
     this.#ask = ask
   }
 
-  get isOn(): boolean {
-    return this.#timer !== undefined
-  }
-
   /** Begins, unless the server has said something since the unanswered question was sent. */
   begin(askedAt: number): void {
     if (askedAt <= this.#lastOver || this.isOn) return
+    this.isOn = true
     const ask = (): void => {
       this.#wake()
       void this.#ask().then((isAnswered) => isAnswered && this.#end())
@@ -89,7 +87,7 @@ export class Silence {
 
   #end(): void {
     clearInterval(this.#timer)
-    this.#timer = undefined
+    this.isOn = false
     this.#lastOver = Math.max(this.#lastOver, performance.now())
     this.#wake()
   }
