@@ -146,9 +146,12 @@ export function createHttpServer(
     const connection = connectionOf(stream)
     // What Node had read already may be a second error.
     if (connection === undefined || connection.isBroken) return
-    const { socket, latest } = connection
-    // The request may be late because nothing was read while others had their turns.
-    if (isTimeout(error) && (isHeldBack(socket) || socket.readableLength > 0)) return giveTime(connection, error)
+    if (isTimeout(error)) refuseIfLate(connection, error, isUnread(connection) ? limits.requestTimeoutMs : 0)
+    else refuseConnection(connection, error)
+  })
+
+  function refuseConnection(connection: Connection, error: Error): void {
+    const { latest, socket } = connection
     connection.isBroken = true
     stopReading(socket)
     // If the client has ended its side, Node would close the connection behind the response that is under way.
@@ -156,19 +159,22 @@ export function createHttpServer(
     const refuseNow = (): void => refuseOn(socket, toHttpError(error))
     if (latest?.req.complete === false) refuseInstead(latest, socket, refuseNow)
     else refuseAfter(latest, refuseNow)
-  })
+  }
 
-  /** Gives a client its time once more for the header or the body that is late, and refuses it if that is not there then. */
-  function giveTime(connection: Connection, error: Error): void {
+  /** Refuses a client whose header or body is late, if it has not come after so long either. */
+  function refuseIfLate(connection: Connection, error: Error, ms: number): void {
     const { requests, socket } = connection
     const wasWhole = isWhole(connection)
     function look(): void {
+      if (connection.isBroken || connection.isUpgraded || socket.destroyed) return
       const hasMoved = connection.requests > requests || isWhole(connection) !== wasWhole
-      if (!hasMoved) server.emit('clientError', error, socket)
       // Node looks at no request twice, and the body may be late as well.
-      else if (!isWhole(connection)) giveTime(connection, error)
+      if (hasMoved ? !isWhole(connection) : isUnread(connection)) {
+        refuseIfLate(connection, error, limits.requestTimeoutMs)
+      } else if (!hasMoved) refuseConnection(connection, error)
     }
-    setTimeout(look, limits.requestTimeoutMs).unref()
+    // Node looks before it reads what came while the process was busy.
+    setTimeout(setImmediate, ms, look).unref()
   }
 
   // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
@@ -198,6 +204,11 @@ export function createHttpServer(
     isGuarded: guard.isAwake,
     drain: (isShared = false) => (draining ??= close(isShared)),
   }
+}
+
+/** Whether a request may be late because nothing was read while others had their turns. */
+function isUnread({ socket }: Connection): boolean {
+  return isHeldBack(socket) || socket.readableLength > 0
 }
 
 function findHostProblem({ headers: { host }, httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {

@@ -9,7 +9,7 @@ import {
   type HttpServer,
   type Observer,
 } from '../../src/http-server/http-server.ts'
-import { countTimers } from '../support/event-loop.ts'
+import { block, countTimers } from '../support/event-loop.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { serve as serveUntilEnd } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
@@ -279,6 +279,24 @@ suite('a request that is late because those before it held it back gets its time
     store.emit('go')
     assert.deepEqual(await connection.send('\r\n{').statuses(), [200, 204, 408])
   })
+})
+
+test('what comes while the process is busy is in time', async (t) => {
+  const http = await serve(t, { headersTimeoutMs: 1000, requestTimeoutMs: 1000, checkIntervalMs: 10 })
+  const post = `${POST}Connection: close\r\nContent-Length: ${PLANT.length}\r\n\r\n`
+  const clients: RawConnection[] = []
+  for (const length of [0, 10, post.length]) {
+    const { client, accepted } = await openBoth(http.server)
+    clients.push(client.send(post.slice(0, length)))
+    await until(() => accepted.bytesRead === length)
+  }
+  // After immediates, Node looks for late requests before it reads.
+  setImmediate(() => {
+    for (const [at, length] of [0, 10, post.length].entries()) clients[at]!.send(post.slice(length) + PLANT)
+    block(1500)
+  })
+  const statuses = await Promise.all(clients.map((client) => client.statuses()))
+  assert.deepEqual(statuses.flat().sort(), [200, 409, 409])
 })
 
 test('each response has the common fields, and each request and each refusal is told of', async (t) => {

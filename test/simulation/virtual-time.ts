@@ -50,11 +50,12 @@ const immediate = new Hook<(run: () => void) => object>(globalThis, 'setImmediat
  */
 export class VirtualTime {
   now = 1000
-  /** How many rounds the event loop has made: in each, first the timers run that are due, then immediates set before. */
+  /** How many rounds the event loop has made: in each, the timers run that are due, then what has come, then immediates. */
   loopCount = 0
   #workMs = 0
   /** By time; of the same time, the first that was set. */
   readonly #timers: Timer[] = []
+  readonly #arrivals: Timer[] = []
   readonly #immediates: Timer[] = []
   #random = 1
   #steps = 0
@@ -62,6 +63,11 @@ export class VirtualTime {
   /** Calls a function of the simulation later. */
   after(ms: number, run: () => void): Timer {
     return this.#add({ at: this.now + ms, run, isOfModel: true })
+  }
+
+  /** Calls a function once the event loop looks for what has come. */
+  poll(run: () => void): void {
+    this.#arrivals.push({ at: this.now, run, isOfModel: true })
   }
 
   clear(timer: Timer | undefined): void {
@@ -85,7 +91,8 @@ export class VirtualTime {
   async passUntil(end: number, isStopped: () => boolean): Promise<void> {
     await allMicrotasks()
     while (!isStopped()) {
-      const next = this.#immediates.length > 0 ? this.now : (this.#timers[0]?.at ?? Infinity)
+      const isDue = this.#arrivals.length + this.#immediates.length > 0
+      const next = isDue ? this.now : (this.#timers[0]?.at ?? Infinity)
       if (next > end) break
       this.now = Math.max(this.now, next)
       this.loopCount++
@@ -97,9 +104,11 @@ export class VirtualTime {
         if (timer.everyMs !== undefined) this.#add(Object.assign(timer, { at: this.now + timer.everyMs }))
         await this.#run(timer)
       }
-      for (let left = this.#immediates.length; left > 0 && !isStopped(); left--) {
-        const timer = this.#immediates.shift()!
-        if (!timer.isCleared) await this.#run(timer)
+      for (const phase of [this.#arrivals, this.#immediates]) {
+        for (let left = phase.length; left > 0 && !isStopped(); left--) {
+          const timer = phase.shift()!
+          if (!timer.isCleared) await this.#run(timer)
+        }
       }
     }
     this.now = Math.max(this.now, end)

@@ -166,10 +166,11 @@ class ServerSimulation {
     for (const client of this.#open) {
       const { current, openedAt, read, wire } = client
       const since = read === 0 ? openedAt : current?.readAt
-      if (since === undefined || this.#lateOnes.has(current ?? client)) continue
+      const asked = read === 0 ? client : current
+      if (since === undefined || this.#lateOnes.has(asked)) continue
       const isHeadThere = read > 0 && current!.headEnd <= read
       if (this.#world.time.now - since <= (isHeadThere ? requestTimeoutMs : headersTimeoutMs)) continue
-      this.#lateOnes.add(current ?? client)
+      this.#lateOnes.add(asked)
       this.#world.tell('late', current?.number)
       const error = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
       this.#http.server.emit('clientError', error, wire)

@@ -60,7 +60,7 @@ export class Wire extends Duplex {
   #deliverLater(): void {
     if (this.#isDue || !this.#isAsked || (this.#arrived.length === 0 && this.#state !== 'reset')) return
     this.#isDue = true
-    this.#world.time.after(0, () => {
+    this.#world.time.poll(() => {
       this.#isDue = false
       if (this.destroyed) return
       if (this.#state === 'reset') return void this.destroy(failure('ECONNRESET'))
