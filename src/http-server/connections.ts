@@ -98,6 +98,12 @@ export function cutStalled(server: Server, connections: readonly Connection[], s
   server.on('timeout', (socket: Socket) => {
     if (socket.writableLength > 0) reset(socket)
     // Otherwise it is the store that is slow.
-    else if (isSilent(connectionOf(socket)!)) socket.destroy()
+    else if (isSilent(connectionOf(socket)!)) {
+      const { bytesRead } = socket
+      // Node's timers run before it reads what came while the process was busy.
+      setImmediate(() => {
+        if (socket.bytesRead === bytesRead) socket.destroy()
+      })
+    }
   })
 }

@@ -34,7 +34,10 @@ export async function closeServer(
   // Not the close() of an HTTP server, which stops looking for late requests. Bun has only that one.
   const kind = [NetServer, Server].find((kind) => server instanceof kind)!
   const closed = new Promise((resolve) => kind.prototype.close.call(server, resolve))
-  const timer = setTimeout(() => closeSilent(server, connections, refuse), LAST_REQUESTS * timeoutMs)
+  const timer = setTimeout(() => {
+    // What has come while the process was busy is read first.
+    void setImmediate().then(() => closeSilent(server, connections, refuse))
+  }, LAST_REQUESTS * timeoutMs)
   await closed
   clearTimeout(timer)
   clearTimeout(deadline)

@@ -53,6 +53,8 @@ export class VirtualTime {
   /** How many rounds the event loop has made: in each, the timers run that are due, then what has come, then immediates. */
   loopCount = 0
   #workMs = 0
+  /** When what runs has happened: before now if the process was busy then. */
+  happenedAt = 0
   /** By time; of the same time, the first that was set. */
   readonly #timers: Timer[] = []
   readonly #arrivals: Timer[] = []
@@ -80,6 +82,7 @@ export class VirtualTime {
   work(ms: number): void {
     this.now += ms
     this.#workMs += ms
+    this.happenedAt = this.now
   }
 
   /** How many timers the code under test has set and not cleared. */
@@ -116,6 +119,7 @@ export class VirtualTime {
 
   #run(timer: Timer): Promise<void> {
     if (++this.#steps > MAX_STEPS) throw new Error('It goes on for ever.')
+    this.happenedAt = timer.at
     timer.run()
     return allMicrotasks()
   }

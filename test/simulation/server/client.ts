@@ -86,7 +86,7 @@ export class Client extends Exchanges implements Peer {
   #push(text: string): void {
     if (text === '' || this.wire.destroyed) return
     this.sent += text.length
-    this.#sentAt = this.now
+    this.#sentAt = this.world.time.happenedAt
     for (const asked of this.asked) if (asked.end <= this.sent) asked.wholeAt ??= this.now
     const place = this.asked.find(({ end }) => end >= this.sent)!
     this.world.tell('sent', text.length, 'bytes up to', this.sent - place.start, 'of', place.number, place.kind)

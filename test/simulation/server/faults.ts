@@ -54,8 +54,20 @@ export const faults: readonly Fault[] = [
   {
     name: 'a connection is closed while the store is slow',
     file: `${folder}/connections.ts`,
-    code: 'else if (isSilent(connectionOf(socket)!)) socket.destroy()',
-    instead: 'else socket.destroy()',
+    code: 'else if (isSilent(connectionOf(socket)!)) {',
+    instead: 'else {',
+  },
+  {
+    name: 'an idle connection is closed although a request has come while the process was busy',
+    file: `${folder}/connections.ts`,
+    code: 'if (socket.bytesRead === bytesRead) socket.destroy()',
+    instead: 'socket.destroy()',
+  },
+  {
+    name: 'a request is late that has come while the process was busy',
+    file: `${folder}/http-server.ts`,
+    code: 'setTimeout(setImmediate, ms, look).unref()',
+    instead: 'if (ms === 0) look()\n    else setTimeout(look, ms).unref()',
   },
   {
     name: 'a refusal does not wait for the answers before it',
@@ -86,6 +98,12 @@ export const faults: readonly Fault[] = [
     file: `${folder}/drain.ts`,
     code: "if (!isShared) server.on('connection', watch)",
     instead: "server.on('connection', watch)",
+  },
+  {
+    name: 'a drain closes a connection whose request has come while the process was busy',
+    file: `${folder}/drain.ts`,
+    code: 'void setImmediate().then(() => closeSilent(server, connections, refuse))',
+    instead: 'closeSilent(server, connections, refuse)',
   },
   {
     name: 'a drain cuts an answer that waits for its client',

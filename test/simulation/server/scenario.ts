@@ -79,6 +79,8 @@ export const scenarios = fc.noBias(
     isShared: fc.boolean(),
     /** More than a hundred at once wake the guard. */
     floods: fc.constantFrom([], [], [], [], [120], [60, 60]),
+    /** When the process is stopped, and for how long. */
+    stops: fc.array(fc.tuple(fc.nat(1500), fc.integer({ min: 50, max: 400 })), { maxLength: 1 }),
     plans: fc.array(plan, { minLength: 1, maxLength: 6, size: 'max' }),
     fates: fc.array(fc.tuple(fc.nat(8), fc.integer({ min: 1, max: 3 }), fate), { maxLength: 8, size: 'max' }),
   }),

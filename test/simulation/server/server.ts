@@ -210,10 +210,17 @@ class ServerSimulation {
   }
 
   async play(): Promise<void> {
-    const { plans, drainMs, floods } = this.#scenario
+    const { plans, drainMs, floods, stops } = this.#scenario
     const { time } = this.#world
     const startedAt = time.now
     for (const plan of [...floodsOf(floods), ...plans]) time.after(plan.ms, () => this.#connect(plan))
+    for (const [ms, forMs] of stops) {
+      time.after(ms, () => {
+        this.#world.tell('stops for', forMs)
+        this.#plants.hasWorked = true
+        time.work(forMs)
+      })
+    }
     this.#lookForLate()
     if (drainMs === undefined) {
       do await this.#world.pass(400)
