@@ -4,26 +4,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A fault that is put into the source by hand, to see that the simulation finds it. */
-export interface Fault {
-  readonly name: string
-  readonly file: string
-  /** What stands there once, and what comes in its place. */
-  readonly code: string
-  readonly instead: string
-}
+/**
+ * By file, the faults that are put into the source to see that the simulation finds them: what each is, what stands there
+ * once, and what comes in its place.
+ */
+export type Faults = Readonly<Record<string, readonly Fault[]>>
+type Fault = readonly [name: string, code: string, instead: string]
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The text of the source with a fault. @throws Error if the source has changed, so that the fault does not fit */
-export function withFault({ file, code, instead }: Fault): string {
+export function withFault(file: string, [, code, instead]: Fault): string {
   const [before, after, ...others] = readFileSync(join(ROOT, file), 'utf8').split(code)
   if (after === undefined || others.length > 0) throw new Error(`${file} has not once: ${code}`)
   return `${before}${instead}${after}`
 }
 
 /** Puts a fault into a copy of the source, and returns how many of a thousand seeds find it. */
-export function countFinders(part: string, fault: Fault): number {
+export function countFinders(part: string, file: string, fault: Fault): number {
   const copy = mkdtempSync(join(tmpdir(), 'plant-store-fault-'))
   try {
     for (const folder of ['src', 'test/simulation', 'test/support']) {
@@ -31,10 +29,10 @@ export function countFinders(part: string, fault: Fault): number {
     }
     writeFileSync(join(copy, 'package.json'), '{ "type": "module" }')
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-    writeFileSync(join(copy, fault.file), withFault(fault))
+    writeFileSync(join(copy, file), withFault(file, fault))
     const args = ['--import', './test/support/typescript.js', 'test/simulation/run.ts', part, '--count']
     const { stdout, stderr, status } = spawnSync(process.execPath, args, { cwd: copy, encoding: 'utf8' })
-    if (status !== 0) throw new Error(`${fault.name}: ${stderr}`)
+    if (status !== 0) throw new Error(`${fault[0]}: ${stderr}`)
     return Number(stdout)
   } finally {
     rmSync(copy, { recursive: true })

@@ -14,9 +14,9 @@ const { values, positionals } = parseArgs({
     count: { type: 'boolean', default: false },
   },
 })
-const found = parts.find(([{ name }]) => name === positionals[0])
-if (found === undefined) throw new Error(`npm run simulate -- ${parts.map(([{ name }]) => name).join('|')}`)
-const [part, faults] = found
+const found = parts.find(({ name }) => name === positionals[0])
+if (found === undefined) throw new Error(`npm run simulate -- ${parts.map(({ name }) => name).join('|')}`)
+const part = found
 const first = Number(values.seed ?? values.from)
 const seeds = Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, at) => first + at)
 
@@ -46,10 +46,12 @@ async function count(): Promise<void> {
 
 /** Prints how many seeds find each fault; none may be missed by all. */
 function findFaults(): void {
-  for (const fault of faults) {
-    const finders = countFinders(part.name, fault)
-    console.log(String(finders).padStart(5), fault.name)
-    if (finders === 0) process.exitCode = 1
+  for (const [file, faults] of Object.entries(part.faults)) {
+    for (const fault of faults) {
+      const finders = countFinders(part.name, file, fault)
+      console.log(String(finders).padStart(5), fault[0])
+      if (finders === 0) process.exitCode = 1
+    }
   }
 }
 

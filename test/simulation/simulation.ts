@@ -6,15 +6,18 @@
 //   - says what happens by `world.tell()`, which a failing seed prints;
 //   - calls `world.expect()` for each rule, and ends when nothing more can happen.
 // All that it waits for must come from `world.time`: no I/O, no worker, no real timer. Functions of Node's modules, such as
-// `net.connect`, get a `Hook`. Then add a table of faults to the folder, and a row to `parts.ts`. `fc.noBias` around the
+// `net.connect`, get a `Hook`. Then add a table of faults to it, and the part to `parts.ts`. `fc.noBias` around the
 // scenarios keeps them long; weigh what is to meet, and look by `--faults` whether it does.
 import fc from 'fast-check'
+import type { Faults } from './faults.ts'
 import { VirtualTime } from './virtual-time.ts'
 
 /** What a simulation is about. */
 export interface Part<Scenario = unknown> {
   readonly name: string
   readonly scenarios: fc.Arbitrary<Scenario>
+  /** What the simulation must find. */
+  readonly faults: Faults
   play(scenario: Scenario, world: World): Promise<void>
 }
 
@@ -29,6 +32,16 @@ export class World {
   readonly time = new VirtualTime()
   readonly #history: unknown[][] = []
   #violation: Violation | undefined
+  readonly #endings: (() => unknown)[] = []
+
+  /** Calls a function when the simulation is over. Those that were handed in last come first. */
+  atEnd(run: () => unknown): void {
+    this.#endings.unshift(run)
+  }
+
+  async end(): Promise<void> {
+    for (const run of this.#endings) await run()
+  }
 
   tell(...words: unknown[]): void {
     if (this.#violation === undefined) this.#history.push([this.time.now, ...words])
@@ -60,15 +73,15 @@ export class World {
 
 /** Plays a scenario once, in a time of its own. */
 async function play<Scenario>(part: Part<Scenario>, scenario: Scenario, world: World): Promise<void> {
-  const restore = world.time.install()
+  world.atEnd(world.time.install())
   const onRejection = (reason: unknown): void => world.expect(false, 'no promise is left rejected:', reason)
   process.on('unhandledRejection', onRejection)
+  world.atEnd(() => process.off('unhandledRejection', onRejection))
   try {
     await part.play(scenario, world)
     world.throwIfBroken()
   } finally {
-    process.off('unhandledRejection', onRejection)
-    restore()
+    await world.end()
   }
 }
 

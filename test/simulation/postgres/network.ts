@@ -40,6 +40,8 @@ export class Network {
     this.nextLook = untilWell(inTurn(looks))
     this.nextArrival = untilWell(inTurn(arrivals))
     this.#nextCancellation = untilWell(inTurn(cancellations))
+    world.atEnd(tcp.take((options, onConnect) => this.#connect(options, onConnect)))
+    world.atEnd(secured.take(({ socket }) => socket.secure()))
   }
 
   deliver(ms: number, bring: () => void): void {
@@ -56,21 +58,13 @@ export class Network {
     for (const bring of this.#held.splice(0)) bring()
   }
 
-  /** Takes the place of `node:net` and `node:tls`. Returns what gives them back. */
-  install(): () => void {
-    const connect = (options: NetConnectOpts, onConnect?: () => void): Socket => {
-      const { timeout } = options
-      const isCancellation = timeout === undefined
-      const fate = isCancellation ? this.#nextCancellation() : undefined
-      const socket = new Socket(this, fate ?? WELL, isCancellation ? this.asking : undefined)
-      if (onConnect !== undefined) socket.once('connect', onConnect)
-      if (timeout !== undefined) this.world.time.after(timeout, () => socket.emitOpen('timeout'))
-      return socket
-    }
-    const restore = [tcp.take(connect), secured.take(({ socket }) => socket.secure())]
-    return () => {
-      for (const each of restore) each()
-    }
+  #connect({ timeout }: NetConnectOpts, onConnect?: () => void): Socket {
+    const isCancellation = timeout === undefined
+    const fate = isCancellation ? this.#nextCancellation() : undefined
+    const socket = new Socket(this, fate ?? WELL, isCancellation ? this.asking : undefined)
+    if (onConnect !== undefined) socket.once('connect', onConnect)
+    if (timeout !== undefined) this.world.time.after(timeout, () => socket.emitOpen('timeout'))
+    return socket
   }
 }
 

@@ -4,6 +4,7 @@ import { postgresStore, type PostgresStore } from '../../../src/stores/postgres/
 import { Clients, OWNERS, type Target } from '../clients.ts'
 import type { Part, World } from '../simulation.ts'
 import { Truth, type Call } from '../truth.ts'
+import { faults } from './faults.ts'
 import { Network } from './network.ts'
 import { Pool } from './pool.ts'
 import { Probes } from './probes.ts'
@@ -15,15 +16,8 @@ import { befallServer } from './trouble.ts'
 export const postgres: Part<Scenario> = {
   name: 'postgres',
   scenarios,
-  async play(scenario, world) {
-    const simulation = new PostgresSimulation(scenario, world)
-    const restore = simulation.network.install()
-    try {
-      await simulation.play()
-    } finally {
-      restore()
-    }
-  },
+  faults,
+  play: (scenario, world) => new PostgresSimulation(scenario, world).play(),
 }
 
 /** A store, its pool and those who probe it. */
@@ -65,8 +59,8 @@ class Program implements Target {
 }
 
 class PostgresSimulation {
-  readonly network: Network
-  readonly cluster: Cluster
+  readonly #network: Network
+  readonly #cluster: Cluster
   readonly #scenario: Scenario
   readonly #world: World
   readonly #clients: Clients
@@ -80,11 +74,11 @@ class PostgresSimulation {
     this.#longestMs = 2.5 * scenario.timeoutMs + 10
     const truth = new Truth(world)
     this.#clients = new Clients(world, truth)
-    this.network = new Network(world, scenario)
-    this.cluster = new Cluster(world, truth, scenario)
-    this.#programs = [0, 1].map(() => new Program(new Pool(this.cluster, this.network, scenario), this.#longestMs))
+    this.#network = new Network(world, scenario)
+    this.#cluster = new Cluster(world, truth, scenario)
+    this.#programs = [0, 1].map(() => new Program(new Pool(this.#cluster, this.#network, scenario), this.#longestMs))
     for (const { store } of this.#programs) {
-      figuresOf(store).onBatch = () => this.cluster.groupedAt.push(world.time.now)
+      figuresOf(store).onBatch = () => this.#cluster.groupedAt.push(world.time.now)
     }
   }
 
@@ -96,10 +90,10 @@ class PostgresSimulation {
       this.#world.tell(event)
       this.#begin(event)
     }
-    this.network.isWell = true
+    this.#network.isWell = true
     if (endsInSilence) {
-      this.cluster.trouble(Infinity)
-      this.network.silence()
+      this.#cluster.trouble(Infinity)
+      this.#network.silence()
       await this.#seeThatNothingIsAsked()
     }
     await this.#world.pass(20_000)
@@ -148,7 +142,7 @@ class PostgresSimulation {
   }
 
   #begin(event: Event): void {
-    if (!('store' in event)) return befallServer(event, this.#world, this.cluster, this.network, this.#programs)
+    if (!('store' in event)) return befallServer(event, this.#world, this.#cluster, this.#network, this.#programs)
     const program = this.#programs[event.store]!
     if (event.kind === 'close') program.close()
     else if (event.kind === 'ping') program.probes.ping()
@@ -162,7 +156,7 @@ class PostgresSimulation {
 
   #migrate(store: PostgresStore): void {
     store.migrate().then(
-      () => this.#world.expect(this.cluster.hasTable, 'there is a table after migrate'),
+      () => this.#world.expect(this.#cluster.hasTable, 'there is a table after migrate'),
       (error: unknown) => {
         this.#world.tell('migrate:', error)
         this.#world.expect(error instanceof StoreUnavailableError, 'migrate makes its table, or may later:', error)

@@ -1,6 +1,4 @@
-import fsPromises from 'node:fs/promises'
 import type { World } from '../simulation.ts'
-import { Hook } from '../virtual-time.ts'
 import type { Change, Fate } from './scenario.ts'
 
 /** A file, whatever it is called, and who writes to it. */
@@ -19,8 +17,6 @@ export interface Look {
 
 const MAX_BYTES = 2 ** 24
 
-const open = new Hook<(path: string) => Promise<object>>(fsPromises, 'open')
-
 /** A file system of a few files. */
 export class Files {
   /** What is under each name: a file, or the name that it is a link to. */
@@ -33,11 +29,6 @@ export class Files {
   constructor(world: World, nextFate: () => Fate | undefined) {
     this.#world = world
     this.#nextFate = nextFate
-  }
-
-  /** Takes the place of Node's. Returns what gives it back. */
-  install(beginLook: (path: string) => Look): () => void {
-    return open.take((path) => this.#open(path, beginLook(path)))
   }
 
   change({ name, how, text, pieces }: Change): void {
@@ -71,7 +62,8 @@ export class Files {
     return this.#find(name).text
   }
 
-  async #open(path: string, look: Look): Promise<object> {
+  /** Takes the place of Node's. */
+  async open(path: string, look: Look): Promise<object> {
     const inode = await this.#befall('open', look, () => {
       const found = this.#find(path)
       if (found.text.startsWith('\0E')) throw errorOf(found.text, look)

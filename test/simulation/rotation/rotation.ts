@@ -1,14 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import fsPromises from 'node:fs/promises'
 import { createTokenSource, followStoreUrl } from '../../../src/standalone/settings/rotation.ts'
 import type { SettingFile } from '../../../src/standalone/settings/setting-file.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 import { inTurn, type Part, type World } from '../simulation.ts'
 import { Hook } from '../virtual-time.ts'
+import { faults } from './faults.ts'
 import { Files } from './files.ts'
 import { Followed, readTokens, readUrl, type Held, type LogLine } from './followed.ts'
 import { scenarios, urlOf, type Scenario } from './scenario.ts'
 
+const open = new Hook<(path: string) => Promise<object>>(fsPromises, 'open')
 const write = new Hook<(line: string) => boolean>(process.stderr, 'write')
 
 /** When the signal came because of which a file is looked at. */
@@ -33,15 +36,8 @@ const { tokensFile, storeUrlFile } = readSettings({
 export const rotation: Part<Scenario> = {
   name: 'rotation',
   scenarios,
-  async play(scenario, world) {
-    const simulation = new RotationSimulation(scenario, world)
-    const restore = simulation.install()
-    try {
-      await simulation.play()
-    } finally {
-      for (const each of restore) each()
-    }
-  },
+  faults,
+  play: (scenario, world) => new RotationSimulation(scenario, world).play(),
 }
 
 class RotationSimulation {
@@ -73,13 +69,8 @@ class RotationSimulation {
       Infinity,
     )
     this.#followed = { tokens, url, store: url }
-  }
-
-  install(): (() => void)[] {
-    return [
-      this.#files.install((path) => this.#followed[path]!.beginLook(signalled.getStore())),
-      write.take((line) => this.#hear(line)),
-    ]
+    world.atEnd(open.take((path) => this.#files.open(path, this.#followed[path]!.beginLook(signalled.getStore()))))
+    world.atEnd(write.take((line) => this.#hear(line)))
   }
 
   async play(): Promise<void> {

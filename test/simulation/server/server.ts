@@ -5,6 +5,7 @@ import { createPlantStore } from '../../../src/index.ts'
 import type { Part, World } from '../simulation.ts'
 import { Client } from './client.ts'
 import type { Asked, House } from './exchanges.ts'
+import { faults } from './faults.ts'
 import { KINDS } from './requests.ts'
 import { Plants, STORE_TIMEOUT_MS } from './plants.ts'
 import { floodsOf, scenarios, type Plan, type Scenario } from './scenario.ts'
@@ -29,14 +30,8 @@ const MOST_WORK_MS = 900
 export const server: Part<Scenario> = {
   name: 'server',
   scenarios,
-  async play(scenario, world) {
-    const simulation = new ServerSimulation(scenario, world)
-    try {
-      await simulation.play()
-    } finally {
-      await simulation.end()
-    }
-  },
+  faults,
+  play: (scenario, world) => new ServerSimulation(scenario, world).play(),
 }
 
 /** The request in whose context the service works. */
@@ -87,6 +82,7 @@ class ServerSimulation {
       server.prependListener(event, ({ socket }: IncomingMessage) => this.#announce(this.#clientOf(socket)))
     }
     server.emit('listening')
+    world.atEnd(() => this.#end())
   }
 
   #clientOf(socket: unknown): Client {
@@ -249,7 +245,7 @@ class ServerSimulation {
   }
 
   /** Leaves nothing to the next simulation. */
-  async end(): Promise<void> {
+  async #end(): Promise<void> {
     const { time } = this.#world
     for (const { wire } of this.#open) wire.destroy()
     await time.passUntil(time.now, () => false)

@@ -4,6 +4,7 @@ import { Clients, OWNERS, type Target } from '../clients.ts'
 import { inTurn, type Part, type World } from '../simulation.ts'
 import { keyOf, Truth, type Call } from '../truth.ts'
 import { Hook } from '../virtual-time.ts'
+import { faults } from './faults.ts'
 import { PlantsFile } from './file.ts'
 import { Handle } from './handle.ts'
 import { scenarios, type Event, type Fate, type Scenario } from './scenario.ts'
@@ -16,22 +17,15 @@ type Store = ReturnType<typeof sqliteStore>
 export const sqlite: Part<Scenario> = {
   name: 'sqlite',
   scenarios,
-  async play(scenario, world) {
-    const simulation = new SqliteSimulation(scenario, world)
-    const restore = statSync.take((path) => simulation.file.stat(path))
-    try {
-      await simulation.play()
-    } finally {
-      restore()
-    }
-  },
+  faults,
+  play: (scenario, world) => new SqliteSimulation(scenario, world).play(),
 }
 
 /** How long a call may take beyond the time that it waits for locks and that the disk takes. */
 const SLACK_MS = 50
 
 class SqliteSimulation implements Target {
-  readonly file: PlantsFile
+  readonly #file: PlantsFile
   readonly #scenario: Scenario
   readonly #world: World
   readonly #clients: Clients
@@ -51,7 +45,8 @@ class SqliteSimulation implements Target {
     this.#world = world
     this.#truth = new Truth(world)
     this.#clients = new Clients(world, this.#truth)
-    this.file = new PlantsFile(world, this.#truth)
+    this.#file = new PlantsFile(world, this.#truth)
+    world.atEnd(statSync.take((path) => this.#file.stat(path)))
     const next = inTurn(scenario.fates)
     this.#nextFate = () => {
       const fate = this.#isWell ? undefined : next()
@@ -109,11 +104,11 @@ class SqliteSimulation implements Target {
   /** The program starts, and tries again while it cannot. */
   #start(): void {
     const { busyTimeoutMs, maxBatch } = this.#scenario
-    const handle = new Handle(this.#world, this.file, this.#nextFate, maxBatch, () => this.#end(handle))
+    const handle = new Handle(this.#world, this.#file, this.#nextFate, maxBatch, () => this.#end(handle))
     this.#handle = handle
-    this.file.recover()
+    this.#file.recover()
     try {
-      if (this.file.away !== undefined) throw new Error('there is no file of plants')
+      if (this.#file.away !== undefined) throw new Error('there is no file of plants')
       this.#store = sqliteStore(handle, { busyTimeoutMs, maxBatch })
     } catch (error) {
       this.#world.tell('the start fails:', error)
@@ -151,7 +146,7 @@ class SqliteSimulation implements Target {
 
   #befall({ kind, ms, number }: Extract<Event, { ms: number }>): void {
     const { time } = this.#world
-    const { file } = this
+    const file = this.#file
     this.#trouble(ms)
     if (kind === 'lock') file.lockedUntil = time.now + ms
     else if (kind === 'lockAll') file.closedUntil = time.now + ms
