@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { NewPlant } from '../../src/plants/plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest } from '../../src/plants/store.ts'
 import type { World } from './simulation.ts'
-import { Call, keyOf, type Truth } from './truth.ts'
+import { keyOf, type Call, type Truth } from './truth.ts'
 
 export const OWNERS = ['ann', 'bob'] as const
 
@@ -11,7 +11,6 @@ export const BAD = 'bad'
 
 /** What a name begins with, by the size of its plant. */
 const NAMES = { small: 'plant', large: 'x'.repeat(1100), bad: BAD }
-export type Size = keyof typeof NAMES
 
 /** What a scenario chooses of plants that are created or deleted. */
 export const WRITES = {
@@ -24,10 +23,13 @@ export const WRITES = {
 /** What it chooses of a list. */
 export const LISTS = {
   kind: fc.constant('list' as const),
-  owner: fc.nat(1),
+  owner: fc.constantFrom(...OWNERS),
   limit: fc.constantFrom(1, 3, 100),
-  after: fc.option(fc.nat(3), { nil: undefined }),
+  after: fc.option(fc.nat(3).map(BigInt), { nil: undefined }),
 }
+
+type Chosen<T> = { readonly [K in keyof T]: T[K] extends fc.Arbitrary<infer V> ? V : never }
+type Write = Chosen<typeof WRITES> & { readonly size: keyof typeof NAMES }
 
 /** The most bytes of a page, so that large plants cut one. */
 const MAX_BYTES = 3000
@@ -57,8 +59,10 @@ export class Clients {
     this.#truth = truth
   }
 
-  /** Creates or deletes plants, one for each of so many ids. */
-  write(target: Target, kind: 'create' | 'delete', plant: number, count: number, size: Size): void {
+  /** Does what a scenario has chosen. */
+  begin(target: Target, event: Write | Chosen<typeof LISTS>): void {
+    if ('owner' in event) return void this.list(target, event.owner, event.limit, event.after)
+    const { kind, plant, count, size } = event
     for (let id = plant; id < plant + count; id++)
       this.#writeOne(target, kind, keyOf(OWNERS[id % 2]!, BigInt(id % 6)), size)
   }
@@ -68,7 +72,7 @@ export class Clients {
     return this.#writeOne(target, 'create', keyOf('zoe', BigInt(this.#count)), 'small')!
   }
 
-  #writeOne(target: Target, kind: 'create' | 'delete', key: string, size: Size): Call | undefined {
+  #writeOne(target: Target, kind: Write['kind'], key: string, size: Write['size']): Call | undefined {
     const name = kind === 'create' ? `${NAMES[size]} ${this.#count}` : undefined
     // What deletes a plant waits for its answer: nobody could tell two of them apart.
     const isTwice = [...this.#truth.writes].some((write) => write.key === key && write.name === undefined)
@@ -105,7 +109,10 @@ export class Clients {
   }
 
   #begin(target: Target, kind: Call['kind'], key: string, name?: string): Call {
-    const call = new Call(++this.#count, kind, key, name, this.#world.time.now, this.#truth.changes.length)
+    const number = ++this.#count
+    const startedAt = this.#world.time.now
+    const since = this.#truth.changes.length
+    const call: Call = { number, kind, key, name, startedAt, since, effects: 0, outcome: 'pending', statements: [] }
     this.#world.tell('call', call.number, kind, key)
     this.pending.add(call)
     target.began(call)

@@ -24,6 +24,19 @@ export interface Part<Scenario = unknown> {
 /** How long a history is shortened, in milliseconds. */
 const SHRINK_MS = 20_000
 
+type Befalls<T> = readonly (readonly [skipped: number, count: number, T])[]
+
+/** What befalls those of a kind in turn: after so many that are quick and well, so many in a row. */
+export function befalls<T>(
+  what: fc.Arbitrary<T>,
+  maxSkipped: number,
+  maxCount: number,
+  maxLength: number,
+): fc.Arbitrary<Befalls<T>> {
+  const row = fc.tuple(fc.nat(maxSkipped), fc.integer({ min: 1, max: maxCount }), what)
+  return fc.array(row, { maxLength, size: 'max' })
+}
+
 /** A rule was broken. */
 class Violation extends Error {}
 
@@ -33,6 +46,8 @@ export class World {
   readonly #history: unknown[][] = []
   #violation: Violation | undefined
   readonly #endings: (() => unknown)[] = []
+  /** Whether nothing bad befalls anybody any more. */
+  isWell = false
 
   /** Calls a function when the simulation is over. Those that were handed in last come first. */
   atEnd(run: () => unknown): void {
@@ -52,6 +67,26 @@ export class World {
     if (isSo || this.#violation !== undefined) return
     this.tell('BROKEN:', rule, ...words)
     this.#violation = new Violation([rule, ...words].map(String).join(' '))
+  }
+
+  /** Gives each of a kind what befalls it, until all is well. */
+  inTurn<T>(befalls: Befalls<T>): () => T | undefined {
+    const fates = befalls.flatMap(([skipped, count, what]) => [
+      ...Array.from({ length: skipped }, () => undefined),
+      ...Array.from({ length: count }, () => what),
+    ])
+    let at = 0
+    return () => (this.isWell ? undefined : fates[at++])
+  }
+
+  /** Lets events begin, each so long after the one before. */
+  async begin<Event>(events: readonly (readonly [ms: number, Event])[], begin: (event: Event) => void): Promise<void> {
+    for (const [ms, event] of events) {
+      await this.pass(ms)
+      this.tell(event)
+      begin(event)
+    }
+    this.isWell = true
   }
 
   throwIfBroken(): void {
@@ -114,14 +149,4 @@ function show(word: unknown): string {
       ? word
       : JSON.stringify(word, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
   return text.replace(/x{9,}/g, 'xxx…')
-}
-
-/** Gives each of a kind what befalls it. */
-export function inTurn<T>(befalls: readonly (readonly [number, number, T])[]): () => T | undefined {
-  const fates = befalls.flatMap(([skipped, count, what]): (T | undefined)[] => [
-    ...Array.from({ length: skipped }, () => undefined),
-    ...Array.from({ length: count }, () => what),
-  ])
-  let at = 0
-  return () => fates[at++]
 }

@@ -15,16 +15,16 @@ interface Statement {
   readonly beganAt: number
   /** When the first of those was sent that lost a conflict, one after the other, until this one. */
   readonly firstAt: number
-  isConflict: boolean
-  isAnswered: boolean
+  isConflict?: boolean
+  isAnswered?: boolean
   /** Whether the server has said that it was not done. */
-  isRefused: boolean
+  isRefused?: boolean
   /** Whether the server has said that it was done, or that there was nothing to do. */
-  isDone: boolean
+  isDone?: boolean
 }
 
 /** A call of a client. */
-export class Call {
+export interface Call {
   readonly number: number
   readonly kind: 'create' | 'delete' | 'list'
   readonly key: string
@@ -34,31 +34,15 @@ export class Call {
   /** How many changes there were when it began. */
   readonly since: number
   /** How often it has changed its plant. */
-  effects = 0
-  outcome: 'pending' | 'true' | 'false' | 'page' | 'unavailable' | 'unknown' | 'refused' = 'pending'
+  effects: number
+  outcome: 'pending' | 'true' | 'false' | 'page' | 'unavailable' | 'unknown' | 'refused'
   /** Whether what it was answered by was out of date, which the store could not know. */
-  isStale = false
+  isStale?: boolean
   /** Whether a fail-over would lose what it has changed. */
-  isUnconfirmed = false
+  isUnconfirmed?: boolean
   /** Whether a commit of it has failed in a way that may leave it done. */
-  isUnsure = false
-  readonly statements: Statement[] = []
-
-  constructor(
-    number: number,
-    kind: Call['kind'],
-    key: string,
-    name: string | undefined,
-    startedAt: number,
-    since: number,
-  ) {
-    this.number = number
-    this.kind = kind
-    this.key = key
-    this.name = name
-    this.startedAt = startedAt
-    this.since = since
-  }
+  isUnsure?: boolean
+  readonly statements: Statement[]
 }
 
 /** The plants that there are, and have been: what each answer is held against. */
@@ -101,9 +85,10 @@ export class Truth {
   settle(call: Call, outcome: Call['outcome']): void {
     call.outcome = outcome
     const { kind, effects, number } = call
-    const rule = (isSo: boolean, text: string): void => this.#world.expect(isSo || call.isStale, text, kind, number)
+    const rule = (isSo: boolean, text: string): void =>
+      this.#world.expect(isSo || call.isStale === true, text, kind, number)
     if (outcome === 'true' || outcome === 'false')
-      rule(!call.isUnconfirmed, 'what a fail-over would lose is no answer:')
+      rule(call.isUnconfirmed !== true, 'what a fail-over would lose is no answer:')
     if (outcome === 'true') rule(effects === 1, 'what is acknowledged is done, once:')
     if (outcome === 'false') {
       rule(effects === 0, 'what is said to change nothing does not:')
@@ -121,7 +106,7 @@ export class Truth {
       else plants.set(key, name)
       return false
     })
-    const isSo = isSeen || isRight(pageOf(plants, call.key, after)) || call.isStale
+    const isSo = isSeen || isRight(pageOf(plants, call.key, after)) || call.isStale === true
     this.#world.expect(isSo, 'a page is what was there at one time of its call:', call.number)
   }
 }

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import net, { type NetConnectOpts } from 'node:net'
 import tls from 'node:tls'
 import { NoAnswerError } from '../../../src/stores/postgres/failure.ts'
-import { inTurn, type World } from '../simulation.ts'
+import type { World } from '../simulation.ts'
 import { Hook } from '../virtual-time.ts'
 import type { Session } from './session.ts'
 import type { Arrival, Cancellation, Fate, Scenario } from './scenario.ts'
@@ -17,8 +17,6 @@ const CANCEL_LENGTH = 16
 export class Network {
   readonly world: World
   readonly sessions = new Map<number, Session>()
-  /** Whether nothing bad befalls anybody any more. */
-  isWell = false
   readonly nextFate: () => Fate | undefined
   readonly nextLook: () => Fate | undefined
   readonly nextArrival: () => Arrival | undefined
@@ -33,13 +31,10 @@ export class Network {
 
   constructor(world: World, { fates, looks, arrivals, cancellations }: Scenario) {
     this.world = world
-    const untilWell = <T>(next: () => T | undefined) => {
-      return (): T | undefined => (this.isWell ? undefined : next())
-    }
-    this.nextFate = untilWell(inTurn(fates))
-    this.nextLook = untilWell(inTurn(looks))
-    this.nextArrival = untilWell(inTurn(arrivals))
-    this.#nextCancellation = untilWell(inTurn(cancellations))
+    this.nextFate = world.inTurn(fates)
+    this.nextLook = world.inTurn(looks)
+    this.nextArrival = world.inTurn(arrivals)
+    this.#nextCancellation = world.inTurn(cancellations)
     world.atEnd(tcp.take((options, onConnect) => this.#connect(options, onConnect)))
     world.atEnd(secured.take(({ socket }) => socket.secure()))
   }

@@ -204,15 +204,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
       const firstAt = last?.isConflict === true ? last.firstAt : now
       const isInTime = now - firstAt <= this.scenario.timeoutMs
       this.world.expect(isInTime, 'no statement is sent again of a call whose time is over:', number)
-      statements.push({
-        asked,
-        beganAt: now,
-        firstAt,
-        isConflict: false,
-        isAnswered: false,
-        isRefused: false,
-        isDone: false,
-      })
+      statements.push({ asked, beganAt: now, firstAt })
     }
     return asked
   }

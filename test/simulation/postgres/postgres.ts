@@ -85,12 +85,7 @@ class PostgresSimulation {
   async play(): Promise<void> {
     const { events, endsInSilence, timeoutMs, lacksTable } = this.#scenario
     if (lacksTable) for (const { store } of this.#programs) this.#migrate(store)
-    for (const [ms, event] of events) {
-      await this.#world.pass(ms)
-      this.#world.tell(event)
-      this.#begin(event)
-    }
-    this.#network.isWell = true
+    await this.#world.begin(events, (event) => this.#begin(event))
     if (endsInSilence) {
       this.#cluster.trouble(Infinity)
       this.#network.silence()
@@ -144,14 +139,10 @@ class PostgresSimulation {
   #begin(event: Event): void {
     if (!('store' in event)) return befallServer(event, this.#world, this.#cluster, this.#network, this.#programs)
     const program = this.#programs[event.store]!
-    if (event.kind === 'close') program.close()
+    if ('plant' in event || 'owner' in event) this.#clients.begin(program, event)
+    else if (event.kind === 'close') program.close()
     else if (event.kind === 'ping') program.probes.ping()
-    else if (event.kind === 'migrate') this.#migrate(program.store)
-    else if ('plant' in event) this.#clients.write(program, event.kind, event.plant, event.count, event.size)
-    else if ('owner' in event) {
-      const { owner, limit, after } = event
-      this.#clients.list(program, OWNERS[owner]!, limit, after === undefined ? undefined : BigInt(after))
-    }
+    else this.#migrate(program.store)
   }
 
   #migrate(store: PostgresStore): void {

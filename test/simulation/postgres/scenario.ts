@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { LISTS, WRITES } from '../clients.ts'
+import { befalls } from '../simulation.ts'
 
 /** How long something takes: mostly less than a time-out, sometimes around one, sometimes far more. */
 const ms = fc.oneof(
@@ -77,6 +78,10 @@ export type Cancellation = typeof cancellation extends fc.Arbitrary<infer T> ? T
 
 const SIZES = ['small', 'small', 'small', 'small', 'small', 'small', 'large', 'bad'] as const
 
+const TROUBLES = [
+  ...(['silence', 'full', 'full', 'noStandby', 'readOnly', 'unfit', 'failOver', 'restart', 'takePool', 'cut'] as const),
+]
+
 /** One program has most of the calls. */
 const store = fc.constantFrom(0, 0, 0, 1)
 
@@ -92,18 +97,7 @@ const event = fc.oneof(
   },
   {
     arbitrary: fc.record({
-      kind: fc.constantFrom(
-        'silence',
-        'full',
-        'full',
-        'noStandby',
-        'readOnly',
-        'unfit',
-        'failOver',
-        'restart',
-        'takePool',
-        'cut',
-      ),
+      kind: fc.constantFrom(...TROUBLES),
       ms,
       number: fc.nat(3),
     }),
@@ -119,15 +113,6 @@ const pause = fc.oneof(
   { arbitrary: fc.nat(500), weight: 2 },
   { arbitrary: fc.nat(4000), weight: 1 },
 )
-
-/** What befalls those of a kind in turn: after so many that are quick and well, so many in a row. */
-const befall = <T>(
-  what: fc.Arbitrary<T>,
-  skipped: number,
-  maxLength: number,
-): fc.Arbitrary<[skipped: number, count: number, T][]> => {
-  return fc.array(fc.tuple(fc.nat(skipped), fc.integer({ min: 1, max: 5 }), what), { maxLength, size: 'max' })
-}
 
 /** Once in so many scenarios. */
 const rarely = (times: number): fc.Arbitrary<boolean> => fc.nat(times - 1).map((number) => number === times - 1)
@@ -150,11 +135,11 @@ export const scenarios = fc.noBias(
     /** Whether the server is silent for good in the end, and the stores are closed. */
     endsInSilence: rarely(5),
     events: fc.array(fc.tuple(pause, event), { maxLength: 40, size: 'max' }),
-    fates: befall(fate, 6, 12),
+    fates: befalls(fate, 6, 5, 12),
     /** What befalls the question whether a connection is fit for use. */
-    looks: befall(fate, 6, 3),
-    arrivals: befall(arrival, 6, 4),
-    cancellations: befall(cancellation, 2, 6),
+    looks: befalls(fate, 6, 5, 3),
+    arrivals: befalls(arrival, 6, 5, 4),
+    cancellations: befalls(cancellation, 2, 5, 6),
   }),
 )
 export type Scenario = typeof scenarios extends fc.Arbitrary<infer T> ? T : never

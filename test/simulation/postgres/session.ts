@@ -84,7 +84,7 @@ export class Session extends EventEmitter implements Connection {
     const asked = this.#pool.ask(this, query)
     const { network, scenario } = this.#pool
     const bad = isLook(query) ? network.nextLook() : network.nextFate()
-    const fate: Fate = bad ?? { kind: 'slow', work: network.isWell ? 1 : scenario.paceMs, back: 1 }
+    const fate: Fate = bad ?? { kind: 'slow', work: world.isWell ? 1 : scenario.paceMs, back: 1 }
     if (bad !== undefined) this.#cluster.trouble(('work' in fate ? fate.work : 0) + ('back' in fate ? fate.back : 0))
     world.tell(
       'session',

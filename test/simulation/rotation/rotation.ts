@@ -4,7 +4,7 @@ import { createTokenSource, followStoreUrl } from '../../../src/standalone/setti
 import type { SettingFile } from '../../../src/standalone/settings/setting-file.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
-import { inTurn, type Part, type World } from '../simulation.ts'
+import type { Part, World } from '../simulation.ts'
 import { Hook } from '../virtual-time.ts'
 import { faults } from './faults.ts'
 import { Files } from './files.ts'
@@ -47,13 +47,11 @@ class RotationSimulation {
   readonly #source: ReturnType<typeof createTokenSource>
   readonly #storeUrl: ReturnType<typeof followStoreUrl>
   readonly #followed: Readonly<Record<string, Followed>>
-  #isWell = false
 
   constructor(scenario: Scenario, world: World) {
     this.#scenario = scenario
     this.#world = world
-    const next = inTurn(scenario.fates)
-    this.#files = new Files(world, () => (this.#isWell ? undefined : next()))
+    this.#files = new Files(world, world.inTurn(scenario.fates))
     for (const name of NAMES) {
       this.#files.change({ name, how: 'rename', text: TEXTS[name] + scenario.end, pieces: [] })
     }
@@ -75,15 +73,12 @@ class RotationSimulation {
 
   async play(): Promise<void> {
     const { events } = this.#scenario
-    for (const [ms, event] of events) {
-      await this.#world.pass(ms)
+    await this.#world.begin(events, (event) => {
       for (const name of NAMES) this.#followed[name]!.expectHeld()
-      this.#world.tell(event)
       if (event.name !== 'signal') this.#files.change(event)
       else signalled.run(this.#world.time.now, this.#signal)
-    }
+    })
     // It is quiet for longer than the time between two looks.
-    this.#isWell = true
     await this.#world.pass(60_000)
     const signals = events.filter(([, { name }]) => name === 'signal').length
     for (const name of NAMES) this.#followed[name]!.end(signals)

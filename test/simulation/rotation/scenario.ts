@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { befalls } from '../simulation.ts'
 
 /** How long something takes: mostly about as long as the time between two looks at a change. */
 const ms = fc.oneof(
@@ -89,7 +90,7 @@ export const scenarios = fc.noBias(
         size: 'max',
       },
     ),
-    fates: fc.array(fc.tuple(fc.nat(15), fc.integer({ min: 1, max: 3 }), fate), { maxLength: 8, size: 'max' }),
+    fates: befalls(fate, 15, 3, 8),
   }),
 )
 export type Scenario = typeof scenarios extends fc.Arbitrary<infer T> ? T : never

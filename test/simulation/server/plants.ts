@@ -1,6 +1,6 @@
 import { StoreUnavailableError, type NewPlant, type Page, type PageRequest, type Store } from '../../../src/index.ts'
 import { attempt } from '../../../src/maybe-promise.ts'
-import { inTurn, type World } from '../simulation.ts'
+import type { World } from '../simulation.ts'
 import type { Asked } from './exchanges.ts'
 import type { Fate, Scenario } from './scenario.ts'
 
@@ -19,7 +19,7 @@ export class Plants implements Store {
 
   constructor(world: World, fates: Scenario['fates'], currentRequest: () => Asked) {
     this.#world = world
-    this.#next = inTurn(fates)
+    this.#next = world.inTurn(fates)
     this.#currentRequest = currentRequest
   }
 

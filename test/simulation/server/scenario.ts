@@ -1,21 +1,24 @@
 import fc from 'fast-check'
+import { befalls } from '../simulation.ts'
 import { CLOSING, MOST } from './requests.ts'
+
+const FATES = [
+  'work',
+  'work',
+  'late',
+  'late',
+  'late',
+  'late',
+  'late',
+  'never',
+  'unavailable',
+  'unknown',
+  'fault',
+] as const
 
 /** What befalls a call of the store, or a token that is looked up. */
 const fate = fc.record({
-  kind: fc.constantFrom(
-    'work',
-    'work',
-    'late',
-    'late',
-    'late',
-    'late',
-    'late',
-    'never',
-    'unavailable',
-    'unknown',
-    'fault',
-  ),
+  kind: fc.constantFrom(...FATES),
   ms: fc.oneof(fc.nat(3), fc.nat(60), fc.nat(300)),
   isDone: fc.boolean(),
 })
@@ -82,7 +85,7 @@ export const scenarios = fc.noBias(
     /** When the process is stopped, and for how long. */
     stops: fc.array(fc.tuple(fc.nat(1500), fc.integer({ min: 50, max: 400 })), { maxLength: 1 }),
     plans: fc.array(plan, { minLength: 1, maxLength: 6, size: 'max' }),
-    fates: fc.array(fc.tuple(fc.nat(8), fc.integer({ min: 1, max: 3 }), fate), { maxLength: 8, size: 'max' }),
+    fates: befalls(fate, 8, 3, 8),
   }),
 )
 export type Scenario = typeof scenarios extends fc.Arbitrary<infer T> ? T : never

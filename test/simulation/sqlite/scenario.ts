@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { LISTS, WRITES } from '../clients.ts'
+import { befalls } from '../simulation.ts'
 
 /** What befalls an operation of SQLite: BEGIN, a statement, COMMIT or ROLLBACK. */
 const fate = fc.record({
@@ -43,7 +44,7 @@ export const scenarios = fc.noBias(
     busyTimeoutMs: fc.constantFrom(0, 100, 1500),
     maxBatch: fc.integer({ min: 1, max: 6 }),
     events: fc.array(fc.tuple(pause, event), { maxLength: 40, size: 'max' }),
-    fates: fc.array(fc.tuple(fc.nat(12), fc.integer({ min: 1, max: 4 }), fate), { maxLength: 12, size: 'max' }),
+    fates: befalls(fate, 12, 4, 12),
   }),
 )
 export type Scenario = typeof scenarios extends fc.Arbitrary<infer T> ? T : never

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { Clients, OWNERS, type Target } from '../clients.ts'
-import { inTurn, type Part, type World } from '../simulation.ts'
+import type { Part, World } from '../simulation.ts'
 import { keyOf, Truth, type Call } from '../truth.ts'
 import { Hook } from '../virtual-time.ts'
 import { faults } from './faults.ts'
@@ -31,7 +31,6 @@ class SqliteSimulation implements Target {
   readonly #clients: Clients
   readonly #truth: Truth
   readonly #nextFate: () => Fate | undefined
-  #isWell = false
   #handle!: Handle
   /** There is none while the program is not running. */
   #store: Store | undefined
@@ -47,9 +46,9 @@ class SqliteSimulation implements Target {
     this.#clients = new Clients(world, this.#truth)
     this.#file = new PlantsFile(world, this.#truth)
     world.atEnd(statSync.take((path) => this.#file.stat(path)))
-    const next = inTurn(scenario.fates)
+    const next = world.inTurn(scenario.fates)
     this.#nextFate = () => {
-      const fate = this.#isWell ? undefined : next()
+      const fate = next()
       if (fate !== undefined) this.#trouble(fate.ms)
       if (fate?.kind === 'slow') this.#slowMs += fate.ms
       return fate
@@ -62,12 +61,7 @@ class SqliteSimulation implements Target {
 
   async play(): Promise<void> {
     this.#start()
-    for (const [ms, event] of this.#scenario.events) {
-      await this.#world.pass(ms)
-      this.#world.tell(event)
-      this.#begin(event)
-    }
-    this.#isWell = true
+    await this.#world.begin(this.#scenario.events, (event) => this.#begin(event))
     await this.#world.pass(20_000)
     this.#world.expect(this.#clients.pending.size === 0, 'each call ends')
     this.#world.expect(this.#store !== undefined, 'the program starts again')
@@ -137,11 +131,7 @@ class SqliteSimulation implements Target {
     if ('ms' in event) return this.#befall(event)
     if (this.#store === undefined) return
     if (event.kind === 'ping') this.#ping()
-    else if ('plant' in event) this.#clients.write(this, event.kind, event.plant, event.count, event.size)
-    else if ('owner' in event) {
-      const { owner, limit, after } = event
-      this.#clients.list(this, OWNERS[owner]!, limit, after === undefined ? undefined : BigInt(after))
-    }
+    else this.#clients.begin(this, event)
   }
 
   #befall({ kind, ms, number }: Extract<Event, { ms: number }>): void {
