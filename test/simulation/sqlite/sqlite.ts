@@ -11,136 +11,95 @@ import { scenarios, type Event, type Fate, type Scenario } from './scenario.ts'
 
 const statSync = new Hook<(path: string) => unknown>(fs, 'statSync')
 
-type Store = ReturnType<typeof sqliteStore>
-
 /** A program that keeps plants in a file of SQLite, and a second one that writes there, too. */
-export const sqlite: Part<Scenario> = {
-  name: 'sqlite',
-  scenarios,
-  faults,
-  play: (scenario, world) => new SqliteSimulation(scenario, world).play(),
-}
+export const sqlite: Part<Scenario> = { name: 'sqlite', scenarios, faults, play }
 
 /** How long a call may take beyond the time that it waits for locks and that the disk takes. */
 const SLACK_MS = 50
 
-class SqliteSimulation implements Target {
-  readonly #file: PlantsFile
-  readonly #scenario: Scenario
-  readonly #world: World
-  readonly #clients: Clients
-  readonly #truth: Truth
-  readonly #nextFate: () => Fate | undefined
-  #handle!: Handle
+async function play({ busyTimeoutMs, maxBatch, events, fates }: Scenario, world: World): Promise<void> {
+  const { time } = world
+  const truth = new Truth(world)
+  const clients = new Clients(world, truth)
+  const file = new PlantsFile(world, truth)
+  world.atEnd(statSync.take((path) => file.stat(path)))
+  const takeFate = world.inTurn(fates)
+  let handle: Handle
   /** There is none while the program is not running. */
-  #store: Store | undefined
+  let store = undefined as ReturnType<typeof sqliteStore> | undefined
   /** How long the disk had taken for all operations when each call began. */
-  readonly #slowBefore = new Map<Call, number>()
-  #slowMs = 0
-  #troubledUntil = -Infinity
+  const slowBefore = new Map<Call, number>()
+  let slowMs = 0
+  let troubledUntil = -Infinity
 
-  constructor(scenario: Scenario, world: World) {
-    this.#scenario = scenario
-    this.#world = world
-    this.#truth = new Truth(world)
-    this.#clients = new Clients(world, this.#truth)
-    this.#file = new PlantsFile(world, this.#truth)
-    world.atEnd(statSync.take((path) => this.#file.stat(path)))
-    const next = world.inTurn(scenario.fates)
-    this.#nextFate = () => {
-      const fate = next()
-      if (fate !== undefined) this.#trouble(fate.ms)
-      if (fate?.kind === 'slow') this.#slowMs += fate.ms
-      return fate
-    }
+  const program: Target = {
+    get store() {
+      return store!
+    },
+    began: (call) => slowBefore.set(call, slowMs),
+    ended(call, error) {
+      const { outcome, startedAt, number, isUnsure } = call
+      const tookMs = time.now - startedAt
+      const isPatient = tookMs >= busyTimeoutMs || !String(error).endsWith('busy')
+      world.expect(isPatient, 'each call waits for a lock as long as it may:', number)
+      const longestMs = busyTimeoutMs + slowMs - slowBefore.get(call)! + SLACK_MS
+      world.expect(tookMs <= longestMs, 'each call ends in its time:', number)
+      const isKnown = outcome === 'unknown' && isUnsure !== true
+      world.expect(!isKnown, 'what was surely not done is not unknown:', number)
+    },
+    mayFail: (error) => String(error).endsWith('corrupt'),
   }
 
-  get store(): Store {
-    return this.#store!
-  }
-
-  async play(): Promise<void> {
-    this.#start()
-    await this.#world.begin(this.#scenario.events, (event) => this.#begin(event))
-    await this.#world.pass(20_000)
-    this.#world.expect(this.#clients.pending.size === 0, 'each call ends')
-    this.#world.expect(this.#store !== undefined, 'the program starts again')
-    // After all troubles it serves, and what is there is what was acknowledged.
-    this.#ping()
-    const created = this.#clients.createNew(this)
-    await this.#world.pass(1000)
-    this.#world.expect(created.outcome === 'true', 'the store serves again after all troubles:', created.outcome)
-    for (const owner of OWNERS) this.#clients.list(this, owner, 100)
-    void this.store.close()
-    await this.#world.pass(1000)
-    this.#world.expect(this.#world.time.left === 0, 'no timer is left in the end')
-  }
-
-  began(call: Call): void {
-    this.#slowBefore.set(call, this.#slowMs)
-  }
-
-  ended(call: Call, error?: unknown): void {
-    const { outcome, startedAt, number, isUnsure } = call
-    const tookMs = this.#world.time.now - startedAt
-    const isPatient = tookMs >= this.#scenario.busyTimeoutMs || !String(error).endsWith('busy')
-    this.#world.expect(isPatient, 'each call waits for a lock as long as it may:', number)
-    const longestMs = this.#scenario.busyTimeoutMs + this.#slowMs - this.#slowBefore.get(call)! + SLACK_MS
-    this.#world.expect(tookMs <= longestMs, 'each call ends in its time:', number)
-    const isKnown = outcome === 'unknown' && !isUnsure
-    this.#world.expect(!isKnown, 'what was surely not done is not unknown:', number)
-  }
-
-  mayFail(error: unknown): boolean {
-    return String(error).endsWith('corrupt')
+  function nextFate(): Fate | undefined {
+    const fate = takeFate()
+    if (fate !== undefined) trouble(fate.ms)
+    if (fate?.kind === 'slow') slowMs += fate.ms
+    return fate
   }
 
   /** The program starts, and tries again while it cannot. */
-  #start(): void {
-    const { busyTimeoutMs, maxBatch } = this.#scenario
-    const handle = new Handle(this.#world, this.#file, this.#nextFate, maxBatch, () => this.#end(handle))
-    this.#handle = handle
-    this.#file.recover()
+  function start(): void {
+    const own = new Handle(world, file, nextFate, maxBatch, () => end(own))
+    handle = own
+    file.recover()
     try {
-      if (this.#file.away !== undefined) throw new Error('there is no file of plants')
-      this.#store = sqliteStore(handle, { busyTimeoutMs, maxBatch })
+      if (file.away !== undefined) throw new Error('there is no file of plants')
+      store = sqliteStore(handle, { busyTimeoutMs, maxBatch })
     } catch (error) {
-      this.#world.tell('the start fails:', error)
+      world.tell('the start fails:', error)
       handle.isDead = true
-      this.#world.time.after(100, () => this.#start())
+      time.after(100, start)
     }
   }
 
   /** The program ends, in the middle of whatever it does. Its clients do not know what became of their calls. */
-  #end(handle: Handle): void {
-    handle.isDead = true
-    if (this.#store === undefined) return
-    this.#store = undefined
-    for (const call of this.#clients.pending) {
+  function end(ended: Handle): void {
+    ended.isDead = true
+    if (store === undefined) return
+    store = undefined
+    for (const call of clients.pending) {
       call.isUnsure = true
-      this.#clients.settle(this, call, call.kind === 'list' ? 'unavailable' : 'unknown')
+      clients.settle(program, call, call.kind === 'list' ? 'unavailable' : 'unknown')
     }
-    this.#world.time.after(10, () => this.#start())
+    time.after(10, start)
   }
 
-  #trouble(ms: number): void {
-    this.#troubledUntil = Math.max(this.#troubledUntil, this.#world.time.now + ms)
+  function trouble(ms: number): void {
+    troubledUntil = Math.max(troubledUntil, time.now + ms)
   }
 
-  #begin(event: Event): void {
-    if ('ms' in event) return this.#befall(event)
-    if (this.#store === undefined) return
-    if (event.kind === 'ping') this.#ping()
-    else this.#clients.begin(this, event)
+  function begin(event: Event): void {
+    if ('ms' in event) befall(event)
+    else if (store === undefined) return
+    else if (event.kind === 'ping') ping()
+    else clients.begin(program, event)
   }
 
-  #befall({ kind, ms, number }: Extract<Event, { ms: number }>): void {
-    const { time } = this.#world
-    const file = this.#file
-    this.#trouble(ms)
+  function befall({ kind, ms, number }: Extract<Event, { ms: number }>): void {
+    trouble(ms)
     if (kind === 'lock') file.lockedUntil = time.now + ms
     else if (kind === 'lockAll') file.closedUntil = time.now + ms
-    else if (kind === 'end') this.#end(this.#handle)
+    else if (kind === 'end') end(handle)
     else if (kind === 'full') {
       file.isFull = true
       time.after(ms, () => (file.isFull = false))
@@ -149,28 +108,42 @@ class SqliteSimulation implements Target {
       time.after(ms, () => file.bringBack())
     } else if (!file.isLocked && file.away === undefined) {
       const key = keyOf(OWNERS[number % 2]!, BigInt(number))
-      this.#truth.set(key, this.#truth.plants.has(key) ? undefined : 'another')
+      truth.set(key, truth.plants.has(key) ? undefined : 'another')
     }
   }
 
-  #ping(): void {
-    const { time } = this.#world
-    const handle = this.#handle
-    const { commits } = handle
+  function ping(): void {
+    const pinged = handle
+    const { commits } = pinged
     const startedAt = time.now
-    const wasWell = this.#troubledUntil < startedAt - 1100
-    Promise.resolve(this.store.ping()).then(
+    const wasWell = troubledUntil < startedAt - 1100
+    Promise.resolve(store!.ping()).then(
       () => {
-        this.#world.tell('ping: ready')
-        this.#world.expect(handle.commits > commits, 'a store is ready only if it can commit')
-        const hasWritten = handle.wroteAt >= handle.failedAt
-        this.#world.expect(hasWritten, 'a store is ready after a failure only if it has written since')
+        world.tell('ping: ready')
+        world.expect(pinged.commits > commits, 'a store is ready only if it can commit')
+        const hasWritten = pinged.wroteAt >= pinged.failedAt
+        world.expect(hasWritten, 'a store is ready after a failure only if it has written since')
       },
       (error: unknown) => {
-        this.#world.tell('ping: not ready', error)
-        const isWell = wasWell && this.#troubledUntil < startedAt
-        this.#world.expect(!isWell, 'a store is ready while all is well')
+        world.tell('ping: not ready', error)
+        const isWell = wasWell && troubledUntil < startedAt
+        world.expect(!isWell, 'a store is ready while all is well')
       },
     )
   }
+
+  start()
+  await world.begin(events, begin)
+  await world.pass(20_000)
+  world.expect(clients.pending.size === 0, 'each call ends')
+  world.expect(store !== undefined, 'the program starts again')
+  // After all troubles it serves, and what is there is what was acknowledged.
+  ping()
+  const created = clients.createNew(program)
+  await world.pass(1000)
+  world.expect(created.outcome === 'true', 'the store serves again after all troubles:', created.outcome)
+  for (const owner of OWNERS) clients.list(program, owner, 100)
+  void store!.close()
+  await world.pass(1000)
+  world.expect(time.left === 0, 'no timer is left in the end')
 }
