@@ -82,8 +82,8 @@ export const scenarios = fc.noBias(
     isShared: fc.boolean(),
     /** More than a hundred at once wake the guard. */
     floods: fc.constantFrom([], [], [], [], [120], [60, 60]),
-    /** When the process is stopped, and for how long. */
-    stops: fc.array(fc.tuple(fc.nat(1500), fc.integer({ min: 50, max: 400 })), { maxLength: 1 }),
+    /** When the process is stopped, and for how long; the second time when a drain has just stopped to listen. */
+    stops: fc.array(fc.tuple(fc.nat(1500), fc.integer({ min: 100, max: 500 })), { maxLength: 2 }),
     plans: fc.array(plan, { minLength: 1, maxLength: 6, size: 'max' }),
     fates: befalls(fate, 8, 3, 8),
   }),

@@ -153,6 +153,15 @@ class ServerSimulation {
     wire.prependListener('data', ({ length }: Buffer) => client.onRead(length))
   }
 
+  /** The process is stopped for a while, and its clients go on. */
+  #stop(ms: number, forMs: number): void {
+    this.#world.time.after(ms, () => {
+      this.#world.tell('stops for', forMs)
+      this.#plants.hasWorked = true
+      this.#world.time.work(forMs)
+    })
+  }
+
   #closeIdle(): void {
     for (const { isIdle, wire } of this.#open) if (isIdle) wire.destroy()
   }
@@ -181,6 +190,8 @@ class ServerSimulation {
     this.#drainAt = time.now
     this.#awaited = this.#scenario.isShared ? this.#open : this.#clients
     let left = 0
+    const late = this.#scenario.stops[1]
+    if (late !== undefined) this.#stop(0.8 * this.#scenario.drainTimeoutMs + (late[0] % 30), late[1])
     time.after(this.#scenario.drainTimeoutMs, () => {
       this.#house.isCutting = true
       left = this.#open.length
@@ -210,13 +221,7 @@ class ServerSimulation {
     const { time } = this.#world
     const startedAt = time.now
     for (const plan of [...floodsOf(floods), ...plans]) time.after(plan.ms, () => this.#connect(plan))
-    for (const [ms, forMs] of stops) {
-      time.after(ms, () => {
-        this.#world.tell('stops for', forMs)
-        this.#plants.hasWorked = true
-        time.work(forMs)
-      })
-    }
+    if (stops[0] !== undefined) this.#stop(...stops[0])
     this.#lookForLate()
     if (drainMs === undefined) {
       do await this.#world.pass(400)
