@@ -4,7 +4,7 @@ import { LOOK } from '../../../src/stores/postgres/statements.ts'
 import { serverError } from '../../support/database/failures.ts'
 import type { Pool } from './pool.ts'
 import { REFUSALS, type Fate } from './scenario.ts'
-import type { Asked, Cluster } from './server.ts'
+import type { Asked } from './server.ts'
 
 /** A statement on its way. */
 interface Statement {
@@ -27,8 +27,6 @@ export class Session extends EventEmitter implements Connection {
   readonly leader: number
   readonly number: number
   readonly #pool: Pool
-  readonly #cluster: Cluster
-  readonly #hidesProcess: boolean
   isLent = false
   /** Whether the server has it still, and whether the client has. */
   isOpen = true
@@ -55,11 +53,9 @@ export class Session extends EventEmitter implements Connection {
     super()
     const { cluster, scenario } = pool
     this.#pool = pool
-    this.#cluster = cluster
     this.leader = cluster.leader
     this.number = pool.network.sessions.size + 1
     this.ssl = scenario.ssl
-    this.#hidesProcess = scenario.hidesProcess
     pool.network.sessions.set(this.number, this)
   }
 
@@ -71,7 +67,7 @@ export class Session extends EventEmitter implements Connection {
     world.expect(!isSilent || this.#pool.isClosed, 'a silent server is not told again:', this.number)
     network.asking = this
     this.isLate = true
-    return this.#hidesProcess ? null : this.number
+    return this.#pool.scenario.hidesProcess ? null : this.number
   }
 
   query(query: Query): Promise<QueryResult> {
@@ -85,7 +81,8 @@ export class Session extends EventEmitter implements Connection {
     const { network, scenario } = this.#pool
     const bad = isLook(query) ? network.nextLook() : network.nextFate()
     const fate: Fate = bad ?? { kind: 'slow', work: world.isWell ? 1 : scenario.paceMs, back: 1 }
-    if (bad !== undefined) this.#cluster.trouble(('work' in fate ? fate.work : 0) + ('back' in fate ? fate.back : 0))
+    if (bad !== undefined)
+      this.#pool.cluster.trouble(('work' in fate ? fate.work : 0) + ('back' in fate ? fate.back : 0))
     world.tell(
       'session',
       this.number,
@@ -95,7 +92,7 @@ export class Session extends EventEmitter implements Connection {
       fate,
     )
     return new Promise((resolve, reject) => {
-      const isDoneElsewhere = fate.kind === 'lock' && fate.isDone && this.#cluster.isForeign
+      const isDoneElsewhere = fate.kind === 'lock' && fate.isDone && this.#pool.cluster.isForeign
       const statement: Statement = { asked, beganAt: world.time.now, resolve, reject, state: 'works', isDoneElsewhere }
       this.statement = statement
       if (this.isBroken) this.#answer(statement, new Error('Client has encountered a connection error'))
@@ -137,19 +134,19 @@ export class Session extends EventEmitter implements Connection {
   /** @param back how long the answer takes; undefined if there will be none */
   #run(statement: Statement, back: number | undefined): void {
     if (statement.state !== 'works' || !this.isOpen) return
-    const refusal = this.#cluster.refusal(statement.asked, this.leader)
-    if (refusal === undefined && this.#cluster.waitsForStandby(statement.asked, this.leader)) {
+    const refusal = this.#pool.cluster.refusal(statement.asked, this.leader)
+    if (refusal === undefined && this.#pool.cluster.waitsForStandby(statement.asked, this.leader)) {
       statement.state = 'standby'
       return
     }
     statement.state = 'done'
-    const answer = refusal ?? this.#cluster.run(statement.asked, this.leader)
+    const answer = refusal ?? this.#pool.cluster.run(statement.asked, this.leader)
     if (back !== undefined) this.#pool.network.deliver(back, () => this.#answer(statement, answer))
   }
 
   /** The standby is back. */
   goOn(): void {
-    if (this.statement?.state !== 'standby' || this.leader !== this.#cluster.leader) return
+    if (this.statement?.state !== 'standby' || this.leader !== this.#pool.cluster.leader) return
     this.statement.state = 'works'
     this.#run(this.statement, 1)
   }
@@ -162,7 +159,7 @@ export class Session extends EventEmitter implements Connection {
     world.expect(statement.beganAt <= askedAt, 'no cancellation hits a later statement of its connection:', this.number)
     if (statement.state === 'standby') {
       statement.state = 'done'
-      const result = this.#cluster.runUnconfirmed(statement.asked, this.leader)
+      const result = this.#pool.cluster.runUnconfirmed(statement.asked, this.leader)
       network.deliver(1, () => {
         this.emit('notice', { routine: 'SyncRepWaitForLSN' })
         this.#answer(statement, result)

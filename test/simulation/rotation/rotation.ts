@@ -33,83 +33,55 @@ const { tokensFile, storeUrlFile } = readSettings({
 })
 
 /** A program whose tokens, and the URL of its store, come from files that change while it runs. */
-export const rotation: Part<Scenario> = {
-  name: 'rotation',
-  scenarios,
-  faults,
-  play: (scenario, world) => new RotationSimulation(scenario, world).play(),
-}
+export const rotation: Part<Scenario> = { name: 'rotation', scenarios, faults, play }
 
-class RotationSimulation {
-  readonly #scenario: Scenario
-  readonly #world: World
-  readonly #files: Files
-  readonly #source: ReturnType<typeof createTokenSource>
-  readonly #storeUrl: ReturnType<typeof followStoreUrl>
-  readonly #followed: Readonly<Record<string, Followed>>
+async function play({ end, events, fates }: Scenario, world: World): Promise<void> {
+  const files = new Files(world, world.inTurn(fates))
+  for (const name of NAMES) files.change({ name, how: 'rename', text: TEXTS[name] + end, pieces: [] })
+  const source = createTokenSource(tokensFile!.value, follow(tokensFile!, 'tokens'))
+  const storeUrl = followStoreUrl('', follow(storeUrlFile!, 'url'))
+  const currentUrl = (): Held => ({ url: storeUrl.current() })
+  const tokens = new Followed('tokens', world, TEXTS.tokens + end, readTokens, currentCallers, 10_000)
+  const url = new Followed('store-url', world, TEXTS.url + end, readUrl, currentUrl, Infinity)
+  const followed: Readonly<Record<string, Followed>> = { tokens, url, store: url }
+  world.atEnd(open.take((path) => files.open(path, followed[path]!.beginLook(signalled.getStore()))))
+  world.atEnd(write.take(hear))
 
-  constructor(scenario: Scenario, world: World) {
-    this.#scenario = scenario
-    this.#world = world
-    this.#files = new Files(world, world.inTurn(scenario.fates))
-    for (const name of NAMES) {
-      this.#files.change({ name, how: 'rename', text: TEXTS[name] + scenario.end, pieces: [] })
-    }
-    this.#source = createTokenSource(tokensFile!.value, this.#follow(tokensFile!, 'tokens'))
-    this.#storeUrl = followStoreUrl('', this.#follow(storeUrlFile!, 'url'))
-    const tokens = new Followed('tokens', world, TEXTS.tokens + scenario.end, readTokens, this.#callers, 10_000)
-    const url = new Followed(
-      'store-url',
-      world,
-      TEXTS.url + scenario.end,
-      readUrl,
-      () => ({ url: this.#storeUrl.current() }),
-      Infinity,
-    )
-    this.#followed = { tokens, url, store: url }
-    world.atEnd(open.take((path) => this.#files.open(path, this.#followed[path]!.beginLook(signalled.getStore()))))
-    world.atEnd(write.take((line) => this.#hear(line)))
+  function follow<T>(file: SettingFile<T>, path: (typeof NAMES)[number]): SettingFile<T> {
+    return { ...file, path, bytes: Buffer.from(TEXTS[path] + end) }
   }
 
-  async play(): Promise<void> {
-    const { events } = this.#scenario
-    await this.#world.begin(events, (event) => {
-      for (const name of NAMES) this.#followed[name]!.expectHeld()
-      if (event.name !== 'signal') this.#files.change(event)
-      else signalled.run(this.#world.time.now, this.#signal)
-    })
-    // It is quiet for longer than the time between two looks.
-    await this.#world.pass(60_000)
-    const signals = events.filter(([, { name }]) => name === 'signal').length
-    for (const name of NAMES) this.#followed[name]!.end(signals)
-    const isSeen = this.#followed['tokens']!.told === this.#files.read('tokens')
-    this.#world.expect(isSeen, 'what is there in the end was seen')
-    this.#world.expect(this.#files.opened === 0, 'each file is closed')
-    this.#world.expect(this.#world.time.left === 1, 'no timer is left in the end but one for the next look')
-  }
-
-  /** As `life-cycle.ts` does. */
-  readonly #signal = (): void => {
-    this.#source.reread()
-    this.#storeUrl.reread()
-  }
-
-  #follow<T>(file: SettingFile<T>, path: (typeof NAMES)[number]): SettingFile<T> {
-    return { ...file, path, bytes: Buffer.from(TEXTS[path] + this.#scenario.end) }
-  }
-
-  #hear(line: string): boolean {
-    const told = JSON.parse(line.replace(/"time":"[^"]*",/, '')) as LogLine
-    // Node 20 has no SQLite, which some reasons name.
-    this.#world.tell({ ...told, reason: told.reason?.slice(0, 60) })
-    this.#world.expect(!/cret\d|ret4|\bt\d/.test(line), 'no line of the log holds a secret')
-    this.#followed[told.event.split('-')[0]!]!.hear(told)
-    return true
-  }
-
-  readonly #callers = (): Held => {
-    const callers = TOKENS.map((token) => [token, this.#source.authenticate(token)] as const)
+  function currentCallers(): Held {
+    const callers = TOKENS.map((token) => [token, source.authenticate(token)] as const)
     const held = callers.filter(([, caller]) => caller !== undefined)
     return Object.fromEntries(held.map(([token, caller]) => [token, `${caller!.owner} ${caller!.access}`]))
   }
+
+  function hear(line: string): boolean {
+    const told = JSON.parse(line.replace(/"time":"[^"]*",/, '')) as LogLine
+    // Node 20 has no SQLite, which some reasons name.
+    world.tell({ ...told, reason: told.reason?.slice(0, 60) })
+    world.expect(!/cret\d|ret4|\bt\d/.test(line), 'no line of the log holds a secret')
+    followed[told.event.split('-')[0]!]!.hear(told)
+    return true
+  }
+
+  /** As `life-cycle.ts` does. */
+  function signal(): void {
+    source.reread()
+    storeUrl.reread()
+  }
+
+  await world.begin(events, (event) => {
+    for (const name of NAMES) followed[name]!.expectHeld()
+    if (event.name !== 'signal') files.change(event)
+    else signalled.run(world.time.now, signal)
+  })
+  // It is quiet for longer than the time between two looks.
+  await world.pass(60_000)
+  const signals = events.filter(([, { name }]) => name === 'signal').length
+  for (const name of NAMES) followed[name]!.end(signals)
+  world.expect(tokens.told === files.read('tokens'), 'what is there in the end was seen')
+  world.expect(files.opened === 0, 'each file is closed')
+  world.expect(world.time.left === 1, 'no timer is left in the end but one for the next look')
 }

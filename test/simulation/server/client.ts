@@ -3,10 +3,10 @@ import type { World } from '../simulation.ts'
 import { Exchanges, type House } from './exchanges.ts'
 import { KINDS, write } from './requests.ts'
 import type { Act, Plan } from './scenario.ts'
-import { Wire, type Peer } from './wire.ts'
+import { Wire } from './wire.ts'
 
 /** A client with its connection, which holds what comes against what it has asked. */
-export class Client extends Exchanges implements Peer {
+export class Client extends Exchanges {
   readonly wire: Wire
   readonly openedAt: number
   readonly #plan: Plan
@@ -93,6 +93,7 @@ export class Client extends Exchanges implements Peer {
     this.wire.arrive(Buffer.from(text, 'latin1'))
   }
 
+  /** When it next reads; Infinity if it does not. */
   readsAt(): number {
     const { readMs } = this.#plan
     if (readMs === 0 || this.#readAt === this.now) return this.now
@@ -115,6 +116,7 @@ export class Client extends Exchanges implements Peer {
     this.#goOn = undefined
   }
 
+  /** The server has ended its side. */
   receiveEnd(): void {
     this.world.time.after(this.#plan.lingerMs, () => {
       if (!this.wire.destroyed) this.wire.arrive(null)
@@ -126,6 +128,7 @@ export class Client extends Exchanges implements Peer {
     return this.#hasLeft || this.#blockedAt !== undefined
   }
 
+  /** The server's end is closed. */
   closed(): void {
     this.closedAt = this.now
     const { stallTimeoutMs, headersTimeoutMs, isDraining, isCutting } = this.house

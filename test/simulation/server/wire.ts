@@ -1,17 +1,7 @@
 import { Duplex } from 'node:stream'
 import type { World } from '../simulation.ts'
 import type { Timer } from '../virtual-time.ts'
-
-/** Who is at the other end of a connection. */
-export interface Peer {
-  /** When the other end next reads; Infinity if it does not. */
-  readsAt(): number
-  receive(bytes: Buffer): void
-  /** The server has ended its side. */
-  receiveEnd(): void
-  /** The server's end is closed. */
-  closed(): void
-}
+import type { Client } from './client.ts'
 
 /** The server's end of a connection, with what a socket of Node and the kernel do for it. */
 export class Wire extends Duplex {
@@ -20,7 +10,7 @@ export class Wire extends Duplex {
   /** When it last took in or handed on anything. */
   activeAt: number
   readonly #world: World
-  readonly #peer: Peer
+  readonly #client: Client
   #timer: Timer | undefined
   /** What has arrived and was not read; null is the end. */
   #arrived: (Buffer | null)[] = []
@@ -31,11 +21,11 @@ export class Wire extends Duplex {
   #state: 'open' | 'left' | 'reset' = 'open'
   #write: { readonly bytes: Buffer; readonly done: (error?: Error) => void } | undefined
 
-  constructor(world: World, peer: Peer) {
+  constructor(world: World, client: Client) {
     // The same in all versions of Node.
     super({ highWaterMark: 16_384 })
     this.#world = world
-    this.#peer = peer
+    this.#client = client
     this.activeAt = world.time.now
   }
 
@@ -99,7 +89,7 @@ export class Wire extends Duplex {
 
   #handOn(): void {
     if (this.#write === undefined || this.destroyed) return
-    const waitMs = this.#peer.readsAt() - this.#world.time.now
+    const waitMs = this.#client.readsAt() - this.#world.time.now
     if (waitMs > 0) {
       if (waitMs < Infinity) this.#world.time.after(waitMs, () => this.#handOn())
       return
@@ -107,18 +97,18 @@ export class Wire extends Duplex {
     const { bytes, done } = this.#write
     this.#write = undefined
     this.#touch()
-    this.#peer.receive(bytes)
+    this.#client.receive(bytes)
     done()
   }
 
   override _final(done: () => void): void {
-    this.#peer.receiveEnd()
+    this.#client.receiveEnd()
     this.#world.time.after(0, done)
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#world.time.clear(this.#timer)
-    this.#peer.closed()
+    this.#client.closed()
     done(error)
   }
 
