@@ -120,7 +120,7 @@ suite('the access log has one line for', () => {
   const GUESS = `${HOST}Authorization: Bearer guess\r\n`
   const rows: readonly [
     ...[what: string, request: string, fields: string, status: number],
-    ...[resource?: string | undefined, error?: number, owner?: string],
+    ...[resource?: string | undefined, error?: number | undefined, owner?: string],
   ][] = [
     ['a list', 'GET /plants?limit=7', AUTHORIZED, 200, '/plants', undefined, 'ada'],
     ['a token that is refused', 'GET /plants/1?token=guess', GUESS, 401, '/plants/{id}', 40101],
