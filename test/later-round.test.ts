@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
 import { inLaterRound, isRoundFree } from '../src/later-round.ts'
+import { block } from './support/event-loop.ts'
 
 /** Counts the rounds of the event loop while the test runs. */
 function countRounds(t: TestContext): () => number {
@@ -13,10 +14,6 @@ function countRounds(t: TestContext): () => number {
   })
   t.after(() => clearImmediate(next))
   return () => rounds
-}
-
-function spin(ms: number): void {
-  for (const until = performance.now() + ms; performance.now() < until;);
 }
 
 /** Makes calls that each do so, and says in which round each was made. */
@@ -51,18 +48,20 @@ suite('calls in later rounds', () => {
     assert.deepEqual(made, ['first urgent', 'last urgent', 'first', 'last'])
   })
 
-  test('have a round each if each takes longer than their share', async (t) => {
-    const rounds = await roundsOf(t, 5, () => spin(3))
-    assert.equal(new Set(rounds).size, 5)
-  })
-
-  test('have a round each if each takes longer with what it leaves to promises and ticks', async (t) => {
-    const rounds = await roundsOf(t, 5, () => {
-      spin(0.2)
-      process.nextTick(() => void Promise.resolve().then(() => spin(3)))
+  for (const [what, act] of [
+    ['longer than its share', () => block(3)],
+    [
+      'longer with what it leaves to promises and ticks',
+      () => {
+        block(0.2)
+        process.nextTick(() => void Promise.resolve().then(() => block(3)))
+      },
+    ],
+  ] as const) {
+    test(`have a round each if each takes ${what}`, async (t) => {
+      assert.equal(new Set(await roundsOf(t, 5, act)).size, 5)
     })
-    assert.equal(new Set(rounds).size, 5)
-  })
+  }
 
   test('share rounds if they take little, however many wait', async (t) => {
     const count = 20_000
@@ -109,7 +108,7 @@ suite('calls in later rounds', () => {
     const nextRound = (): Promise<void> => new Promise((resolve) => inLaterRound(resolve))
     await nextRound()
     assert.ok(isRoundFree())
-    spin(3)
+    block(3)
     assert.ok(!isRoundFree())
     await nextRound()
     assert.ok(isRoundFree())

@@ -51,17 +51,14 @@ suite('withDeadline', () => {
   })
 })
 
-suite('andThen', () => {
-  test('goes on at once with a result that is there', () => {
-    const result = andThen(20, (value) => value + 1)
-    assert.equal(result, 21)
-  })
-
-  test('goes on later with a promise', async () => {
-    const result = andThen(Promise.resolve(20), (value) => value + 1)
-    assert.ok(result instanceof Promise)
-    assert.equal(await result, 21)
-  })
+test('andThen goes on at once with a result that is there, and later with a promise', async () => {
+  assert.equal(
+    andThen(20, (value) => value + 1),
+    21,
+  )
+  const later = andThen(Promise.resolve(20), (value) => value + 1)
+  assert.ok(later instanceof Promise)
+  assert.equal(await later, 21)
 })
 
 suite('attempt', () => {

@@ -3,12 +3,13 @@ import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
+import { askReady } from '../src/standalone/command-line.ts'
 import { fill } from './support/database/fill.ts'
 import { importing, Program, startProgram, TOKEN } from './support/program/program.ts'
 import { newPath, skip as needsSqlite } from './support/database/sqlite-file.ts'
 import { temporaryFile } from './support/temporary-file.ts'
 import { freePort } from './support/wire/free-port.ts'
-import { portOf, servePlants } from './support/wire/service.ts'
+import { portOf, serve, servePlants } from './support/wire/service.ts'
 
 async function runToEnd(
   environment: Record<string, string>,
@@ -37,16 +38,27 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
 const badPort = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
 
 suite('the start', () => {
-  test('without tokens prints one, and a curl line that answers 200 when it is pasted', async (t) => {
+  test('without tokens prints one, a curl line that answers 200 if it is pasted, and the address of the page', async (t) => {
     const program = new Program({ PORT: '0' })
     t.after(() => program.end())
-    const curl = await program.stdout.find((line) => line.trim().startsWith('curl '))
-    const [listening, token] = program.stdout.all
+    const address = (await program.stdout.find((line) => line.includes('#token=')))!.trim()
+    const [listening, token, , curl] = program.stdout.all
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
     assert.match(token!, /^The token of the owner demo is [\w-]{32}$/)
-
     const { stdout } = await promisify(execFile)('sh', ['-c', `${curl!} --silent --write-out ' %{http_code}'`])
     assert.equal(stdout, '{"name":"Monstera deliciosa","tag":"tropical"} 200')
+    assert.equal(address, [listening, token].map((line) => line!.split(' ').at(-1)).join('/#token='))
+    assert.match(await (await fetch(address)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
+  })
+
+  test('has no page if PLANT_STORE_PAGE is 0, and prints no address of one', async (t) => {
+    const program = new Program({ PORT: '0', PLANT_STORE_PAGE: '0' })
+    t.after(() => program.end())
+    await program.serving()
+    for (const path of ['/', '/page.js', '/page.css']) assert.equal((await program.fetch(path)).status, 404)
+    await program.end()
+    assert.match(program.stdout.all.join(), /curl/)
+    assert.doesNotMatch(program.stdout.all.join(), /#token=/)
   })
 
   test('with tokens says where it listens, and prints no token', async (t) => {
@@ -132,14 +144,13 @@ suite('the start', () => {
     assert.match(stderr, /^plant-store: Error: a fault\n {4}at /)
   })
 
-  test('gives the service the limit of bodies', async (t) => {
-    const program = await startProgram(t, { PLANT_STORE_MAX_BODY_BYTES: '25' })
-    assert.equal((await program.fetch('/plants', { method: 'POST', body: `{"id":3,"name":"Ferns!!!"}` })).status, 413)
-  })
-
-  test('gives the service the number of long lists that are read at once', async (t) => {
-    const limits = { PLANT_STORE_MAX_LISTS_PER_OWNER: '1', PLANT_STORE_STORE_TIMEOUT_MS: '1000' }
-    const program = await startProgram(t, limits)
+  test('gives the service its limits', async (t) => {
+    const program = await startProgram(t, {
+      PLANT_STORE_MAX_BODY_BYTES: '100000',
+      PLANT_STORE_MAX_LISTS_PER_OWNER: '1',
+      PLANT_STORE_STORE_TIMEOUT_MS: '1000',
+    })
+    assert.equal((await program.fetch('/plants', { method: 'POST', body: ' '.repeat(100_001) })).status, 413)
     // More than the kernel takes for a client that does not read.
     await fill(program.port, TOKEN, 400, () => ({ name: 'x'.repeat(60_000) }))
     const unread = await program.connect()
@@ -176,7 +187,16 @@ suite('--ready', () => {
     await assertEnds(1, problem, { PORT: String(program.port) }, ['--ready'])
   })
 
-  test('ends with status 1 at a wrong setting', () => assertEnds(1, badPort, { PORT: 'http' }, ['--ready']))
+  test('ends with status 1 at a wrong setting, and at port 0', async () => {
+    await assertEnds(1, badPort, { PORT: 'http' }, ['--ready'])
+    const problem = 'PORT takes for --ready the port on which the service listens, not 0'
+    await assertEnds(1, problem, { PORT: '0' }, ['--ready'])
+  })
+
+  test('waits only so long for an answer', async (t) => {
+    const address = { host: '127.0.0.1', port: portOf(await serve(t, () => undefined)) }
+    await assert.rejects(askReady(address, 100), { message: 'the service did not answer in time' })
+  })
 })
 
 suite('--migrate', () => {

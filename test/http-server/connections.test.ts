@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { createHttpServer } from '../../src/http-server/http-server.ts'

@@ -26,6 +26,15 @@ suite('reads', () => {
       { PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '::1' },
       { adminPort: 0, adminHost: '::1' },
     ],
+    [{ PLANT_STORE_CORS_ORIGINS: '*' }, { corsOrigins: '*' }],
+    [
+      { PLANT_STORE_CORS_ORIGINS: 'http://localhost:8080 , https://xn--bcher-kva.example' },
+      { corsOrigins: new Set(['http://localhost:8080', 'https://xn--bcher-kva.example']) },
+    ],
+    [
+      { PLANT_STORE_CORS_ORIGINS: 'http://[::1]:8080,capacitor://localhost' },
+      { corsOrigins: new Set(['http://[::1]:8080', 'capacitor://localhost']) },
+    ],
     ...examples.map((example): (typeof rows)[number] => [{ PLANT_STORE_URL: example }, { storeUrl: example }]),
     [{ PLANT_STOREY: '1', MY_PLANT_STORE_TOKEN: '1', PATH: '' }, {}],
   ]
@@ -63,6 +72,13 @@ suite('refuses, and says what the variable takes', () => {
   const host = 'the host name or address to listen on, or the absolute path of a Unix socket, of 103 bytes at most'
   const port = 'a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
   const mode = 'permissions in octal such as 660: who may connect to the Unix socket'
+  const origins = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
+  const noOrigins = [
+    ...['', 'null', 'app.example', 'https://app.example/', 'https://app.example/x', 'https://App.example', 'file://'],
+    ...['HTTPS://app.example', 'https://app.example:443', 'https://bücher.example', 'https://*.app.example'],
+    ...['https://ada@app.example', 'https://app.example,*', 'https://app.example,', 'https://app.example?'],
+    ...['https://app.example https://b.example', 'https://app.example:99999'],
+  ]
   const rows: readonly [name: string, values: readonly string[], takes: string][] = [
     ['HOST', ['', `/${'a'.repeat(101)}ä`], host],
     ['PORT', ['', '65536', '-1', '+1', '01', '0x50', '8e1', '80.0', ' 80', '80\n', '٨٠'], port],
@@ -70,6 +86,7 @@ suite('refuses, and says what the variable takes', () => {
     ['PLANT_STORE_MAX_LIMIT', ['0', '2147483648'], 'a whole number from 1 to 2147483647: the most plants of a list'],
     ['PLANT_STORE_ACCESS_LOG', ['true', ''], '1 or 0: whether a line is logged for each response'],
     ['PLANT_STORE_SOCKET_MODE', ['66', '0660', '668'], mode],
+    ['PLANT_STORE_CORS_ORIGINS', noOrigins, origins],
   ]
   for (const [name, values, takes] of rows) {
     test(name, () => {

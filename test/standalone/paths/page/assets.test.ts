@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { suite, test } from 'node:test'
+import { test } from 'node:test'
 import { HTML, SCRIPT, STYLE } from '../../../../src/standalone/paths/page/texts.ts'
 import { createListener } from '../../../support/page/browser.ts'
 import { pageTypes, PAGE_TYPES } from '../../../support/page/page-types.ts'
-import { Program } from '../../../support/program/program.ts'
 import { ask } from '../../../support/program/program-paths.ts'
 import { serve } from '../../../support/wire/service.ts'
 
@@ -58,26 +57,4 @@ test('is small', () => {
 
 test('has the types of the interface description', async () => {
   assert.equal(readFileSync(PAGE_TYPES, 'utf8'), await pageTypes(), 'run npm run page-types')
-})
-
-suite('the program', () => {
-  test('serves it, says which store it has, and prints its address with a token that is its own', async (t) => {
-    const program = new Program({ PORT: '0' })
-    t.after(() => program.end())
-    const address = (await program.stdout.find((line) => line.includes('#token=')))!.trim()
-    const [listening, token] = program.stdout.all.map((line) => line.split(' ').at(-1))
-    assert.equal(address, `${listening!}/#token=${token!}`)
-    assert.match(await (await fetch(address)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
-  })
-
-  test('does without it if PLANT_STORE_PAGE is 0', async (t) => {
-    const program = new Program({ PORT: '0', PLANT_STORE_PAGE: '0' })
-    t.after(() => program.end())
-    await program.stdout.find((line) => line.trim().startsWith('curl '))
-    const { url } = await program.logged('start')
-    const statuses = DOCUMENTS.map(async ([path]) => (await fetch(String(url) + path)).status)
-    assert.deepEqual(await Promise.all(statuses), [404, 404, 404])
-    await program.end()
-    assert.doesNotMatch(program.stdout.all.join('\n'), /#token=/)
-  })
 })
