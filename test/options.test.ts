@@ -22,7 +22,10 @@ function notWhole(name: string, max: number, ...values: unknown[]): Row[] {
 }
 
 function noMethod(name: string, value: unknown): Row {
-  return [{ tokens, store: { ...store, [name]: value } }, `options.store.${name} must be a function, not ${String(value)}`]
+  return [
+    { tokens, store: { ...store, [name]: value } },
+    `options.store.${name} must be a function, not ${String(value)}`,
+  ]
 }
 
 const WRONG: readonly Row[] = [
