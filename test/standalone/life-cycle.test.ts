@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { DrainLoad } from '../support/program/drain-load.ts'
 import { importing, Program, startProgram, TOKEN } from '../support/program/program.ts'
 import type { RawConnection } from '../support/wire/raw-connection.ts'
-import { listen } from '../support/wire/service.ts'
+import { listen, portOf } from '../support/wire/service.ts'
 import { newPath, skip } from '../support/database/sqlite-file.ts'
 import { until } from '../support/until.ts'
 
@@ -22,14 +22,16 @@ async function ask(program: Program, path: string): Promise<string> {
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends a program without connections at once, with status 0`, async (t) => {
+  test(`${signal} ends a program without connections at once, with status 0, and SIGUSR1 opens no inspector`, async (t) => {
     const program = await startProgram(t)
+    program.child.kill('SIGUSR1')
+    assert.match(await ask(program, '/livez'), /^HTTP\/1.1 200 /)
     program.child.kill(signal)
     assert.equal(await program.ended, 0)
     const { connections } = await program.logged('drain')
     const { status } = await program.logged('stop')
     assert.deepEqual({ connections, status }, { connections: 0, status: 0 })
-    assert.doesNotMatch(program.stderr.all.join(), /drain-delay/)
+    assert.doesNotMatch(program.stderr.all.join(), /drain-delay|Debugger/)
   })
 }
 
@@ -38,8 +40,7 @@ test('SIGTERM ends a program that still waits for its store, with status 0', asy
   const asked = once(server, 'connection')
   await listen(server)
   t.after(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const program = new Program({ PLANT_STORE_URL: `postgres://ada:secret@127.0.0.1:${port}/plants` })
+  const program = new Program({ PLANT_STORE_URL: `postgres://ada:secret@127.0.0.1:${portOf(server)}/plants` })
   t.after(() => program.end())
   await asked
   program.child.kill('SIGTERM')
@@ -50,10 +51,7 @@ test('SIGTERM ends a program that still waits for its store, with status 0', asy
 
 suite('while a request is in flight', () => {
   /** Starts a program that has half of a request. */
-  async function startBusy(
-    t: TestContext,
-    environment?: Record<string, string>,
-  ): Promise<{ program: Program; inFlight: RawConnection }> {
+  async function startBusy(t: TestContext, environment = {}): Promise<{ program: Program; inFlight: RawConnection }> {
     const program = await startProgram(t, environment)
     const inFlight = (await program.connect()).send(UNFINISHED)
     assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 200 [^]*{"status":"ready"}$/)
@@ -90,22 +88,20 @@ suite('while a request is in flight', () => {
   })
 })
 
-suite('with a delay before the drain', () => {
-  test('the program is not ready, and serves as before until the drain begins', async (t) => {
-    const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
-    const kept = await program.connect()
-    await kept.send(LIST).receive(/\[\]$/)
-    program.child.kill('SIGTERM')
-    const { signal, ms } = await program.logged('drain-delay')
-    assert.deepEqual({ signal, ms }, { signal: 'SIGTERM', ms: 1000 })
-    assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 503 [^]*"The service is shutting down."}$/)
-    await kept.send(LIST).receive(/(HTTP\/1.1 200 OK\r\n[^]*Connection: keep-alive\r\n[^]*\[\]){2}$/)
+test('with a delay before the drain the program is not ready, and serves as before until the drain begins', async (t) => {
+  const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
+  const kept = await program.connect()
+  await kept.send(LIST).receive(/\[\]$/)
+  program.child.kill('SIGTERM')
+  const { signal, ms } = await program.logged('drain-delay')
+  assert.deepEqual({ signal, ms }, { signal: 'SIGTERM', ms: 1000 })
+  assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 503 [^]*"The service is shutting down."}$/)
+  await kept.send(LIST).receive(/(HTTP\/1.1 200 OK\r\n[^]*Connection: keep-alive\r\n[^]*\[\]){2}$/)
 
-    const { connections } = await program.logged('drain')
-    assert.equal(connections, 1)
-    assert.match(await kept.send(LIST).closed, /\[\]HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
-    assert.equal(await program.ended, 0)
-  })
+  const { connections } = await program.logged('drain')
+  assert.equal(connections, 1)
+  assert.match(await kept.send(LIST).closed, /\[\]HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/)
+  assert.equal(await program.ended, 0)
 })
 
 test('a drain answers on each connection that was accepted, and ends with status 0, if clients keep coming', async (t) => {
@@ -140,15 +136,6 @@ for (const [what, code] of [
   })
 }
 
-test('SIGUSR1 does not open the inspector', async (t) => {
-  const program = await startProgram(t)
-  program.child.kill('SIGUSR1')
-  assert.equal((await program.fetch('/plants')).status, 200)
-  program.child.kill('SIGTERM')
-  assert.equal(await program.ended, 0)
-  assert.doesNotMatch(program.stderr.all.join('\n'), /Debugger/)
-})
-
 test('that Postgres is unreachable is logged once for each reason, however often it is tried', async (t) => {
   let tries = 0
   const server = createServer((socket) => {
@@ -157,8 +144,7 @@ test('that Postgres is unreachable is logged once for each reason, however often
   })
   t.after(() => server.close())
   await listen(server)
-  const { port } = server.address() as AddressInfo
-  const program = await startProgram(t, { PLANT_STORE_URL: `postgres://ada:secret@127.0.0.1:${port}/plants` })
+  const program = await startProgram(t, { PLANT_STORE_URL: `postgres://ada:secret@127.0.0.1:${portOf(server)}/plants` })
   await until(() => tries >= 4)
   const reasons = program.stderr.all
     .map((line) => JSON.parse(line) as Record<string, string>)

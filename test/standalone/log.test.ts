@@ -8,28 +8,12 @@ import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { firstReason, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/package/documents.ts'
-import { importing, Program, startProgram, TOKEN } from '../support/program/program.ts'
+import { importing, Program, TOKEN } from '../support/program/program.ts'
 import { until } from '../support/until.ts'
 
 /** An owner that makes each line of the access log long, so that few fill what may wait. */
 const OWNER = 'a'.repeat(20_000)
 const REQUESTS = 200
-
-/** Has the program log more than may wait, while nobody reads. */
-async function leaveUnread(program: Program): Promise<void> {
-  program.child.stderr.pause()
-  for (let i = 0; i < REQUESTS; i++) assert.equal((await program.fetch('/plants')).status, 200)
-}
-
-async function startUnread(t: TestContext): Promise<Program> {
-  const program = await startProgram(t, {
-    PLANT_STORE_ACCESS_LOG: '1',
-    PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}`,
-    PLANT_STORE_DRAIN_TIMEOUT_MS: '2000',
-  })
-  await leaveUnread(program)
-  return program
-}
 
 /** Writes the last lines of the log to stdout too, where they are read. */
 const REPEAT_STOPS = `
@@ -39,15 +23,19 @@ const REPEAT_STOPS = `
     return write(line)
   }`
 
-/** Starts a program that has half a MiB to log, and no connection, while nobody reads. */
-async function startWithoutConnections(t: TestContext, environment = {}): Promise<Program> {
+/** Starts a program whose access log nobody reads. */
+async function startUnread(t: TestContext, environment = {}): Promise<Program> {
   const settings = { PLANT_STORE_ACCESS_LOG: '1', PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}`, ...environment }
   const program = await Program.start(settings, importing(REPEAT_STOPS))
   t.after(() => program.end())
   program.child.stderr.pause()
-  const request = `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n\r\n`
-  for (let i = 0; i < 25; i++) assert.match(await (await program.connect()).send(request).closed, /^HTTP\/1\.1 200 /)
   return program
+}
+
+/** Has the program log a line for each request, and leaves no connection. */
+async function request(program: Program, times: number): Promise<void> {
+  const bytes = `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n\r\n`
+  for (let i = 0; i < times; i++) assert.match(await (await program.connect()).send(bytes).closed, /^HTTP\/1\.1 200 /)
 }
 
 /** Whether nobody listens on a port. To connect there would put the end of a drain off. */
@@ -93,12 +81,14 @@ test('lines that wait are written before the process ends', async () => {
 suite('while nobody reads the log', { timeout: 120_000 }, () => {
   test('lines beyond a bound are dropped, and counted each time it is read again', async (t) => {
     const program = await startUnread(t)
+    await request(program, REQUESTS)
     program.child.stderr.resume()
     const { lines: first } = await program.logged('dropped')
-    await leaveUnread(program)
+    program.child.stderr.pause()
+    await request(program, REQUESTS)
     program.child.stderr.resume()
     const { lines: second } = await program.logged('dropped', 2)
-    assert.equal((await program.fetch('/plants')).status, 200)
+    await request(program, 1)
     program.child.kill('SIGTERM')
     assert.equal(await program.ended, 0)
     const count = (event: string): number =>
@@ -112,7 +102,8 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
 
   test('the program ends all the same, half a second after its last line, and as long before it', async (t) => {
     // Without connections the drain is over at once. Its deadline comes while the log is waited for, which takes a second.
-    const program = await startWithoutConnections(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '800' })
+    const program = await startUnread(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '800' })
+    await request(program, 25)
     const startedAt = performance.now()
     const exited = once(program.child, 'exit', { signal: AbortSignal.timeout(60_000) })
     program.child.kill('SIGTERM')
@@ -122,7 +113,8 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
   })
 
   test('a signal changes nothing once the program is to end', async (t) => {
-    const program = await startWithoutConnections(t)
+    const program = await startUnread(t)
+    await request(program, 25)
     const exited = once(program.child, 'exit')
     program.child.kill('SIGTERM')
     // When it no longer listens, the drain is over, as no connection is open.
