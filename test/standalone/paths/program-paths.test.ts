@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
+import { serveWithAdmin } from '../../support/program/in-process-program.ts'
 import { ask, assertAnswer, jsonAnswer, serveProgramPaths } from '../../support/program/program-paths.ts'
 import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
 
@@ -21,14 +22,12 @@ test('If-None-Match does not matter to another method, nor to a probe', async (t
   await assertAnswer(ask(server, '/livez', 'GET', fields), LIVE)
 })
 
-test('HEAD is answered like GET, without a body', async (t) => {
-  await assertAnswer(ask(await serveProgramPaths(t), '/livez', 'HEAD'), { ...LIVE, body: '' })
-})
-
-test('another method is not allowed', async (t) => {
+test('HEAD is answered like GET, without a body, and another method is not allowed', async (t) => {
+  const server = await serveProgramPaths(t)
+  await assertAnswer(ask(server, '/livez', 'HEAD'), { ...LIVE, body: '' })
   const message = 'This resource does not have that method; Allow lists those that it has.'
   const expected = jsonAnswer(405, { error: 40500, message }, { allow: 'GET, HEAD, OPTIONS' })
-  await assertAnswer(ask(await serveProgramPaths(t), '/livez', 'POST'), expected)
+  await assertAnswer(ask(server, '/livez', 'POST'), expected)
 })
 
 for (const path of ['/livez', '/livez?verbose', 'http://host/livez', '/%6Civez', '/livez?a=/b']) {
@@ -50,13 +49,13 @@ test('the header fields must be sound', async (t) => {
 })
 
 suite('the admin port', () => {
-  test('has the probes and the metrics, and nothing else', async (t) => {
-    const { admin } = await startWithMetrics(t)
-    const paths = ['/livez', '/readyz', '/metrics', '/plants', '/openapi.json', '/']
-    const responses = await Promise.all(paths.map((path) => fetch(admin + path)))
+  test('has the probes and the metrics, which are nowhere else, and nothing else', async (t) => {
+    const { port, admin } = await serveWithAdmin(t)
+    const urls = ['/livez', '/readyz', '/metrics', '/plants', '/openapi.json', '/'].map((path) => admin + path)
+    const responses = await Promise.all([...urls, `http://127.0.0.1:${port}/metrics`].map((url) => fetch(url)))
     assert.deepEqual(
       responses.map(({ status }) => status),
-      [200, 200, 200, 404, 404, 404],
+      [200, 200, 200, 404, 404, 404, 404],
     )
     assert.equal(responses[2]!.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
     assert.deepEqual(await responses[3]!.json(), {
@@ -67,19 +66,10 @@ suite('the admin port', () => {
     assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD, OPTIONS'])
   })
 
-  test('is the only place of the metrics', async (t) => {
-    const { program } = await startWithMetrics(t)
-    assert.equal((await program.fetch('/metrics')).status, 404)
-  })
-
-  test('may have a host of its own', async (t) => {
-    const { admin } = await startWithMetrics(t, { PLANT_STORE_ADMIN_HOST: 'localhost' })
+  test('may have a host of its own, and says, in the metrics too, that the program shuts down', async (t) => {
+    const environment = { PLANT_STORE_ADMIN_HOST: 'localhost', PLANT_STORE_DRAIN_DELAY_MS: '60000' }
+    const { program, admin } = await startWithMetrics(t, environment)
     assert.match(admin, /^http:\/\/localhost:/)
-    assert.equal((await fetch(`${admin}/livez`)).status, 200)
-  })
-
-  test('says, in the metrics too, that the service is not ready once it shuts down', async (t) => {
-    const { program, admin } = await startWithMetrics(t, { PLANT_STORE_DRAIN_DELAY_MS: '60000' })
     assert.match(await scrape(admin), /^plant_store_ready 1$/m)
     program.child.kill('SIGTERM')
     await program.logged('drain-delay')

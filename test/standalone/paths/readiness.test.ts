@@ -4,52 +4,42 @@ import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
 import { ownClock } from '../../support/event-loop.ts'
 import { until } from '../../support/until.ts'
 import { ask, assertAnswer, jsonAnswer, serveProgramPaths } from '../../support/program/program-paths.ts'
+import type { ExpectedAnswer } from '../../support/program/program-paths.ts'
+import type { Store } from '../../../src/index.ts'
 
-const UNAVAILABLE = jsonAnswer(
-  503,
-  { error: 50300, message: 'The plants are out of reach at the moment; try again.' },
-  { 'retry-after': '1' },
-)
+const READY = jsonAnswer(200, { status: 'ready' })
+
+function unready(message: string): ExpectedAnswer {
+  return jsonAnswer(503, { error: 50300, message }, { 'retry-after': '1' })
+}
 
 suite('/readyz', () => {
-  const ready = jsonAnswer(200, { status: 'ready' })
-
-  test('is ready if the store has no ping', async (t) => {
-    await assertAnswer(ask(await serveProgramPaths(t), '/readyz'), ready)
-  })
-
-  test('is ready if the store answers a ping', async (t) => {
-    await assertAnswer(ask(await serveProgramPaths(t, () => Promise.resolve()), '/readyz'), ready)
-  })
-
-  test('is not ready while the service drains', async (t) => {
-    const expected = jsonAnswer(503, { error: 50300, message: 'The service is shutting down.' }, { 'retry-after': '1' })
-    await assertAnswer(ask(await serveProgramPaths(t, undefined, true), '/readyz'), expected)
-  })
-
-  const rows: readonly [name: string, ping: () => Promise<void>, reason: RegExp][] = [
-    ['rejects', () => Promise.reject(new Error('the database is away')), /^Error: the database is away\n/],
-    [
-      'throws',
-      () => {
-        throw new Error('the database is away')
-      },
-      /^Error: the database is away\n/,
-    ],
-    [
-      'takes almost a second to answer',
-      () => new Promise(() => undefined),
-      /^StoreUnavailableError: the store did not answer a ping within 900 ms\n/,
-    ],
+  const away = new Error('the database is away')
+  const throwing = (): never => {
+    throw away
+  }
+  const never = (): Promise<void> => new Promise(() => undefined)
+  const rows: readonly [name: string, ping: Store['ping'], reason?: RegExp][] = [
+    ['has no ping', undefined],
+    ['answers a ping', () => Promise.resolve()],
+    ['rejects', () => Promise.reject(away), /^Error: the database is away\n/],
+    ['throws', throwing, /^Error: the database is away\n/],
+    ['does not answer', never, /^StoreUnavailableError: the store did not answer a ping within 900 ms\n/],
   ]
   for (const [name, ping, reason] of rows) {
-    test(`is not ready if the store ${name}, which is logged`, async (t) => {
+    test(`is ${reason ? 'not ready, which is logged,' : 'ready'} if the store ${name}`, async (t) => {
       const events = captureLog(t)
-      await assertAnswer(ask(await serveProgramPaths(t, ping), '/readyz'), UNAVAILABLE)
-      assert.deepEqual(valuesOf(events, 'event'), ['unready'])
-      assert.match(String(events[0]!['reason']), reason)
+      const expected = reason ? unready('The plants are out of reach at the moment; try again.') : READY
+      await assertAnswer(ask(await serveProgramPaths(t, ping), '/readyz'), expected)
+      assert.deepEqual(valuesOf(events, 'event'), reason ? ['unready'] : [])
+      if (reason) assert.match(String(events[0]!['reason']), reason)
     })
   }
+
+  test('is not ready while the service drains', async (t) => {
+    const server = await serveProgramPaths(t, undefined, true)
+    await assertAnswer(ask(server, '/readyz'), unready('The service is shutting down.'))
+  })
 
   test('asks the store once a second, however many clients ask', async (t) => {
     let pings = 0

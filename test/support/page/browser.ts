@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { RequestListener } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { after, type TestContext } from 'node:test'
 import type { Browser, Page } from 'puppeteer-core'
-import type { PlantStoreOptions } from '../../../src/index.ts'
+import { memoryStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
 import { pageAssets } from '../../../src/standalone/paths/page/assets.ts'
 import { launchChromium } from './chromium.ts'
 import { TOKEN } from '../program/program.ts'
@@ -18,29 +18,80 @@ type Service = string | RequestListener | Partial<PlantStoreOptions>
 
 const VIEWPORT = { width: 1280, height: 900 }
 
-/** The page for people, as a person meets it. */
+export type Form = 'create' | 'delete' | 'list'
+
+/** What the tests write into each form, by the labels of its fields. */
+export const FIELDS: Readonly<Record<Form, Readonly<Record<string, string>>>> = {
+  create: { Id: '42', Name: 'Moss' },
+  delete: { Id: '2' },
+  list: {},
+}
+
+/** How the request of each form begins. */
+export const REQUESTS: Readonly<Record<Form, string>> = { create: 'POST', delete: 'DELETE', list: 'GET /plants' }
+
+const BUTTONS: Readonly<Record<Form, string>> = { create: 'Create', delete: 'Delete', list: 'List' }
+
+type Steer = (response: ServerResponse, pass: () => void) => void
+
+/** The page for people, as a person meets it, at a service whose responses a test may make itself, or hold back. */
 export class PlantPage {
-  readonly page: Page
+  page!: Page
+  /** Where the service is. */
+  url!: string
   /** What the browser has to say of the page: its errors, and what it refused to load. */
   readonly complaints: string[] = []
-  readonly #console: string[] = []
+  readonly console: string[] = []
+  /** What the page has asked for, but for whether the service is ready: it asks that whenever it is looked at. */
+  readonly requests: string[] = []
+  readonly #steers = new Map<string, Steer>()
 
-  /** Where the service is. */
-  readonly url: string
-
-  constructor(page: Page, url: string) {
+  async open(page: Page, url: string, hash: string): Promise<void> {
     this.page = page
     this.url = url
     page.on('pageerror', (error) => this.complaints.push(String(error)))
     page.on('console', (message) => {
-      this.#console.push(message.text())
+      this.console.push(message.text())
       // The browser says that of each status of 400 or more.
       if (!message.text().startsWith('Failed to load resource')) this.complaints.push(message.text())
     })
+    await page.goto(`${url}/${hash}`)
   }
 
-  get console(): readonly string[] {
-    return this.#console
+  /** A listener that may be steered. */
+  around(listener: RequestListener): RequestListener {
+    return (request, response) => {
+      const line = `${request.method} ${request.url}`
+      if (request.url !== '/readyz') this.requests.push(line)
+      const pass = (): void => listener(request, response)
+      const steer = [...this.#steers].find(([start]) => line.startsWith(start))?.[1]
+      if (steer === undefined) pass()
+      else steer(response, pass)
+    }
+  }
+
+  /** Steers the responses to all requests that start so, until the function that it gives is called. */
+  steer(start: string, steer: Steer): () => void {
+    this.#steers.set(start, steer)
+    return () => this.#steers.delete(start)
+  }
+
+  answer(start: string, status: number, type: string, body: string): () => void {
+    return this.steer(start, (response) => response.writeHead(status, { 'Content-Type': type }).end(body))
+  }
+
+  /** Holds requests back. */
+  hold(start: string): () => void {
+    const held: (() => void)[] = []
+    const stop = this.steer(start, (_response, pass) => held.push(pass))
+    return () => {
+      stop()
+      for (const pass of held) pass()
+    }
+  }
+
+  count(method: string): number {
+    return this.requests.filter((request) => request.startsWith(method)).length
   }
 
   /** The value of an expression in the page. */
@@ -87,12 +138,29 @@ export class PlantPage {
     await this.page.locator(`${form} ::-p-aria([name="${button}"][role="button"])`).click()
   }
 
+  /** Presses the button of a form, whatever stands in it. */
+  submit(form: Form): Promise<void> {
+    return this.press(`#${form}`, BUTTONS[form])
+  }
+
+  /** Writes into a form and sends it. */
+  async send(form: Form, fields = FIELDS[form]): Promise<void> {
+    for (const [label, text] of Object.entries(fields)) await this.fill(`#${form}`, label, text)
+    await this.submit(form)
+  }
+
+  value(id: string): Promise<string> {
+    return this.evaluate(`document.querySelector('#${id}').value`)
+  }
+
+  /** The ids of the fields that are wrong. */
+  wrong(): Promise<string[]> {
+    return this.evaluate(`Array.from(document.querySelectorAll('[aria-invalid=true]'), ({ id }) => id)`)
+  }
+
   /** Creates a plant, and settles once the page has the response and the list of what is there now. */
   async create(id: string, name: string, tag = ''): Promise<void> {
-    await this.fill('#create', 'Id', id)
-    await this.fill('#create', 'Name', name)
-    if (tag !== '') await this.fill('#create', 'Tag (optional)', tag)
-    await this.press('#create', 'Create')
+    await this.send('create', { Id: id, Name: name, ...(tag !== '' && { 'Tag (optional)': tag }) })
     await this.waitFor('#create .result', /./)
     await this.waitFor('#list .result', /./)
   }
@@ -103,17 +171,18 @@ export class PlantPage {
  * fails if the browser complains of the page.
  */
 export async function openPage(t: TestContext, of: Service = {}, viewport = VIEWPORT, hash = ''): Promise<PlantPage> {
-  const url = typeof of === 'string' ? of : await serveListener(t, typeof of === 'function' ? of : createListener(of))
+  const plantPage = new PlantPage()
+  const serve = (listener: RequestListener): Promise<string> => serveListener(t, plantPage.around(listener))
+  const url = typeof of === 'string' ? of : await serve(typeof of === 'function' ? of : createListener(of))
   browser ??= launchChromium()
   const context = await (await browser).createBrowserContext()
   const page = await context.newPage()
-  const plantPage = new PlantPage(page, url)
   t.after(async () => {
     await context.close()
     assert.deepEqual(plantPage.complaints, [])
   })
   await page.setViewport(viewport)
-  await page.goto(`${url}/${hash}`)
+  await plantPage.open(page, url, hash)
   return plantPage
 }
 
@@ -133,4 +202,11 @@ export function createListener(options: Partial<PlantStoreOptions> = {}): Reques
 /** Starts a listener on a free port, and gives its address. */
 export async function serveListener(t: TestContext, listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${portOf(await serve(t, listener))}`
+}
+
+/** A store in which ada has so many ferns. */
+export function storeOf(count: number): Store {
+  const store = memoryStore()
+  for (let id = 1; id <= count; id++) void store.create('ada', { id: BigInt(id), name: `Fern ${id}` })
+  return store
 }

@@ -1,55 +1,54 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError } from '../../../../src/index.ts'
-import { openAsAda } from '../../../support/page/browser.ts'
+import { FIELDS, openAsAda, REQUESTS, storeOf } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
-import { FIELDS, REQUESTS, SteeredPage } from '../../../support/page/steered.ts'
 import { captureLog } from '../../../support/program/captured-log.ts'
 import { startProgram } from '../../../support/program/program.ts'
 
 suite('under the hands of a person, the page', { skip: needsChromium }, () => {
   test('sends a form once while it waits, by mouse, key or whatever presses its button, and at a second click', async (t) => {
-    const steered = await SteeredPage.open(t)
+    const page = await openAsAda(t, { store: storeOf(21) })
     for (const form of ['list', 'create', 'delete'] as const) {
-      const before = steered.count(REQUESTS[form])
-      const release = steered.hold(REQUESTS[form])
-      await steered.send(form)
-      await steered.press(form)
-      await steered.page.page.keyboard.press('Enter')
-      const busy = await steered.page.evaluate(`document.querySelector('#${form} button').ariaDisabled`)
-      await steered.page.evaluate(`document.querySelector('#${form}').requestSubmit()`)
+      const before = page.count(REQUESTS[form])
+      const release = page.hold(REQUESTS[form])
+      await page.send(form)
+      await page.submit(form)
+      await page.page.keyboard.press('Enter')
+      const busy = await page.evaluate(`document.querySelector('#${form} button').ariaDisabled`)
+      await page.evaluate(`document.querySelector('#${form}').requestSubmit()`)
       release()
-      await steered.page.waitFor(`#${form} .result`, /Created|Deleted|Page 1/)
+      await page.waitFor(`#${form} .result`, /Created|Deleted|Page 1/)
       // This click comes after the response, which has emptied the form.
-      if (form !== 'list') await steered.press(form)
-      assert.match(await steered.page.text(`#${form} .result`), /Created|Deleted|Page 1/)
-      assert.deepEqual([busy, steered.count(REQUESTS[form]) - before, await steered.wrong()], ['true', 1, []])
+      if (form !== 'list') await page.submit(form)
+      assert.match(await page.text(`#${form} .result`), /Created|Deleted|Page 1/)
+      assert.deepEqual([busy, page.count(REQUESTS[form]) - before, await page.wrong()], ['true', 1, []])
     }
   })
 
   test('does not send an id that is none, nor what is required and empty', async (t) => {
-    const steered = await SteeredPage.open(t)
-    const { length } = steered.requests
+    const page = await openAsAda(t, { store: storeOf(21) })
+    const { length } = page.requests
     for (const [form, label, field] of [
       ['create', 'Id', 'new-id'],
       ['delete', 'Id', 'delete-id'],
       ['list', 'After id (optional)', 'list-after'],
     ] as const) {
       for (const text of ['..', '.', '01', '1e3', '9223372036854775808', 'x']) {
-        await steered.send(form, { ...FIELDS[form], [label]: text })
-        await steered.page.waitFor(`#${field}-error`, /^id must be a whole number from -9\d+ to 9\d+, in digits\.$/)
-        assert.deepEqual([steered.requests.length, await steered.wrong()], [length, [field]])
-        await steered.page.fill(`#${form}`, label, '4')
-        assert.deepEqual(await steered.wrong(), [])
+        await page.send(form, { ...FIELDS[form], [label]: text })
+        await page.waitFor(`#${field}-error`, /^id must be a whole number from -9\d+ to 9\d+, in digits\.$/)
+        assert.deepEqual([page.requests.length, await page.wrong()], [length, [field]])
+        await page.fill(`#${form}`, label, '4')
+        assert.deepEqual(await page.wrong(), [])
       }
     }
-    await steered.send('create', { Id: '', Name: '' })
-    await steered.send('delete', { Id: '' })
-    assert.deepEqual([steered.requests.length, await steered.wrong()], [length, ['new-id', 'new-name', 'delete-id']])
+    await page.send('create', { Id: '', Name: '' })
+    await page.send('delete', { Id: '' })
+    assert.deepEqual([page.requests.length, await page.wrong()], [length, ['new-id', 'new-name', 'delete-id']])
   })
 
   test('takes what is not of the service for no response, and shows it', async (t) => {
-    const steered = await SteeredPage.open(t)
+    const page = await openAsAda(t, { store: storeOf(21) })
     for (const [form, status, type, body] of [
       ['create', 200, 'text/html', '<h1>Log in first</h1>'],
       ['create', 200, 'text/html', '{"name":"Moss"}'],
@@ -65,47 +64,47 @@ suite('under the hands of a person, the page', { skip: needsChromium }, () => {
       ['list', 200, 'application/json', '[{"id": 9007199254740993,"name":"with an id that would be rounded"}]'],
       ['list', 502, 'text/html', '<h1>Bad gateway</h1>'],
     ] as const) {
-      const stop = steered.answer(REQUESTS[form], status, type, body)
-      await steered.send(form)
-      await steered.page.waitFor(`#${form} .result`, /^\d+ [\w ]+: this response is not from plant-store\./)
-      assert.equal((await steered.page.text(`#${form} .result`)).includes('Nobody knows'), form !== 'list')
-      assert.equal(await steered.page.text(`#${form} + .exchange .response`), `Content-Type: ${type}\n\n${body}`)
+      const stop = page.answer(REQUESTS[form], status, type, body)
+      await page.send(form)
+      await page.waitFor(`#${form} .result`, /^\d+ [\w ]+: this response is not from plant-store\./)
+      assert.equal((await page.text(`#${form} .result`)).includes('Nobody knows'), form !== 'list')
+      assert.equal(await page.text(`#${form} + .exchange .response`), `Content-Type: ${type}\n\n${body}`)
       if (form !== 'list')
-        assert.equal(await steered.value(form === 'create' ? 'new-id' : 'delete-id'), FIELDS[form]['Id'])
+        assert.equal(await page.value(form === 'create' ? 'new-id' : 'delete-id'), FIELDS[form]['Id'])
       stop()
     }
   })
 
   test('keeps what is typed while a create is under way, the request in view, and its error apart', async (t) => {
-    const steered = await SteeredPage.open(t)
+    const page = await openAsAda(t, { store: storeOf(21) })
     for (const [id, result] of [
       ['42', /^Created/],
       ['1', /^409 Conflict: You already have a plant with this id/],
     ] as const) {
-      const release = steered.hold('POST')
-      await steered.send('create', { Id: id, Name: 'Moss' })
-      await steered.page.fill('#create', 'Id', '43')
-      assert.equal(await steered.page.text('#create + .exchange .response'), 'Waiting for it …')
+      const release = page.hold('POST')
+      await page.send('create', { Id: id, Name: 'Moss' })
+      await page.fill('#create', 'Id', '43')
+      assert.equal(await page.text('#create + .exchange .response'), 'Waiting for it …')
       release()
-      await steered.page.waitFor('#create .result', result)
-      assert.match(await steered.page.text('#create + .exchange .request'), new RegExp(`"id":${id},`))
+      await page.waitFor('#create .result', result)
+      assert.match(await page.text('#create + .exchange .request'), new RegExp(`"id":${id},`))
       assert.deepEqual(
-        [await steered.value('new-id'), await steered.value('new-name'), await steered.wrong()],
+        [await page.value('new-id'), await page.value('new-name'), await page.wrong()],
         ['43', 'Moss', []],
       )
     }
   })
 
   test('goes to the next page, also if a create ends in between', async (t) => {
-    const steered = await SteeredPage.open(t)
-    const createNow = steered.hold('POST')
-    await steered.send('create')
-    const listNow = steered.hold('GET /plants')
-    await steered.page.press('#list', 'Next')
+    const page = await openAsAda(t, { store: storeOf(21) })
+    const createNow = page.hold('POST')
+    await page.send('create')
+    const listNow = page.hold('GET /plants')
+    await page.press('#list', 'Next')
     createNow()
-    await steered.page.waitFor('#create .result', /^Created/)
+    await page.waitFor('#create .result', /^Created/)
     listNow()
-    await steered.page.waitFor('#list .result', /^Page 2: 10 plants/)
+    await page.waitFor('#list .result', /^Page 2: 10 plants/)
   })
 })
 
@@ -116,12 +115,10 @@ suite('while the service is away the page', { skip: needsChromium }, () => {
     await page.waitFor('#service', /^ready$/)
     await program.end()
 
-    await page.press('#list', 'List')
+    await page.submit('list')
     await page.waitFor('#list .result', /^The service cannot be reached\.$/)
     await page.waitFor('#service', /^away, asking again …$/)
-    await page.fill('#create', 'Id', '1')
-    await page.fill('#create', 'Name', 'Fern')
-    await page.press('#create', 'Create')
+    await page.send('create', { Id: '1', Name: 'Fern' })
     await page.waitFor('#create .result', /^The service cannot be reached\. Nobody knows whether this was done: /)
 
     await startProgram(t, { PORT: String(program.port) })
@@ -145,30 +142,29 @@ suite('while the service is away the page', { skip: needsChromium }, () => {
 
   for (const isForgotten of [false, true]) {
     test(`asks again for a list that failed, ${isForgotten ? 'but not once its token is forgotten' : 'by itself'}`, async (t) => {
-      const steered = await SteeredPage.open(t)
-      const { page } = steered
-      const stop = steered.answer('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
-      await steered.send('list')
+      const page = await openAsAda(t, { store: storeOf(21) })
+      const stop = page.answer('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
+      await page.send('list')
       await page.waitFor('#list .result', /^503 Service Unavailable: Away\.$/)
       stop()
       if (isForgotten) await page.press('#token-form', 'Forget it')
-      const lists = steered.count('GET /plants')
+      const lists = page.count('GET /plants')
       if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
       else await page.waitFor('#list .result', /^Page 1/)
       await page.page.waitForNetworkIdle({ idleTime: 100 })
       assert.equal(await page.text('#access'), isForgotten ? 'none yet' : 'may read; not seen to write yet')
-      assert.equal(steered.count('GET /plants') - lists, isForgotten ? 0 : 1)
+      assert.equal(page.count('GET /plants') - lists, isForgotten ? 0 : 1)
     })
   }
 
   test('takes a response that is cut for none', async (t) => {
-    const steered = await SteeredPage.open(t)
-    steered.steer('GET /plants', (response) => {
+    const page = await openAsAda(t, { store: storeOf(21) })
+    page.steer('GET /plants', (response) => {
       response.write('[{"name":"Fern"')
       response.destroy()
     })
-    await steered.press('list')
-    await steered.page.waitFor('#list .result', /^The service cannot be reached\.$/)
-    await steered.page.waitFor('#service', /^ready$/)
+    await page.submit('list')
+    await page.waitFor('#list .result', /^The service cannot be reached\.$/)
+    await page.waitFor('#service', /^ready$/)
   })
 })

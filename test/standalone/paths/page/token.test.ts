@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Dialog } from 'puppeteer-core'
-import { createListener, openAsAda, openPage, serveListener } from '../../../support/page/browser.ts'
+import { createListener, openAsAda, openPage, serveListener, storeOf } from '../../../support/page/browser.ts'
 import { needsChromium } from '../../../support/page/chromium.ts'
-import { SteeredPage } from '../../../support/page/steered.ts'
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
 const NONE = 'Enter a token first: then its plants stand here.'
@@ -21,7 +20,7 @@ suite('the token', { skip: needsChromium }, () => {
       await page.evaluate(`location.hash = 'token=a%2b/~b=='`)
       await (await asked)[answer]()
       assert.equal(await page.evaluate('location.href'), `${page.url}/`)
-      await page.press('#list', 'List')
+      await page.submit('list')
       await page.waitFor('#list .result', result)
     }
   })
@@ -39,8 +38,7 @@ suite('the token', { skip: needsChromium }, () => {
     const page = await openAsAda(t, program.url)
     assert.equal(page.page.url(), `${page.url}/`)
     await page.create('1', 'Fern')
-    await page.fill('#delete', 'Id', '1')
-    await page.press('#delete', 'Delete')
+    await page.send('delete', { Id: '1' })
     await page.waitFor('#delete .result', /Deleted/)
     await page.waitFor('#none', /No plants yet/)
     await page.fill('#token-form', 'Token', TOKEN)
@@ -70,7 +68,7 @@ suite('the token', { skip: needsChromium }, () => {
     const page = await openPage(t)
     assert.equal(await page.text('#none'), NONE)
     assert.equal(await page.text('#access'), 'none yet')
-    await page.press('#list', 'List')
+    await page.submit('list')
     await page.waitFor('#list .result', /^401/)
     assert.equal(await page.text('#token-error'), 'A bearer token is needed: send "Authorization: Bearer <token>".')
     assert.equal(await page.text('#access'), 'none yet')
@@ -99,37 +97,38 @@ suite('the token', { skip: needsChromium }, () => {
   })
 
   test('that is refused shows no plants, until it is accepted again', async (t) => {
-    const steered = await SteeredPage.open(t)
-    const { page } = steered
-    const stop = steered.answer('GET /plants', 401, 'application/json', '{"error":40101,"message":"Refused."}')
-    await steered.send('list')
+    const page = await openAsAda(t, { store: storeOf(21) })
+    const stop = page.answer('GET /plants', 401, 'application/json', '{"error":40101,"message":"Refused."}')
+    await page.send('list')
     await page.waitFor('#list .result', /^401 Unauthorized: Refused\.$/)
     assert.deepEqual([await page.text('#access'), await page.text('#token-error')], ['refused', 'Refused.'])
-    assert.deepEqual([await page.plants(), await steered.wrong()], [[], ['token']])
+    assert.deepEqual([await page.plants(), await page.wrong()], [[], ['token']])
     stop()
-    await steered.send('list')
+    await page.send('list')
     await page.waitFor('#access', /^may read/)
-    assert.deepEqual([await page.text('#token-error'), await steered.wrong()], ['', []])
+    assert.deepEqual([await page.text('#token-error'), await page.wrong()], ['', []])
   })
 
   test('is said to do what it was seen to do, with no request for that', async (t) => {
-    const { page, requests } = await SteeredPage.open(t, { tokens: { [TOKEN]: { owner: 'ada', access: 'read' } } })
+    const page = await openAsAda(t, { store: storeOf(21), tokens: { [TOKEN]: { owner: 'ada', access: 'read' } } })
     assert.equal(await page.text('#access'), 'may read; not seen to write yet')
-    assert.ok(requests.every((request) => request.startsWith('GET ')))
+    assert.ok(page.requests.every((request) => request.startsWith('GET ')))
     await page.create('42', 'Moss')
     await page.waitFor('#create .result', /^403 Forbidden: This bearer token may only read\.$/)
     assert.deepEqual([await page.text('#access'), await page.text('#token-error')], ['may only read', ''])
+    await page.press('#list', 'Delete plant 2, \u2068Fern 2\u2069')
+    await page.press('#list', 'Delete for good plant 2, \u2068Fern 2\u2069')
+    await page.waitFor('#list .result', /^403 Forbidden: This bearer token may only read\. Page 1: 10 plants\./)
   })
 
   for (const isPending of [false, true]) {
     test(`takes all with it if it is forgotten, ${isPending ? 'a create that is under way' : 'what it created'} too`, async (t) => {
-      const steered = await SteeredPage.open(t)
-      const { page } = steered
-      const release = steered.hold(isPending ? 'POST' : 'none')
-      await steered.send('create')
+      const page = await openAsAda(t, { store: storeOf(21) })
+      const release = page.hold(isPending ? 'POST' : 'none')
+      await page.send('create')
       await page.waitFor('#create + .exchange', isPending ? /Waiting/ : /200 OK/)
       await page.waitFor('#list .result', /^Page/)
-      const lists = steered.count('GET /plants')
+      const lists = page.count('GET /plants')
       await page.fill('#delete', 'Id', '42')
       await page.press('#token-form', 'Forget it')
       release()
@@ -137,9 +136,9 @@ suite('the token', { skip: needsChromium }, () => {
       // The port in the curl lines may have a 42 too.
       assert.doesNotMatch((await page.text('main')).replaceAll(page.url, ''), /Moss|Fern|42/)
       assert.deepEqual([await page.text('#access'), await page.text('#none')], ['none yet', NONE])
-      assert.deepEqual([steered.count('GET /plants'), await steered.wrong()], [lists, []])
-      for (const id of ['new-id', 'new-name', 'delete-id']) assert.equal(await steered.value(id), '')
-      await steered.press('list')
+      assert.deepEqual([page.count('GET /plants'), await page.wrong()], [lists, []])
+      for (const id of ['new-id', 'new-name', 'delete-id']) assert.equal(await page.value(id), '')
+      await page.submit('list')
       await page.waitFor('#list .result', /^401/)
     })
   }
