@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { askReady } from '../src/standalone/command-line.ts'
@@ -130,7 +130,12 @@ suite('the start', () => {
     })
   }
 
-  test('ends with status 2 and one line at a wrong setting', () => assertEnds(2, badPort, { PORT: 'http' }))
+  // Container engines take no other status of a check than 0 and 1.
+  for (const [status, ...args] of [[2], [1, '--ready'], [2, '--migrate']] as const) {
+    test(`ends with status ${status} and one line at a wrong setting, ${args.join()}`, () => {
+      return assertEnds(status, badPort, { PORT: 'http' }, args)
+    })
+  }
 
   test('ends with status 1 and one line at a port that another has', async (t) => {
     const PORT = String(portOf(await servePlants(t)))
@@ -187,10 +192,9 @@ suite('--ready', () => {
     await assertEnds(1, problem, { PORT: String(program.port) }, ['--ready'])
   })
 
-  test('ends with status 1 at a wrong setting, and at port 0', async () => {
-    await assertEnds(1, badPort, { PORT: 'http' }, ['--ready'])
+  test('ends with status 1 at port 0', () => {
     const problem = 'PORT takes for --ready the port on which the service listens, not 0'
-    await assertEnds(1, problem, { PORT: '0' }, ['--ready'])
+    return assertEnds(1, problem, { PORT: '0' }, ['--ready'])
   })
 
   test('waits only so long for an answer', async (t) => {
@@ -203,20 +207,14 @@ suite('--migrate', () => {
   const cannot = 'PLANT_STORE_URL names a store that cannot be'
 
   test('makes a SQLite file that is missing, and leaves one that is there', { skip: needsSqlite }, async (t) => {
+    const url = `sqlite:${newPath(t)}`
     // It was asked for, whatever the service may do.
-    const environment = { PLANT_STORE_URL: `sqlite:${newPath(t)}`, PLANT_STORE_MIGRATE: '0' }
+    const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, `${url}\n`), PLANT_STORE_MIGRATE: '0' }
     for (let i = 0; i < 2; i++) {
       assert.deepEqual(await runToEnd(environment, ['--migrate']), { status: 0, stdout: '', stderr: '' })
     }
-    const program = await startProgram(t, environment)
+    const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' })
     assert.equal(await (await program.fetch('/plants')).text(), '[]')
-  })
-
-  test('makes the store that a file names', { skip: needsSqlite }, async (t) => {
-    const path = newPath(t)
-    const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, `sqlite:${path}\n`) }
-    assert.deepEqual(await runToEnd(environment, ['--migrate']), { status: 0, stdout: '', stderr: '' })
-    assert.ok(existsSync(path))
   })
 
   test('ends with status 2 if the store can never be opened', { skip: needsSqlite }, () => {
@@ -234,6 +232,4 @@ suite('--migrate', () => {
     const problem = 'PLANT_STORE_URL takes for --migrate a store that outlives the program'
     test(`ends with status 2 for ${url}`, () => assertEnds(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
   }
-
-  test('ends with status 2 at a wrong setting', () => assertEnds(2, badPort, { PORT: 'http' }, ['--migrate']))
 })

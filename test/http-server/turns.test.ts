@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import type { OnAnswer } from '../../src/http-server/refusal.ts'
-import { memoryStore, type PlantStoreOptions, type Store } from '../../src/index.ts'
+import { memoryStore, type Store } from '../../src/index.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
-import { block } from '../support/event-loop.ts'
 import { heapUsed } from '../support/heap.ts'
-import { Held } from '../support/held.ts'
-import { until } from '../support/until.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { get, keptIds, send, serve as serveServer, servePlants } from '../support/wire/service.ts'
-import { createStandaloneServer, serveStandalone, wakeGuard } from '../support/program/standalone-server.ts'
+import { get, keptIds, send } from '../support/wire/service.ts'
+import { serveStandalone, wakeGuard } from '../support/program/standalone-server.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const CONTENT = 'Content-Type: application/json\r\nContent-Length:'
@@ -26,30 +21,6 @@ const THREE_POSTS = post(1) + post(2) + post(3)
 /** Serves all that the program does. */
 function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Limits> = {}): Promise<Server> {
   return serveStandalone(t, { authenticate: (token) => (token === 'ada' ? token : null), store }, limits)
-}
-
-for (const where of ['a bare server', 'the server of the program']) {
-  test(`the time that a request takes begins when its header comes, though it waits, in ${where}`, async (t) => {
-    const held = new Held<boolean>()
-    const times: number[] = []
-    const store = delegatingStore(memoryStore(), { delete: () => held.call() })
-    const options: Partial<PlantStoreOptions> = { store, onResponse: ({ durationMs }) => times.push(durationMs) }
-    const onAnswer: OnAnswer = ({ durationMs }) => times.push(durationMs)
-    const isBare = where === 'a bare server'
-    const server = isBare ? await servePlants(t, options) : createStandaloneServer(options, {}, { onAnswer })
-    if (!isBare) await serveServer(t, server)
-    let announced = 0
-    server.on('request', () => announced++)
-    const client = await RawConnection.open(server)
-    const [first, second] = ['DELETE /plants/1', 'GET /plants'].map((line) => `${line} HTTP/1.1\r\n${FIELDS}\r\n`)
-    client.send(`${first}${second}GET / HTTP/1.1\r\nHost: a b\r\n\r\n`)
-    await until(() => announced === 3)
-    block(50)
-    held.answer(true)
-    await client.answers(3)
-    assert.ok(times.length === 3 && times.every((ms) => ms >= 50), String(times))
-    client.socket.destroy()
-  })
 }
 
 test('while the guard is awake, clients that pipeline and read nothing cost little memory', async (t) => {

@@ -6,6 +6,7 @@ import { delegatingStore } from '../../support/database/delegating-store.ts'
 import { block } from '../../support/event-loop.ts'
 import { Held } from '../../support/held.ts'
 import { readDocument } from '../../support/package/documents.ts'
+import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
 import { ask, serveWithAdmin, WRITER } from '../../support/program/in-process-program.ts'
 import { scrape, series } from '../../support/program/metrics.ts'
 import { RawConnection } from '../../support/wire/raw-connection.ts'
@@ -72,18 +73,23 @@ suite('the metrics', () => {
     }
   })
 
-  test('count the time in which a request waits for those before it', async (t) => {
+  test('count the time in which a request waits for those before it, as the log does', async (t) => {
+    const events = captureLog(t)
     const held = new Held<boolean>()
-    const { port, admin } = await serveWithAdmin(t, {}, delegatingStore(memoryStore(), { delete: () => held.call() }))
+    const store = delegatingStore(memoryStore(), { delete: () => held.call() })
+    const { port, admin } = await serveWithAdmin(t, { PLANT_STORE_ACCESS_LOG: '1' }, store)
     const connection = await RawConnection.open(port)
-    connection.send(`DELETE /plants/1 HTTP/1.1\r\n${FIELDS}\r\nGET /plants HTTP/1.1\r\n${FIELDS}\r\n`)
+    const [first, second] = ['DELETE /plants/1', 'GET /plants'].map((line) => `${line} HTTP/1.1\r\n${FIELDS}\r\n`)
+    const answers = connection.send(`${first}${second}GET / HTTP/1.1\r\nHost: a b\r\n\r\n`).answers(3)
     await held.called
     await setImmediate()
     block(50)
     held.answer(true)
-    const [sum] = await series(admin, /^http_server_request_duration_seconds_sum.*GET/, 1)
+    await answers
+    const times = valuesOf(events, 'durationMs')
+    assert.ok(times.length === 3 && times.every((ms) => Number(ms) >= 50), String(times))
+    const [sum] = await series(admin, /^http_server_request_duration_seconds_sum.*GET.*200/, 1)
     assert.ok(Number(sum!.split(' ')[1]) >= 0.05, sum)
-    connection.socket.destroy()
   })
 
   test('count a request whose client goes away, and one that is in flight', async (t) => {

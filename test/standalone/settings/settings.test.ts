@@ -68,6 +68,10 @@ suite('reads', () => {
   })
 })
 
+function bothSet(name: string): string {
+  return `${name}_FILE and ${name} are both set: set only one of them`
+}
+
 suite('refuses, and says what the variable takes', () => {
   const host = 'the host name or address to listen on, or the absolute path of a Unix socket, of 103 bytes at most'
   const port = 'a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
@@ -94,39 +98,21 @@ suite('refuses, and says what the variable takes', () => {
     })
   }
 
-  const together: readonly [what: string, environment: Environment, message: string | RegExp][] = [
-    ['a password in a URL', { PLANT_STORE_URL: 'mysql://ada:secret@db/plants' }, url],
-    [
-      'a port of a path',
-      { HOST: '/run/plants.sock', PORT: '3000' },
-      'PORT must not be set if HOST is the path of a Unix socket',
-    ],
-    [
-      'an admin host that is a path',
-      { PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '/run/plants.sock' },
-      /^PLANT_STORE_ADMIN_HOST takes /,
-    ],
-    [
-      'an admin host alone',
-      { PLANT_STORE_ADMIN_HOST: '127.0.0.1' },
-      'PLANT_STORE_ADMIN_HOST needs PLANT_STORE_ADMIN_PORT beside it',
-    ],
-    [
-      'a URL beside a file of one',
-      { PLANT_STORE_URL: 'memory:', PLANT_STORE_URL_FILE: '/nowhere/url' },
-      'PLANT_STORE_URL_FILE and PLANT_STORE_URL are both set: set only one of them',
-    ],
-    [
-      'tokens beside a file of some',
-      { PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' },
-      'PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them',
-    ],
-    ['what is none first', { PORT: 'http', PLANT_STORE_TOKEN: 'secret' }, /^PLANT_STORE_TOKEN is no setting/],
-    ['a link that is no such URL', { PLANT_STORE_ADMIN_PORT: 'http+tcp://10.0.0.2' }, /^PLANT_STORE_ADMIN_PORT takes /],
-    ['a link of no such name', { PLANT_STORE_URL: 'tcp://10.0.0.1:80' }, /^PLANT_STORE_URL takes /],
+  const together: readonly [Environment, message: string | RegExp][] = [
+    [{ PLANT_STORE_URL: 'mysql://ada:secret@db/plants' }, url],
+    [{ HOST: '/run/a.sock', PORT: '3000' }, 'PORT must not be set if HOST is the path of a Unix socket'],
+    [{ PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '/run/a.sock' }, /^PLANT_STORE_ADMIN_HOST takes /],
+    [{ PLANT_STORE_ADMIN_HOST: '::1' }, 'PLANT_STORE_ADMIN_HOST needs PLANT_STORE_ADMIN_PORT beside it'],
+    [{ PLANT_STORE_URL: 'memory:', PLANT_STORE_URL_FILE: '/nowhere' }, bothSet('PLANT_STORE_URL')],
+    [{ PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: '/nowhere' }, bothSet('PLANT_STORE_TOKENS')],
+    // What is no setting comes first.
+    [{ PORT: 'http', PLANT_STORE_TOKEN: 'secret' }, /^PLANT_STORE_TOKEN is no setting/],
+    // Links of Kubernetes have other URLs, and other names.
+    [{ PLANT_STORE_ADMIN_PORT: 'http+tcp://10.0.0.2' }, /^PLANT_STORE_ADMIN_PORT takes /],
+    [{ PLANT_STORE_URL: 'tcp://10.0.0.1:80' }, /^PLANT_STORE_URL takes /],
   ]
-  for (const [what, environment, message] of together) {
-    test(what, () => {
+  for (const [environment, message] of together) {
+    test(Object.entries(environment).flat().join('='), () => {
       if (typeof message === 'string') assert.equal(messageOf(environment), message)
       else assert.match(messageOf(environment), message)
     })
