@@ -4,7 +4,6 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import fastify from 'fastify'
-import { Hono } from 'hono'
 import Koa from 'koa'
 import { serveIn } from './support/wire/client.ts'
 import { bearer, createService, send, serve, servePlants } from './support/wire/service.ts'
@@ -70,7 +69,6 @@ suite('what is not of node:http is refused: it says what it got, what it needs, 
     ['nothing', /undefined, undefined/, () => thrownBy(() => mounted())],
     ['a Request', /\[?Request.*, undefined/, () => thrownBy(() => mounted(new Request('http://a/plants')))],
     ['what Koa has', /\[Object\], \[Function.*\]/, askKoa],
-    ['what Hono has', /\[Context\], \[AsyncFunction.*\]/, askHono],
     ['what Fastify has', /\[Request\], \[Reply\]/, askFastify],
   ]
   for (const [name, got, ask] of rows) {
@@ -94,13 +92,6 @@ function askKoa(): Promise<unknown> {
     const app = new Koa().use(mounted).on('error', resolve)
     const request = new IncomingMessage(new Socket())
     void app.callback()(request, new ServerResponse(request))
-  })
-}
-
-function askHono(): Promise<unknown> {
-  return new Promise((resolve) => {
-    const app = new Hono().onError((error, context) => (resolve(error), context.text('')))
-    void app.use(mounted as never).request('/plants')
   })
 }
 

@@ -5,7 +5,7 @@ import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
-import { block, countTimers } from '../support/event-loop.ts'
+import { block } from '../support/event-loop.ts'
 import { Held } from '../support/held.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { serve as serveUntilEnd } from '../support/wire/service.ts'
@@ -102,15 +102,6 @@ suite('what node:http refuses is answered with an error', () => {
     await cut
     const elapsed = performance.now() - startedAt
     assert.ok(elapsed > 900 && elapsed < 5000, `${elapsed} ms`)
-  })
-
-  test('a client that goes then leaves no timer behind', async (t) => {
-    const { client, accepted } = await openBoth((await serve(t)).server)
-    const before = countTimers()
-    const gone = once(accepted, 'close')
-    await client.send('plants, please\r\n\r\n').closed
-    await gone
-    assert.equal(countTimers(), before)
   })
 
   test('clients that are refused at once keep no more than 100 connections', async (t) => {
