@@ -95,7 +95,8 @@ test('a request for an upgrade is one like others while the host has no listener
 })
 
 suite('a server with a wrong option is not made:', () => {
-  const rows: readonly [options: unknown, message: string][] = [
+  const rows: readonly [options: unknown, message: string, listener?: unknown][] = [
+    [{}, "listener must be a function, not 'x'", 'x'],
     [{ headersTimeout: 1 }, 'unknown option "headersTimeout"'],
     [{ headersTimeoutMs: 0 }, 'options.headersTimeoutMs must be a whole number from 1 to 2147483647, not 0'],
     [{ drainTimeoutMs: '1s' }, "options.drainTimeoutMs must be a whole number from 1 to 2147483647, not '1s'"],
@@ -103,16 +104,12 @@ suite('a server with a wrong option is not made:', () => {
     [{ maxConnections: 0 }, 'options.maxConnections must be a whole number from 1 to 9007199254740991, not 0'],
     [null, 'options must be an object, not null'],
   ]
-  for (const [options, message] of rows) {
+  for (const [options, message, listener] of rows) {
     test(message, () => {
-      assert.throws(() => createServer(plants, options as ServerOptions), { name: 'TypeError', message })
+      assert.throws(() => createServer((listener ?? plants) as typeof plants, options as ServerOptions), {
+        name: 'TypeError',
+        message,
+      })
     })
   }
-
-  test('listener must be a function', () => {
-    assert.throws(() => createServer('x' as never), {
-      name: 'TypeError',
-      message: "listener must be a function, not 'x'",
-    })
-  })
 })

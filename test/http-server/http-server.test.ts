@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { block } from '../support/event-loop.ts'
+import { heapUsed } from '../support/heap.ts'
 import { Held } from '../support/held.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { serve as serveUntilEnd } from '../support/wire/service.ts'
@@ -20,15 +22,11 @@ const PLANT = '{"id":1,"name":"Fern"}'
 /** The end of a header whose body takes long if it comes byte by byte. */
 const LONG = 'Content-Length: 1000\r\n\r\n'
 
-interface TestServer extends HttpServer {
-  connect(allowHalfOpen?: boolean): Promise<RawConnection>
-}
-
 /** Serves plants with the token of ada. */
-async function serve(t: TestContext, limits: Partial<Limits> = {}, store: Store = memoryStore()): Promise<TestServer> {
+async function serve(t: TestContext, limits: Partial<Limits> = {}, store: Store = memoryStore()): Promise<HttpServer> {
   const http = createHttpServer(createPlantStore({ tokens: { YWRh: 'ada' }, store }), limits)
   await serveUntilEnd(t, http.server)
-  return { ...http, connect: (allowHalfOpen) => RawConnection.open(http.server, allowHalfOpen) }
+  return http
 }
 
 /** A store whose first delete waits. */
@@ -68,7 +66,7 @@ suite('what node:http refuses is answered with an error', () => {
   ]
   for (const [name, request, error, message] of rows) {
     test(name, async (t) => {
-      const connection = await (await serve(t)).connect()
+      const connection = await RawConnection.open((await serve(t)).server)
       await assertRefused(connection.send(request), error, message)
     })
   }
@@ -80,14 +78,14 @@ suite('what node:http refuses is answered with an error', () => {
     [3000, ''],
   ] as const) {
     test(`${count} fields, none of which is dropped${rest && ', and the connection goes on'}`, async (t) => {
-      const connection = await (await serve(t)).connect()
+      const connection = await RawConnection.open((await serve(t)).server)
       connection.send(`GET /plants HTTP/1.1\r\n${'X:\r\n'.repeat(count - 2)}${AUTHORIZED}\r\n${LIST}`)
       await connection.receive(new RegExp(`^HTTP/1.1 431 [^]*"error":43100[^}]*}${rest}`))
     })
   }
 
   test('HTTP/1.0 needs no Host', async (t) => {
-    const connection = await (await serve(t)).connect()
+    const connection = await RawConnection.open((await serve(t)).server)
     const request = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer YWRh\r\n\r\n'
     assert.match(await connection.send(request).closed, /^HTTP\/1.1 200 /)
   })
@@ -106,7 +104,7 @@ suite('what node:http refuses is answered with an error', () => {
 
   test('clients that are refused at once keep no more than 100 connections', async (t) => {
     const http = await serve(t)
-    const clients = await Promise.all(Array.from({ length: 150 }, () => http.connect()))
+    const clients = await Promise.all(Array.from({ length: 150 }, () => RawConnection.open(http.server)))
     await until(() => http.connectionCount() === 150)
     for (const client of clients) client.send('BAD\r\n\r\n')
     for (const client of clients) await client.receive(/"error":40000,/)
@@ -119,7 +117,7 @@ suite('what node:http refuses is answered with an error', () => {
     process.on('warning', onWarning)
     t.after(() => process.off('warning', onWarning))
     const { held, store } = holdDelete()
-    const connection = await (await serve(t, {}, store)).connect()
+    const connection = await RawConnection.open((await serve(t, {}, store)).server)
     const statuses = connection.send(`${DELETE}nonsense\r\n\r\n`).statuses()
     await held.called
     for (let piece = 0; piece < 20; piece++) connection.send('nonsense\r\n\r\n')
@@ -180,7 +178,7 @@ suite('a request that is late because those before it held it back gets its time
       const http = await serve(t, limits, store)
       const late = new Set<unknown>()
       http.server.on('clientError', (_, socket) => late.add(socket))
-      const [connection, later] = [await http.connect(), await http.connect()]
+      const [connection, later] = [await RawConnection.open(http.server), await RawConnection.open(http.server)]
       for (const { socket } of [connection, later]) socket.write(DELETE + begun)
       await until(() => late.size === 2)
       connection.send(rest)
@@ -195,7 +193,7 @@ suite('a request that is late because those before it held it back gets its time
   test('a body whose header was late so is refused if it is late as well', async (t) => {
     const { held, store } = holdDelete()
     const http = await serve(t, limits, store)
-    const connection = await http.connect()
+    const connection = await RawConnection.open(http.server)
     const late = once(http.server, 'clientError')
     connection.send(DELETE + options + post.slice(0, -2))
     await late
@@ -232,8 +230,21 @@ suite('Expect: 100-continue is not met', () => {
   ]
   for (const [name, request, answer] of rows) {
     test(name, async (t) => {
-      const connection = await (await serve(t)).connect()
+      const connection = await RawConnection.open((await serve(t)).server)
       await connection.send(request).receive(new RegExp(`^HTTP/1.1 ${answer.source}`))
     })
   }
+})
+
+test('of a request that was answered, an idle connection keeps nothing', { timeout: 60_000 }, async (t) => {
+  const answered: WeakRef<object>[] = []
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    answered.push(new WeakRef(request), new WeakRef(response))
+    response.end()
+  }
+  const { server } = createHttpServer(answer, { keepAliveTimeoutMs: 600_000 })
+  await serveUntilEnd(t, server)
+  const client = await RawConnection.open(server)
+  await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').receive(/\r\n\r\n/)
+  await until(() => heapUsed() > 0 && answered.every((reference) => reference.deref() === undefined))
 })

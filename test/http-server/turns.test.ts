@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { memoryStore, type Store } from '../../src/index.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
 import { heapUsed } from '../support/heap.ts'
-import { RawConnection } from '../support/wire/raw-connection.ts'
+import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { get, keptIds, send } from '../support/wire/service.ts'
 import { serveStandalone, wakeGuard } from '../support/program/standalone-server.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const CONTENT = 'Content-Type: application/json\r\nContent-Length:'
 
-function post(id: number): string {
+function post(id: number, fields = ''): string {
   const body = `{"id":${id},"name":"Fern"}`
-  return `POST /plants HTTP/1.1\r\n${FIELDS}${CONTENT} ${body.length}\r\n\r\n${body}`
+  return `POST /plants HTTP/1.1\r\n${FIELDS}${fields}${CONTENT} ${body.length}\r\n\r\n${body}`
 }
 
 const THREE_POSTS = post(1) + post(2) + post(3)
@@ -70,4 +71,41 @@ test('CONNECT is refused after a long list, and a request behind it, are answere
     others.map(({ status }) => status),
     [204, 400],
   )
+})
+
+suite('a client that ends its side after its requests gets an answer to each of them, and then the end:', () => {
+  const list = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
+  const manyFields = 'a:\r\n'.repeat(990)
+  const upgrade = 'Connection: upgrade\r\nUpgrade: h2c\r\n'
+  const chunked = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const body = '{"id":1,"name":"Fern"}'.padEnd(4096)
+  const rows: readonly [name: string, sent: string, statuses: readonly number[], kept: readonly bigint[]][] = [
+    ['a create', post(1), [200], [1n]],
+    ['creates', post(1) + post(2) + post(1), [200, 200, 409], [1n, 2n]],
+    ['a list with half of a body', list.replace('Host', 'Content-Length: 100\r\nHost') + '[', [200], []],
+    ['a create with many fields', post(1, manyFields), [200], [1n]],
+    ['requests of the program', 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3), [200, 200, 200], []],
+    ['a create, and half of another request', `${post(1)}GET /pla`, [200, 400], [1n]],
+    ['half of a create that asks for an upgrade', post(1, upgrade).slice(0, -3), [400], []],
+    ['half of a long header', `GET / HTTP/1.1\r\nHost: a\r\nX:${' '.repeat(8000)}\r`, [400], []],
+    ['half of a long body', post(1).replace('Length: ', 'Length: 9') + ' '.repeat(800), [400], []],
+    ['half of a chunk', `${chunked}2000\r\n${' '.repeat(5000)}`, [400], []],
+    ['a create, behind a list, in long chunks', `${list}${chunked}1000\r\n${body}\r\n0\r\n\r\n`, [200, 200], [1n]],
+    ['nothing', '', [], []],
+  ]
+  for (const [name, sent, statuses, kept] of rows) {
+    for (const isGuarded of [false, true]) {
+      test(`${name}, if the guard ${isGuarded ? 'is awake' : 'sleeps'}`, async (t) => {
+        const store = memoryStore()
+        const server = await serve(t, store, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 })
+        if (isGuarded) await wakeGuard(server)
+        const { client, accepted } = await openBoth(server)
+        const closed = once(accepted, 'close')
+        client.socket.end(sent)
+        assert.deepEqual(await client.statuses(), statuses)
+        await closed
+        assert.deepEqual(await keptIds(store), kept)
+      })
+    }
+  }
 })

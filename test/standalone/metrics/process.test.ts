@@ -3,7 +3,7 @@ import { readdirSync, realpathSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { createProcessMetrics, readDescriptors } from '../../../src/standalone/metrics/process.ts'
-import { formatFamilies } from '../../../src/standalone/metrics/families.ts'
+import { createHistogram, formatFamilies, single } from '../../../src/standalone/metrics/families.ts'
 import { block } from '../../support/event-loop.ts'
 import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
 import { Program } from '../../support/program/program.ts'
@@ -68,4 +68,18 @@ suite('the descriptors', () => {
       ['start'],
     )
   })
+})
+
+test('a bucket of a histogram counts the values up to its bound, and all of the buckets before', () => {
+  const histogram = createHistogram('h', 'Counts h.', [1, 10])
+  const [first, second] = [histogram.addSeries({ of: 'x' }), histogram.addSeries({})]
+  for (const value of [0.5, 1, 1.5, 10, 10.5]) first(value)
+  second(2)
+  assert.equal(
+    formatFamilies([single('gauge', 'a', 'Is a.', () => 1.5), histogram]),
+    '# HELP a Is a.\n# TYPE a gauge\na 1.5\n# HELP h Counts h.\n# TYPE h histogram\n' +
+      'h_bucket{of="x",le="1"} 2\nh_bucket{of="x",le="10"} 4\nh_bucket{of="x",le="+Inf"} 5\n' +
+      'h_sum{of="x"} 23.5\nh_count{of="x"} 5\n' +
+      'h_bucket{le="1"} 0\nh_bucket{le="10"} 1\nh_bucket{le="+Inf"} 1\nh_sum 2\nh_count 1\n',
+  )
 })
