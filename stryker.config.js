@@ -3,7 +3,7 @@ export default {
   mutate: [
     'src/{http,plants}/**/*.ts',
     'src/stores/{memory-store,sorted-plants}.ts',
-    'src/{operations,options,plant-store}.ts',
+    'src/{options,plant-store}.ts',
   ],
   testRunner: 'tap',
   tap: {
@@ -11,7 +11,7 @@ export default {
     testFiles: [
       'test/{contract,http,plants}/**/*.test.ts',
       'test/stores/{memory-store,sorted-plants}.test.ts',
-      'test/{operations,options,plant-store}.test.ts',
+      'test/{options,plant-store}.test.ts',
     ],
     nodeArgs: ['--import', 'tsx', '--test-reporter', 'tap'],
   },

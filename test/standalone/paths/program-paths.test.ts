@@ -1,20 +1,39 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, type Server } from 'node:http'
 import { Socket } from 'node:net'
-import { suite, test } from 'node:test'
+import { suite, test, type TestContext } from 'node:test'
 import { jsonResponse, respond } from '../../../src/http/respond.ts'
-import type { Store } from '../../../src/index.ts'
+import { memoryStore, type Store } from '../../../src/index.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 import { createDocument } from '../../../src/standalone/paths/program-paths.ts'
 import { ownClock } from '../../support/event-loop.ts'
 import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
 import { serveWithAdmin } from '../../support/program/in-process-program.ts'
 import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
-import { ask, assertAnswer, jsonAnswer, serveProgramPaths } from '../../support/program/program-paths.ts'
-import type { ExpectedAnswer } from '../../support/program/program-paths.ts'
+import { createListener } from '../../support/program/standalone-server.ts'
 import { until } from '../../support/until.ts'
-import { serve } from '../../support/wire/service.ts'
+import { send, serve, type Answer } from '../../support/wire/service.ts'
+
+/** Serves the paths of the program, and the plants. */
+function serveProgramPaths(t: TestContext, ping?: Store['ping'], isDraining = false): Promise<Server> {
+  return serve(t, createListener({ store: { ...memoryStore(), ...(ping && { ping }) } }, undefined, isDraining))
+}
+
+/** Sends a request without a token. */
+function ask(server: Server, path: string, method = 'GET', fields: readonly string[] = []): Promise<Answer> {
+  return send(server, { method, path, fields })
+}
+
+function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
+  const body = JSON.stringify(value)
+  const length = String(Buffer.byteLength(body))
+  return { status, headers: { 'content-type': 'application/json', 'content-length': length, ...headers }, body }
+}
+
+async function assertAnswer(answer: Promise<Answer>, expected: Answer): Promise<void> {
+  assert.deepEqual(await answer, expected)
+}
 
 const LIVE = jsonAnswer(200, { status: 'live' })
 
@@ -123,7 +142,7 @@ test('a document comes whole through what wraps the response', async (t) => {
 
 const READY = jsonAnswer(200, { status: 'ready' })
 
-function unready(message: string): ExpectedAnswer {
+function unready(message: string): Answer {
   return jsonAnswer(503, { error: 50300, message }, { 'retry-after': '1' })
 }
 

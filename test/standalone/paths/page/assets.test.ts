@@ -5,8 +5,7 @@ import { test } from 'node:test'
 import { HTML, SCRIPT, STYLE } from '../../../../src/standalone/paths/page/texts.ts'
 import { createListener } from '../../../support/page/browser.ts'
 import { pageTypes, PAGE_TYPES } from '../../../support/page/page-types.ts'
-import { ask } from '../../../support/program/program-paths.ts'
-import { serve } from '../../../support/wire/service.ts'
+import { send, serve } from '../../../support/wire/service.ts'
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; " +
@@ -37,8 +36,7 @@ for (const [path, type, whole] of DOCUMENTS) {
       ['GET', ['If-None-Match', `W/"old", W/${cached.etag}`], { status: 304, headers: cached, body: '' }],
     ] as const
     for (const [method, fields, expected] of rows) {
-      const { status, headers, body } = await ask(server, path, method, fields)
-      assert.deepEqual({ status, headers, body }, expected)
+      assert.deepEqual(await send(server, { method, path, fields }), expected)
     }
   })
 }
@@ -46,7 +44,7 @@ for (const [path, type, whole] of DOCUMENTS) {
 test('the files are not found by their names, nor by other spellings', async (t) => {
   const server = await serve(t, createListener())
   const paths = ['//', '/page.html', '/page.js/', '/Page.js', '/page', '/index.html', '/.']
-  const statuses = paths.map(async (path) => (await ask(server, path)).status)
+  const statuses = paths.map(async (path) => (await send(server, { method: 'GET', path, fields: [] })).status)
   assert.deepEqual(new Set(await Promise.all(statuses)), new Set([404]))
 })
 
