@@ -110,21 +110,6 @@ suite('what node:http refuses is answered with an error', () => {
     for (const client of clients) await client.receive(/"error":40000,/)
     assert.ok(http.connectionCount() <= 100, `${http.connectionCount()} are open`)
   })
-
-  test('what follows a request that is still being answered is refused after its answer, and once', async (t) => {
-    const warnings: Error[] = []
-    const onWarning = (warning: Error): unknown => warnings.push(warning)
-    process.on('warning', onWarning)
-    t.after(() => process.off('warning', onWarning))
-    const { held, store } = holdDelete()
-    const connection = await RawConnection.open((await serve(t, {}, store)).server)
-    const statuses = connection.send(`${DELETE}nonsense\r\n\r\n`).statuses()
-    await held.called
-    for (let piece = 0; piece < 20; piece++) connection.send('nonsense\r\n\r\n')
-    held.answer(false)
-    assert.deepEqual(await statuses, [404, 400])
-    assert.deepEqual(warnings, [])
-  })
 })
 
 for (const state of ['while it serves', 'while it drains']) {
