@@ -1,10 +1,6 @@
 /** Changes the source in small ways, and shows the changes that no test notices. CONTRIBUTING says how to use it. */
 export default {
-  mutate: [
-    'src/{http,plants}/**/*.ts',
-    'src/stores/{memory-store,sorted-plants}.ts',
-    'src/{options,plant-store}.ts',
-  ],
+  mutate: ['src/{http,plants}/**/*.ts', 'src/stores/{memory-store,sorted-plants}.ts', 'src/{options,plant-store}.ts'],
   testRunner: 'tap',
   tap: {
     // Those that start neither programs nor databases.
