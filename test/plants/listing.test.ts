@@ -1,222 +1,127 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
-import { MAX_PAGE_BYTES, memoryStore, type Page, type PageRequest, type Store } from '../../src/index.ts'
+import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Page, type PageRequest, type Store } from '../../src/index.ts'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
-import { MAX_INT64, MIN_INT64 } from '../../src/plants/int64.ts'
+import { MIN_INT64 } from '../../src/plants/int64.ts'
 import { listPlants } from '../../src/plants/listing.ts'
+import { EncodedPlant, encodeRest } from '../../src/plants/plant.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { plantSource } from '../support/database/plant-source.ts'
-import { follow as followLinks } from '../support/wire/follow.ts'
-import { get, portOf, send, servePlants } from '../support/wire/service.ts'
+import { memoryUsed } from '../support/heap.ts'
+import { until } from '../support/until.ts'
+import { follow } from '../support/wire/follow.ts'
+import { get, open, portOf, send, servePlants } from '../support/wire/service.ts'
 
-/** A store with plants of these ids, each named by its id. */
-function storeOf(ids: Iterable<number>): Store {
+/** Ids over the whole of int64. */
+function idOf(n: number): bigint {
+  return MIN_INT64 + BigInt(n) * 2n ** 46n
+}
+
+function storeOf(names: readonly string[]): Store {
   const store = memoryStore()
-  for (const id of ids) void store.create('ada', { id: BigInt(id), name: String(id) })
+  for (const [n, name] of names.entries()) void store.create('ada', { id: idOf(n), name })
   return store
 }
 
-function* upTo(count: number): Generator<number> {
-  for (let id = 1; id <= count; id++) yield id
+/** A store with plants that all look like this; it keeps the text once. */
+function storeOfCopies(count: number, rest: string): Store {
+  const store = memoryStore()
+  for (let id = 1; id <= count; id++) void store.create('ada', new EncodedPlant(BigInt(id), rest))
+  return store
 }
 
-function idsOf(body: string): readonly number[] {
-  return (JSON.parse(body) as { name: string }[]).map(({ name }) => Number(name))
+function small(count: number): readonly string[] {
+  return Array<string>(count).fill('Fern')
 }
 
-/** The ids of the lists from a path on, as the links lead from one to the next. */
-async function follow(...path: Parameters<typeof followLinks>): Promise<readonly (readonly number[])[]> {
-  return (await followLinks(...path)).map(idsOf)
-}
+const STORES = [
+  ['that stops at maxBytes', (store: Store) => store],
+  [
+    'that ignores maxBytes',
+    (store: Store) =>
+      delegatingStore(store, { list: (owner, page) => store.list(owner, { ...page, maxBytes: Infinity }) }),
+  ],
+] as const
 
-suite('a list without a limit', () => {
-  for (const count of [0, 1, 999, 1000, 1001, 2000, 2500]) {
-    test(`holds all of ${count} plants`, async (t) => {
-      const server = await servePlants(t, { store: storeOf(upTo(count)) })
-      const { status, headers, body } = await send(server, get('ada'))
-      assert.equal(status, 200)
-      assert.equal(headers['content-type'], 'application/json')
-      assert.equal(headers['content-length'], count < 1000 ? String(body.length) : undefined)
-      assert.equal(headers['link'], undefined)
-      assert.deepEqual(idsOf(body), [...upTo(count)])
-    })
+suite('following the links gives each plant once', () => {
+  const large = 'x'.repeat(500_000)
+  const half = 'x'.repeat(MAX_PAGE_BYTES / 2)
+  const rows: [string, readonly string[]][] = [
+    ...[0, 1, 999, 1000, 1001, 2000, 2500].map((count): [string, readonly string[]] => [`${count}`, small(count)]),
+    ['40 of 60 kB', Array<string>(40).fill('x'.repeat(60_000))],
+    ['5 of which each is a page', Array<string>(5).fill('x'.repeat(MAX_PAGE_BYTES))],
+    ['2 that come to just a page', [half, half]],
+    ['2 that come to a byte less than a page', [half, half.slice(1)]],
+    ['1,100 of 300 bytes', Array<string>(1100).fill('x'.repeat(300))],
+    ['a large one among small ones', [...small(50), large, ...small(50)]],
+  ]
+  for (const [what, names] of rows) {
+    for (const [which, keeping] of STORES) {
+      test(`of ${what}, from a store ${which}`, async (t) => {
+        const server = await servePlants(t, { store: keeping(storeOf(names)) })
+        const { length } = names
+        const limits = [Math.ceil(length / 20), Math.ceil(length / 3), 999, 1000, 1001, length - 1, length, length + 1]
+        for (const limit of new Set([...limits.filter((limit) => limit > 0), Infinity])) {
+          for (const include of ['', '&include=id']) {
+            const query = limit === Infinity ? include.slice(1) : `limit=${limit}${include}`
+            const lists = await follow(server, `/plants?${query}`)
+            const texts = names.map((name, n) => `{${include && `"id":${idOf(n)},`}"name":"${name}"}`)
+            const expected = ['[]']
+            for (let n = 0; n < length; n += limit) expected[n / limit] = `[${texts.slice(n, n + limit).join()}]`
+            assert.ok(lists.join() === expected.join(), `${query}: ${lists.map((list) => list.length).join()}`)
+          }
+        }
+      })
+    }
   }
-})
-
-test('a list with the limit 0 is empty, and the store is not called', async (t) => {
-  const list = (): never => assert.fail('called')
-  const server = await servePlants(t, { store: delegatingStore(storeOf(upTo(2)), { list }) })
-  const { status, headers, body } = await send(server, get('ada', '/plants?limit=0'))
-  assert.deepEqual([status, headers, body], [200, { 'content-type': 'application/json', 'content-length': '2' }, '[]'])
-})
-
-suite('following the links', () => {
-  for (const [limit, sizes] of [
-    [1000, [1000, 1000, 500]],
-    [999, [999, 999, 502]],
-    [1001, [1001, 1001, 498]],
-    [1500, [1500, 1000]],
-    [2499, [2499, 1]],
-    [2500, [2500]],
-    [2501, [2500]],
-  ] as const) {
-    test(`gives each of 2500 plants once, ${limit} at a time`, async (t) => {
-      const server = await servePlants(t, { store: storeOf(upTo(2500)) })
-      const lists = await follow(server, `/plants?limit=${limit}`)
-      const lengths = lists.map((list) => list.length)
-      assert.deepEqual(lengths, sizes)
-      assert.deepEqual(lists.flat(), [...upTo(2500)])
-    })
-  }
-
-  test('ends with a page that is full to the last plant', async (t) => {
-    const server = await servePlants(t, { store: storeOf(upTo(1000)) })
-    assert.deepEqual(await follow(server, '/plants?limit=1000'), [[...upTo(1000)]])
-    const { headers, body } = await send(server, get('ada', '/plants?limit=1000'))
-    assert.deepEqual(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
-  })
-
-  test('leads on from a page that ends at maxBytes by the length of its text', async (t) => {
-    const memory = storeOf([])
-    const name = 'x'.repeat(MAX_PAGE_BYTES - '{"name":""}'.length)
-    for (const id of [1n, 2n]) void memory.create('ada', { id, name })
-    const list: Store['list'] = (owner, page) => memory.list(owner, { ...page, limit: 1 })
-    const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
-    assert.equal(Buffer.byteLength(JSON.stringify({ name })), MAX_PAGE_BYTES)
-    assert.equal((await send(server, get('ada'))).body, JSON.stringify([{ name }, { name }]))
-  })
-
-  test('skips and repeats nothing while plants come and go', async (t) => {
-    const store = storeOf([10, 20, 30, 40, 50])
-    const server = await servePlants(t, { store })
-    const changes = [
-      () => [
-        store.delete('ada', 20n),
-        store.create('ada', { id: 5n, name: '5' }),
-        store.create('ada', { id: 25n, name: '25' }),
-      ],
-      () => [store.delete('ada', 30n), store.delete('ada', 40n)],
-    ]
-    const lists = await follow(server, '/plants?limit=2', () => changes.shift()?.())
-    assert.deepEqual(lists, [[10, 20], [25, 30], [50]])
-  })
 
   test('goes by maxLimit if the client set a higher limit, or none', async (t) => {
-    const server = await servePlants(t, { store: storeOf(upTo(5)), maxLimit: 2 })
-    assert.deepEqual(await follow(server, '/plants'), [[1, 2], [3, 4], [5]])
-    assert.deepEqual(await follow(server, '/plants?limit=4'), [[1, 2], [3, 4], [5]])
-    assert.deepEqual(await follow(server, '/plants?limit=1'), [[1], [2], [3], [4], [5]])
+    const server = await servePlants(t, { store: storeOf(['1', '2', '3']), maxLimit: 2 })
+    const lists = ['[{"name":"1"},{"name":"2"}]', '[{"name":"3"}]']
+    for (const path of ['/plants', '/plants?limit=4']) assert.deepEqual(await follow(server, path), lists)
   })
 })
 
-suite('a list with ids', () => {
-  // Whole, in pieces, in pages, and surveyed: by the sides of the limits of a page.
-  for (const [count, query] of [
-    [3, ''],
-    [999, ''],
-    [2500, ''],
-    [1000, '&limit=1000'],
-    [2500, '&limit=999'],
-    [2500, '&limit=1500'],
-  ] as const) {
-    test(`has those of ${count} plants, beyond 2^53 too, with ${query || 'no limit'}`, async (t) => {
-      const store = memoryStore()
-      const texts: string[] = []
-      for (let n = 0n; n < count; n++) {
-        const id = MIN_INT64 + n * 2n ** 52n
-        void store.create('ada', { id, name: `plant ${n}` })
-        texts.push(`{"id":${id},"name":"plant ${n}"}`)
-      }
-      const server = await servePlants(t, { store })
-      const lists = await followLinks(server, `/plants?include=id${query}`)
-      assert.equal(lists.map((list) => list.slice(1, -1)).join(), texts.join())
-    })
-  }
-
-  test('ends after the page whose texts are short but for the ids', async (t) => {
-    const reads: unknown[] = []
-    const memory = memoryStore()
-    const name = 'x'.repeat(200)
-    for (let id = 0n; id < 600n; id++) void memory.create('ada', { id: MAX_INT64 - id, name })
-    const list: Store['list'] = (owner, page) => {
-      reads.push(page.after)
-      return memory.list(owner, page)
-    }
-    const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
-    const { body } = await send(server, get('ada', '/plants?include=id'))
-    assert.equal((JSON.parse(body) as unknown[]).length, 600)
-    assert.deepEqual(reads, [undefined])
-  })
+test('a list goes on after a page that ends at maxBytes by the length of its text', async (t) => {
+  const name = 'x'.repeat(MAX_PAGE_BYTES - '{"name":""}'.length)
+  const memory = storeOf([name, name])
+  const list: Store['list'] = (owner, page) => memory.list(owner, { ...page, limit: 1 })
+  const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
+  assert.equal((await send(server, get('ada'))).body, JSON.stringify([{ name }, { name }]))
 })
 
-/** A store to which something happens before its page after the first `intact` ones. */
-function changingAfter(store: Store, intact: number, change: () => void): Store {
-  let pages = 0
-  return delegatingStore(store, {
-    list(owner, page) {
-      if (pages++ === intact) change()
-      return store.list(owner, page)
-    },
-  })
-}
+test('a list ends after the page whose texts are short but for the ids', async (t) => {
+  const reads: unknown[] = []
+  const memory = storeOf(Array<string>(600).fill('x'.repeat(200)))
+  const list: Store['list'] = (owner, page) => (reads.push(page.after), memory.list(owner, page))
+  const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
+  const { body } = await send(server, get('ada', '/plants?include=id'))
+  assert.deepEqual([(JSON.parse(body) as unknown[]).length, reads], [600, [undefined]])
+})
 
-suite('a long list with a limit', () => {
-  const even = [...upTo(2500)].map((id) => 2 * id)
-
-  const remove = (store: Store, ids: readonly number[]): void => {
-    for (const id of ids) void store.delete('ada', BigInt(id))
-  }
-  // The survey reads three pages; then plants come or go in the midst of what it saw.
-  for (const [what, change, first] of [
-    [
-      'leaves out what was created while it was read, and the next list does not',
-      (store: Store) => {
-        for (let id = 1001; id < 1401; id += 2) void store.create('ada', { id: BigInt(id), name: String(id) })
-      },
-      even.slice(0, 2200),
-    ],
-    [
-      'leaves out what was deleted while it was read',
-      (store: Store) => remove(store, even.slice(0, 1500)),
-      even.slice(1500, 2200),
-    ],
-    ['is empty if all of it was deleted while it was read', (store: Store) => remove(store, even), []],
-  ] as const) {
-    test(what, async (t) => {
-      const store = storeOf(even)
-      const server = await servePlants(t, { store: changingAfter(store, 3, () => change(store)) })
-      const next = first.length === 0 ? [] : even.slice(2200)
-      assert.deepEqual(await follow(server, '/plants?limit=2200'), [first, next])
-    })
-  }
-
+test('a list is read no further than its limit, to find its end and to send it', async () => {
   for (const [limit, pages] of [
-    [1500, [undefined, 2000n]],
-    [2000, [undefined, 2000n, 4000n]],
+    [1500, [undefined, idOf(999)]],
+    [2000, [undefined, idOf(999), idOf(1999)]],
   ] as const) {
-    test(`is read no further than its limit of ${limit}, to find its end and to send it`, async () => {
-      const store = storeOf(even)
-      const reads: unknown[] = []
-      const readPage = (request: PageRequest): MaybePromise<Page> => {
-        reads.push(request.after)
-        return store.list('ada', request)
-      }
-      const { body, cursor } = await listPlants(plantSource(readPage), { limit, after: undefined, includesId: false })
-      assert.equal(cursor, BigInt(2 * limit))
-      assert.deepEqual(reads, pages)
-      let text = ''
-      for await (const piece of body as AsyncIterable<string>) text += piece
-      assert.deepEqual(idsOf(text), even.slice(0, limit))
-      assert.deepEqual(reads, [...pages, undefined, 2000n])
-    })
+    const store = storeOf(small(2500))
+    const reads: unknown[] = []
+    const readPage = (request: PageRequest): MaybePromise<Page> => {
+      reads.push(request.after)
+      return store.list('ada', request)
+    }
+    const { body, cursor } = await listPlants(plantSource(readPage), { limit, after: undefined, includesId: false })
+    assert.deepEqual([cursor, reads], [idOf(limit - 1), pages])
+    for await (const piece of body as AsyncIterable<string>) assert.ok(piece !== '')
+    assert.deepEqual(reads, [...pages, undefined, idOf(999)])
   }
 })
 
 test('a list with a limit that is too long to survey is cut short, and Link leads on', async (t) => {
   const count = 200_000
-  const idOf = (n: number): bigint => MIN_INT64 + BigInt(n) * 2n ** 46n
   const store: Store = {
     ...memoryStore(),
     list(_, { limit, after }) {
@@ -226,11 +131,11 @@ test('a list with a limit that is too long to survey is cut short, and Link lead
     },
   }
   const server = await servePlants(t, { store })
-  const lists = await follow(server, `/plants?limit=${count}`)
+  const lists = (await follow(server, `/plants?limit=${count}`)).map((body) => JSON.parse(body) as { name: string }[])
   assert.equal(lists.length, 2)
   assert.ok(lists[0]!.length >= 131_072)
-  const all = Array.from({ length: count }, (_, n) => n)
-  assert.deepEqual(lists.flat(), all)
+  const names = Array.from({ length: count }, (_, n) => ({ name: String(n) }))
+  assert.deepEqual(lists.flat(), names)
 })
 
 for (const limit of [Infinity, 4500]) {
@@ -242,7 +147,7 @@ for (const limit of [Infinity, 4500]) {
     }
     let ticking = setImmediate(count)
     const turns: number[] = []
-    const store = storeOf(upTo(5000))
+    const store = storeOf(small(5000))
     const readPage = (request: PageRequest): MaybePromise<Page> => {
       turns.push(turn)
       return store.list('ada', request)
@@ -260,14 +165,78 @@ suite('a list that is streamed', () => {
   const lines = { '0.9': 'GET /plants', '1.0': 'GET /plants HTTP/1.0', '2.0': 'GET /plants HTTP/2.0' }
   for (const [version, line] of Object.entries(lines)) {
     test(`does not look whole to a client of HTTP/${version} if the store fails in its midst`, async (t) => {
-      const store = changingAfter(storeOf(upTo(50_000)), 30, () => {
-        throw new Error('disk on fire')
-      })
-      const port = portOf(await servePlants(t, { store }))
+      const plants = storeOf(small(50_000))
+      const list: Store['list'] = (owner, page) => {
+        if (page.after === idOf(29_999)) throw new Error('disk on fire')
+        return plants.list(owner, page)
+      }
+      const port = portOf(await servePlants(t, { store: delegatingStore(plants, { list }) }))
       // A read that takes less than it has room for may hide a reset from Node, and look like the end.
       const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(1), callback: () => true } })
       socket.write(`${line}\r\nAuthorization: Bearer ada\r\n\r\n`)
       await assert.rejects(once(socket, 'close'), { code: 'ECONNRESET' })
     })
+  }
+})
+
+suite('a list that is too large for a string', () => {
+  const rest = encodeRest({ id: 0n, name: 'x'.repeat(1_000_000) })
+
+  test('comes whole', async (t) => {
+    const server = await servePlants(t, { store: storeOfCopies(560, rest) })
+    const response = await open(server, get('ada'))
+    assert.deepEqual([response.statusCode, response.headers['link']], [200, undefined])
+    const received = createHash('sha1')
+    for await (const chunk of response) received.update(chunk as Buffer)
+    const expected = createHash('sha1')
+    const next = Buffer.from(`,{${rest}`)
+    expected.update('[').update(next.subarray(1))
+    for (let n = 1; n < 560; n++) expected.update(next)
+    assert.equal(received.digest('hex'), expected.update(']').digest('hex'))
+  })
+
+  for (const [which, keeping] of STORES) {
+    for (const [query, link] of [
+      ['?limit=560', undefined],
+      ['?limit=559', '<?limit=559&after=559>; rel="next"'],
+    ] as const) {
+      test(`is answered to GET /plants${query} from a store ${which}`, async (t) => {
+        const server = await servePlants(t, { store: keeping(storeOfCopies(560, rest)) })
+        const response = await open(server, get('ada', `/plants${query}`))
+        assert.deepEqual([response.statusCode, response.headers['link']], [200, link])
+        const [chunk] = (await once(response, 'data')) as [Buffer]
+        assert.equal(chunk.toString('latin1', 0, 12), '[{"name":"xx')
+      })
+    }
+  }
+})
+
+suite('a client that reads nothing costs less than 2 MiB', () => {
+  const names = [
+    ['60 kB', 'x'.repeat(60_000)],
+    ['60 kB of JSON escapes', '\u0001'.repeat(10_000)],
+  ] as const
+  for (const [what, name] of names) {
+    for (const query of ['', '?limit=1000']) {
+      test(`with GET /plants${query} of plants of ${what}`, async (t) => {
+        const memory = storeOfCopies(1001, encodeRest({ id: 0n, name }))
+        // Made anew for each page, as those of a database.
+        const renew = (plant: NewPlant): NewPlant => {
+          return new EncodedPlant(plant.id, Buffer.from(encodeRest(plant), 'latin1').toString('latin1'))
+        }
+        const list: Store['list'] = (owner, page) => (memory.list(owner, page) as NewPlant[]).map(renew)
+        const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
+        const sockets: Socket[] = []
+        server.on('connection', (socket) => sockets.push(socket))
+
+        const before = await memoryUsed()
+        const clients = await Promise.all(Array.from({ length: 10 }, () => open(server, get('ada', `/plants${query}`))))
+        // The buffers of the operating system fill first.
+        await until(() => sockets.every(({ writableNeedDrain }) => writableNeedDrain))
+        const each = ((await memoryUsed()) - before) / clients.length
+        for (const client of clients) client.destroy()
+        assert.ok(each < 2 * 2 ** 20, `${each} bytes`)
+      })
+    }
   }
 })
