@@ -1,7 +1,44 @@
+import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import type { Page, PageRequest } from '../../src/plants/store.ts'
-import type { Change } from './sorting-store.ts'
+import type { Page, PageRequest, Store } from '../../src/plants/store.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
+
+/** The simplest store that keeps the contract, for others to break. */
+export class SortingStore implements Store {
+  readonly plants = new Map<string, NewPlant & { owner: string }>()
+
+  key = (owner: string, id: bigint): string => JSON.stringify([owner, String(id)])
+
+  create(owner: string, plant: NewPlant): boolean {
+    if (this.has(owner, plant.id)) return false
+    this.plants.set(this.key(owner, plant.id), { ...plant, owner })
+    return true
+  }
+
+  list(owner: string, { limit, after }: PageRequest): Page {
+    return [...this.plants.values()]
+      .filter((plant) => plant.owner === owner && (after === undefined || plant.id > after))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .slice(0, limit)
+  }
+
+  delete(owner: string, id: bigint): boolean {
+    return this.plants.delete(this.key(owner, id))
+  }
+
+  has(owner: string, id: bigint): boolean {
+    return this.plants.has(this.key(owner, id))
+  }
+}
+
+/** What a store does in another way than the simplest one, which it is given. */
+export type Change = (store: SortingStore) => Partial<Store>
+
+export function changed(change: Change): Store {
+  const store = new SortingStore()
+  return delegatingStore(store, change(store))
+}
 
 /** One that changes what it keeps of a plant. */
 function keeping(change: (plant: NewPlant) => NewPlant): Change {
@@ -47,36 +84,26 @@ const NAMES = 'must return names to the letter.'
 const FREE = 'must return true: this owner has no plant with this id, whatever others have.'
 const ABSENT = 'must return false: this owner has no plant with this id, whatever others have.'
 
-/** A store that breaks the contract, and how the suite says so. */
-interface BrokenStore {
-  readonly breaks: string
-  readonly says: string
-  readonly change: Change
+type Row = readonly [says: string, change: Change]
+
+function row(...row: Row): Row {
+  return row
 }
 
-function row(breaks: string, says: string, change: Change): BrokenStore {
-  return { breaks, says, change }
-}
-
-/** For each test of the suite a store that it finds. */
-export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
+/** For each test of the suite how it says that a store fails, and what is wrong with that store. */
+export const BROKEN_STORES: Readonly<Record<string, Row>> = {
   'keeps a plant with its id, name and tag': row(
-    'lists ids as numbers',
     'must return plants whose id is a bigint.',
     listing((list, page) => list(page).map((plant) => ({ ...plant, id: Number(plant.id) }))),
   ),
-  'lists nothing for an owner who has no plants': row(
-    "lists everyone's plants",
-    'must return only plants that the owner has.',
-    (store) => ({ list: (_, { limit }) => [...store.plants.values()].slice(0, limit) }),
-  ),
+  'lists nothing for an owner who has no plants': row('must return only plants that the owner has.', (store) => ({
+    list: (_, { limit }) => [...store.plants.values()].slice(0, limit),
+  })),
   'keeps an absent tag absent and an empty tag empty': row(
-    'makes an absent tag null',
     'must return no tag, or undefined, if the plant has none.',
     listing((list, page) => list(page).map((plant) => ({ ...plant, tag: plant.tag ?? null }))),
   ),
   'returns false if the id is taken, and keeps the first plant': row(
-    'keeps the second plant of an id',
     `${NAMES} From character 0 on, that of 1n is "second"…, and must be "first"….`,
     (store) => ({
       create(owner, plant) {
@@ -86,93 +113,73 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
       },
     }),
   ),
-  'deletes a plant, and only that one': row('deletes all plants of the owner', ALL, (store) => ({
+  'deletes a plant, and only that one': row(ALL, (store) => ({
     delete: (owner, id) => store.has(owner, id) && (store.plants.clear(), true),
   })),
-  'returns false if there is nothing to delete': row('says true to every delete', ABSENT, (store) => ({
+  'returns false if there is nothing to delete': row(ABSENT, (store) => ({
     delete: (owner, id) => store.delete(owner, id) || true,
   })),
-  'takes an id anew once its plant is deleted': row('never takes an id again', FREE, (store) => {
+  'takes an id anew once its plant is deleted': row(FREE, (store) => {
     const used = new Set<bigint>()
     return { create: (owner, plant) => !used.has(plant.id) && (used.add(plant.id), store.create(owner, plant)) }
   }),
   'keeps owners apart, whatever their names': row(
-    'compares owners without regard to case',
     // As docs/stores.md shows.
     `create('A', { id: 1n, name: 'A' }) ${FREE} It returned false.`,
     (store) => Object.assign(store, { key: (owner: string, id: bigint) => `${owner.toLowerCase()} ${id}` }),
   ),
-  'deletes no plant of another owner': row('deletes whoever owns it', ABSENT, (store) => ({
+  'deletes no plant of another owner': row(ABSENT, (store) => ({
     delete(_, id) {
       const kept = [...store.plants].find(([, plant]) => plant.id === id)
       return kept !== undefined && store.plants.delete(kept[0])
     },
   })),
   'keeps ids exact over the whole of int64': row(
-    'rounds ids through a double',
     FREE,
     keeping((plant) => ({ ...plant, id: BigInt(Number(plant.id)) })),
   ),
   'lists plants ascending by id, in whatever order they came': row(
-    "lists in the order of the ids' text",
     'must return plants ascending by id, each once.',
     listing((list, page) => list(page).toSorted((a, b) => (String(a.id) < String(b.id) ? -1 : 1))),
   ),
   'lists at most as many plants as the limit says': row(
-    'lists one plant too many',
     'must return at most limit plants: 1. It returned 2.',
     listing((list, page) => list({ ...page, limit: page.limit + 1 })),
   ),
   'ends a page before its limit only once names and tags come to maxBytes': row(
-    'counts the ids too',
     'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
     counting(({ name, tag = '' }) => 8 + Buffer.byteLength(name + tag)),
   ),
   'lists only ids greater than after': row(
-    'takes after 0 for none',
     'must return only ids greater than after.',
     listing((list, page) => list({ ...page, after: page.after === 0n ? undefined : page.after })),
   ),
-  'gives each plant once, page by page, while others come and go': row(
-    'ends a list if the plant of its last id is gone',
-    ALL,
-    (store) => ({
-      list(owner, page) {
-        const { after = -1n } = page
-        return after < 0n || store.has(owner, after) ? store.list(owner, page) : []
-      },
-    }),
-  ),
+  'gives each plant once, page by page, while others come and go': row(ALL, (store) => ({
+    list(owner, page) {
+      const { after = -1n } = page
+      return after < 0n || store.has(owner, after) ? store.list(owner, page) : []
+    },
+  })),
   'keeps names and tags to the letter': row(
-    'trims names',
     NAMES,
     naming((name) => name.trim()),
   ),
   'keeps every character of Unicode but U+0000': row(
-    'keeps three bytes of a character',
     NAMES,
     naming((name) => name.replace(/[^\0-\uffff]/gu, '\ufffd')),
   ),
   'keeps names and tags of 64 KiB': row(
-    'cuts names at 65,535 bytes',
     NAMES,
     naming((name) => name.slice(0, 65_535)),
   ),
   'does what a Map does, through 2,000 random operations': row(
-    'forgets a plant after some time',
     `Step 1445 with seed 1: list('ab', { limit: 10, maxBytes: 1073741824, after: -2147483649n }) ${ALL} -2147483648n is missing.`,
     (store) => {
-      let operations = 0
-      return {
-        list(owner, page) {
-          if (++operations > 500) store.plants.clear()
-          return store.list(owner, page)
-        },
-      }
+      let lists = 0
+      return { list: (owner, page) => (++lists > 500 && store.plants.clear(), store.list(owner, page)) }
     },
   ),
   'creates an id once, however many ask at the same time': row(
-    'looks, waits, and then creates',
     'Of 50 calls of create for one id at the same time, one must return true and the others false. 50 returned true.',
     (store) => ({
       async create(owner, plant) {
@@ -184,7 +191,6 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     }),
   ),
   'deletes a plant once, however many ask at the same time': row(
-    'looks, waits, and then deletes',
     'Of 50 calls of delete for one id at the same time, one must return true and the others false. 50 returned true.',
     (store) => ({
       async delete(owner, id) {
@@ -195,24 +201,19 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
       },
     }),
   ),
-  'gives each of many operations at the same time its own result': row(
-    'answers what waits together with the answer of the last',
-    FREE,
-    (store) => {
-      let last = false
-      async function together(answer: boolean): Promise<boolean> {
-        last = answer
-        await nextTurn()
-        return last
-      }
-      return {
-        create: (owner, plant) => together(store.create(owner, plant)),
-        delete: (owner, id) => together(store.delete(owner, id)),
-      }
-    },
-  ),
+  'gives each of many operations at the same time its own result': row(FREE, (store) => {
+    let last = false
+    async function together(answer: boolean): Promise<boolean> {
+      last = answer
+      await nextTurn()
+      return last
+    }
+    return {
+      create: (owner, plant) => together(store.create(owner, plant)),
+      delete: (owner, id) => together(store.delete(owner, id)),
+    }
+  }),
   'keeps owners apart that ask at the same time': row(
-    'deletes what waits together for the owner of the first',
     'must return true: this owner has a plant with this id.',
     (store) => {
       let waiting: string | undefined
@@ -227,27 +228,21 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     },
   ),
   'gives each of many lists at the same time its own page': row(
-    'gives all who list at the same time the list with the limit of the first',
     ALL,
     sharing((owner, { after }) => `${owner} ${after}`),
   ),
   'lists what was created and deleted before, while others list too': row(
-    'lets a list share one that began before a plant was created',
     `${ALL} 0n is missing.`,
     sharing((owner, { limit, after }) => `${owner} ${limit} ${after}`),
   ),
-  'settles a ping, if it takes one': row(
-    'is never in reach',
-    'ping() must not fail. It failed with Error: Out of reach',
-    () => ({ ping: () => Promise.reject(new Error('Out of reach')) }),
+  'settles a ping, if it takes one': row('ping() must not fail. It failed with Error: Out of reach', () => ({
+    ping: () => Promise.reject(new Error('Out of reach')),
+  })),
+  'may be closed twice': row(
+    'close() must not fail. It failed with AssertionError [ERR_ASSERTION]: Closed already',
+    () => {
+      let closes = 0
+      return { close: () => assert.equal(++closes, 1, 'Closed already') }
+    },
   ),
-  'may be closed twice': row('closes once', 'close() must not fail. It failed with Error: Closed already', () => {
-    let isClosed = false
-    return {
-      close() {
-        if (isClosed) throw new Error('Closed already')
-        isClosed = true
-      },
-    }
-  }),
 }

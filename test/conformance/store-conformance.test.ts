@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { everyCharacter } from '../../src/conformance/awkward-values.ts'
+import { findDifference } from '../../src/conformance/steps.ts'
+import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import { isInt64 } from '../../src/plants/int64.ts'
+import type { NewPlant } from '../../src/plants/plant.ts'
 import { MAX_PAGE, type Store, type StoreMethod } from '../../src/plants/store.ts'
 import { isText } from '../../src/plants/text.ts'
-import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
-import { BROKEN_STORES, counting } from './broken-stores.ts'
-import { changed, SortingStore } from './sorting-store.ts'
+import { BROKEN_STORES, changed, counting, SortingStore } from './broken-stores.ts'
 
 /** The suite's tests on a store, by their names. */
 function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => Promise<void>> {
@@ -17,7 +19,8 @@ function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => P
 
 const RANDOM = 'does what a Map does, through 2,000 random operations'
 
-storeConformance({ test, create: () => new SortingStore() })
+// It is made asynchronously, and has neither ping nor close.
+storeConformance({ test, create: () => Promise.resolve(new SortingStore()) })
 
 test('takes a store that ends a page with the plant with which it comes to maxBytes', async () => {
   const create = (): Store => changed(counting(({ name, tag = '' }) => Buffer.byteLength(name + tag)))
@@ -69,9 +72,9 @@ async function complaintOf(name: string, options: Omit<ConformanceOptions, 'test
   return (outcome.reason as Error).message
 }
 
-for (const [fails, { breaks, says, change }] of Object.entries(BROKEN_STORES)) {
-  test(`fails a store that ${breaks}, and says so`, async () => {
-    const complaint = await complaintOf(fails, { create: () => changed(change) })
+for (const [name, [says, change]] of Object.entries(BROKEN_STORES)) {
+  test(`says what is wrong with a store that fails: ${name}`, async () => {
+    const complaint = await complaintOf(name, { create: () => changed(change) })
     assert.ok(complaint.includes(says), complaint)
   })
 }
@@ -136,11 +139,6 @@ test('has no test that every broken store passes', () => {
   assert.deepEqual(Object.keys(BROKEN_STORES), [...names])
 })
 
-test('runs on a store that is made asynchronously, and has neither ping nor close', async () => {
-  const create = (): Promise<Store> => Promise.resolve(changed(() => ({ ping: undefined, close: undefined })))
-  for (const check of suiteOf({ create }).values()) await check()
-})
-
 test('makes a store for each test and closes it, also if the test fails', async () => {
   const open = new Set<number>()
   let made = 0
@@ -186,4 +184,42 @@ test('does 2,000 random operations, of each kind for each of three owners', asyn
   assert.equal(calls.shift(), 'list owner')
   assert.equal(calls.length, 2000)
   assert.equal(new Set(calls).size, 9)
+})
+
+test('every character stands once in texts of at most 64 KiB', () => {
+  const texts = everyCharacter()
+  assert.ok(texts.every((text) => isText(text) && Buffer.byteLength(text) <= 65_536))
+  const characters = Array.from(texts.join(''), (character) => character.codePointAt(0)!)
+  assert.ok(characters.every((character, i) => i === 0 || character > characters[i - 1]!))
+  assert.equal(characters.length, 0x110000 - 1 - 0x800)
+})
+
+test('what is no plant is shown', () => {
+  const difference = findDifference([null], [], { limit: 1, maxBytes: 1000 })
+  assert.equal(difference, 'must return plants whose id is a bigint. One is null.')
+})
+
+suite('two texts are shown', () => {
+  const digits = '0123456789'
+  const shown = (from: number, is: string, must: string): string =>
+    `must return names to the letter. From character ${from} on, that of 1n is "${is}"…, and must be "${must}"….`
+  const rows: readonly (readonly [how: string, actual: string, expected: string, complaint: string])[] = [
+    ['from their start, if they part soon', 'Farn', 'Fern', shown(0, 'Farn', 'Fern')],
+    ['from ten characters before they part', `${digits}abc`, `${digits}abd`, shown(2, '23456789abc', '23456789abd')],
+    [
+      'from there on for 30',
+      `a${digits.repeat(9)}`,
+      digits.repeat(9),
+      shown(0, `a${digits.repeat(2)}012345678`, digits.repeat(3)),
+    ],
+    ['if one is the start of the other', 'Fern', 'Ferns', shown(0, 'Fern', 'Ferns')],
+    ['if the other is the start of the one', 'Ferns', 'Fern', shown(0, 'Ferns', 'Fern')],
+    ['in ASCII, with controls as escapes', ' ~é\u007f', ' ~\u0001楓', shown(0, ' ~\\u00e9\\u007f', ' ~\\u0001\\u6953')],
+  ]
+  for (const [how, actual, expected, complaint] of rows) {
+    test(how, () => {
+      const plants = (name: string): NewPlant[] => [{ id: 1n, name }]
+      assert.equal(findDifference(plants(actual), plants(expected), { limit: 1, maxBytes: 1000 }), complaint)
+    })
+  }
 })
