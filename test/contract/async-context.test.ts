@@ -29,51 +29,6 @@ function post(name: string, body = `{"id":1,"name":"${name}"}`): string {
 /** What a host is called for. */
 type Call = 'authenticate' | 'create' | 'list' | 'delete' | 'validate' | 'onResponse' | 'onError'
 
-/** Serves plants as a host that knows the request of each call by its async context alone. */
-class TracedHost {
-  readonly #context = new AsyncLocalStorage<string>()
-  /** The calls of each name: those that had the context of another request are marked. */
-  readonly calls: string[] = []
-
-  note(call: Call, name: string): void {
-    const found = this.#context.getStore() ?? 'none'
-    this.calls.push(found === name ? call : `${call} of ${name} in the context of ${found}`)
-  }
-
-  /** Runs the whole of each request in a context, as what traces requests does. */
-  trace(server: Server): Server {
-    const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean
-    server.emit = (event: string, ...args: unknown[]) => {
-      if (event !== 'request') return emit(event, ...args)
-      return this.#context.run(nameOf(args[0] as HostRequest), () => emit(event, ...args))
-    }
-    return server
-  }
-
-  service(store: Partial<Store>, options: CommonOptions): PlantStore {
-    const memory = { ...memoryStore(), ...store }
-    return createService({
-      store: {
-        create: (owner, plant) => (this.note('create', owner), memory.create(owner, plant)),
-        list: (owner, request) => (this.note('list', nameOfList(owner, request)), memory.list(owner, request)),
-        delete: (owner, id) => (this.note('delete', owner), memory.delete(owner, id)),
-      },
-      authenticate: async (token) => {
-        this.note('authenticate', token)
-        await setImmediate()
-        return token.split('.')[0]
-      },
-      validate: ({ name }) => {
-        this.note('validate', name)
-        return null
-      },
-      onResponse: ({ request }) => this.note('onResponse', nameOf(request)),
-      onError: (_, request) => this.note('onError', nameOf(request)),
-      ...options,
-    })
-  }
-}
-
 function nameOf({ headers }: HostRequest): string {
   return headers.authorization!.slice('Bearer '.length)
 }
@@ -81,6 +36,50 @@ function nameOf({ headers }: HostRequest): string {
 /** The lists of one owner are told apart by the plants that they ask for: `ada.1` asks for those beyond 10,000. */
 function nameOfList(owner: string, { after = 0n }: PageRequest): string {
   return after < 10_000n ? owner : `${owner}.${after / 10_000n}`
+}
+
+/** A host that knows the request of each call by its async context alone, and serves plants. */
+interface TracedHost {
+  readonly service: PlantStore
+  /** The calls of each name: those that had the context of another request are marked. */
+  readonly calls: string[]
+  /** Has a server run the whole of each request in a context, as what traces requests does. */
+  readonly trace: (server: Server) => Server
+}
+
+function createHost(store: Partial<Store>, options: CommonOptions): TracedHost {
+  const context = new AsyncLocalStorage<string>()
+  const calls: string[] = []
+  const note = (call: Call, name: string): void => {
+    const found = context.getStore() ?? 'none'
+    calls.push(found === name ? call : `${call} of ${name} in the context of ${found}`)
+  }
+  const memory = { ...memoryStore(), ...store }
+  const service = createService({
+    store: {
+      create: (owner, plant) => (note('create', owner), memory.create(owner, plant)),
+      list: (owner, request) => (note('list', nameOfList(owner, request)), memory.list(owner, request)),
+      delete: (owner, id) => (note('delete', owner), memory.delete(owner, id)),
+    },
+    authenticate: async (token) => {
+      note('authenticate', token)
+      await setImmediate()
+      return token.split('.')[0]
+    },
+    validate: ({ name }) => (note('validate', name), null),
+    onResponse: ({ request }) => note('onResponse', nameOf(request)),
+    onError: (_, request) => note('onError', nameOf(request)),
+    ...options,
+  })
+  const trace = (server: Server): Server => {
+    const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean
+    server.emit = (event: string, ...args: unknown[]) => {
+      if (event !== 'request') return emit(event, ...args)
+      return context.run(nameOf(args[0] as HostRequest), () => emit(event, ...args))
+    }
+    return server
+  }
+  return { service, calls, trace }
 }
 
 const SERVERS: readonly (readonly [string, (plants: PlantStore) => Server])[] = [
@@ -193,20 +192,14 @@ const CASES: readonly Case[] = [
     // Two of them read their first page again.
     calls: [...ALL, ...ALL, ...ALL, ...Array.from({ length: 3 * 4 + 2 }, () => 'list' as const)],
   },
-  {
-    name: 'for a long list, behind others on its connection',
-    store: LONG,
-    send: (open) => pipeline(open, head('GET', '/plants', 'ada'), head('GET', '/plants', 'bob')),
-    calls: [...ALL, ...ALL, ...Array.from({ length: 2 * 4 }, () => 'list' as const)],
-  },
 ]
 
 for (const [name, create] of SERVERS) {
   suite(`in ${name}, each call for a request has its async context`, { timeout: 60_000 }, () => {
     for (const { name, store = {}, options = {}, send, calls } of CASES) {
       test(name, async (t: TestContext) => {
-        const host = new TracedHost()
-        const server = await serve(t, host.trace(create(host.service(store, options))))
+        const host = createHost(store, options)
+        const server = await serve(t, host.trace(create(host.service)))
         await send(() => RawConnection.open(server), host)
         await until(() => host.calls.length >= calls.length)
         assert.deepEqual(host.calls.toSorted(), calls.toSorted())

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { constants, type ClientHttp2Stream } from 'node:http2'
 import { PassThrough } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
-import { discardBody, readBody as readBodyThen, takeParsedBody } from '../../src/http/body.ts'
+import { discardBody, readBody as readBodyThen } from '../../src/http/body.ts'
 import { HttpError } from '../../src/http/errors.ts'
 import { serveIn } from '../support/wire/client.ts'
 import { countTimers } from '../support/event-loop.ts'
@@ -35,76 +35,67 @@ function readBody(request: IncomingMessage, contentLength: number, maxBytes: num
   })
 }
 
-/** Has the client go once all that it sent is here. */
-async function lose(client: RawConnection, request: IncomingMessage): Promise<void> {
-  await until(() => request.complete)
-  client.socket.destroy()
-  await until(() => request.closed)
-}
-
 const chunked = (body: string): string => {
   const chunk = body === '' ? '' : `${body.length.toString(16)}\r\n${body}\r\n`
   return `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`
 }
 
-suite('a body is read', { timeout: 60_000 }, () => {
-  test('if it has as many bytes as it may have', async (t) => {
-    const { request } = await announce(t, chunked('0123456789') + '0\r\n\r\n')
-    assert.deepEqual(await readBody(request, LIMIT, LIMIT), Buffer.from('0123456789'))
-  })
+type Act = (client: RawConnection, request: IncomingMessage) => unknown
 
-  test('if it comes in pieces', async (t) => {
-    const { client, request } = await announce(t, chunked('01234'))
-    const body = readBody(request, 0, LIMIT)
+const nothing: Act = () => undefined
+const leave: Act = (client) => client.socket.destroy()
+
+async function leaveBefore(client: RawConnection, request: IncomingMessage): Promise<void> {
+  await until(() => request.readableLength > 0)
+  client.socket.destroy()
+  await until(() => request.closed)
+}
+
+function goOn(rest: string): Act {
+  return async (client, request) => {
     await once(request, 'data')
-    client.send('5\r\n56789\r\n0\r\n\r\n')
-    assert.deepEqual(await body, Buffer.from('0123456789'))
-  })
+    client.send(rest)
+  }
+}
 
-  test('if its client went when all of it was here', async (t) => {
-    const { client, request } = await announce(t, chunked('0123456789') + '0\r\n\r\n')
-    await lose(client, request)
-    assert.deepEqual(await readBody(request, 0, LIMIT), Buffer.from('0123456789'))
-  })
-})
+suite('a body', { timeout: 60_000 }, () => {
+  const whole = '0123456789'
+  const end = '0\r\n\r\n'
+  const long = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n'
+  const rows: readonly (readonly [
+    string,
+    sent: string,
+    before: Act,
+    meanwhile: Act,
+    string | HttpError | undefined,
+  ])[] = [
+    ['is read if it has as many bytes as it may have', chunked(whole) + end, nothing, nothing, whole],
+    ['is read if it comes in pieces', chunked('01234'), nothing, goOn(`5\r\n56789\r\n${end}`), whole],
+    ['is read if its client went when all of it was here', chunked(whole) + end, leaveBefore, nothing, whole],
+    ['is refused as soon as its length is announced, if that is too much', long, nothing, nothing, TOO_LARGE],
+    ['is refused as soon as too much of it has come', chunked('012345'), nothing, goOn('5\r\n67890\r\n'), TOO_LARGE],
+    [
+      'is refused if its client went when too much was here',
+      chunked(`${whole}0`) + end,
+      leaveBefore,
+      nothing,
+      TOO_LARGE,
+    ],
+    ['is none if its client goes before it is complete', chunked('01234'), nothing, leave, undefined],
+    ['is none if its client went before it was complete', chunked('01234'), leaveBefore, nothing, undefined],
+  ]
+  for (const [name, sent, before, meanwhile, expected] of rows) {
+    test(name, async (t) => {
+      const { client, request } = await announce(t, sent)
+      await before(client, request)
+      const body = readBody(request, Number(request.headers['content-length'] ?? 0), LIMIT)
+      void meanwhile(client, request)
+      if (expected instanceof HttpError) await assert.rejects(body, expected)
+      else assert.deepEqual(await body, expected && Buffer.from(expected))
+    })
+  }
 
-suite('a body is refused', { timeout: 60_000 }, () => {
-  test('as soon as its length is announced, if that is too much', async (t) => {
-    const { request } = await announce(t, `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n`)
-    await assert.rejects(readBody(request, LIMIT + 1, LIMIT), TOO_LARGE)
-  })
-
-  test('as soon as too much of it has come', async (t) => {
-    const { client, request } = await announce(t, chunked('012345'))
-    const body = readBody(request, 0, LIMIT)
-    await once(request, 'data')
-    client.send('5\r\n67890\r\n')
-    await assert.rejects(body, TOO_LARGE)
-  })
-
-  test('if its client went when too much of it was here', async (t) => {
-    const { client, request } = await announce(t, chunked('01234567890') + '0\r\n\r\n')
-    await lose(client, request)
-    await assert.rejects(readBody(request, 0, LIMIT), TOO_LARGE)
-  })
-})
-
-suite('there is no body', { timeout: 60_000 }, () => {
-  test('if its client goes before it is complete', async (t) => {
-    const { client, request } = await announce(t, chunked('01234'))
-    const body = readBody(request, 0, LIMIT)
-    client.socket.destroy()
-    assert.equal(await body, undefined)
-  })
-
-  test('if its client went before it was complete', async (t) => {
-    const { client, request } = await announce(t, chunked('01234'))
-    client.socket.destroy()
-    await until(() => request.closed)
-    assert.equal(await readBody(request, 0, LIMIT), undefined)
-  })
-
-  test('if its client goes before it is complete, in HTTP/2', async (t) => {
+  test('is none if its client goes before it is complete, in HTTP/2', async (t) => {
     let body: unknown
     const client = await serveIn(t, 'h2c', (request) => {
       body = readBody(request, 0, LIMIT)
@@ -116,7 +107,7 @@ suite('there is no body', { timeout: 60_000 }, () => {
     assert.equal(await body, undefined)
   })
 
-  test('if a request that a host makes up fails', async () => {
+  test('is none if a request that a host makes up fails', async () => {
     const request = new PassThrough() as unknown as IncomingMessage
     const body = readBody(request, 0, LIMIT)
     request.destroy(new Error('made up'))
@@ -180,18 +171,6 @@ test('the first byte of a body does not keep the memory of all that came with it
   request.end(Buffer.alloc(LIMIT + 1, '1').subarray(LIMIT))
   const { buffer } = (await body)!
   assert.deepEqual([buffer.byteLength, Buffer.from(buffer).toString('latin1', 0, 1)], [2, '1'])
-})
-
-suite('a body that the parser of a host has read', () => {
-  const parsed = (body: unknown): IncomingMessage => ({ readableDidRead: true, body }) as unknown as IncomingMessage
-
-  test('is taken if it has as many bytes as it may have', () => {
-    assert.deepEqual(takeParsedBody(parsed('0123456789'), LIMIT), Buffer.from('0123456789'))
-  })
-
-  test('is refused if it has more', () => {
-    assert.throws(() => takeParsedBody(parsed('01234567890'), LIMIT), TOO_LARGE)
-  })
 })
 
 test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 60_000 }, async (t) => {

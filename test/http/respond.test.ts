@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
-import { PassThrough } from 'node:stream'
 import { suite, test } from 'node:test'
 import { respond, type HttpResponse } from '../../src/http/respond.ts'
 import { streamOf } from '../../src/http/transport.ts'
@@ -89,38 +88,6 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-suite('what wraps a response sees', { timeout: 60_000 }, () => {
-  const fields = [
-    ['X-Kind', 'frog'],
-    ['X-Legs', '4'],
-  ]
-  const rows = [
-    ['setHeader', WHOLE, [...fields, ['Content-Type', 'text/plain'], ['Content-Length', String(TEXT_BYTES)]]],
-    ['setHeader', inPieces(), [...fields, ['Content-Type', 'text/plain']]],
-    ['writeHead', WHOLE, [[200]]],
-    ['write', inPieces(), [[TEXT], [TEXT]]],
-    ['end', WHOLE, [[TEXT]]],
-    ['end', EMPTY, [[]]],
-  ] as const
-  for (const [method, answer, calls] of rows) {
-    test(`the arguments of ${method}: ${JSON.stringify(calls)}`, async (t) => {
-      const seen: unknown[] = []
-      const client = await serveIn(t, 'http', (request, response) => {
-        const original = Reflect.get(response, method) as (...args: unknown[]) => unknown
-        // Some of them return nothing.
-        const wrapped = (...args: unknown[]): void => {
-          seen.push(args)
-          original.apply(response, args)
-        }
-        Reflect.set(response, method, wrapped)
-        void respond(request, response, answer)
-      })
-      await client.send(GET)
-      assert.deepEqual(seen, calls)
-    })
-  }
-})
-
 suite('a connection', { timeout: 60_000 }, () => {
   const keepAlive = 'Connection: keep-alive\r\n'
   const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
@@ -153,23 +120,6 @@ suite('a connection', { timeout: 60_000 }, () => {
       const [answer] = await connection.answers(1)
       assert.deepEqual([answer!.status, answer!.headers.get('connection')], [status, expected])
       connection.socket.destroy()
-    })
-  }
-})
-
-suite('a response is handed over at once', () => {
-  const rows = [
-    ['a refusal of a request without a body', 400, GET],
-    ['a success whose request has a body', 200, { ...GET, method: 'POST', body: 'ribbit' }],
-  ] as const
-  for (const [name, status, request] of rows) {
-    test(name, async (t) => {
-      let sent: unknown
-      const client = await serveIn(t, 'http', (request, response) => {
-        sent = respond(request, response, { ...WHOLE, status })
-      })
-      await client.send(request)
-      assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: true })
     })
   }
 })
@@ -240,18 +190,6 @@ suite('a stream that its client resets without an error is given up, with all th
   }
 })
 
-test('a refusal whose body is awaited goes out at once through what compresses it', async (t) => {
-  let flushed = false
-  const server = await serve(t, (request, response) => {
-    refuse(request, Object.assign(response, { flush: () => (flushed = true) }))
-  })
-  const connection = await RawConnection.open(server)
-  connection.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
-  await connection.answers(1)
-  connection.socket.destroy()
-  assert.ok(flushed)
-})
-
 suite('a response that fails in its midst', { timeout: 60_000 }, () => {
   test('destroys its stream in HTTP/2, and says why', async (t) => {
     let reason: Error | undefined
@@ -288,11 +226,4 @@ suite('a response that fails in its midst', { timeout: 60_000 }, () => {
     assert.deepEqual(failure, { thrown: FAULT })
     assert.ok(response.destroyed)
   })
-})
-
-test('a response without a connection is sent whole', async () => {
-  const request = new IncomingMessage(null as never)
-  const response = new ServerResponse(request)
-  response.assignSocket(new PassThrough().resume() as never)
-  assert.deepEqual(await respond(request, response, inPieces()), { bytes: 2 * TEXT_BYTES, complete: true })
 })
