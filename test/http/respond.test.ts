@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { PassThrough } from 'node:stream'
 import { suite, test } from 'node:test'
 import { respond, type HttpResponse } from '../../src/http/respond.ts'
 import { streamOf } from '../../src/http/transport.ts'
@@ -132,11 +133,16 @@ suite('a refusal whose body is awaited', { timeout: 60_000 }, () => {
   for (const method of ['POST', 'HEAD']) {
     test(`to ${method} goes out at once, and ends when the body does`, async (t) => {
       let response: ServerResponse | undefined
-      const server = await serve(t, (request, accepted) => refuse(request, (response = accepted)))
+      let isFlushed = false
+      const server = await serve(t, (request, accepted) => {
+        // As what compresses a response has it.
+        response = Object.assign(accepted, { flush: () => (isFlushed = true) })
+        refuse(request, response)
+      })
       const connection = await RawConnection.open(server)
       connection.send(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n`)
       await connection.receive(method === 'HEAD' ? /\r\n\r\n$/ : /\r\n\r\n[^]{10}$/)
-      assert.equal(response!.writableEnded, false)
+      assert.deepEqual([response!.writableEnded, isFlushed], [false, method === 'POST'])
       connection.send('12345')
       await connection.closed
       assert.equal(response!.writableEnded, true)
@@ -226,4 +232,11 @@ suite('a response that fails in its midst', { timeout: 60_000 }, () => {
     assert.deepEqual(failure, { thrown: FAULT })
     assert.ok(response.destroyed)
   })
+})
+
+test('a response without a connection is sent whole', async () => {
+  const request = new IncomingMessage(null as never)
+  const response = new ServerResponse(request)
+  response.assignSocket(new PassThrough().resume() as never)
+  assert.deepEqual(await respond(request, response, inPieces()), { bytes: 2 * TEXT_BYTES, complete: true })
 })
