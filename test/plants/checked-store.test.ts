@@ -20,13 +20,6 @@ function call(method: Method, result: unknown, request: PageRequest = PAGE): May
 
 for (const method of ['create', 'delete'] as const) {
   suite(`the ${method} of a store`, () => {
-    for (const result of [true, false]) {
-      test(`may return ${result}, at once or later`, async () => {
-        assert.equal(call(method, result), result)
-        assert.equal(await call(method, Promise.resolve(result)), result)
-      })
-    }
-
     for (const result of [undefined, null, 1, 'true', {}]) {
       test(`must not return ${JSON.stringify(result)}`, async () => {
         const expected = new TypeError('create and delete of a store must return true or false')
@@ -39,20 +32,6 @@ for (const method of ['create', 'delete'] as const) {
 
 suite('the list of a store', () => {
   const plants = [1n, 2n, 3n].map((id) => ({ id, name: `${id}` }))
-  const pages: readonly (readonly [name: string, page: readonly unknown[], after?: bigint])[] = [
-    ['no plant', []],
-    ['no plant after the last', [], 3n],
-    ['fewer plants than the limit', plants.slice(0, 1)],
-    ['as many plants as the limit', plants.slice(0, 2)],
-    ['plants after the cursor', plants.slice(1), 1n],
-  ]
-  for (const [name, page, after] of pages) {
-    test(`may return ${name}, at once or later`, async () => {
-      assert.equal(call('list', page, { ...PAGE, after }), page)
-      assert.equal(await call('list', Promise.resolve(page), { ...PAGE, after }), page)
-    })
-  }
-
   const wrong: readonly (readonly [name: string, page: unknown, after?: bigint])[] = [
     ['no array', { length: 1, at: () => FERN }],
     ['nothing', undefined],

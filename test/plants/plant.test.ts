@@ -1,6 +1,48 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isInt64, MAX_INT64, MIN_INT64, parseInt64 } from '../../src/plants/int64.ts'
 import { countTextBytes, EncodedPlant, encodeRest, type NewPlant } from '../../src/plants/plant.ts'
+import { StoreUnavailableError } from '../../src/plants/store.ts'
+import { decodeUtf8, encodeUtf8, isText } from '../../src/plants/text.ts'
+
+test('an int64 goes from -2^63 to 2^63 - 1', () => {
+  assert.deepEqual([MIN_INT64, MAX_INT64], [-9223372036854775808n, 9223372036854775807n])
+  const areInt64 = [MIN_INT64 - 1n, MIN_INT64, 0n, MAX_INT64, MAX_INT64 + 1n].map(isInt64)
+  assert.deepEqual(areInt64, [false, true, true, true, false])
+})
+
+for (const text of ['0', '7', '-1', '42', '1000000000000000000', '9223372036854775807', '-9223372036854775808']) {
+  test(`reads ${text}`, () => assert.equal(parseInt64(text), BigInt(text)))
+}
+
+const NO_IDS = ['', '-', '+1', '01', '-01', '1.0', '1e3', '0x1', ' 1', '1 ', '1\n', '1n', '1,', '--1', '٣']
+for (const text of [...NO_IDS, '9223372036854775808', '-9223372036854775809', '10000000000000000000']) {
+  test(`does not read ${JSON.stringify(text)}`, () => assert.equal(parseInt64(text), undefined))
+}
+
+const EVERY_LENGTH = 'a\u007f\u0080é\u07ff\u0800楓\uffff🌵\u{10ffff}'
+
+test('writes one character for each byte', () => {
+  assert.deepEqual(Buffer.from(encodeUtf8(EVERY_LENGTH), 'latin1'), Buffer.from(EVERY_LENGTH))
+})
+
+test('leaves ASCII as it is', () => {
+  assert.equal(encodeUtf8('{"name":"Fern"}'), '{"name":"Fern"}')
+})
+
+test('reads what was written', () => assert.equal(decodeUtf8(encodeUtf8(EVERY_LENGTH)), EVERY_LENGTH))
+
+for (const [value, expected] of [
+  ['', true],
+  [EVERY_LENGTH, true],
+  ['a\0', false],
+  ['\ud83c', false],
+  ['\udf35\ud83c', false],
+  [1, false],
+  [undefined, false],
+] as const) {
+  test(`${expected ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => assert.equal(isText(value), expected))
+}
 
 test('encodes a plant without its id, and without the brace that would come before it', () => {
   assert.equal(encodeRest({ id: 1n, name: 'a "fern"', tag: '' }), '"name":"a \\"fern\\"","tag":""}')
@@ -42,3 +84,20 @@ for (const [name, tag] of TEXTS.flatMap((text) => [[text], ['Fern', text], [text
     assert.equal(countTextBytes(rest), Buffer.byteLength(`${name}${tag ?? ''}`))
   })
 }
+
+test('a StoreUnavailableError is shown by its name, and keeps its cause', () => {
+  const cause = new Error('no route to host')
+  const error = new StoreUnavailableError('the database is away', { cause })
+  assert.ok(error instanceof Error)
+  assert.equal(String(error), 'StoreUnavailableError: the database is away')
+  assert.equal(error.cause, cause)
+  assert.deepEqual(Object.keys(error), ['isOutcomeUnknown'])
+})
+
+test('a StoreUnavailableError means that nothing was done, unless it says that this is unknown', () => {
+  const errors = [{}, { isOutcomeUnknown: false }, { isOutcomeUnknown: true }].map(
+    (options) => new StoreUnavailableError('away', options),
+  )
+  const areUnknown = [new StoreUnavailableError(), ...errors].map(({ isOutcomeUnknown }) => isOutcomeUnknown)
+  assert.deepEqual(areUnknown, [false, false, false, true])
+})
