@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { suite, test, type TestContext } from 'node:test'
+import { suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
 import express from 'express'
 import type { PlantStoreOptions } from '../../src/index.ts'
-import { serveIn, type Client } from '../support/wire/client.ts'
+import { serveIn } from '../support/wire/client.ts'
+import { until } from '../support/until.ts'
 import { createService, del, post } from '../support/wire/service.ts'
 
 /** What a host does with a request before the service gets it. */
@@ -109,7 +110,14 @@ const nothing = (): undefined => undefined
 
 const readToo = after((request) => request.on('data', () => undefined))
 
-const ROWS: readonly (readonly [name: string, parser: Parser, body: string, expected: Outcome])[] = [
+const afterBody: PlantStoreOptions['authenticate'] = async (token, request) => {
+  await until(() => request.readableDidRead)
+  return token
+}
+
+type Row = readonly [name: string, parser: Parser, body: string, Outcome, options?: Partial<PlantStoreOptions>]
+
+const ROWS: readonly Row[] = [
   ['a Buffer', parseBuffer, PLANT, CREATED],
   ['a Buffer, with an id beyond 2^53', parseBuffer, EXACT, CREATED],
   ['a Buffer that is no JSON', parseBuffer, '{"id":7]', refused(40001, NO_JSON)],
@@ -148,52 +156,26 @@ const ROWS: readonly (readonly [name: string, parser: Parser, body: string, expe
   ['a body that it paused', after((request) => request.pause()), EXACT, CREATED],
   ['a body that it wants as text', after((request) => request.setEncoding('utf8')), PLANT, TOO_LATE],
   ['a body that it reads as well', readToo, EXACT, CREATED],
+  ['a body that it reads while the token is looked up', readToo, PLANT, TOO_LATE, { authenticate: afterBody }],
 ]
 
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a parser before the service, in ${protocol}, that leaves`, () => {
-    for (const [name, parser, body, expected] of ROWS) {
+    for (const [name, parser, body, expected, options] of ROWS) {
       test(name, { timeout: 60_000 }, async (t) => {
         const told: string[] = []
         const onError = (error: unknown): unknown => told.push(String(error))
-        const client = await serveAfter(t, protocol, parser, { maxBodyBytes: 100, onError })
+        const plantStore = createService({ maxBodyBytes: 100, onError, ...options })
+        const client = await serveIn(t, protocol, (request, response) => {
+          parser(request, response, () => plantStore(request, response))
+        })
 
         const answer = await client.send(post('ada', body))
 
         assert.deepEqual({ status: answer.status, body: answer.body, told }, expected)
-        if (expected === CREATED) await assertKept(client, body)
+        // The plant has the id that the body says.
+        if (expected === CREATED) assert.equal((await client.send(del('ada', /\d+/.exec(body)![0]))).status, 204)
       })
     }
   })
-}
-
-test('a body that is read elsewhere while the token is looked up', { timeout: 60_000 }, async (t) => {
-  const told: string[] = []
-  const client = await serveAfter(t, 'http', readToo, {
-    authenticate: async () => Promise.resolve('ada'),
-    onError: (error) => told.push(String(error)),
-  })
-
-  const { status, body } = await client.send(post('ada', PLANT))
-
-  assert.deepEqual({ status, body, told }, TOO_LATE)
-})
-
-/** Serves a host that has a parser before the service. */
-function serveAfter(
-  t: TestContext,
-  protocol: 'http' | 'h2c',
-  parser: Parser,
-  options: Partial<PlantStoreOptions>,
-): Promise<Client> {
-  const plantStore = createService(options)
-  return serveIn(t, protocol, (request, response) => {
-    parser(request, response, () => plantStore(request, response))
-  })
-}
-
-/** Asserts that the plant of a body has the id that the body says. */
-async function assertKept(client: Client, body: string): Promise<void> {
-  const id = /\d+/.exec(body)![0]
-  assert.equal((await client.send(del('ada', id))).status, 204)
 }
