@@ -21,26 +21,14 @@ test('asks for a token, but for OPTIONS', () => {
   const operations = Object.values(openapi.paths).flatMap((item) => Object.entries<OperationObject>(item as never))
   const open = operations.filter(([, { security }]) => security !== undefined)
   assert.deepEqual(openapi.security, [{ bearerToken: [] }])
-  assert.deepEqual(
-    open.map(([method, { security }]) => [method, security]),
-    [
-      ['options', []],
-      ['options', []],
-    ],
-  )
+  const methods = open.map(([method, { security }]) => `${method} ${security?.length}`)
+  assert.deepEqual(methods, ['options 0', 'options 0'])
 })
 
 test('needs the parameter of a path, and no parameter of a query', () => {
   const parameters = Object.values(openapi.components.parameters)
-  assert.deepEqual(
-    parameters.map((parameter) => [parameter.name, parameter.in, parameter.required]),
-    [
-      ['id', 'path', true],
-      ['limit', 'query', false],
-      ['after', 'query', false],
-      ['include', 'query', false],
-    ],
-  )
+  const described = parameters.map((parameter) => `${parameter.name} ${parameter.in} ${parameter.required}`)
+  assert.deepEqual(described, ['id path true', 'limit query false', 'after query false', 'include query false'])
 })
 
 test('describes HEAD as GET without the bodies', () => {
@@ -54,13 +42,9 @@ test('describes HEAD as GET without the bodies', () => {
 })
 
 test('says of a status with several errors what each of them means', () => {
-  const { description, content } = openapi.paths['/plants'].get.responses[503]!
   const { storeUnavailable, outcomeUnknown } = ERRORS
+  const { description } = openapi.paths['/plants'].get.responses[503]!
   assert.equal(description, `${storeUnavailable.message} Or: ${outcomeUnknown.message}`)
-  assert.deepEqual(content?.['application/json'].examples, {
-    storeUnavailable: { value: { error: storeUnavailable.error, message: storeUnavailable.message } },
-    outcomeUnknown: { value: { error: outcomeUnknown.error, message: outcomeUnknown.message } },
-  })
 })
 
 test('says which header fields come with each response that may have them', () => {
