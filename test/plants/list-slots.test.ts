@@ -7,52 +7,44 @@ import { listPlants, type ListQuery, type PlantSource } from '../../src/plants/l
 import { plantSource } from '../support/database/plant-source.ts'
 import { memoryUsed } from '../support/heap.ts'
 
-/** A list whose client has gone once it emits `gone`. */
-class Client extends EventEmitter {
-  readonly owner: string
-
-  constructor(owner = 'ada') {
-    super()
-    this.owner = owner
-  }
-
-  whenGone(listener: () => void): void {
-    this.on('gone', listener)
-  }
+/** A list of a client that may go. */
+function listOf(owner = 'ada'): { owner: string; whenGone: (listener: () => void) => void; go: () => void } {
+  const client = new EventEmitter()
+  return { owner, whenGone: (listener) => client.on('gone', listener), go: () => client.emit('gone') }
 }
 
 suite('of more long lists than an owner may read at once', () => {
   test('those that wait go on in the order in which they came, without those whose clients go', async () => {
     const slots = new ListSlots(2, 60_000)
-    const clients = Array.from({ length: 5 }, () => new Client())
-    const [first, second, third, fourth, fifth] = clients.map((client) => slots.take(client))
+    const lists = Array.from({ length: 5 }, () => listOf())
+    const [first, second, third, fourth, fifth] = lists.map((list) => slots.take(list))
     assert.deepEqual([first, second], [undefined, undefined])
-    clients[2]!.emit('gone')
+    lists[2]!.go()
     assert.equal(await third, false)
     const order: string[] = []
     const waiting = [fourth!.then(() => order.push('fourth')), fifth!.then(() => order.push('fifth'))]
     slots.release('ada')
     await waiting[0]
-    clients[3]!.emit('gone')
+    lists[3]!.go()
     assert.deepEqual(order, ['fourth'])
     slots.release('ada')
     await waiting[1]
     slots.release('ada')
     slots.release('ada')
-    assert.deepEqual([slots.take(new Client()), slots.take(new Client())], [undefined, undefined])
-    const last = new Client()
+    assert.deepEqual([slots.take(listOf()), slots.take(listOf())], [undefined, undefined])
+    const last = listOf()
     const waits = slots.take(last)
-    last.emit('gone')
+    last.go()
     assert.equal(await waits, false)
   })
 
   test('one that waits too long fails, and the next goes on in its place', async () => {
     const slots = new ListSlots(1, 1)
-    assert.equal(slots.take(new Client()), undefined)
+    assert.equal(slots.take(listOf()), undefined)
     const reason = 'The list has waited 1 ms for others to end: maxListsPerOwner is 1.'
-    await assert.rejects(slots.take(new Client())!, new StoreUnavailableError(reason))
+    await assert.rejects(slots.take(listOf())!, new StoreUnavailableError(reason))
     slots.release('ada')
-    assert.equal(slots.take(new Client()), undefined)
+    assert.equal(slots.take(listOf()), undefined)
   })
 
   for (const limit of [Infinity, 2400]) {
@@ -87,11 +79,11 @@ test('nothing is kept of an owner whose slots have ended', async () => {
   const slots = new ListSlots(1, 60_000)
   const before = await memoryUsed()
   for (let i = 0; i < 20_000; i++) {
-    const client = new Client(`owner ${i}`)
-    assert.equal(slots.take(client), undefined)
-    slots.release(client.owner)
+    const owner = `owner ${i}`
+    assert.equal(slots.take(listOf(owner)), undefined)
+    slots.release(owner)
   }
   const left = (await memoryUsed()) - before
   assert.ok(left < 20_000 * 50, `20,000 owners leave ${left} bytes`)
-  assert.equal(slots.take(new Client()), undefined)
+  assert.equal(slots.take(listOf()), undefined)
 })

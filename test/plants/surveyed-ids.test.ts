@@ -3,25 +3,17 @@ import { suite, test } from 'node:test'
 import { MAX_INT64, MIN_INT64 } from '../../src/plants/int64.ts'
 import { SurveyedIds } from '../../src/plants/surveyed-ids.ts'
 
-function surveyed(ids: Iterable<bigint>): SurveyedIds {
-  const list = new SurveyedIds()
-  for (const id of ids) list.add(id)
-  return list
-}
-
 suite('keeps ids', () => {
   const rows: readonly (readonly bigint[])[] = [
     [],
-    [0n],
     [-1n],
-    [MIN_INT64],
-    [MAX_INT64],
     [MIN_INT64, MAX_INT64],
     [MIN_INT64, MIN_INT64 + 1n, -129n, -1n, 0n, 127n, 255n, 2n ** 53n + 1n, MAX_INT64 - 1n, MAX_INT64],
   ]
   for (const ids of rows) {
     test(`[${ids.join(', ')}]`, () => {
-      const list = surveyed(ids)
+      const list = new SurveyedIds()
+      for (const id of ids) list.add(id)
       assert.deepEqual([...list], ids)
       assert.equal(list.last, ids.at(-1))
     })
