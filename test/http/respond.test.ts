@@ -58,8 +58,10 @@ for (const protocol of ['http', 'h2c'] as const) {
       test(`is sent, and how much of its body: ${name}`, async (t) => {
         let sent: unknown
         const client = await serveIn(t, protocol, (request, response) => {
-          void Promise.resolve(respond(request, response, answer)).then((said) => {
-            sent = { ...said, isEnded: response.writableEnded }
+          const sending = respond(request, response, answer)
+          const readers = request.listenerCount('data')
+          void Promise.resolve(sending).then((said) => {
+            sent = { ...said, isEnded: response.writableEnded, readers }
           })
         })
 
@@ -67,7 +69,7 @@ for (const protocol of ['http', 'h2c'] as const) {
 
         await until(() => sent !== undefined)
         assert.deepEqual(received, { status: answer.status, headers, body })
-        assert.deepEqual(sent, { bytes: Buffer.byteLength(body), complete: true, isEnded: true })
+        assert.deepEqual(sent, { bytes: Buffer.byteLength(body), complete: true, isEnded: true, readers: 0 })
       })
     }
 
