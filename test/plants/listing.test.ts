@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Page, type PageRequest, type Store } from '../../src/index.ts'
@@ -12,7 +13,6 @@ import { delegatingStore } from '../support/database/delegating-store.ts'
 import { plantSource } from '../support/database/plant-source.ts'
 import { memoryUsed } from '../support/heap.ts'
 import { until } from '../support/until.ts'
-import { follow } from '../support/wire/follow.ts'
 import { get, open, portOf, send, servePlants } from '../support/wire/service.ts'
 
 /** Ids over the whole of int64. */
@@ -35,6 +35,18 @@ function storeOfCopies(count: number, rest: string): Store {
 
 function small(count: number): readonly string[] {
   return Array<string>(count).fill('Fern')
+}
+
+/** Follows the links from a path to the last list. */
+async function follow(server: Server, path: string): Promise<readonly string[]> {
+  const bodies: string[] = []
+  for (let next: string | undefined = path; next !== undefined;) {
+    const { headers, body } = await send(server, get('ada', next))
+    bodies.push(body)
+    const link = /^<(.+)>; rel="next"$/.exec(headers['link'] ?? '')?.[1]
+    next = link === undefined ? undefined : new URL(link, 'http://host/plants').href.slice('http://host'.length)
+  }
+  return bodies
 }
 
 const STORES = [
