@@ -44,11 +44,7 @@ const LONG = [
   'test/standalone/paths/page/hands.test.ts',
   'test/standalone/paths/page/token.test.ts',
   'test/stores/postgres/deployments/distributed-servers.test.ts',
-  'test/stores/postgres/deployments/outage.test.ts',
-  'test/stores/postgres/deployments/poolers.test.ts',
-  'test/stores/postgres/deployments/production.test.ts',
-  'test/stores/postgres/deployments/race.test.ts',
-  'test/stores/postgres/deployments/standby.test.ts',
+  'test/stores/postgres/deployments/under-load.test.ts',
 ]
 
 const tests = filesIn('test')

@@ -23,7 +23,7 @@ interface Manner {
 export class Workload {
   /** Creates and deletes that were answered 200 or 204. */
   acknowledged = 0
-  /** Those that were answered 50300: nothing was carried out. */
+  /** Those that were answered 50300, lists included: nothing was carried out. */
   refused = 0
   /** Those that were answered 50301, or not at all: they may have been carried out. */
   unknown = 0
@@ -106,6 +106,7 @@ export class Workload {
   async #list(program: Program): Promise<number | undefined> {
     const start = this.#clock++
     const answer = await this.#ask(program, '/plants')
+    if (answer?.status === 503) this.refused++
     if (answer?.status !== 200) return answer?.status
     const listed = (JSON.parse(answer.body) as Plant[]).map((plant) => ({ id: Number(plant.name), ...plant }))
     const plants = listed.filter(({ id }) => id >= 0)

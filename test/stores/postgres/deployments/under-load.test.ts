@@ -1,0 +1,248 @@
+// Programs that share a database, under load, while what stands behind them fails.
+import assert from 'node:assert/strict'
+import { suite, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Workload } from '../../../support/database/histories/workload.ts'
+import { race } from '../../../support/database/race.ts'
+import { startProgram, type Program } from '../../../support/program/program.ts'
+import {
+  answering,
+  needsDebian,
+  PostgresServer,
+  SessionCount,
+  startHaproxy,
+  startPgbouncer,
+} from '../../../support/wire/debian-servers.ts'
+import { openTcpProxy, type TcpProxy } from '../../../support/wire/tcp-proxy.ts'
+
+/** The longest outage. The others are shorter, so that their ends, when there is most to do, are apart. */
+const SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)
+
+const CLIENTS = 64
+const POOL_SIZE = 10
+const RIVALS = 8
+
+const CREATE = { method: 'POST', body: '{"id":1,"name":"Fern"}' }
+
+/** What a call of the store may take, with the program's default settings. */
+const STORE_TIMEOUT_MS = 10_000
+
+/**
+ * Puts two programs under load, lets something befall them, and checks that nothing is lost and nothing flooded.
+ * @param servers on which sessions are counted
+ * @param afterwards what happens once the programs serve again
+ */
+async function underLoad(
+  t: TestContext,
+  url: string,
+  servers: readonly PostgresServer[],
+  befall: (programs: readonly Program[], workload: Workload) => Promise<unknown>,
+  afterwards?: () => Promise<unknown>,
+): Promise<void> {
+  // Longer than any client waits for an answer: no connection closes just as it is used again.
+  const environment = { PLANT_STORE_URL: url, PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000' }
+  const programs = await Promise.all([1, 2].map(() => startProgram(t, environment)))
+  await Promise.all(programs.map((program) => program.ready()))
+  const counts = servers.map((server) => new SessionCount(server))
+  const workload = new Workload()
+  for (const program of programs) workload.start(program, CLIENTS / programs.length)
+  await workload.progress(100)
+
+  await befall(programs, workload)
+  const left = programs.filter(({ child }) => !child.killed)
+  const startedAt = performance.now()
+  await Promise.all(left.map(recovered))
+  const recoveredAfter = performance.now() - startedAt
+  await afterwards?.()
+  await workload.progress(100)
+
+  const most = await Promise.all(counts.map((count) => count.stop()))
+  await workload.finish(left[0]!)
+  const { acknowledged, refused, unknown } = workload
+  t.diagnostic(
+    `${acknowledged} acknowledged, ${refused} answered 50300, ${unknown} answered 50301, ` +
+      `${most.join(' and ')} sessions at most, usable after ${Math.round(recoveredAfter)} ms`,
+  )
+  for (const sessions of most) assert.ok(sessions <= POOL_SIZE * programs.length, `${sessions} sessions`)
+  // One of these tests alone has it within a second. Here others may leave it little of the processor, but no client
+  // waits until its time is over.
+  assert.ok(recoveredAfter < STORE_TIMEOUT_MS, `usable after ${recoveredAfter} ms`)
+}
+
+/** Settles once a program has listed, created and deleted. */
+async function recovered(program: Program): Promise<void> {
+  const calls: [string, { method?: string; body?: string }][] = [
+    ['/plants?limit=1', {}],
+    ['/plants', { method: 'POST', body: '{"id":-1,"name":"-1"}' }],
+    ['/plants/-1', { method: 'DELETE' }],
+  ]
+  await Promise.all(
+    calls.map(async ([path, init]) => {
+      while ((await statusOf(program, path, init)) === 503) await sleep(50)
+    }),
+  )
+}
+
+async function statusOf(program: Program, ...[path, init]: Parameters<Program['fetch']>): Promise<number> {
+  const response = await program.fetch(path, init)
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function assertUnavailable(
+  program: Program,
+  path: string,
+  init?: Parameters<Program['fetch']>[1],
+  error = 50300,
+): Promise<void> {
+  const response = await program.fetch(path, init)
+  assert.deepEqual([response.status, ((await response.json()) as { error?: number }).error], [503, error])
+}
+
+async function startProxied(t: TestContext): Promise<{ server: PostgresServer; proxy: TcpProxy; url: string }> {
+  const server = await PostgresServer.start(t)
+  const proxy = await openTcpProxy({ host: '127.0.0.1', port: server.port })
+  t.after(() => proxy.close())
+  return { server, proxy, url: `postgres://plants@127.0.0.1:${proxy.port}/postgres` }
+}
+
+/** Most of the time is spent waiting, so it is spent together. */
+suite('under load, loses nothing and floods nothing', { skip: needsDebian, concurrency: 4 }, () => {
+  test(`while the table is locked for ${SECONDS} s`, async (t) => {
+    const server = await PostgresServer.start(t)
+    await underLoad(t, server.url, [server], async () => {
+      const holder = await server.connect(t)
+      await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+      await sleep(SECONDS * 1000)
+      await holder.query('ROLLBACK')
+    })
+  })
+
+  test(`while its network lets nothing through for ${SECONDS * 0.75} s`, async (t) => {
+    const { server, proxy, url } = await startProxied(t)
+    await underLoad(t, url, [server], async ([program]) => {
+      proxy.block()
+      await Promise.all([sleep(SECONDS * 750), assertUnavailable(program!, '/plants?limit=1')])
+      proxy.unblock()
+    })
+  })
+
+  test(`while its synchronous standby is gone for ${SECONDS / 2} s`, async (t) => {
+    const primary = await PostgresServer.start(t)
+    const standby = await PostgresServer.startStandby(t, primary, 'standby')
+    await primary.set('synchronous_standby_names', 'standby')
+    await underLoad(t, primary.url, [primary], async () => {
+      await standby.stop('immediate')
+      await sleep(SECONDS * 500)
+      await standby.begin()
+      await primary.until(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
+    })
+  })
+
+  test('while its primary dies and its standby is promoted, and comes back as a standby', async (t) => {
+    const first = await PostgresServer.start(t)
+    const second = await PostgresServer.startStandby(t, first, 'second')
+    await first.set('synchronous_standby_names', 'second')
+    const port = await startHaproxy(t, [first, second])
+    async function failOver(): Promise<void> {
+      await first.stop('immediate')
+      await sleep(1000)
+      await second.control('promote', '--wait')
+      await answering(port)
+    }
+    await underLoad(t, `postgres://plants@127.0.0.1:${port}/postgres`, [first, second], failOver, () =>
+      first.follow(second),
+    )
+    assert.deepEqual(await first.query('SELECT pg_is_in_recovery() AS standby'), [{ standby: true }])
+  })
+
+  test('while its server refuses connections, again and again', async (t) => {
+    const { server, proxy, url } = await startProxied(t)
+    await underLoad(t, url, [server], async ([program], workload) => {
+      for (let round = 0; round < 3; round++) {
+        await proxy.close()
+        await assertUnavailable(program!, '/plants?limit=1')
+        await proxy.open()
+        await workload.progress(50)
+      }
+    })
+  })
+
+  test('while its sessions are ended, or their connections cut', async (t) => {
+    const { server, proxy, url } = await startProxied(t)
+    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`
+    await underLoad(t, url, [server], async (_, workload) => {
+      for (let round = 0; round < 3; round++) {
+        await server.query(end)
+        await workload.progress(50)
+        proxy.cut()
+        await workload.progress(50)
+      }
+    })
+  })
+
+  test('while one of the programs is killed, which the other does not notice', async (t) => {
+    const server = await PostgresServer.start(t)
+    await underLoad(t, server.url, [server], async ([victim], workload) => {
+      victim!.child.kill('SIGKILL')
+      await workload.progress(100)
+      assert.equal(workload.refused, 0)
+    })
+  })
+
+  test('behind PgBouncer in transaction mode, where prepared statements are given up with one word', async (t) => {
+    const server = await PostgresServer.start(t)
+    const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 5)}/postgres`
+    await underLoad(t, url, [], async (programs, workload) => {
+      await workload.progress(1000)
+      assert.deepEqual([workload.refused, workload.unknown], [0, 0])
+      for (const program of programs) {
+        assert.match(String((await program.logged('warning'))['reason']), /^A pooler does not keep prepared statements/)
+        assert.equal(program.stderr.all.filter((line) => line.includes('"event":"warning"')).length, 1)
+      }
+    })
+  })
+})
+
+suite('on a server of its own', { skip: needsDebian }, () => {
+  test('programs act as one', async (t) => {
+    // What is visible to whom is the same without waiting for the disk, and there is more of it.
+    const { url } = await PostgresServer.start(t, ['synchronous_commit=off'])
+    const programs = Array.from({ length: RIVALS }, () => startProgram(t, { PLANT_STORE_URL: url }))
+    await race(t, await Promise.all(programs), CLIENTS)
+  })
+
+  test('cancels what takes too long, also behind PgBouncer', async (t) => {
+    const server = await PostgresServer.start(t)
+    const program = await startProgram(t, {
+      PLANT_STORE_URL: `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`,
+      PLANT_STORE_STORE_TIMEOUT_MS: '2500',
+    })
+    const holder = await server.connect(t)
+    await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+    await assertUnavailable(program, '/plants', CREATE)
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`
+    assert.deepEqual(await server.query(waiting), [])
+    await holder.query('ROLLBACK')
+    assert.equal(await statusOf(program, '/plants', CREATE), 200)
+  })
+
+  test('acknowledges nothing if somebody has the server wait no longer for its standby', async (t) => {
+    const server = await PostgresServer.start(t)
+    const program = await startProgram(t, { PLANT_STORE_URL: server.url })
+    assert.equal(await statusOf(program, '/plants', CREATE), 200)
+    await server.set('synchronous_standby_names', 'gone')
+    await server.until(`SELECT 1 FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'gone'`)
+    for (const [path, init] of [
+      ['/plants', { method: 'POST', body: '{"id":2,"name":"Fern"}' }],
+      ['/plants/1', { method: 'DELETE' }],
+    ] as const) {
+      const answered = assertUnavailable(program, path, init, 50301)
+      await server.until(
+        `SELECT 1 FROM pg_stat_activity WHERE CASE WHEN wait_event = 'SyncRep' THEN pg_cancel_backend(pid) END`,
+      )
+      await answered
+    }
+    assert.match(String((await program.logged('failure'))['reason']), /UnconfirmedError: The statement was committed/)
+  })
+})
