@@ -3,8 +3,6 @@ import assert from 'node:assert/strict'
 import { after, afterEach, suite, test } from 'node:test'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
 import { postgresStore, schema, type PostgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
-import { failure } from '../../../support/database/failures.ts'
-import { fillUp } from '../../../support/database/full-table.ts'
 import { sqlOf } from '../../../support/database/servers/distributed-table.ts'
 import { plansOf } from '../../../support/database/servers/plans.ts'
 import { openDatabase } from '../../../support/database/postgres-server.ts'
@@ -49,13 +47,4 @@ test('is asked for each owner in one partition, by its index', async () => {
     assert.doesNotMatch(plan, /Seq Scan/)
   }
   client.release()
-})
-
-test('is ready again after a try, once a plant can be created', async () => {
-  const store = await openStore(1)
-  const makeRoom = await fillUp(pool)
-  await failure(store.create('ann', { id: 1n, name: 'fern' }))
-  await makeRoom()
-  await store.ping()
-  assert.deepEqual((await pool.query('SELECT owner FROM plant_store_plants')).rows, [])
 })
