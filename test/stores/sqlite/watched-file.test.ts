@@ -4,14 +4,12 @@ import { basename, dirname, join } from 'node:path'
 import process from 'node:process'
 import { suite, test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { setImmediate as nextRound } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Store } from '../../../src/plants/store.ts'
 import { figuresOf } from '../../../src/stores/figures.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/wire/service.ts'
-import { LISTENERS } from '../../support/database/listeners.ts'
 import { newPath, open, runElsewhere, skip } from '../../support/database/sqlite-file.ts'
 
 const MOVED =
@@ -44,17 +42,6 @@ async function assertRefused({ path, store }: Opened): Promise<void> {
   await assert.rejects(async () => store.delete('ada', 1n), error)
   await assert.rejects(async () => keptIds(store), error)
   await assert.rejects(async () => store.ping?.(), error)
-}
-
-for (const [name, onWarning] of LISTENERS) {
-  test(`does the same if who is warned ${name}`, { skip }, async (t) => {
-    const path = newPath(t)
-    const store = sqliteStore(path, { onWarning })
-    t.after(() => store.close())
-    rmSync(path)
-    await assert.rejects(async () => store.ping(), { name: 'StoreUnavailableError' })
-    await nextRound()
-  })
 }
 
 suite('refuses everything', { skip }, () => {
@@ -125,9 +112,6 @@ test('looks at the file for lists ten times a second', { skip }, async (t) => {
   assert.deepEqual(await keptIds(store), [1n])
   now += 1
   await assert.rejects(keptIds(store), { name: 'StoreUnavailableError' })
-  // Once it is known, the next list sees that the file is back.
-  renameSync(`${path}.old`, path)
-  assert.deepEqual(await keptIds(store), [1n])
 })
 
 test('misses no shared memory of a connection that locks its file for good, and so has none', { skip }, async (t) => {
