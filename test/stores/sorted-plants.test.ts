@@ -4,9 +4,6 @@ import fc from 'fast-check'
 import type { EncodedPlant } from '../../src/plants/plant.ts'
 import { SortedPlants } from '../../src/stores/sorted-plants.ts'
 
-/** Enough for hundreds of blocks. */
-const MANY = 100_000
-
 function readPages(plants: SortedPlants, limit: number): bigint[] {
   const ids: bigint[] = []
   let page: readonly EncodedPlant[]
@@ -19,21 +16,6 @@ function readPages(plants: SortedPlants, limit: number): bigint[] {
 
 /** Ids are so far apart that a double would round them. */
 const SPACING = 10_000_000_000_007n
-
-const ascending = Array.from({ length: MANY }, (_, i) => BigInt(i - MANY / 2) * SPACING)
-
-for (const [order, ids] of Object.entries({
-  ascending,
-  descending: ascending.toReversed(),
-  // The step shares no divisor with their number.
-  scattered: ascending.map((_, i) => ascending[(i * 38_197 + 1) % MANY]!),
-})) {
-  test(`lists ids that came in ${order} order`, () => {
-    const plants = new SortedPlants()
-    for (const id of ids) assert.equal(plants.add(id, ''), true)
-    assert.deepEqual(readPages(plants, 1000), ascending)
-  })
-}
 
 /** Adds or deletes many ids in a row: `count` of them, each `step` after the one before. */
 const runs = fc.record({

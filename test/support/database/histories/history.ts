@@ -36,22 +36,9 @@ export function checkHistory(operations: readonly Operation[], listings: readonl
   for (const operation of operations) byId.get(operation.id)!.push(operation)
   for (const [id, own] of byId) {
     const views = listed.map(({ start, end, names }): Step => ({ start, end, finds: names.get(id) ?? null }))
-    const steps = [...own.map(stepOf), ...outermost(views, own)]
+    const steps = [...own.map(stepOf), ...views]
     assert.ok(fitsAnOrder(steps.sort((a, b) => a.start - b.start)), `the answers about ${id} fit no order`)
   }
-}
-
-/** Of the views that find the same beside the same operations, those that say most: the first to end, the last to start. */
-function outermost(views: readonly Step[], operations: readonly Operation[]): Step[] {
-  const groups = new Map<string, Step[]>()
-  for (const view of views) {
-    const isOver = operations.filter(({ end }) => end < view.start).length
-    const hasBegun = operations.filter(({ start }) => start < view.end).length
-    const key = `${isOver} ${hasBegun} ${view.finds}`
-    const [first = view, last = view] = groups.get(key) ?? []
-    groups.set(key, [view.end < first.end ? view : first, view.start > last.start ? view : last])
-  }
-  return [...groups.values()].flat()
 }
 
 /** What an answer says of one plant. */
