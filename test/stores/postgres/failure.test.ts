@@ -94,12 +94,3 @@ suite('tells without a SQLSTATE what came of a statement', () => {
     test(name, () => assert.deepEqual(new Set(answers(error)), new Set(expected)))
   }
 })
-
-test('names its errors', () => {
-  const errors = [new NoAnswerError(10), new UnconfirmedError(), new UnsuitableDatabaseError('LATIN1')]
-  assert.deepEqual(errors.map(String), [
-    'NoAnswerError: No answer within 10 ms.',
-    'UnconfirmedError: The statement was committed, but its standby has not confirmed it.',
-    'UnsuitableDatabaseError: LATIN1',
-  ])
-})

@@ -9,6 +9,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { checkHistory, type Operation } from '../../support/database/histories/history.ts'
 import { open, skip } from '../../support/database/sqlite-file.ts'
 import { withoutTrace } from '../../support/requirements.ts'
 import { temporaryDirectory } from '../../support/temporary-file.ts'
@@ -18,66 +19,49 @@ const RUN = fileURLToPath(new URL('../../support/database/fault-run.ts', import.
 
 interface Run {
   readonly path: string
-  /** Whether there was an n-th call. */
-  readonly isHit: boolean
+  /** The calls of the file system, as strace writes them. */
+  readonly trace: string
   /** The lines of the run, in words. */
   readonly said: readonly string[][]
 }
 
-/** Runs with a fault at the n-th of such calls. With a plus, all calls fail from then on. */
-async function runWithFault(t: TestContext, calls: string, fault: string, n: number): Promise<Run> {
+/** @param fault for the n-th of such calls. With a plus, all calls fail from then on */
+async function runTraced(t: TestContext, calls: string, fault?: string, n?: number): Promise<Run> {
   const directory = temporaryDirectory(t)
   const [path, trace] = [join(directory, 'plants.db'), join(directory, 'trace')]
-  const effect = fault === 'kill' ? 'signal=SIGKILL' : `error=${fault.replace('+', '')}`
-  const inject = `inject=${calls}:${effect}:when=${n}${fault.endsWith('+') ? '+' : ''}`
-  const strace = ['-f', '-o', trace, '-e', `trace=${calls}`, '-e', inject]
+  const strace = ['-f', '-o', trace, '-e', `trace=${calls}`]
+  if (fault !== undefined) {
+    const effect = fault === 'kill' ? 'signal=SIGKILL' : `error=${fault.replace('+', '')}`
+    strace.push('-e', `inject=${calls}:${effect}:when=${n}${fault.endsWith('+') ? '+' : ''}`)
+  }
+  const args = [...strace, process.execPath, ...process.execArgv, RUN, path]
+  const env = { ...process.env, NODE_V8_COVERAGE: undefined }
   // The run ends by SIGKILL in any case.
-  const { stdout } = await promisify(execFile)(
-    'strace',
-    [...strace, process.execPath, ...process.execArgv, RUN, path],
-    {
-      env: { ...process.env, NODE_V8_COVERAGE: undefined },
-    },
-  ).catch((error: unknown) => error as { stdout: string })
-  const said = stdout.split('\n').map((line) => line.split(' '))
-  const isHit =
-    fault === 'kill' ? !said.some(([word]) => word === 'done') : readFileSync(trace, 'utf8').includes('(INJECTED)')
-  return { path, isHit, said }
+  const { stdout } = await promisify(execFile)('strace', args, { env }).catch(
+    (error: unknown) => error as { stdout: string },
+  )
+  return { path, trace: readFileSync(trace, 'utf8'), said: stdout.split('\n').map((line) => line.split(' ')) }
 }
 
-interface Outcome extends Readonly<Record<'true' | 'refused' | 'unknown', number>> {
-  /** What must not be. */
-  readonly problems: readonly string[]
-}
-
-/** Says how often each answer was given, and what is wrong. */
-async function compare(t: TestContext, { said, path }: Run): Promise<Outcome> {
-  const problems = said.filter(([word]) => word === 'fault').map((words) => words.join(' '))
+/** Checks that what was answered is true of what is kept. */
+async function assertTrue(t: TestContext, { said, path }: Run): Promise<void> {
+  assert.ok(!said.some(([word]) => word === 'fault'), said.join('\n'))
   const store = sqliteStore(path)
-  const kept = new Set(await keptIds(store))
+  const kept = await keptIds(store)
   await store.close()
-  const [check] = Object.values(open(t, path).prepare('PRAGMA integrity_check').all()[0] as object) as [string]
-  if (check !== 'ok') problems.push(check)
+  assert.deepEqual(Object.values(open(t, path).prepare('PRAGMA integrity_check').all()[0] as object), ['ok'])
 
-  const counts = { true: 0, false: 0, refused: 0, unknown: 0 }
-  const answers = new Map<string, string>()
-  for (const [word, kind, id, answer] of said) {
-    if (word === 'call') answers.set(`${kind} ${id}`, 'none')
-    if (word !== 'answer') continue
-    counts[answer as keyof typeof counts]++
-    answers.set(`${kind} ${id}`, answer!)
+  const operations = new Map<string, Operation>()
+  for (const [at, [word, kind, id, answer]] of said.entries()) {
+    if (word !== 'call' && word !== 'answer') continue
+    const key = `${kind} ${id}`
+    const start = operations.get(key)?.start ?? at
+    const succeeded = answer === undefined || answer === 'unknown' ? undefined : answer === 'true'
+    if (answer === 'refused') operations.delete(key)
+    else operations.set(key, { kind: kind as 'create', id: Number(id), name: id!, start, end: at, succeeded })
   }
-  const sent = [...answers.keys()].filter((call) => call.startsWith('create ')).map((call) => call.split(' ')[1]!)
-  for (const id of sent) {
-    const [created, deleted] = ['create', 'delete'].map((kind) => answers.get(`${kind} ${id}`))
-    if (created === 'false' || (created === 'true' && deleted === 'false')) problems.push(`${id} was answered false`)
-    const isUnknown = [created, deleted].some((answer) => answer === 'none' || answer === 'unknown')
-    if (isUnknown && deleted !== 'true') continue
-    const isThere = created === 'true' && deleted !== 'true'
-    if (kept.has(BigInt(id)) !== isThere) problems.push(`${id} must ${isThere ? '' : 'not '}be there`)
-  }
-  for (const id of kept) if (!sent.includes(String(id))) problems.push(`${id} was never sent`)
-  return { ...counts, problems }
+  const plants = kept.map((id) => ({ id: Number(id), name: String(id) }))
+  checkHistory([...operations.values()], [{ start: said.length, end: said.length + 1, plants }])
 }
 
 suite('answers are true after a restart', { skip: skip || withoutTrace }, () => {
@@ -92,11 +76,21 @@ suite('answers are true after a restart', { skip: skip || withoutTrace }, () => 
   ] as const) {
     for (const n of ns) {
       test(`with ${fault} at call ${n} of ${calls}`, async (t) => {
-        const run = await runWithFault(t, calls, fault, n)
-        const { problems, [leaves]: count } = await compare(t, run)
-        assert.deepEqual([problems, run.isHit], [[], true])
-        assert.ok(count > 0)
+        const run = await runTraced(t, calls, fault, n)
+        await assertTrue(t, run)
+        if (fault === 'kill') assert.ok(!run.said.some(([word]) => word === 'done'))
+        else assert.match(run.trace, /\(INJECTED\)/)
+        assert.ok(run.said.some(([, , , answer]) => answer === leaves))
       })
     }
   }
+})
+
+// SIGKILL leaves what was written to the page cache. That it reaches the disk shows in the system calls.
+test('syncs the file before every acknowledgement', { skip: skip || withoutTrace }, async (t) => {
+  const { trace, said } = await runTraced(t, 'fsync,fdatasync,write')
+  assert.ok(said.some(([word]) => word === 'done'))
+  const order = Array.from(trace.matchAll(/sync\(|"call|"answer/g), ([event]) => event.at(1)).join('')
+  // Each group of calls (c) has its syncs (y) before its answers (a).
+  assert.match(order, /^y*(?:c+y+a+y*){12}$/)
 })
