@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, suite, test, type TestContext } from 'node:test'
+import { after, suite, test, type TestContext } from 'node:test'
 import { setImmediate as nextRound, setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
@@ -12,9 +12,9 @@ import { readDocument } from '../../support/package/documents.ts'
 import { failure } from '../../support/database/failures.ts'
 import { countTimers } from '../../support/event-loop.ts'
 import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
-import { administer, needsServer, type TestDatabase } from '../../support/database/postgres-server.ts'
+import { administer, needsServer } from '../../support/database/postgres-server.ts'
 import { Program, startProgram } from '../../support/program/program.ts'
-import { openProxiedDatabase, useProxiedDatabase } from '../../support/database/servers/proxied-database.ts'
+import { useProxiedDatabase } from '../../support/database/servers/proxied-database.ts'
 import type { TcpProxy } from '../../support/wire/tcp-proxy.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 import { until } from '../../support/until.ts'
@@ -24,15 +24,8 @@ async function create(program: Program, id: number): Promise<[status: number, bo
   return [response.status, await response.json()]
 }
 
-suite('in this process', { timeout: 60_000 }, () => {
-  let database: TestDatabase
-  let proxy: TcpProxy
-  let url: string
-  let close: () => Promise<void>
-  before(async () => {
-    ;({ database, proxy, url, close } = await openProxiedDatabase())
-  })
-  after(() => close())
+suite('in this process', { timeout: 60_000 }, async () => {
+  const { proxy, url } = await useProxiedDatabase({ after })
 
   interface Opened {
     readonly store: Store
@@ -93,7 +86,9 @@ suite('in this process', { timeout: 60_000 }, () => {
       const count = (): number[] => gauges.map(([, , read]) => read())
       assert.deepEqual(count(), [0, 1, 0])
       proxy.block()
-      const created = [1, 2, 3, 4, 5].map((id) => store.create(`${postgresBatch}`, { id: BigInt(id), name: 'fern' }))
+      const created = [1, 2, 3, 4, 5].map(async (id) =>
+        store.create(`${postgresBatch}`, { id: BigInt(id), name: 'fern' }),
+      )
       const listed = store.list('ann', { limit: 1, maxBytes: 1 })
       await nextRound()
       assert.deepEqual(count(), expected)
@@ -101,30 +96,12 @@ suite('in this process', { timeout: 60_000 }, () => {
       assert.deepEqual(new Set(await Promise.all(created)), new Set([true]))
       await listed
       await store.close?.()
+      await store.close?.()
       const { text } = readDocument('docs/postgres.md')
       const documented = [...text.matchAll(/^\| `(plant_store_postgres_\w+)` \|/gm)].map(([, name]) => name)
       assert.deepEqual(documented.sort(), gauges.map(({ name }) => name).sort())
     }
     assert.equal(countTimers(), timersBefore)
-  })
-
-  test('tells of a connection that broke, and of statements that are not kept', async () => {
-    const { store, events } = await openStore(url)
-    await database.openPool().query(`
-      CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN RAISE EXCEPTION 'no such statement' USING ERRCODE = '26000'; END $$;
-      CREATE TRIGGER forget BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION forget()`)
-    await assert.rejects(async () => store.create('ann', { id: 1n, name: 'fern' }), { code: '26000' })
-    proxy.cut()
-    await until(() => events.length === 2)
-    // What stands in for a server has another reason of its own.
-    const told = events.map(([event, reason]) => `${event}: ${reason.replace(/\(.*\)/, '()')}`)
-    assert.deepEqual(told, [
-      'warning: A pooler does not keep prepared statements (), so they are not used any more.',
-      'disconnected: Error: Connection terminated unexpectedly',
-    ])
-    await store.close?.()
-    await store.close?.()
   })
 
   test('does not begin if a file is missing that the URL names', async () => {

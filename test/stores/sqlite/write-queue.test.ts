@@ -43,18 +43,14 @@ test('a ping writes nothing as long as no write has failed', { skip }, async (t)
   assert.equal(statSync(`${path}-wal`).size, size)
 })
 
-test('a ping fails once the table lacks a column, before any create has failed', { skip }, async (t) => {
+test('a table may have one column more, and a ping fails once it has one less', { skip }, async (t) => {
   const { path, store } = openStore(t)
-  await store.ping()
-  open(t, path).exec('ALTER TABLE plants RENAME COLUMN tag TO label')
-  await assert.rejects(async () => store.ping(), /plants has no column named tag$/)
-})
-
-test('a table with one column more takes plants', { skip }, async (t) => {
-  const { path, store } = openStore(t)
-  open(t, path).exec('ALTER TABLE plants ADD COLUMN planted TEXT')
+  const handle = open(t, path)
+  handle.exec('ALTER TABLE plants ADD COLUMN planted TEXT')
   assert.equal(await store.create('ada', plant(1n)), true)
   await store.ping()
+  handle.exec('ALTER TABLE plants RENAME COLUMN tag TO label')
+  await assert.rejects(async () => store.ping(), /plants has no column named tag$/)
 })
 
 test('a ping fails once a write has failed, and tries to write once a second until it can', { skip }, async (t) => {

@@ -14,8 +14,6 @@ const TEXTS: readonly string[] = [
   '"\\'.repeat(700),
   '\u0001'.repeat(5000),
   'u'.repeat(60_000),
-  '","tag":"',
-  '\\u0041',
   '{"name":"","tag":""}',
 ]
 
@@ -26,35 +24,26 @@ const PLANTS: readonly NewPlant[] = TEXTS.flatMap((text, i) => [
   { id: BigInt(4 * i + 3), name: 'fern', tag: '' },
 ])
 
-/** Registers tests that say whether a store stops at `maxBytes` exactly, as those do that are ours. */
+/** Registers a test that says whether a store stops at `maxBytes` exactly, as those do that are ours. */
 export function exactPages(test: typeof registerTest, create: () => Store | Promise<Store>): void {
-  for (const limit of [1, 10, 1000]) {
-    test(`ends a page right after the plant with which it comes to maxBytes, at most ${limit} at a time`, async () => {
-      const store = await create()
-      try {
-        for (const plant of PLANTS) assert.equal(await store.create('ann', plant), true)
-        for (const maxBytes of [1, 2, 20, 1000, 1023, 1024, 1025, 4000, 131_072, 2 ** 30]) {
-          await assertPages(store, { limit, maxBytes })
+  test('ends a page right after the plant with which it comes to maxBytes', async () => {
+    const store = await create()
+    for (const plant of PLANTS) assert.equal(await store.create('ann', plant), true)
+    for (const limit of [1, 10, 1000]) {
+      for (const maxBytes of [1, 2, 20, 1000, 1023, 1024, 1025, 4000, 131_072, 2 ** 30]) {
+        for (let start = 0; start <= PLANTS.length; start += 11) {
+          const after = PLANTS[start - 1]?.id
+          const found = await store.list('ann', { limit, maxBytes, after })
+          assert.deepEqual(
+            found.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag })),
+            exactPage(PLANTS.slice(start), { limit, maxBytes }),
+            `limit ${limit}, maxBytes ${maxBytes}, after ${after}`,
+          )
         }
-      } finally {
-        await store.close?.()
       }
-    })
-  }
-}
-
-/** Reads from the first plant on, and from after many others. */
-async function assertPages(store: Store, page: PageRequest): Promise<void> {
-  for (let start = 0; start <= PLANTS.length; start += 11) {
-    const after = PLANTS[start - 1]?.id
-    const expected = exactPage(PLANTS.slice(start), page)
-    const found = await store.list('ann', { ...page, after })
-    assert.deepEqual(
-      found.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag })),
-      expected,
-      `maxBytes ${page.maxBytes}, after ${after}`,
-    )
-  }
+    }
+    await store.close?.()
+  })
 }
 
 function exactPage(plants: readonly NewPlant[], { limit, maxBytes }: PageRequest): readonly NewPlant[] {

@@ -3,7 +3,12 @@ import { once } from 'node:events'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { sqliteStore, type SqliteHandle, type SqliteStoreOptions } from '../../../src/stores/sqlite/sqlite-store.ts'
+import {
+  sqliteStore,
+  type SqliteHandle,
+  type SqliteStore,
+  type SqliteStoreOptions,
+} from '../../../src/stores/sqlite/sqlite-store.ts'
 import { temporaryDirectory } from '../temporary-file.ts'
 
 /** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
@@ -22,13 +27,12 @@ export function open(t: TestContext, path: string, options = {}): SqliteHandle {
   return handle
 }
 
-interface OpenedStore {
-  readonly path: string
-  readonly store: ReturnType<typeof sqliteStore>
-}
-
 /** Opens a store in a file, by default a new one; it is closed with the test. */
-export function openStore(t: TestContext, options: SqliteStoreOptions = {}, path = newPath(t)): OpenedStore {
+export function openStore(
+  t: TestContext,
+  options: SqliteStoreOptions = {},
+  path = newPath(t),
+): { path: string; store: SqliteStore } {
   const store = sqliteStore(path, options)
   t.after(() => store.close())
   return { path, store }
@@ -54,9 +58,4 @@ export async function runElsewhere(t: TestContext, path: string, sql: string): P
 /** Has another process take the write lock of a file, until it is told to let go. */
 export function lockElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
   return runElsewhere(t, path, 'BEGIN IMMEDIATE')
-}
-
-/** Has another process read a file, and see it as it is now until it is told to let go. */
-export function readElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
-  return runElsewhere(t, path, 'BEGIN; SELECT count(*) FROM plants')
 }
