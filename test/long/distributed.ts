@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Store } from '../../src/plants/store.ts'
 import { postgresStore, type PostgresStore } from '../../src/stores/postgres/postgres-store.ts'
-import { DistributedTable, spread } from '../support/database/servers/distributed-table.ts'
+import { spread, startDistributedTable, type DistributedTable } from '../support/database/servers/distributed-table.ts'
 import { Workload } from '../support/database/histories/workload.ts'
 import { Program } from '../support/program/program.ts'
 import type { PostgresServer } from '../support/wire/debian-servers.ts'
@@ -101,8 +101,9 @@ async function fail(
 }
 
 await runByHand(async (scope) => {
-  const table = await DistributedTable.start(scope)
+  const table = await startDistributedTable(scope)
   for (const node of table.nodes) scope.after(() => node.signal('SIGCONT'))
+  const { owners } = table
   const servers = [table.front, ...table.nodes]
   const pools = servers.map(({ url }) => new pg.Pool({ connectionString: url }))
   const [front, ...plain] = pools.map((pool, index) =>
@@ -114,7 +115,6 @@ await runByHand(async (scope) => {
   await measure('two servers behind a front, groups of 1', front)
   for (const pool of pools) await pool.end()
 
-  const owners = (await Promise.all(table.nodes.map((_, index) => table.ownersOn(index, 1)))).flat()
   const program = await Program.start({
     PLANT_STORE_URL: table.front.url,
     PLANT_STORE_POSTGRES_BATCH: '1',

@@ -8,9 +8,9 @@ import { StoreUnavailableError } from '../../../../src/plants/store.ts'
 import { memoryStore } from '../../../../src/stores/memory-store.ts'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
 import {
-  DistributedTable,
   spread,
   sqlOf,
+  startDistributedTable,
   startNode,
   withHosts,
 } from '../../../support/database/servers/distributed-table.ts'
@@ -30,9 +30,7 @@ suite('a store that spreads owners over others', () => {
 
 suite('a table on two other servers', { skip: needsDebian }, async () => {
   if (needsDebian !== false) return
-  const table = await DistributedTable.start({ after })
-  const { front, nodes } = table
-  const owners = (await Promise.all(nodes.map((_, node) => table.ownersOn(node, 1)))).flat() as [string, string]
+  const { front, nodes, owners } = await startDistributedTable({ after })
   const pool = openPool(front.url)
   after(() => pool.end())
   beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
@@ -105,7 +103,7 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     await nodes[0]!.set('synchronous_standby_names', 'nobody')
     await nodes[0]!.until(`SELECT 1 WHERE current_setting('synchronous_standby_names') = 'nobody'`)
     const creating = assert.rejects(
-      store.create(owner, { id: 1n, name: 'moss' }),
+      store.create(owner!, { id: 1n, name: 'moss' }),
       (error) => error instanceof StoreUnavailableError && error.isOutcomeUnknown,
     )
     await nodes[0]!.until(`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)

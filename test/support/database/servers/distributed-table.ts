@@ -21,32 +21,25 @@ export function sqlOf(heading: string): string[] {
 const [NODE = '', FRONT = ''] = sqlOf('Partitions on other servers')
 
 /** A table whose partitions are on two other servers, as docs/scale.md makes it. */
-export class DistributedTable {
+export interface DistributedTable {
   /** The server that the service uses. */
   readonly front: PostgresServer
   /** The servers that keep plants: those of the even partitions, and those of the odd ones. */
   readonly nodes: readonly PostgresServer[]
+  /** An owner whose plants each of them keeps. */
+  readonly owners: readonly string[]
+}
 
-  private constructor(front: PostgresServer, nodes: readonly PostgresServer[]) {
-    this.front = front
-    this.nodes = nodes
-  }
-
-  static async start(t: Scope): Promise<DistributedTable> {
-    const front = await PostgresServer.start(t)
-    const nodes = [await startNode(t), await startNode(t)]
-    await front.query(withHosts(FRONT, nodes))
-    return new DistributedTable(front, nodes)
-  }
-
-  /** Finds owners whose plants a node keeps. */
-  async ownersOn(node: number, count: number): Promise<string[]> {
-    const rows = await this.front.query<{ owner: string }>(
-      `SELECT owner FROM generate_series(1, ${20 * count}) AS n, format('owner-%s', n) AS owner
-        WHERE satisfies_hash_partition('plant_store_plants'::regclass, 2, ${node}, owner) LIMIT ${count}`,
-    )
-    return rows.map(({ owner }) => owner)
-  }
+export async function startDistributedTable(t: Scope): Promise<DistributedTable> {
+  const front = await PostgresServer.start(t)
+  const nodes = [await startNode(t), await startNode(t)]
+  await front.query(withHosts(FRONT, nodes))
+  const rows = await front.query<{ owner: string }>(
+    `SELECT min(owner) AS owner FROM generate_series(1, 20) AS n, format('owner-%s', n) AS owner,
+        satisfies_hash_partition('plant_store_plants'::regclass, 2, 1, owner) AS node
+      GROUP BY node ORDER BY node`,
+  )
+  return { front, nodes, owners: rows.map(({ owner }) => owner) }
 }
 
 /** A server with the tables of the partitions, which may hand one over. */
