@@ -15,8 +15,7 @@ import {
   withHosts,
 } from '../../../support/database/servers/distributed-table.ts'
 import { explain, plansOf } from '../../../support/database/servers/plans.ts'
-import { race } from '../../../support/database/race.ts'
-import { Workload } from '../../../support/database/histories/workload.ts'
+import { race, Workload } from '../../../support/database/histories/workload.ts'
 import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'
 import { needsDebian } from '../../../support/wire/debian-servers.ts'

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Workload } from '../../../support/database/histories/workload.ts'
-import { race } from '../../../support/database/race.ts'
+import { race, Workload } from '../../../support/database/histories/workload.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'
 import {
   answering,

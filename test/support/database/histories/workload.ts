@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Plant } from '../../../../src/plants/plant.ts'
 import { checkHistory, type Listing, type Operation } from './history.ts'
@@ -8,12 +9,16 @@ import { until } from '../../until.ts'
 /** Between two lists of a program, in milliseconds. */
 const LIST_INTERVAL_MS = 250
 
+const RACE_SECONDS = Number(process.env['TEST_RACE_SECONDS'] ?? 5)
+
 /** How the clients of a {@link Workload} work. */
 interface Manner {
   /** Between an answer to a client and its next operation, so that servers have a processor to come back with. */
   readonly pauseMs?: number
   /** The tag of each plant. */
   readonly tagOf?: (id: number) => string | undefined
+  /** Of how many ids any client wants any. By default each plant is of one client at a time. */
+  readonly rivalIds?: number
 }
 
 /**
@@ -27,6 +32,8 @@ export class Workload {
   refused = 0
   /** Those that were answered 50301, or not at all: they may have been carried out. */
   unknown = 0
+  /** Those that came too late for one id of many rivals. */
+  lost = 0
   readonly #operations: Operation[] = []
   readonly #listings: Listing[] = []
   readonly #running: Promise<void>[] = []
@@ -36,15 +43,17 @@ export class Workload {
   readonly #token: string
   readonly #pauseMs: number
   readonly #tagOf: NonNullable<Manner['tagOf']>
+  readonly #rivalIds: number
   #clock = 0
   #nextId = 0
   #isStopped = false
 
   /** @param token of the owner of all its plants */
-  constructor(token = TOKEN, { pauseMs = 50, tagOf = () => undefined }: Manner = {}) {
+  constructor(token = TOKEN, { pauseMs = 50, tagOf = () => undefined, rivalIds = 0 }: Manner = {}) {
     this.#token = token
     this.#pauseMs = pauseMs
     this.#tagOf = tagOf
+    this.#rivalIds = rivalIds
   }
 
   /** Starts clients that create and delete, and one that lists. They end with their service. */
@@ -71,16 +80,18 @@ export class Workload {
 
   async #work(program: Program): Promise<void> {
     while (!this.#isStopped) {
-      const doomed = Math.random() < 0.4 ? this.#own.pop() : undefined
-      const kind = doomed === undefined ? 'create' : 'delete'
-      const id = doomed ?? this.#nextId++
+      const [kind, id] = this.#next()
       const start = this.#clock++
-      const answer = await this.#change(program, kind, id)
+      const name = `${id} ${start}`
+      const answer = await this.#change(program, kind, id, name)
       const end = this.#clock++
-      const record = (succeeded: true | undefined): unknown =>
-        this.#operations.push({ kind, id, name: String(id), start, end, succeeded })
+      const record = (succeeded: boolean | undefined): unknown =>
+        this.#operations.push({ kind, id, name, start, end, succeeded })
 
-      if (answer?.error === 50300) {
+      if (this.#rivalIds > 0 && answer?.error === (kind === 'create' ? 40900 : 40401)) {
+        this.lost++
+        record(false)
+      } else if (answer?.error === 50300) {
         this.refused++
         if (kind === 'delete') this.#own.push(id)
       } else if (answer === undefined || answer.error === 50301) {
@@ -98,8 +109,17 @@ export class Workload {
     }
   }
 
+  #next(): [kind: Operation['kind'], id: number] {
+    // Some ids are wanted more than others.
+    const id = Math.floor(Math.random() ** 2 * this.#rivalIds)
+    if (this.#rivalIds > 0) return [Math.random() < 0.5 ? 'create' : 'delete', id]
+    const doomed = Math.random() < 0.4 ? this.#own.pop() : undefined
+    return doomed === undefined ? ['create', this.#nextId++] : ['delete', doomed]
+  }
+
   async #watch(program: Program): Promise<void> {
-    while (!this.#isStopped && (await this.#list(program)) !== undefined) await sleep(LIST_INTERVAL_MS)
+    const interval = this.#rivalIds > 0 ? 0 : LIST_INTERVAL_MS
+    while (!this.#isStopped && (await this.#list(program)) !== undefined) await sleep(interval)
   }
 
   /** Lists all plants. Returns the status, or undefined if the service was killed before. */
@@ -108,16 +128,20 @@ export class Workload {
     const answer = await this.#ask(program, '/plants')
     if (answer?.status === 503) this.refused++
     if (answer?.status !== 200) return answer?.status
-    const listed = (JSON.parse(answer.body) as Plant[]).map((plant) => ({ id: Number(plant.name), ...plant }))
+    const listed = (JSON.parse(answer.body) as Plant[]).map((plant) => ({ id: parseInt(plant.name), ...plant }))
     const plants = listed.filter(({ id }) => id >= 0)
+    assert.deepEqual(
+      plants,
+      plants.toSorted((a, b) => a.id - b.id),
+    )
     for (const { id, tag } of plants) assert.equal(tag, this.#tagOf(id))
     this.#listings.push({ start, end: this.#clock++, plants })
     return answer.status
   }
 
   /** Returns undefined if the service was killed before it answered. */
-  async #change(program: Program, kind: Operation['kind'], id: number): Promise<Answer | undefined> {
-    const plant = JSON.stringify({ id, name: String(id), tag: this.#tagOf(id) })
+  async #change(program: Program, kind: Operation['kind'], id: number, name: string): Promise<Answer | undefined> {
+    const plant = JSON.stringify({ id, name, tag: this.#tagOf(id) })
     const answer = await (kind === 'create'
       ? this.#ask(program, '/plants', { method: 'POST', body: plant })
       : this.#ask(program, `/plants/${id}`, { method: 'DELETE' }))
@@ -145,4 +169,24 @@ export class Workload {
 interface Answer {
   readonly status: number
   readonly error: number | undefined
+}
+
+/**
+ * Has clients of several programs want the same few plants of one owner, and checks that the programs act as one.
+ * @throws AssertionError if they do not, or answered 503
+ */
+export async function race(
+  t: TestContext,
+  programs: readonly Program[],
+  clients: number,
+  token?: string,
+): Promise<void> {
+  const workload = new Workload(token, { pauseMs: 0, rivalIds: 200 })
+  for (const program of programs) workload.start(program, clients / programs.length)
+  await sleep(RACE_SECONDS * 1000)
+  await workload.finish(programs[0]!)
+  const { acknowledged, lost, refused, unknown } = workload
+  t.diagnostic(`${acknowledged} acknowledged, ${lost} too late`)
+  assert.deepEqual([refused, unknown], [0, 0])
+  assert.ok(acknowledged > 0 && lost > 0)
 }
