@@ -25,7 +25,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   /** The machine hangs. */
   freeze: { lose: freeze, mend: (machine) => machine.start() },
   /** The machine loses the others, but the service does not lose it. */
-  isolation: { lose: (machine) => machine.isolate(), mend: (machine) => machine.join() },
+  isolation: { lose: (machine) => machine.etcd.block(), mend: (machine) => machine.etcd.unblock() },
   /** The machine hangs, has no watchdog, and wakes when there is another primary. Patroni before 3.0.3 may go back to it. */
   wake: { lose: (machine) => machine.freeze(), mend: (machine) => machine.thaw() },
 }

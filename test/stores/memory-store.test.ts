@@ -4,11 +4,9 @@ import { queryObjects } from 'node:v8'
 import { MAX_PAGE_BYTES } from '../../src/plants/store.ts'
 import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import { memoryStore } from '../../src/stores/memory-store.ts'
-import { exactPages } from '../support/database/exact-pages.ts'
 import { memoryUsed } from '../support/heap.ts'
 
 storeConformance({ test, create: memoryStore })
-exactPages(test, memoryStore)
 
 test('answers without a promise', () => {
   const store = memoryStore()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { MIN_INT64 } from '../../src/plants/int64.ts'
 import type { EncodedPlant } from '../../src/plants/plant.ts'
 import { SortedPlants } from '../../src/stores/sorted-plants.ts'
 
@@ -47,6 +48,7 @@ test('does what a sorted array does, whatever runs of ids are added and deleted'
       assert.ok(listed.every(({ id, rest }) => rest === texts.get(id)))
       assert.deepEqual(readPages(plants, 7), [...ids])
     }
+    assert.deepEqual([plants.add(MIN_INT64, ''), readPages(plants, 1000)[0]], [true, MIN_INT64])
   })
   fc.assert(property, { numRuns: 50 })
 })

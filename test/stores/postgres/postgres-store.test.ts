@@ -14,7 +14,6 @@ import {
 import { failure } from '../../support/database/failures.ts'
 import { poolOf } from '../../support/database/pool-of.ts'
 import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
-import { exactPages } from '../../support/database/exact-pages.ts'
 import { until } from '../../support/until.ts'
 
 // Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.
@@ -27,7 +26,6 @@ beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 // A host may have chosen so.
 types.setTypeParser(types.builtins.INT8, Number)
 storeConformance({ test, create: () => postgresStore(pool) })
-exactPages(test, () => postgresStore(pool))
 
 function plant(id: number, name = `plant ${id}`): NewPlant {
   return { id: BigInt(id), name, tag: id % 2 === 0 ? 'even' : 'odd' }

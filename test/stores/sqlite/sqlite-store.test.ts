@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import process from 'node:process'
-import { suite, test } from 'node:test'
+import { after, suite, test } from 'node:test'
 import { promisify } from 'node:util'
+import { storeConformance } from '../../../src/conformance/store-conformance.ts'
 import type { NewPlant } from '../../../src/plants/plant.ts'
 import type { PageRequest, Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import type { SqliteStatement } from '../../../src/stores/sqlite/sqlite-store.ts'
+import type { SqliteHandle, SqliteStatement } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { lockElsewhere, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
+import { temporaryDirectory } from '../../support/temporary-file.ts'
 import { keptIds } from '../../support/wire/service.ts'
 
 /** Runs SQL on a file and leaves it closed. */
@@ -26,6 +30,32 @@ function plant(id: bigint, name = `plant ${id}`): NewPlant {
 async function listOf(store: Store, page: Partial<PageRequest> = {}): Promise<NewPlant[]> {
   const plants = await store.list('ada', { limit: 1000, maxBytes: Number.MAX_SAFE_INTEGER, ...page })
   return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
+}
+
+// Its installation downloads or compiles, so it is no dependency; it is tested if `npm install --no-save` has put it
+// there.
+function findBetterSqlite3(): (new (path: string) => SqliteHandle) | undefined {
+  try {
+    return createRequire(import.meta.url)('better-sqlite3') as new (path: string) => SqliteHandle
+  } catch {
+    return undefined
+  }
+}
+
+const Database = findBetterSqlite3()
+const directory = temporaryDirectory({ after })
+let files = 0
+for (const [name, skipped, open] of [
+  ['a path', skip, (path: string) => path],
+  [
+    'a handle of better-sqlite3',
+    Database === undefined && 'better-sqlite3 is not installed',
+    (path: string) => new Database!(path),
+  ],
+] as const) {
+  suite(name, { skip: skipped }, () => {
+    storeConformance({ test, create: () => sqliteStore(open(join(directory, `${++files}.db`))) })
+  })
 }
 
 test('a path takes a Node.js that has node:sqlite, and says so', async () => {

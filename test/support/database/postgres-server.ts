@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { Client, Pool, type PoolConfig } from 'pg'
+import type { Scope } from '../child.ts'
+import { openTcpProxy, type TcpProxy } from '../wire/tcp-proxy.ts'
 
 const url = process.env['TEST_POSTGRES_URL']
 
@@ -55,9 +57,26 @@ export async function openDatabase(): Promise<TestDatabase> {
   }
 }
 
-/** How to name a database, also one that is reached by another port. */
-export function urlOf({ host, port, user, password, database }: DatabaseConfig): string {
+function urlOf({ host, port, user, password, database }: DatabaseConfig): string {
   return `postgres://${user}:${encodeURIComponent(password)}@${host}:${port}/${database}`
+}
+
+/** A database that ends with the test, and a way to it that can be closed, cut and blocked. */
+export interface ProxiedDatabase {
+  readonly database: TestDatabase
+  readonly proxy: TcpProxy
+  /** Leads through the proxy. */
+  readonly url: string
+}
+
+export async function useProxiedDatabase(t: Scope): Promise<ProxiedDatabase> {
+  const database = await openDatabase()
+  const proxy = await openTcpProxy(database.config)
+  t.after(async () => {
+    await database.close()
+    await proxy.close()
+  })
+  return { database, proxy, url: urlOf({ ...database.config, host: '127.0.0.1', port: proxy.port }) }
 }
 
 /** Has the server that TEST_POSTGRES_URL names do what takes no database. */

@@ -8,13 +8,14 @@ import { StoreUnavailableError } from '../../../../src/plants/store.ts'
 import { memoryStore } from '../../../../src/stores/memory-store.ts'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
 import {
+  explain,
+  plansOf,
   spread,
   sqlOf,
   startDistributedTable,
   startNode,
   withHosts,
 } from '../../../support/database/servers/distributed-table.ts'
-import { explain, plansOf } from '../../../support/database/servers/plans.ts'
 import { race, Workload } from '../../../support/database/histories/workload.ts'
 import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'

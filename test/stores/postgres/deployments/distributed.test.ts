@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, suite, test } from 'node:test'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
 import { postgresStore, schema, type PostgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
-import { sqlOf } from '../../../support/database/servers/distributed-table.ts'
-import { plansOf } from '../../../support/database/servers/plans.ts'
+import { plansOf, sqlOf } from '../../../support/database/servers/distributed-table.ts'
 import { openDatabase } from '../../../support/database/postgres-server.ts'
 
 // Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.

@@ -25,14 +25,14 @@ export class Machine {
   readonly #t: Scope
   readonly #folder: string
   /** Between Patroni and etcd. */
-  readonly #etcd: TcpProxy
+  readonly etcd: TcpProxy
   #patroni: ChildProcess | undefined
 
   constructor(t: Scope, name: string, folder: string, etcd: TcpProxy) {
     this.name = name
     this.#t = t
     this.#folder = folder
-    this.#etcd = etcd
+    this.etcd = etcd
     const data = join(folder, 'data')
     const text = configuration('yaml')
       .replaceAll('127.0.1.1:8008', `${this.host}:8008`)
@@ -42,7 +42,7 @@ export class Machine {
       .replace(/^ {2}data_dir: .*$/m, `  data_dir: ${data}`)
       .replace(/^ {2}bin_dir: .*$/m, `  bin_dir: ${bin}\n  parameters:\n    unix_socket_directories: ${folder}`)
       .replace('mode: required', 'mode: "off"')
-    writeFileSync(this.configuration, text)
+    writeFileSync(join(folder, 'patroni.yml'), text)
     t.after(() => {
       this.kill()
     })
@@ -57,12 +57,8 @@ export class Machine {
     return query(`postgres://postgres:a-password@${this.host}:5432/plants`, text)
   }
 
-  get configuration(): string {
-    return join(this.#folder, 'patroni.yml')
-  }
-
   start(): void {
-    this.#patroni = startProcess(this.#t, '/usr/bin/patroni', [this.configuration], this.#folder)
+    this.#patroni = startProcess(this.#t, '/usr/bin/patroni', [join(this.#folder, 'patroni.yml')], this.#folder)
   }
 
   /** Ends the process of the server, which takes its sessions with it. */
@@ -84,15 +80,6 @@ export class Machine {
   thaw(): void {
     signalAll(this.#serverPids(), 'SIGCONT')
     this.#patroni!.kill('SIGCONT')
-  }
-
-  /** Parts Patroni from etcd. */
-  isolate(): void {
-    this.#etcd.block()
-  }
-
-  join(): void {
-    this.#etcd.unblock()
   }
 
   #serverPids(): number[] {

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { encodeRest } from '../../src/plants/plant.ts'
+import { PageBuilder } from '../../src/stores/page-builder.ts'
+
+/** In characters of which JSON or UTF-8 makes more than one byte. */
+const text = fc.string({ unit: fc.constantFrom('x', '楓', '🌿', '\n', '"', '\\', '\u0001'), maxLength: 40 })
+
+const plants = fc.array(fc.record({ name: text, tag: fc.option(text, { nil: undefined }) }), { minLength: 1 })
+
+test('a page ends right after the plant with which names and tags come to maxBytes, or at its limit', () => {
+  const bound = fc.integer({ min: 1, max: 500 })
+  const property = fc.property(plants, bound, bound, (plants, limit, maxBytes) => {
+    const builder = new PageBuilder({ limit, maxBytes })
+    let bytes = 0
+    for (const [at, { name, tag }] of plants.entries()) {
+      bytes += Buffer.byteLength(name + (tag ?? ''))
+      const takesMore = builder.add(BigInt(at), encodeRest({ id: BigInt(at), name, tag }))
+      assert.equal(takesMore, at + 1 < limit && bytes < maxBytes)
+      if (!takesMore) return
+    }
+  })
+  fc.assert(property, { numRuns: 1000 })
+})
