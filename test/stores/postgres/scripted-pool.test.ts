@@ -62,11 +62,14 @@ for (const [name, onWarning] of [
   })
 }
 
-test('sends no statement again that had no name', async () => {
+test('sends a statement again without its name and warns, but none that had no name', async () => {
   const refusal = serverError('26000')
   const { store, asked, warnings } = start([refusal], { preparedStatements: false })
   assert.equal(await failureOf(remove(store)), refusal)
   assert.deepEqual([asked.length, warnings], [1, []])
+  const named = start([refusal, refusal])
+  assert.equal(await failureOf(remove(named.store)), refusal)
+  assert.deepEqual([named.asked.length, named.warnings.length], [2, 1])
 })
 
 test('takes rows as arrays of texts, and leaves the driver neither values nor rows', async () => {

@@ -31,14 +31,11 @@ export interface DatabaseConfig {
   readonly database: string
 }
 
-interface Database {
-  readonly config: DatabaseConfig
-  readonly poolConfig: PoolConfig
-  readonly drop: () => Promise<unknown>
-}
+/** A database, what its pools need beside how to connect, and what drops it. */
+type Database = [config: DatabaseConfig, poolConfig: PoolConfig, drop: () => Promise<unknown>]
 
 export async function openDatabase(): Promise<TestDatabase> {
-  const { config, poolConfig, drop } = await (url === undefined ? startPglite() : createDatabase())
+  const [config, poolConfig, drop] = await (url === undefined ? startPglite() : createDatabase())
   const pools: Pool[] = []
   return {
     config,
@@ -61,15 +58,8 @@ function urlOf({ host, port, user, password, database }: DatabaseConfig): string
   return `postgres://${user}:${encodeURIComponent(password)}@${host}:${port}/${database}`
 }
 
-/** A database that ends with the test, and a way to it that can be closed, cut and blocked. */
-export interface ProxiedDatabase {
-  readonly database: TestDatabase
-  readonly proxy: TcpProxy
-  /** Leads through the proxy. */
-  readonly url: string
-}
-
-export async function useProxiedDatabase(t: Scope): Promise<ProxiedDatabase> {
+/** Opens a database that ends with the test, and a way to it that can be closed, cut and blocked; the URL takes it. */
+export async function useProxiedDatabase(t: Scope): Promise<{ database: TestDatabase; proxy: TcpProxy; url: string }> {
   const database = await openDatabase()
   const proxy = await openTcpProxy(database.config)
   t.after(async () => {
@@ -91,11 +81,8 @@ export async function administer(sql: string): Promise<Client> {
 async function createDatabase(): Promise<Database> {
   const database = `plant_store_test_${randomBytes(6).toString('hex')}`
   const { host, port, user = '', password = '' } = await administer(`CREATE DATABASE ${database}`)
-  return {
-    config: { host, port, user, password, database },
-    poolConfig: {},
-    drop: () => administer(`DROP DATABASE ${database} WITH (FORCE)`),
-  }
+  const drop = (): Promise<unknown> => administer(`DROP DATABASE ${database} WITH (FORCE)`)
+  return [{ host, port, user, password, database }, {}, drop]
 }
 
 async function startPglite(): Promise<Database> {
@@ -103,13 +90,10 @@ async function startPglite(): Promise<Database> {
   const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 100 })
   await server.start()
   const port = Number(server.getServerConn().split(':').at(-1))
-  return {
-    config: { host: '127.0.0.1', port, user: 'postgres', password: '', database: 'postgres' },
+  return [
+    { host: '127.0.0.1', port, user: 'postgres', password: '', database: 'postgres' },
     // All its connections share a session, so that a new one finds the statements of the last one prepared.
-    poolConfig: { max: 1, verify: (client, done) => client.query('DEALLOCATE ALL', done) },
-    drop: async () => {
-      await server.stop()
-      await db.close()
-    },
-  }
+    { max: 1, verify: (client, done) => client.query('DEALLOCATE ALL', done) },
+    () => server.stop().finally(() => db.close()),
+  ]
 }
