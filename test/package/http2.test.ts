@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { connect as connectHttp2, constants, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2'
-import { connect } from 'node:net'
-import { Duplex } from 'node:stream'
-import { test, type TestContext } from 'node:test'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { constants } from 'node:http2'
+import { test } from 'node:test'
+import { connect } from 'node:tls'
+import { HOST_EXAMPLES, protocolOf, startExample } from '../support/package/examples.ts'
+import { connectTo } from '../support/wire/client.ts'
+import { get, post } from '../support/wire/service.ts'
 import { TLS } from '../support/wire/tls/certificate.ts'
-import { HOST_EXAMPLES, protocolOf, startExample, type Example } from '../support/package/examples.ts'
 
 const { NGHTTP2_NO_ERROR: NO_ERROR, NGHTTP2_CANCEL: CANCEL } = constants
 
 const RECIPE = HOST_EXAMPLES.find(({ code }) => protocolOf(code) === 'h2')!.code
-
-const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0, '')])
+const TOKEN = 'a-long-random-token'
 
 function frame(type: number, flags: number, stream: number, payload: string): Buffer {
   const head = Buffer.alloc(9)
@@ -30,97 +29,67 @@ function headers(stream: number, fields: Readonly<Record<string, string>>): Buff
   return frame(1, 4, stream, block.join(''))
 }
 
-const data = (stream: number): Buffer => frame(0, 0, stream, '{"id":')
-const reset = (stream: number, code: number): Buffer => frame(3, 0, stream, `\0\0\0${String.fromCharCode(code)}`)
+const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0, '')])
+
+/** Fills a TLS record before a frame with one of an unknown type. */
+const fillRecord = (last: Buffer): Buffer => frame(0xfe, 0, 0, ' '.repeat(16_384 - 9 - last.length))
 
 /**
- * Sends each of these in a TLS record of its own, and all of them in one packet. While Node writes the answer to a
- * first request, it puts off what follows the data of that request. So it learns of a second one and of its reset at
- * once.
+ * Sends a request and what follows it in one packet, in a TLS record each. While Node writes the answer to the request,
+ * it puts off what follows the data of that request. So it learns of a second one and of its reset at once.
  */
-async function sendAtOnce(port: number, ...records: readonly Buffer[]): Promise<void> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true }).on('error', () => undefined)
-  let held: Buffer[] | undefined
-  const wire = new Duplex({
-    read: () => undefined,
-    write(bytes: Buffer, _, done) {
-      if (held === undefined) socket.write(bytes)
-      else held.push(bytes)
-      done()
-    },
-  })
-  socket.on('data', (bytes) => wire.push(bytes)).on('close', () => wire.destroy())
-  const tls = connectTls({ socket: wire, ALPNProtocols: ['h2'], ca: TLS.cert, host: '127.0.0.1' })
-  tls.on('error', () => undefined)
-  await once(tls, 'secureConnect')
-  tls.write(PREFACE)
-  await pong(tls)
-  held = []
-  for (const record of records) await new Promise((resolve) => tls.write(record, resolve))
-  socket.write(Buffer.concat(held))
-  held = undefined
-  await pong(tls)
-  socket.destroy()
-}
-
-/** Settles once the server has read all that was sent. */
-async function pong(tls: TLSSocket): Promise<void> {
-  const question = randomBytes(8).toString('latin1')
-  tls.write(frame(6, 0, 0, question))
-  for await (const bytes of tls.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
-    if (bytes.includes(question, 0, 'latin1')) return
-}
-
-async function startRecipe(t: TestContext): Promise<Example & { session: ClientHttp2Session }> {
-  const example = await startExample(t, RECIPE)
-  const session = connectHttp2(`https://127.0.0.1:${example.port}`, { ca: TLS.cert }).on('error', () => undefined)
-  t.after(() => session.destroy())
-  return { ...example, session }
-}
-
-/** Asks whether the body is wanted, and sends it if so. Gives the status, and whether it was. */
-async function expectContinue(session: ClientHttp2Session, token: string): Promise<[unknown, boolean]> {
-  const stream = session.request({
-    ':method': 'POST',
-    ':path': '/plants',
-    authorization: `Bearer ${token}`,
-    'content-type': 'application/json',
-    expect: '100-continue',
-  })
-  let isWanted = false
-  stream.once('continue', () => {
-    isWanted = true
-    stream.end('{"id":1,"name":"Fern"}')
-  })
-  const [received] = (await once(stream, 'response')) as [IncomingHttpHeaders]
-  stream.destroy()
-  return [received[':status'], isWanted]
+async function sendAtOnce(port: number, request: Buffer, following: Buffer): Promise<void> {
+  const tls = connect({ port, host: '127.0.0.1', ALPNProtocols: ['h2'], ca: TLS.cert })
+  for (const sent of [[PREFACE], [fillRecord(request), request, following]]) {
+    const question = randomBytes(8).toString('latin1')
+    tls.write(Buffer.concat([...sent, frame(6, 0, 0, question)]))
+    for await (const bytes of tls.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
+      if (bytes.includes(question, 0, 'latin1')) break
+  }
+  tls.destroy()
 }
 
 test('the example with HTTP/2 goes on after a request is reset at once', async (t) => {
-  const { port, session } = await startRecipe(t)
+  const { port } = await startExample(t, RECIPE)
+  const client = connectTo('h2', port)
   const request = { ':method': 'POST', ':path': '/plants', ':scheme': 'https', ':authority': 'localhost' }
-  const good = { authorization: 'Bearer a-long-random-token', 'content-type': 'application/json' }
+  const good = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+  const waiting = { ...request, expect: '100-continue' }
   const requests = {
     'with a token': { ...request, ...good },
     'without a token': request,
-    'with a token, that waits for 100 Continue': { ...request, ...good, expect: '100-continue' },
-    'without a token, that waits for 100 Continue': { ...request, expect: '100-continue' },
+    'with a token, that waits for 100 Continue': { ...waiting, ...good },
+    'without a token, that waits for 100 Continue': waiting,
     'with an Expect that is none': { ...request, expect: 'more' },
   }
   for (const [name, fields] of Object.entries(requests)) {
     for (const code of [NO_ERROR, CANCEL]) {
-      const second = Buffer.concat([data(1), headers(3, fields), reset(3, code)])
+      const reset = frame(3, 0, 3, `\0\0\0${String.fromCharCode(code)}`)
+      const following = Buffer.concat([frame(0, 0, 1, '{"id":'), headers(3, fields), reset])
       // Whether one does it depends on what the server is writing just then.
-      for (let i = 0; i < 10; i++) await sendAtOnce(port, headers(1, { ...request, expect: '100-continue' }), second)
-      const [status, isWanted] = await expectContinue(session, 'another')
-      assert.deepEqual([name, code, status, isWanted], [name, code, 401, false])
+      for (let i = 0; i < 10; i++) await sendAtOnce(port, headers(1, waiting), following)
+      assert.equal((await client.send(get(TOKEN))).status, 200, `${name}, ${code}`)
     }
   }
+  client.close()
 })
 
 test('the example with HTTP/2 asks for the body only of a client that may send it', async (t) => {
-  const { session } = await startRecipe(t)
-  assert.deepEqual(await expectContinue(session, 'a-long-random-token'), [200, true])
-  assert.deepEqual(await expectContinue(session, 'another'), [401, false])
+  const client = connectTo('h2', (await startExample(t, RECIPE)).port)
+  for (const [token, status, isWanted] of [
+    [TOKEN, 200, true],
+    ['another', 401, false],
+  ] as const) {
+    const plant = '{"id":1,"name":"Fern"}'
+    const stream = client.open(post(token, plant, ['Expect', '100-continue']))
+    let isAsked = false
+    stream.once('continue', () => {
+      isAsked = true
+      stream.end(plant)
+    })
+    const [received] = (await once(stream, 'response')) as [Record<string, unknown>]
+    stream.destroy()
+    assert.deepEqual([received[':status'], isAsked], [status, isWanted])
+  }
+  client.close()
 })
