@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
 import { suite, test } from 'node:test'
-import { promisify } from 'node:util'
 import { PRESETS } from '../../src/http-server/limits.ts'
 import { ERRORS } from '../../src/http/errors.ts'
 import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
@@ -13,15 +10,13 @@ import { helpText } from '../../src/standalone/settings/settings.ts'
 import { schemeOf, STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { open, skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { connectTo } from '../support/wire/client.ts'
 import { API, blocksOf, codeOf, DOCUMENTS, readDocument, README } from '../support/package/documents.ts'
 import { prefixOf, protocolOf, skipExample, startExample } from '../support/package/examples.ts'
-import { createProject, UNCOVERED } from '../support/package/packed.ts'
+import { createProject, runScript } from '../support/package/packed.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { bearer, portOf, servePlants } from '../support/wire/service.ts'
-
-const run = promisify(execFile)
-const hasSqlite = isBuiltin('node:sqlite')
 
 /** Their examples have tests of their own, which know more: clients.test.ts, hosts.test.ts and recipes.test.ts. */
 const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/host-examples.md', 'docs/recipes.md']
@@ -34,9 +29,7 @@ for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.incl
       if (code.includes("'jose'")) continue
       if (code.includes('storeConformance(')) {
         test(`the store at line ${line} conforms`, async (t) => {
-          const project = await createProject(t, { 'store.test.mjs': code })
-          const environment = { ...UNCOVERED, NODE_TEST_CONTEXT: undefined }
-          await run(process.execPath, ['store.test.mjs'], { cwd: project, env: environment })
+          await runScript('node store.test.mjs', await createProject(t, { 'store.test.mjs': code }))
         })
       } else {
         test(`the example at line ${line} serves plants`, { skip: skipExample(code) }, async (t) => {
@@ -61,44 +54,33 @@ test('the documents that name the versions of Node name those of package.json', 
 })
 
 test('the README is read in one breath, and each other document at one sitting', () => {
-  // In this one a reader looks up one host.
-  const read = DOCUMENTS.filter(({ path }) => path !== 'docs/host-examples.md')
-  const sizes = read.map(({ path, text }) => ({ path, bytes: Buffer.byteLength(text) }))
-  assert.deepEqual(
-    sizes.filter(({ path, bytes }) => bytes > (path === 'README.md' ? 8000 : 16_384)),
-    [],
-  )
+  // In one of them a reader looks up one host.
+  const most: Readonly<Record<string, number>> = { 'README.md': 8000, 'docs/host-examples.md': Infinity }
+  for (const { path, text } of DOCUMENTS) assert.ok(Buffer.byteLength(text) <= (most[path] ?? 16_384), path)
 })
 
 test('the README has a curl session with its real output', { skip: withoutCommand('curl') }, async (t) => {
-  const server = await servePlants(t)
-  const environment = { ...process.env, URL: `http://127.0.0.1:${portOf(server)}`, TOKEN: 'secret' }
+  const environment = { URL: `http://127.0.0.1:${portOf(await servePlants(t))}`, TOKEN: 'secret' }
   for (const step of codeOf('README.md', 'console').split(/^\$ /m).slice(1)) {
     const [command, ...expected] = step.split('\n')
-    const { stdout } = await run('sh', ['-c', command!], { env: environment })
-    assert.equal(stdout.trimEnd(), expected.join('\n').trimEnd(), command)
+    const printed = await runScript(command!, undefined, environment)
+    assert.equal(printed.trimEnd(), expected.join('\n').trimEnd(), command)
   }
 })
 
 test('docs/errors.md lists every error, with its remedy', () => {
   const { text } = readDocument('docs/errors.md')
   const listed = [...text.matchAll(/^\| (\d{5}) \| [^|]+ \| [^|]+ \|$/gm)].map(([, error]) => Number(error))
-  assert.deepEqual(
-    listed,
-    Object.values(ERRORS)
-      .map(({ error }) => error)
-      .sort(),
-  )
+  const errors = Object.values(ERRORS).map(({ error }) => error)
+  assert.deepEqual(listed, errors.sort())
 })
 
 test('docs/running.md lists every setting with its default, as --help does', () => {
   const [, settings] = /^## Settings$(.*?)^### /ms.exec(readDocument('docs/running.md').text)!
-  const listed = [...settings!.matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)]
-  const told = [...helpText().matchAll(/^ {2}([A-Z_]+)(?:=(.*))?$/gm)]
-  assert.deepEqual(
-    listed.map(([, name, preset]) => [name, preset]),
-    told.map(([, name, preset]) => [name, preset]),
-  )
+  const listed = settings!.matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)
+  const told = helpText().matchAll(/^ {2}([A-Z_]+)(?:=(.*))?$/gm)
+  const [entries, expected] = [listed, told].map((rows) => Array.from(rows, ([, name, preset]) => [name, preset]))
+  assert.deepEqual(entries, expected)
 })
 
 suite('the default of each option that is a limit stands in the documents, and in its doc comment', () => {
@@ -154,14 +136,11 @@ test('docs/postgres.md shows the schema', () => {
   assert.equal(codeOf('docs/postgres.md', 'sql'), `${schema}\n`)
 })
 
-test('docs/sqlite.md shows the schema', { skip: !hasSqlite && 'this Node has no node:sqlite' }, () => {
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  const database = new DatabaseSync(':memory:')
+test('docs/sqlite.md shows the schema', { skip: needsSqlite }, (t) => {
+  const database = open(t, ':memory:')
   sqliteStore(database)
-  const made = database.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all()
-  const onOneLine = (text: unknown): string => String(text).replace(/\s+/g, ' ').trim()
-  assert.deepEqual(
-    made.map((row) => onOneLine(row['sql'])),
-    [onOneLine(codeOf('docs/sqlite.md', 'sql'))],
-  )
+  const rows = database.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all()
+  const schemas = [...rows.map((row) => (row as { sql: string }).sql), codeOf('docs/sqlite.md', 'sql')]
+  const [made, shown, ...others] = schemas.map((sql) => sql.replace(/\s+/g, ' ').trim())
+  assert.deepEqual([made, others], [shown, []])
 })

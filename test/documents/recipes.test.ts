@@ -1,27 +1,26 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { Agent, request, type RequestOptions } from 'node:https'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { json, text } from 'node:stream/consumers'
+import { text } from 'node:stream/consumers'
 import { suite, test } from 'node:test'
-import type { TLSSocket } from 'node:tls'
+import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS } from '../../src/conformance/awkward-values.ts'
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectTo } from '../support/wire/client.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
 import { codeOf } from '../support/package/documents.ts'
 import { skipExample, startExample } from '../support/package/examples.ts'
 import { freePort } from '../support/wire/free-port.ts'
-import { createProject, packPackage } from '../support/package/packed.ts'
+import { createProject, packPackage, runScript } from '../support/package/packed.ts'
 import { needsServer, openDatabase } from '../support/database/postgres-server.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { startCaddy, startNginx } from '../support/wire/proxies.ts'
+import { TLS } from '../support/wire/tls/certificate.ts'
 import { withoutCommand } from '../support/requirements.ts'
-import { del, get, portOf, post, sendTo, serve, servePlants, type Request } from '../support/wire/service.ts'
+import { del, get, portOf, post, sendTo, serve, servePlants } from '../support/wire/service.ts'
 import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { until } from '../support/until.ts'
 
@@ -43,67 +42,54 @@ interface Span {
 
 const [TRACED, TELEMETRY] = [code('OpenTelemetry', 'js'), code('OpenTelemetry', 'js', 1)]
 
-/** Has each token stand for an owner, and the create of a plant that is called Late end half a second after SIGTERM. */
-function withSlowCreates(program: string): string {
-  const options = `authenticate: (token) => token, store: { ...store, async create(owner, plant) {
-    const signalled = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(resolve, 500)))
-    if (plant.name === 'Late') await (process.send('late'), signalled)
-    return store.create(owner, plant)
-  } },`
-  const made = "import { memoryStore } from 'plant-store'\nconst store = memoryStore()\n"
-  return made + program.replace("tokens: { 'a-long-random-token': 'ada' },", options)
-}
-
 test(
   'spans have the resource of their request, up to the last',
   { skip: skipExample(TELEMETRY), timeout: 60_000 },
   async (t) => {
-    const spans: (readonly [name: string, route: string | undefined])[] = []
-    let told = ''
+    const told: string[] = []
     const collector = await serve(t, (message, response) => {
       void text(message).then((body) => {
-        told += body
-        const { resourceSpans } = JSON.parse(body) as Traces
-        for (const { name, attributes } of resourceSpans.flatMap((of) =>
-          of.scopeSpans.flatMap((scope) => scope.spans),
-        )) {
-          spans.push([name, attributes.find(({ key }) => key === 'http.route')?.value.stringValue])
-        }
+        told.push(body)
         response.setHeader('Content-Type', 'application/json').end('{}')
       })
     })
     const project = await createProject(t, { 'telemetry.mjs': TELEMETRY })
-    const { port, child } = await startExample(t, withSlowCreates(TRACED), project, {
-      args: ['--import', './telemetry.mjs'],
-      env: {
-        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${portOf(collector)}`,
-        OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-        OTEL_METRICS_EXPORTER: 'none',
-        OTEL_LOGS_EXPORTER: 'none',
-      },
+    const program = `${TRACED}process.once('SIGTERM', () => process.send('told'))`
+    const { port, child } = await startExample(t, program, project, {
+      NODE_OPTIONS: '--import ./telemetry.mjs',
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${portOf(collector)}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_METRICS_EXPORTER: 'none',
+      OTEL_LOGS_EXPORTER: 'none',
     })
 
-    const under = (sent: Request): Request => ({ ...sent, path: `/api${sent.path}` })
-    await sendTo(port, under(post('secret', '{"id":1,"name":"Fern"}')))
-    await sendTo(port, under(del('secret', 1n)))
-    await sendTo(port, under(get('secret')))
-    await sendTo(port, get('secret', '/nothing'))
-    const arrived = once(child, 'message')
-    const late = sendTo(port, under(post('secret', '{"id":2,"name":"Late"}')))
-    await arrived
+    const late = await RawConnection.open(port)
+    late.send(`POST /api/plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADA}\r\n`)
+    late.send('Content-Type: application/json\r\nContent-Length: 22\r\n\r\n')
+    await sendTo(port, { ...post(ADA, '{"id":1,"name":"Fern"}'), path: '/api/plants' })
+    await sendTo(port, { ...del(ADA, 1n), path: '/api/plants/1' })
+    await sendTo(port, get(ADA, '/api/plants'))
+    await sendTo(port, get(ADA, '/nothing'))
     const exited = once(child, 'exit')
     child.kill('SIGTERM')
-    assert.equal((await late).status, 200)
+    await once(child, 'message')
+    const [answer] = await late.send('{"id":2,"name":"Late"}').answers(1)
+    assert.equal(answer!.status, 200)
     assert.deepEqual(await exited, [0, null])
 
-    assert.deepEqual(spans, [
-      ['POST /api/plants', '/api/plants'],
-      ['DELETE /api/plants/{id}', '/api/plants/{id}'],
-      ['GET /api/plants', '/api/plants'],
-      ['GET', undefined],
-      ['POST /api/plants', '/api/plants'],
-    ])
-    assert.ok(!told.includes('secret'))
+    const resources = told.flatMap((body) => (JSON.parse(body) as Traces).resourceSpans)
+    const spans = resources.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
+    assert.deepEqual(
+      spans.map((span) => [span.name, span.attributes.find(({ key }) => key === 'http.route')?.value.stringValue]),
+      [
+        ['POST /api/plants', '/api/plants'],
+        ['DELETE /api/plants/{id}', '/api/plants/{id}'],
+        ['GET /api/plants', '/api/plants'],
+        ['GET', undefined],
+        ['POST /api/plants', '/api/plants'],
+      ],
+    )
+    assert.ok(!told.join('').includes(ADA))
   },
 )
 
@@ -161,28 +147,29 @@ test('pino logs who asked, what came of it and why, and no token', { skip: skipE
   assert.ok(!log.includes(ADA) && !log.includes('another-token'))
 })
 
-suite('TLS by a proxy', () => {
-  const proxies = {
-    caddy: (to: number, port: number) => {
-      const tls = `https://127.0.0.1:${port} {\n  tls ${CERTIFICATES}localhost.crt ${CERTIFICATES}localhost.key`
-      return code('TLS by a proxy', 'caddyfile')
-        .replace('plants.example {', tls)
-        .replace('127.0.0.1:3000', `127.0.0.1:${to}`)
-    },
-    nginx: (to: number, port: number) =>
-      codeOf('docs/deploying.md', 'nginx')
-        .replace(/^ *listen 8080;\n/m, code('TLS by a proxy', 'nginx'))
-        .replace('127.0.0.1:3000', `127.0.0.1:${to}`)
-        .replace('listen 443', `listen 127.0.0.1:${port}`)
-        .replace(/\/etc.*fullchain\.pem/, `${CERTIFICATES}localhost.crt`)
-        .replace(/\/etc.*privkey\.pem/, `${CERTIFICATES}localhost.key`),
-  }
-  for (const [name, configure] of Object.entries(proxies)) {
-    test(`${name} leads to the program`, { skip: withoutCommand(name), timeout: 60_000 }, async (t) => {
-      const program = await startProgram(t)
+suite('a proxy leads to the program', () => {
+  const plain = codeOf('docs/deploying.md', 'nginx')
+  const files = { 'fullchain.pem': 'localhost.crt', 'privkey.pem': 'localhost.key' }
+  const certificate = Object.entries(files).reduce(
+    (text, [name, own]) => text.replace(`/etc/letsencrypt/live/plants.example/${name}`, CERTIFICATES + own),
+    code('TLS by a proxy', 'nginx'),
+  )
+  const tls = `https://127.0.0.1:443 {\n  tls ${CERTIFICATES}localhost.crt ${CERTIFICATES}localhost.key`
+  const rows = [
+    ['nginx', 'http', plain.replace('listen 8080', 'listen 443')],
+    ['nginx', 'https', plain.replace(/^ *listen 8080;\n/m, certificate)],
+    ['caddy', 'https', code('TLS by a proxy', 'caddyfile').replace('plants.example {', tls)],
+  ] as const
+  for (const [name, protocol, configuration] of rows) {
+    test(`${name}, by ${protocol}`, { skip: withoutCommand(name), timeout: 60_000 }, async (t) => {
+      const program = await startProgram(t, { PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '75000' })
       const port = await freePort()
-      await (name === 'caddy' ? startCaddy : startNginx)(t, port, configure(program.port, port))
-      const client = connectTo('https', port)
+      const there = configuration
+        .replace('listen 443', `listen 127.0.0.1:${port}`)
+        .replace('127.0.0.1:443', `127.0.0.1:${port}`)
+        .replace('127.0.0.1:3000', `127.0.0.1:${program.port}`)
+      await (name === 'caddy' ? startCaddy : startNginx)(t, port, there)
+      const client = connectTo(protocol, port)
       t.after(() => client.close())
       for (const id of ['1', '9007199254740993']) {
         const { status, body } = await client.send(post(TOKEN, `{"id":${id},"name":"Fern"}`))
@@ -191,43 +178,45 @@ suite('TLS by a proxy', () => {
       const { body, headers } = await client.send(get(TOKEN, '/plants?limit=1'))
       assert.deepEqual([body, headers['link']], ['[{"name":"Fern"}]', '<?limit=1&after=1>; rel="next"'])
       assert.equal((await client.send(get('refused'))).status, 401)
-      const large = await client.send(post(TOKEN, `{"id":2,"name":"${'a'.repeat(70_000)}"}`))
-      assert.deepEqual([large.status, (JSON.parse(large.body) as { error: number }).error], [413, 41300])
+      const large = post(TOKEN, `{"id":2,"name":"${'a'.repeat(70_000)}"}`)
+      const [refused, own] = [await client.send(large), await sendTo(program.port, large)]
+      assert.deepEqual([refused.status, refused.body], [413, own.body])
+      assert.equal(refused.headers['content-type'], 'application/json')
     })
   }
 })
 
 test('a server of node:https takes a new certificate, and refuses a broken one', { timeout: 60_000 }, async (t) => {
   const project = await createProject(t)
+  const install = (name: string): void => copyFileSync(join(CERTIFICATES, name), join(project, 'localhost.crt'))
   copyFileSync(join(CERTIFICATES, 'localhost.key'), join(project, 'localhost.key'))
-  copyFileSync(join(CERTIFICATES, 'localhost.crt'), join(project, 'localhost.crt'))
+  install('localhost.crt')
   const said = "console.error('The certificate stays as it was:', error.message)"
   const example = code('TLS in Node', 'js').replaceAll("'localhost.", "'./localhost.").replace(said, 'process.send(1)')
   const { port, child } = await startExample(t, example, project)
-  const first = new Agent({ keepAlive: true, maxSockets: 1 })
-  t.after(() => first.destroy())
+  const first = connectTo('https', port)
+  t.after(() => first.close())
+  assert.equal((await first.send(get(ADA))).body, '[]')
 
-  /** Lists, and settles with the name in the certificate. */
-  async function nameIn(agent: RequestOptions['agent']): Promise<string> {
-    const headers = { Authorization: `Bearer ${ADA}` }
-    const sent = request({ host: '127.0.0.1', port, path: '/plants', headers, agent, rejectUnauthorized: false })
-    const [response] = (await once(sent.end(), 'response')) as [NodeJS.ReadableStream & { socket: TLSSocket }]
-    const name = response.socket.getPeerCertificate().subject.CN
-    assert.deepEqual(await json(response), [])
-    return String(name)
+  /** The name in the certificate that a new connection gets. */
+  async function newName(): Promise<unknown> {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { subject } = socket.getPeerCertificate()
+    socket.destroy()
+    return subject.CN
   }
 
-  assert.equal(await nameIn(first), 'localhost')
-  copyFileSync(join(CERTIFICATES, 'renewed.crt'), join(project, 'localhost.crt'))
+  assert.equal(await newName(), 'localhost')
+  install('renewed.crt')
   child.kill('SIGHUP')
-  await until(async () => (await nameIn(false)) !== 'localhost')
+  await until(async () => (await newName()) !== 'localhost')
 
-  writeFileSync(join(project, 'localhost.crt'), readFileSync(join(CERTIFICATES, 'localhost.crt')).subarray(0, 100))
-  const refused = once(child, 'message')
+  writeFileSync(join(project, 'localhost.crt'), TLS.cert.subarray(0, 100))
   child.kill('SIGHUP')
-  await refused
-  assert.equal(await nameIn(false), '127.0.0.1')
-  assert.equal(await nameIn(first), 'localhost')
+  await once(child, 'message')
+  assert.equal(await newName(), '127.0.0.1')
+  assert.equal((await first.send(get(ADA))).body, '[]')
 })
 
 test('nginx limits the requests of a token and of an address', { skip: withoutCommand('nginx') }, async (t) => {
@@ -276,9 +265,8 @@ test('plants move from SQLite to Postgres as they are', move, async (t) => {
   t.after(() => database.close())
   const to = postgresStore(database.openPool())
 
-  const env = { PATH: process.env['PATH'], URL: database.url, PSQLRC: '/dev/null' }
   const script = code('From SQLite to Postgres', 'sh').replace('plants.db', path)
-  await promisify(execFile)('sh', ['-c', script], { cwd: (await packPackage()).folder, env })
+  await runScript(script, (await packPackage()).folder, { URL: database.url, PSQLRC: '/dev/null' })
 
   for (const owner of ['ada', 'grace', ...owners]) {
     const all = { limit: 1000, maxBytes: 2 ** 30 }

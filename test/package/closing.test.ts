@@ -35,7 +35,6 @@ for (const { code: example, language } of EXAMPLES) {
       const code = example.replace('plants.db', path).replace('7000', '500')
       const { port, child } = await startExample(t, code)
       const exited = once(child, 'exit')
-      child.disconnect()
       let id = 0
 
       /** Creates plants on one connection until it is told to go. */

@@ -55,31 +55,16 @@ export function withOwners(code: string): string {
 /** The list of the owner who has many plants. */
 export const MANY: string = JSON.stringify(Array.from({ length: 5000 }, (_, i) => ({ name: `Plant ${i + 1}` })))
 
-/** An example that runs. */
-export interface Example {
-  readonly port: number
-  readonly child: ChildProcess
-  /** Calls a function that it exports. */
-  call(name: string, ...args: readonly unknown[]): Promise<unknown>
-}
-
-/** Runs before an example, and calls its functions. */
-const START = `
-  import * as example from './main.mjs'
-  process.on('message', ([name, args]) => process.send({ returned: example[name](...args) }))
-`
-
 /**
  * Runs an example, in a project that has the package as a user gets it, until it listens. It ends with the test.
  * @param project where; by default in a project of its own
- * @param options what Node is given beside the program
  */
 export async function startExample(
   t: Scope,
   code: string,
   project?: string,
-  options: { readonly args?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {},
-): Promise<Example> {
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ readonly port: number; readonly child: ChildProcess }> {
   const program = code
     .replace('3000', '0')
     .replace('plants.db', ':memory:')
@@ -87,9 +72,7 @@ export async function startExample(
     .replaceAll("'localhost.", `'${CERTIFICATES}localhost.`)
   const cwd = project ?? (await createProject(t))
   await writeFile(join(cwd, 'main.mjs'), program)
-  await writeFile(join(cwd, 'start.mjs'), START)
-  const { args = [], env } = options
-  const child = startChild(t, process.execPath, ['--import', REPORT_LISTENING, ...args, 'start.mjs'], {
+  const child = startChild(t, process.execPath, ['--import', REPORT_LISTENING, 'main.mjs'], {
     cwd,
     env: { ...UNCOVERED, ...env },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
@@ -99,13 +82,5 @@ export async function startExample(
   const ended = once(child, 'exit').then(() => [])
   const [port] = (await Promise.race([once(child, 'message'), ended])) as [number?]
   assert.ok(port !== undefined, 'the example ends without listening')
-  return {
-    port,
-    child,
-    async call(name, ...args) {
-      child.send([name, args])
-      const [{ returned }] = (await once(child, 'message')) as [{ returned: unknown }]
-      return returned
-    },
-  }
+  return { port, child }
 }

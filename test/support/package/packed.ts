@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -23,8 +23,25 @@ const FOLDER = join(ROOT, 'test/peers/projects')
 /** Is there while a process packs, and holds its id: test files that run at once wait for the one that packs. */
 const LOCK = join(FOLDER, 'lock')
 
-/** The environment of what does not run the sources: the coverage of compilers and hosts is of no interest, and large. */
-export const UNCOVERED: NodeJS.ProcessEnv = { ...process.env, NODE_V8_COVERAGE: undefined }
+/** Where commands are found: the Node that runs the tests, and what is installed. */
+const COMMANDS = ['node_modules/.bin', 'test/peers/node_modules/.bin'].map((path) => join(ROOT, path))
+const PATH = [dirname(process.execPath), ...COMMANDS, process.env['PATH']].join(delimiter)
+
+/**
+ * The environment of what does not run the sources: the coverage of compilers and hosts is of no interest, and large.
+ * Nor are tests in it a part of these.
+ */
+export const UNCOVERED: NodeJS.ProcessEnv = {
+  ...process.env,
+  NODE_V8_COVERAGE: undefined,
+  NODE_TEST_CONTEXT: undefined,
+  PATH,
+}
+
+/** Runs a script as a reader of the documents does, and gives what it prints. */
+export async function runScript(script: string, cwd = ROOT, env: NodeJS.ProcessEnv = {}): Promise<string> {
+  return (await run('sh', ['-c', script], { cwd, env: { ...UNCOVERED, ...env } })).stdout
+}
 
 /** The package as a user gets it. */
 export interface Packed {
