@@ -34,7 +34,7 @@ const RUN: Readonly<Record<string, string>> = {
   'docs/scale.md': 'test/support/database/servers/distributed-table.ts',
   'docs/sqlite.md, Backup': 'test/documents/deployment.test.ts',
   'docs/sqlite.md, What is in the file': 'test/documents/readme.test.ts',
-  'docs/stores.md, A store of your own, ts': 'test/package/package.test.ts',
+  'docs/stores.md, A store of your own, ts': 'test/package/typescript.test.ts',
   'docs/stores.md, In each test runner': 'test/package/runners.test.ts',
 }
 
