@@ -46,7 +46,7 @@ export function tokenOf(group: string, i: number): string {
   return `${group}-${i}`.replaceAll(' ', '-')
 }
 
-function withLength({ status, headers, body }: ContractCase): Reply {
+export function withLength({ status, headers, body }: ContractCase): Reply {
   const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   return { status, headers: { ...length, ...headers }, body }
 }

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { test, type TestContext } from 'node:test'
-import { promisify } from 'node:util'
 import { CONTRACT_CASES, type ContractCase } from '../contract/cases.ts'
-import { checkCases, type Reply } from '../contract/check-cases.ts'
-import { connectTo, type Protocol } from '../support/wire/client.ts'
+import { checkCases, withLength, type Reply } from '../contract/check-cases.ts'
+import { connectTo } from '../support/wire/client.ts'
 import {
   HOST_EXAMPLES,
   isProgram,
@@ -17,17 +15,12 @@ import {
   startExample,
   withOwners,
 } from '../support/package/examples.ts'
-import { createProject, UNCOVERED } from '../support/package/packed.ts'
-import { requirePeer } from '../support/package/peers.ts'
+import { createProject, runScript } from '../support/package/packed.ts'
 import { get, post } from '../support/wire/service.ts'
-
-const run = promisify(execFile)
 
 /** How a host is tried. */
 interface Host {
   readonly name: string
-  readonly skip: string | false
-  readonly protocol: Protocol
   readonly prefix: string
   /** Whether the host itself refuses a path with a malformed escape. */
   readonly refusesEscapes: boolean
@@ -41,8 +34,6 @@ interface Host {
 function hostOf(name: string, code: string): Host {
   return {
     name,
-    skip: skipExample(code),
-    protocol: protocolOf(code),
     prefix: prefixOf(code),
     refusesEscapes: code.includes('Fastify') && !code.includes('frameworkErrors'),
     passesOn: /plants\([^()]*, (?:done|\(\) =>)|\.(?:use|pre)\(/.test(code),
@@ -76,7 +67,7 @@ const HOSTS = HOST_EXAMPLES.flatMap(({ heading, code, line }) => {
 })
 
 for (const host of HOSTS) {
-  test(host.name, { skip: host.skip, timeout: 120_000 }, (t) => tryHost(t, host))
+  test(host.name, { skip: skipExample(host.code), timeout: 120_000 }, (t) => tryHost(t, host))
 }
 
 const ofNext = HOST_EXAMPLES.filter(({ heading }) => heading === 'Next.js').map(({ code }) => code)
@@ -87,8 +78,7 @@ test('Next.js', { skip: skipExample(nextServer), timeout: 300_000 }, async (t) =
   const routes = ofNext.filter((code) => !isProgram(code))
   const files = routes.map((code) => [/^\/\/ (.*)\n/.exec(code)![1]!, withOwners(code)] as const)
   const project = await createProject(t, { ...Object.fromEntries(files), 'pages/index.js': page })
-  const command = [requirePeer.resolve('next/dist/bin/next'), 'build']
-  await run(process.execPath, command, { cwd: project, env: { ...UNCOVERED, NEXT_TELEMETRY_DISABLED: '1' } })
+  await runScript('next build', project, { NEXT_TELEMETRY_DISABLED: '1' })
 
   const inNext = { ...hostOf('Next.js', nextServer), passesOn: undefined }
   await t.test('in a server of its own', (t) => tryHost(t, inNext, project))
@@ -103,22 +93,37 @@ test('Next.js', { skip: skipExample(nextServer), timeout: 300_000 }, async (t) =
 
 /** @param project where the host is built already, if it takes that */
 async function tryHost(t: TestContext, host: Host, project?: string): Promise<void> {
-  const { protocol, prefix, passesOn, isFetch } = host
+  const { prefix, passesOn, isFetch } = host
   // Vite has a list of hosts of its own.
   const code = withOwners(host.code).replace('cors: false', 'cors: false, allowedHosts: true')
-  const client = connectTo(protocol, (await startExample(t, code, project)).port)
+  const client = connectTo(protocolOf(host.code), (await startExample(t, code, project)).port)
   t.after(() => client.close())
 
-  const isHttp1 = protocol.startsWith('http')
+  const isHttp1 = protocolOf(host.code) !== 'h2'
+
+  /** Without what a host adds to each answer, or takes away. */
+  function ownOf({ status, headers, body }: Reply): Reply {
+    const others = ['server', 'vary', 'x-powered-by', ...(isFetch ? ['content-length'] : [])]
+    return {
+      status,
+      headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !others.includes(name))),
+      body,
+    }
+  }
+
   for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
     await t.test(`answers as the contract says: ${group}`, () => {
-      const answered = rows.filter((row) => isAnswered(row, host))
-      return checkCases(client, group, answered, {
-        prefix,
-        isHttp1: isHttp1 && !isFetch,
-        expected: (row) => expected(host.code.includes('basePath') ? under(prefix, row) : row, isFetch),
-        received: withoutAdded,
-      })
+      return checkCases(
+        client,
+        group,
+        rows.filter((row) => isAnswered(row, host)),
+        {
+          prefix,
+          isHttp1: isHttp1 && !isFetch,
+          expected: (row) => ownOf(withLength(host.code.includes('basePath') ? under(prefix, row) : row)),
+          received: ownOf,
+        },
+      )
     })
   }
 
@@ -135,7 +140,7 @@ async function tryHost(t: TestContext, host: Host, project?: string): Promise<vo
   )
 
   await t.test('sends a list of 5,000 plants whole', async () => {
-    const answer = withoutAdded(await client.send(get('many', `${prefix}/plants`)))
+    const answer = ownOf(await client.send(get('many', `${prefix}/plants`)))
     assert.deepEqual(answer, { status: 200, headers: { 'content-type': 'application/json' }, body: MANY })
   })
 
@@ -168,18 +173,4 @@ function isAnswered(row: ContractCase, { passesOn, refusesEscapes }: Host): bool
 /** A case of a service that knows the prefix of its paths: it says where the plants are. */
 function under(prefix: string, row: ContractCase): ContractCase {
   return { ...row, body: row.body.replace('The plants are at ', `The plants are at ${prefix}`) }
-}
-
-function expected({ status, headers, body }: ContractCase, isFetch: boolean): Reply {
-  const length = { 'content-length': status === 204 || isFetch ? undefined : String(Buffer.byteLength(body)) }
-  const all = isFetch ? { ...headers, ...length } : { ...length, ...headers }
-  return { status, headers: JSON.parse(JSON.stringify(all)) as Reply['headers'], body }
-}
-
-/** What a host adds to each answer. */
-const ADDED = new Set(['server', 'vary', 'x-powered-by'])
-
-function withoutAdded({ status, headers, body }: Reply): Reply {
-  const own = Object.entries(headers).filter(([name]) => !ADDED.has(name))
-  return { status, headers: Object.fromEntries(own), body }
 }
