@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { codeOf, readDocument } from '../support/package/documents.ts'
-import { packPackage } from '../support/package/packed.ts'
+import { packPackage, runScript, UNCOVERED } from '../support/package/packed.ts'
 import { isRunElsewhere } from '../support/requirements.ts'
 import { freePort } from '../support/wire/free-port.ts'
 
@@ -21,14 +21,6 @@ test('docs/deploying.md shows the Dockerfile', () => {
 
 const [build, image] = readFileSync(join(root, 'Dockerfile'), 'utf8').split('\n\n') as [string, string]
 const forPackage = codeOf('docs/deploying.md', 'dockerfile', undefined, 1)
-
-/** Runs the instructions RUN of a stage that match. */
-function run(stage: string, matching: RegExp, cwd: string): void {
-  const commands = [...stage.matchAll(/^RUN (.*)$/gm)].map(([, command]) => command!)
-  for (const command of commands.filter((command) => matching.test(command))) {
-    execFileSync('sh', ['-c', command], { cwd, stdio: 'ignore' })
-  }
-}
 
 const NODE = Number.parseInt(process.versions.node)
 
@@ -45,8 +37,7 @@ function start(stage: string, instruction: string, cwd: string, env: NodeJS.Proc
   const [command, ...args] = JSON.parse(json!) as [string, ...string[]]
   const [, variables] = /^ENV (.*)$/m.exec(stage)!
   const set = Object.fromEntries(variables!.split(' ').map((entry) => entry.split(/=(.*)/))) as Record<string, string>
-  const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
-  return spawn(command, argumentsFor(args, cwd), { cwd, env: { PATH, ...set, ...env } })
+  return spawn(command, argumentsFor(args, cwd), { cwd, env: { PATH: UNCOVERED['PATH'], ...set, ...env } })
 }
 
 /** Settles with how a process ended, and what it said on stderr. */
@@ -61,13 +52,14 @@ suite('the container file', () => {
   const app = join(folder, 'app')
   after(() => rmSync(folder, { recursive: true }))
 
-  before(() => {
+  before(async () => {
     const built = join(folder, 'build')
-    for (const name of lines.slice(1))
-      cpSync(join(root, name.slice(1)), join(built, name.slice(1)), { recursive: true })
+    for (const name of lines.slice(1).map((line) => line.slice(1))) {
+      cpSync(join(root, name), join(built, name), { recursive: true })
+    }
     // In place of npm ci.
     symlinkSync(join(root, 'node_modules'), join(built, 'node_modules'))
-    run(build, /build/, built)
+    await runScript(/^RUN (npm run build.*)$/m.exec(build)![1]!, built)
     for (const [, from, to] of image.matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S*)$/gm)) {
       cpSync(join(built, from!), join(app, to! || from!), { recursive: true })
     }
@@ -107,19 +99,13 @@ suite('the container file', () => {
     'has the driver of Postgres, and no more, by the line that the page shows',
     { skip: asks || isRunElsewhere },
     async () => {
-      const [, line] = /`(RUN npm install pg)`/.exec(readDocument('docs/deploying.md').text)!
-      run(line!, /pg/, app)
+      await runScript(/`RUN (npm install pg)`/.exec(readDocument('docs/deploying.md').text)![1]!, app)
       const names = readdirSync(join(app, 'node_modules')).filter((name) => !name.startsWith('.'))
       assert.ok(names.includes('pg') && names.length <= 20, names.join())
       const url = `postgres://ada@127.0.0.1:${await freePort()}/plants`
       const env = { PLANT_STORE_URL: url, PORT: String(await freePort()) }
-      const migrating = start(
-        image.replace('--max-semi-space-size=16", "dist/server.js', 'dist/server.js", "--migrate'),
-        'CMD',
-        app,
-        env,
-      )
-      assert.match(String((await outcome(migrating))[1]), /ECONNREFUSED/)
+      const migrate = image.replace('--max-semi-space-size=16", "dist/server.js', 'dist/server.js", "--migrate')
+      assert.match(String((await outcome(start(migrate, 'CMD', app, env)))[1]), /ECONNREFUSED/)
     },
   )
 })

@@ -1,80 +1,79 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
-import { suite, test } from 'node:test'
-import { DOCUMENTS, proseOf, readDocument, README, type Document } from '../support/package/documents.ts'
+import { test } from 'node:test'
+import { API, DOCUMENTS, pagesIn, proseOf, readDocument, README, type Document } from '../support/package/documents.ts'
+import { runScript } from '../support/package/packed.ts'
+import { temporaryDirectory } from '../support/temporary-file.ts'
 
 const root = new URL('../../', import.meta.url)
 
 /** What is not packed is linked too. */
 const ALL = [...DOCUMENTS, ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'].map(readDocument)]
 
-/** The targets of the links of a document that lead to no other site. */
-function linksOf(document: Document): string[] {
-  const targets = [...proseOf(document).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!)
-  return targets.filter((target) => !/^[a-z]+:/.test(target))
-}
-
-/** The path that a link leads to, seen from the root of the repository. */
-function pathOf(document: Document, target: string): string {
-  const [path] = target.split('#', 1)
-  return path === '' ? document.path : posix.join(posix.dirname(document.path), path!)
+/** The links of a document that lead to no other site: the path, seen from the root of the repository, and the anchor. */
+function linksOf(document: Document): [path: string, anchor: string | undefined][] {
+  const links = proseOf(document).matchAll(/\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]*))?\)/g)
+  return Array.from(links, ([, path, anchor]) => [
+    path === '' ? document.path : posix.join(posix.dirname(document.path), path!),
+    anchor,
+  ])
 }
 
 /** The anchors that GitHub and npm make of the headings of a document. */
 function anchorsOf(document: Document): string[] {
-  const headings = [...proseOf(document).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!)
-  return headings.map((heading) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replace(/\s/g, '-'),
-  )
+  const headings = proseOf(document).matchAll(/^#+ (.*)$/gm)
+  return Array.from(headings, ([, heading]) => {
+    const letters = heading!.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    return letters.replace(/\s/g, '-')
+  })
 }
 
-function isSound(document: Document, target: string): boolean {
-  const path = pathOf(document, target)
-  const [, anchor] = target.split('#')
-  if (!existsSync(new URL(path, root))) return false
-  if (anchor === undefined) return true
-  const linked = ALL.find((other) => other.path === path)
-  return linked !== undefined && anchorsOf(linked).includes(anchor)
+for (const document of ALL) {
+  test(`every link of ${document.path} leads to a file, and to a heading of it`, () => {
+    for (const [path, anchor] of linksOf(document)) {
+      assert.ok(existsSync(new URL(path, root)), path)
+      const linked = ALL.find((other) => other.path === path)
+      if (anchor !== undefined) assert.ok(linked && anchorsOf(linked).includes(anchor), `${path}#${anchor}`)
+    }
+  })
 }
 
-suite('every link of a document leads to a file, and to a heading of it', () => {
-  for (const document of ALL) {
-    test(document.path, () => {
-      assert.deepEqual(
-        linksOf(document).filter((target) => !isSound(document, target)),
-        [],
-      )
-    })
-  }
-})
-
-test('every link leads to what is packed', () => {
-  for (const document of DOCUMENTS) {
-    const paths = linksOf(document).map((target) => pathOf(document, target))
-    assert.deepEqual(
-      paths.filter((path) => !/^(?:README\.md|LICENSE|docs\/(?:[\w-]+\.md|grafana\.json))$/.test(path)),
-      [],
-      document.path,
-    )
-  }
-})
-
-test('no document has the same heading twice', () => {
-  for (const document of DOCUMENTS) {
+for (const document of DOCUMENTS) {
+  test(`${document.path} leads only to what is packed, and has no heading twice`, () => {
+    for (const [path] of linksOf(document)) {
+      assert.match(path, /^(?:README\.md|LICENSE|docs\/(?:[\w-]+\.md|grafana\.json))$/)
+    }
     const anchors = anchorsOf(document)
-    assert.deepEqual(anchors, [...new Set(anchors)], document.path)
-  }
-})
+    assert.deepEqual(anchors, [...new Set(anchors)])
+  })
+}
 
 test('the README leads to every page of docs/', () => {
-  const linked = new Set(linksOf(README).map((target) => pathOf(README, target)))
-  const pages = DOCUMENTS.filter((document) => document !== README)
-  assert.deepEqual(
-    pages.filter(({ path }) => !linked.has(path)),
-    [],
-  )
+  const linked = linksOf(README).map(([path]) => path)
+  for (const { path } of DOCUMENTS) assert.ok(path === 'README.md' || linked.includes(path), path)
+})
+
+// It fails if a public name lacks a doc comment, or a link of one leads nowhere.
+test('docs/api says what the doc comments say', async (t) => {
+  const made = temporaryDirectory(t)
+  await runScript(`typedoc --out '${made}'`)
+  assert.deepEqual(pagesIn(made), pagesIn('docs/api'), 'docs/api is not current: npm run api-docs')
+})
+
+test('every module of the sources is exported, to compilers without `exports` too, and has its page', () => {
+  const { exports, typesVersions } = JSON.parse(readDocument('package.json').text) as Record<string, { '*': object }>
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+  const entries = files.map((path) => /@module plant-store(.*)/.exec(readFileSync(`src/${path}`, 'utf8')))
+  const modules = entries.flatMap((entry) => (entry === null ? [] : `.${entry[1]!}`)).sort()
+  assert.deepEqual([...modules, './package.json'].sort(), Object.keys(exports!).sort())
+  assert.deepEqual(modules, ['.', ...Object.keys(typesVersions!['*']).map((name) => `./${name}`)].sort())
+  const pages = ['README', ...modules.map((name) => posix.join('plant-store', name))]
+  assert.deepEqual(new Set(API.map(({ path }) => path)), new Set(pages.map((page) => `docs/api/${page}.md`)))
+})
+
+test('every function of docs/api has an example', () => {
+  const functions = API.flatMap(({ text }) => text.split(/^## /m)).filter((section) => /^\w+\(\)\n/.test(section))
+  assert.ok(functions.length > 5)
+  for (const section of functions) assert.match(section, /^### Example$/m)
 })

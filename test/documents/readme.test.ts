@@ -11,10 +11,13 @@ import { schemeOf, STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { open, skip as needsSqlite } from '../support/database/sqlite-file.ts'
+import { startChild } from '../support/child.ts'
 import { connectTo } from '../support/wire/client.ts'
+import { freePort } from '../support/wire/free-port.ts'
+import { listening } from '../support/wire/listening.ts'
 import { API, blocksOf, codeOf, DOCUMENTS, readDocument, README } from '../support/package/documents.ts'
 import { prefixOf, protocolOf, skipExample, startExample } from '../support/package/examples.ts'
-import { createProject, runScript } from '../support/package/packed.ts'
+import { createProject, runScript, UNCOVERED } from '../support/package/packed.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { bearer, portOf, servePlants } from '../support/wire/service.ts'
 
@@ -66,6 +69,23 @@ test('the README has a curl session with its real output', { skip: withoutComman
     const printed = await runScript(command!, undefined, environment)
     assert.equal(printed.trimEnd(), expected.join('\n').trimEnd(), command)
   }
+})
+
+const DEBUG = blocksOf(readDocument('CONTRIBUTING.md')).filter(({ heading }) => heading === 'Debug one case')
+
+test('the command that debugs one case runs one', async () => {
+  const printed = await runScript(DEBUG[0]!.code.replace('--inspect-brk ', '--test-reporter=tap '))
+  assert.match(printed, /^# tests [1-9]\d*\n(?:# suites \d+\n)?# pass 1$/m)
+})
+
+test('the commands that show what the service does with a request do', { skip: withoutCommand('curl') }, async (t) => {
+  const port = await freePort()
+  const [command, ...send] = DEBUG[1]!.code.replace('3000', String(port)).split('\n')
+  const env = { ...UNCOVERED, PORT: String(port) }
+  const started = ['-c', `exec env ${command!.replace('--inspect ', '')}`]
+  const child = startChild(t, 'sh', started, { env, stdio: 'ignore' })
+  await listening(port, undefined, () => assert.equal(child.exitCode, null, 'the service has ended'))
+  assert.match(await runScript(send.join('\n')), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\[\]$/)
 })
 
 test('docs/errors.md lists every error, with its remedy', () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { blocksOf, codeOf, readDocument } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed.ts'
-import { PEERS, requirePeer, skipWithoutPeers } from '../support/package/peers.ts'
+import { PEERS, skipWithoutPeers } from '../support/package/peers.ts'
 
 /** What a project may import, and a mistake that only the compiler finds. */
 const PROGRAM = `
@@ -87,7 +88,7 @@ async function compile(
     ...files,
     'tsconfig.json': JSON.stringify({ compilerOptions, files: Object.keys(files) }),
   })
-  const tsc = requirePeer.resolve(`${compiler}/package.json`).replace('package.json', 'bin/tsc')
+  const tsc = fileURLToPath(new URL(`../peers/node_modules/${compiler}/bin/tsc`, import.meta.url))
   const said = await runScript(`node '${tsc}' --project . --pretty false 2>&1 || true`, project)
   return said
     .split('\n')

@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Scope } from '../child.ts'
 
-const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** What goes into the package, and what it is built by. */
@@ -40,7 +39,7 @@ export const UNCOVERED: NodeJS.ProcessEnv = {
 
 /** Runs a script as a reader of the documents does, and gives what it prints. */
 export async function runScript(script: string, cwd = ROOT, env: NodeJS.ProcessEnv = {}): Promise<string> {
-  return (await run('sh', ['-c', script], { cwd, env: { ...UNCOVERED, ...env } })).stdout
+  return (await promisify(execFile)('sh', ['-c', script], { cwd, env: { ...UNCOVERED, ...env } })).stdout
 }
 
 /** The package as a user gets it. */
@@ -67,8 +66,9 @@ export async function packPackage(): Promise<Packed> {
       continue
     }
     try {
-      const outdated = (await readdir(FOLDER)).filter((name) => join(FOLDER, name) !== LOCK)
-      for (const name of outdated) await rm(join(FOLDER, name), { recursive: true })
+      for (const name of await readdir(FOLDER)) {
+        if (name !== 'lock') await rm(join(FOLDER, name), { recursive: true })
+      }
       const temporary = join(FOLDER, 'new')
       await mkdir(temporary)
       if (RELEASE === undefined) await pack(temporary)
@@ -94,32 +94,25 @@ async function waitForLock(): Promise<void> {
   }
 }
 
-/**
- * Builds and packs a copy of the project.
- * @returns the path of the tarball, which is in the target
- */
-async function pack(target: string): Promise<string> {
+/** Builds and packs a copy of the project. */
+async function pack(target: string): Promise<void> {
   const copy = join(target, 'copy')
   for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
   // An earlier build may have left what is no longer made.
   await mkdir(join(copy, 'dist/commonjs'), { recursive: true })
   for (const name of ['left.js', 'left.d.ts', 'commonjs/left.d.ts']) await writeFile(join(copy, 'dist', name), '')
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], {
-    cwd: copy,
-    env: UNCOVERED,
-  })
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
-  const tarball = join(target, 'plant-store.tgz')
-  await rename(join(target, filename), tarball)
+  const [{ filename }] = JSON.parse(await runScript('npm pack --json --pack-destination ..', copy)) as [
+    { filename: string },
+  ]
+  await rename(join(target, filename), join(target, 'plant-store.tgz'))
   await rm(copy, { recursive: true })
-  return tarball
 }
 
 /** Installs a tarball in a folder that is no project yet, without asking a registry. */
 export async function installPackage(folder: string, tarball: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), '{"private":true}')
-  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder, env: UNCOVERED })
+  await runScript(`npm install --offline --no-audit --no-fund '${tarball}'`, folder)
 }
 
 /**

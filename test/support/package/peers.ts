@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { isRunElsewhere } from '../requirements.ts'
 
 const FOLDER = new URL('../../peers/', import.meta.url)
@@ -9,9 +8,6 @@ const isInstalled = existsSync(new URL('node_modules', FOLDER))
 export const PEERS: Readonly<Record<string, string>> = (
   JSON.parse(readFileSync(new URL('package.json', FOLDER), 'utf8')) as { dependencies: Record<string, string> }
 ).dependencies
-
-/** Finds modules as a file in `test/peers` does. */
-export const requirePeer: NodeJS.Require = createRequire(FOLDER)
 
 /** Why a test is skipped that needs what `test/peers` installs; false if it is not. */
 export function skipWithoutPeers(): string | false {
