@@ -179,7 +179,7 @@ const GENERATORS = [
 ] as const
 
 const COMPILE =
-  'tsc --strict --noEmit --allowJs --allowImportingTsExtensions --skipLibCheck ' +
+  'tsc --ignoreConfig --strict --noEmit --allowJs --allowImportingTsExtensions --skipLibCheck ' +
   '--target es2023 --module preserve --types node main.ts'
 
 for (const [name, config, command, isPeer] of GENERATORS) {
