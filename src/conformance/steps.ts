@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
+import { STORE_METHODS } from '../plants/checked-store.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE, type Page, type PageRequest, type Store, type StoreMethod } from '../plants/store.ts'
 
@@ -138,13 +139,13 @@ export type Check = (store: WatchedStore, seed: number) => Promise<unknown>
 
 /** Gives each call of a store its time. One that takes longer, or throws, fails with an error that names it. */
 export function watchStore(store: Store, timeoutMs: number): WatchedStore {
-  return {
-    create: (...args) => settleCall(callText('create', ...args), () => store.create(...args), timeoutMs),
-    list: (...args) => settleCall(callText('list', ...args), () => store.list(...args), timeoutMs),
-    delete: (...args) => settleCall(callText('delete', ...args), () => store.delete(...args), timeoutMs),
-    ping: () => settleCall('ping()', () => store.ping?.(), timeoutMs),
-    close: () => settleCall('close()', () => store.close?.(), timeoutMs),
-  }
+  const methods = store as unknown as Readonly<Record<StoreMethod, ((...args: unknown[]) => unknown) | undefined>>
+  const watched = (Object.keys(STORE_METHODS) as StoreMethod[]).map((name) => {
+    const call = (...args: unknown[]): unknown =>
+      settleCall(callText(name, ...args), () => methods[name]?.(...args), timeoutMs)
+    return [name, call] as const
+  })
+  return Object.fromEntries(watched) as WatchedStore
 }
 
 export async function settleCall<T>(call: string, act: () => MaybePromise<T>, timeoutMs: number): Promise<T> {

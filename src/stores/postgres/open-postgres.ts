@@ -4,7 +4,7 @@ import type { ClientConfig } from 'pg'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { figuresOf } from '../figures.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
-import { postgresStore } from './postgres-store.ts'
+import { postgresStore, type PostgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
 
 export interface StoreSettings {
@@ -84,8 +84,8 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     if (problem === undefined) return store
     throw new StoreUnavailableError('The database could not be used yet.', { cause: problem })
   }
-  // `Required`, so that no method of a store is forgotten here.
-  const opened: Required<Pick<Store, StoreMethod>> = {
+  // So that no method of the store is forgotten here.
+  const opened: Pick<PostgresStore, Exclude<StoreMethod, 'close'>> & Pick<Required<Store>, 'close'> = {
     create: (owner, plant) => begun().create(owner, plant),
     list: (owner, request) => begun().list(owner, request),
     delete: (owner, id) => begun().delete(owner, id),
