@@ -37,7 +37,7 @@ interface Exchange {
 }
 
 /**
- * Makes a service that creates, lists and deletes plants.
+ * Makes a service that keeps plants.
  * @throws TypeError if an option is wrong; it names the option and quotes what it got
  *
  * @example

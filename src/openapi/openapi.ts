@@ -27,7 +27,7 @@ export const openapi: PlantStoreDescription = {
   info: {
     title: 'Plant Store',
     version: VERSION,
-    summary: 'Creates, lists and deletes plants.',
+    summary: 'Keeps the plants of each owner.',
     description:
       'A bearer token stands for an owner. Each owner has plants of its own and sees no others, so two owners may use ' +
       'the same id. The body of an error has its code in `error`; the first three digits of the code are the status.',

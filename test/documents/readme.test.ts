@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { PRESETS } from '../../src/http-server/limits.ts'
 import { ERRORS } from '../../src/http/errors.ts'
+import type { OperationObject } from '../../src/openapi/description.ts'
+import { openapi } from '../../src/openapi/openapi.ts'
 import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
 import { DEFAULTS } from '../../src/options.ts'
 import { STORE_METHODS } from '../../src/plants/checked-store.ts'
@@ -127,6 +129,15 @@ test('the README lists every operation', () => {
   )
   // HEAD goes without saying.
   assert.deepEqual(listed.sort(), operations.filter((name) => !name.startsWith('HEAD ')).sort())
+})
+
+test('the README says in sentences what the service does, and what it lacks', () => {
+  const [first] = /is an HTTP service that .* plants\./.exec(README.text)!
+  const described = Object.values(openapi.paths).flatMap((item) => Object.values<OperationObject>(item as never))
+  // Such as "List plants", but for HEAD and OPTIONS.
+  const verbs = described.flatMap(({ summary }) => /^(\w+) plants?$/.exec(summary)?.[1]?.toLowerCase() ?? [])
+  for (const verb of verbs) assert.match(first, RegExp(`\\b${verb}s\\b`))
+  assert.equal(README.text.includes('changes a plant or reads one'), !('GET' in OPERATIONS['/plants/{id}']))
 })
 
 for (const path of ['README.md', 'docs/stores.md']) {
