@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { HttpError } from '../../src/http/errors.ts'
 import { JsonObject, readJson, type JsonValue } from '../../src/http/json.ts'
 import { cpuTime } from '../support/cpu-time.ts'
-import { mutate } from '../support/fuzz/mutation.ts'
+import { mutate } from '../support/mutation.ts'
 
 /** What the reader must make of a number, by exact fractions. */
 function exactNumber(literal: string): bigint | number {

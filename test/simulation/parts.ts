@@ -1,3 +1,4 @@
+import { packets } from './packets/packets.ts'
 import { postgres } from './postgres/postgres.ts'
 import { rotation } from './rotation/rotation.ts'
 import { server } from './server/server.ts'
@@ -5,4 +6,4 @@ import type { Part } from './simulation.ts'
 import { sqlite } from './sqlite/sqlite.ts'
 
 /** What can be simulated. */
-export const parts: readonly Part[] = [postgres, sqlite, rotation, server]
+export const parts: readonly Part[] = [postgres, sqlite, rotation, server, packets]

@@ -2,10 +2,23 @@ import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import { ERRORS } from '../../../src/http/errors.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
-import { assertAnswer } from '../wire/assert-answer.ts'
-import type { Outcome } from './conversation.ts'
-import type { FuzzedServer } from './service.ts'
-import type { WireAnswer } from '../wire/wire.ts'
+import { assertAnswer } from '../../support/wire/assert-answer.ts'
+import type { WireAnswer } from '../../support/wire/wire.ts'
+
+/** What came of the bytes that a client sent. */
+export interface Outcome {
+  /** Whether the server is one of `node:http` as it is, and not that of the program. */
+  readonly isPlain: boolean
+  readonly answers: readonly WireAnswer[]
+  /** What the server sent that is no whole answer. */
+  readonly rest: string
+  /** Whether the server closed the connection before the client ended its side. */
+  readonly isClosed: boolean
+  /** The creates and deletes that were carried out, in order, each with what the store said. */
+  readonly writes: readonly string[]
+  /** The plants that were there at the end. */
+  readonly kept: readonly string[]
+}
 
 /** What the program answers beside the service. */
 const PROGRAM: ReadonlySet<string> = new Set([
@@ -20,12 +33,12 @@ const MALFORMED = JSON.stringify({ error: ERRORS.malformedRequest.error, message
  * Checks what can be said of one outcome alone: the answers are the contract's, and each write was answered, in order.
  * @throws AssertionError if it is not so
  */
-export function assertSound(outcome: Outcome, kind: FuzzedServer): void {
-  const { rest, writes } = outcome
-  for (const answer of outcome.answers) if (!PROGRAM.has(answer.body)) assertAnswer(answer, kind === 'plain')
-  const told = outcome.answers.map(toldWrite).filter((write) => write !== undefined)
+export function assertSound(outcome: Outcome): void {
+  const { isPlain, answers, rest, writes } = outcome
+  for (const answer of answers) if (!PROGRAM.has(answer.body)) assertAnswer(answer, isPlain)
+  const told = answers.map(toldWrite).filter((write) => write !== undefined)
   const results = writes.map((write) => write.replace(/ .*:/, ':'))
-  if (kind === 'plain' && isCut(outcome)) {
+  if (isPlain && isCut(outcome)) {
     assert.match(rest.slice(0, 9), /^(?:HTTP\/1\.1 |)$/)
     // The last may have been on its way.
     if (results.length === told.length + 1) results.pop()
@@ -57,25 +70,15 @@ function isNodesOwn({ status, headers }: WireAnswer): boolean {
   return status >= 400 && !headers.has('date')
 }
 
-/**
- * Whether `node:http` itself may have dropped the rest of the packet. It does behind a request that asks for another
- * protocol, and the service closes the connection for that; not so the 417 of Node, which the program sends itself.
- */
-function isDropped({ answers }: Outcome, bytes: string): boolean {
-  const last = answers.at(-1)
-  const isKept = last?.status === 417 && last.headers.get('connection') !== 'close'
-  return isKept && /\nupgrade:/i.test(bytes)
-}
-
 /** Says in what two outcomes of the same bytes differ, if they do. */
-export function findDifference(whole: Outcome, split: Outcome, kind: FuzzedServer, bytes: string): string | undefined {
+export function findDifference(whole: Outcome, split: Outcome): string | undefined {
   const [a, b] = [comparable(whole), comparable(split)]
   let i = 0
   while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++
   const isEarly = isAnsweredEarly(a, b, i)
   // When a refusal closes one of the connections, or Node cuts it or drops what it read, it depends on the packets how
   // far it has come.
-  const isShort = isEarly || (kind === 'plain' && (isCut(whole) || isCut(split) || isDropped(whole, bytes)))
+  const isShort = isEarly || (whole.isPlain && (isCut(whole) || isCut(split)))
   const isSame = i === (isShort ? Math.min(a.length, b.length) : Math.max(a.length, b.length))
   if (!isSame && !isEarly && !isRefusedEither(a, b, i)) return `the answers differ from number ${i} on`
   const length = isShort ? Math.min(whole.writes.length, split.writes.length) : Infinity

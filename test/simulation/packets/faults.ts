@@ -1,0 +1,33 @@
+import type { Faults } from '../faults.ts'
+
+export const faults: Faults = {
+  'src/http/body.ts': [['a body in two packets loses the second', '    body.set(chunk, start)\n', '']],
+  'src/http/percent.ts': [['an escape that is none is thrown', 'return undefined\n', "throw new Error('escape')\n"]],
+  'src/http/respond.ts': [
+    [
+      'a request for another protocol keeps its connection',
+      "  if (isEndUncertain(request)) response.setHeader('Connection', 'close')\n",
+      '',
+    ],
+  ],
+  'src/http/turn.ts': [
+    [
+      'a request does not wait for its turn',
+      'if (response.socket !== null || response.writableEnded || socket === null) {',
+      'if (true) {',
+    ],
+  ],
+  'src/http-server/refusal.ts': [
+    ['a refusal does not wait for the answers before it', "else response.once('close', refuseNow)", 'else refuseNow()'],
+  ],
+  'src/http-server/http-server.ts': [
+    [
+      'a request whose body breaks off runs, and is refused too',
+      'if (latest?.req.complete === false) refuseInstead(latest, socket, refuseNow)',
+      'if (latest?.req.complete === false) refuseNow()',
+    ],
+  ],
+  'src/http-server/slices.ts': [
+    ['a connection that is read in slices is not read on', "socket.on('resume', readLater)", ''],
+  ],
+}
