@@ -27,13 +27,22 @@ const IDLE_MS = 20
 /** How many parts a request has: as many as the bytes of the longest one that is cut at each byte. */
 const PARTS = 200
 
-/** Places where a request is cut, and what the client waits for there: until the server has read it, or is idle. */
-const cuts = fc.oneof(
+interface Cut {
+  readonly part: number | 'body'
+  readonly isAnswered: boolean
+}
+
+/** The parts before which a request is cut, and what the client waits for there: until the server has read it, or is idle. */
+const cuts: fc.Arbitrary<readonly Cut[]> = fc.oneof(
   {
     weight: 99,
-    arbitrary: fc.array(fc.record({ part: fc.oneof(fc.constant(0), fc.nat(PARTS - 1)), isAnswered: fc.boolean() }), {
-      maxLength: 2,
-    }),
+    arbitrary: fc.array(
+      fc.record({
+        part: fc.oneof(fc.constantFrom(0, 'body' as const), fc.nat(PARTS - 1)),
+        isAnswered: fc.boolean(),
+      }),
+      { maxLength: 2 },
+    ),
   },
   fc.constant(Array.from({ length: PARTS }, (_, part) => ({ part, isAnswered: part % 2 === 0 }))),
 )
@@ -80,8 +89,11 @@ function packetsOf({ pieces, repeats }: Scenario): readonly Packet[] {
   let bytes = pieces[0]!.request.repeat(repeats)
   for (const { request, cuts } of pieces) {
     let start = 0
-    for (const { part, isAnswered } of cuts.toSorted((a, b) => a.part - b.part)) {
-      const end = Math.floor((part / PARTS) * request.length)
+    const ends = cuts.map(({ part, isAnswered }) => {
+      const isBody = part === 'body'
+      return { end: isBody ? request.indexOf('\r\n\r\n') + 4 : Math.floor((part / PARTS) * request.length), isAnswered }
+    })
+    for (const { end, isAnswered } of ends.sort((a, b) => a.end - b.end)) {
       packets.push({ bytes: bytes + request.slice(start, end), isAnswered })
       start = end
       bytes = ''
@@ -166,7 +178,7 @@ function openService(world: World, { isPlain, pace }: Scenario): Service {
   }
 
   const options: PlantStoreOptions = {
-    authenticate: (token) => (token === 'ada' || token === 'many' ? token : null),
+    authenticate: (token) => (token === 'ada' || token === 'many' ? answer(token, () => token) : null),
     store: {
       create: (owner, plant) => write(owner, `create ${plant.id}`, () => service.memory.create(owner, plant)),
       delete: (owner, id) => write(owner, `delete ${id}`, () => service.memory.delete(owner, id)),
