@@ -197,29 +197,6 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal(reads, 3)
     })
 
-    test('whose client goes before it would have to wait for its turn: nothing more is read for it', async (t) => {
-      let reads = 0
-      const page = new Held<void>()
-      const rest = new Promise<[]>((resolve) => t.after(() => resolve([])))
-      const store = delegatingStore(memoryStore(), {
-        list(_, { after = 0n }) {
-          if (++reads === 3) return page.call().then(() => pageAfter(0n))
-          return after === 0n ? pageAfter(after) : rest
-        },
-      })
-      const { client, told, accepted, connect } = await serveTold(t, protocol, { store, maxListsPerOwner: 1 })
-      await openBody(client)
-      await until(() => reads === 2)
-      const request = ask(await connect(), get('ada', '/plants?limit=1500'))
-      await until(() => reads === 3)
-
-      await leave(request, accepted[1]!)
-      page.answer()
-
-      await assertTold(told, { bytes: 0 })
-      assert.equal(reads, 3)
-    })
-
     test('whose client goes while the ids that a limit leaves are counted: nothing more is read for it', async (t) => {
       let reads = 0
       const page = new Held<void>()

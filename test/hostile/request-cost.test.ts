@@ -85,7 +85,8 @@ const KINDS: readonly Kind[] = [
       ['Connection: ', 'a'], ['Connection: ', ','], ['Connection: ', 'close,'], ['Connection: ', 'upgrade,'], ['Upgrade: ', 'a'],
       ['Connection: upgrade\r\nUpgrade: ', 'a'], ['Expect: ', '1'], ['Expect: ', '100-continue,'], ['Expect: ', '100-continu'],
       ['Transfer-Encoding: ', 'a'], ['Transfer-Encoding: ', 'chunked,'], ['Transfer-Encoding: ', ',', 'chunked'],
-      ['Content-Length: ', '0'], ['Content-Length: ', '9'], ['', 'a', ': b'], ['no field', ' a'],
+      ['Content-Length: ', '0'], ['Content-Length: ', '9'], ['', 'a', ': b'], ['no field', ' a'], ['X-Request-Id: a', ' ', 'b\r\nno field'],
+      ['Origin: a', ' ', 'b\r\nno field'],
     ],
   },
   {
