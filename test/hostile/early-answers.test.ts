@@ -3,17 +3,17 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { request, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http'
 import { connect, constants, createServer, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
-import type { Socket } from 'node:net'
-import type { Writable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { suite, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { withoutCommand } from '../support/requirements.ts'
 import { serveStandalone } from '../support/program/standalone-server.ts'
-import { openBoth, type RawConnection } from '../support/wire/raw-connection.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
 import { close, createService, listen, portOf, servePlants } from '../support/wire/service.ts'
 
 const MIB = 1024 * 1024
+const CHUNK = Buffer.alloc(65_536)
 
 const TRIES = 5
 
@@ -79,44 +79,6 @@ function errorOf(body: string): number {
   return (JSON.parse(body) as { error: number }).error
 }
 
-/** A piece of a body without end. */
-const CHUNK = Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`)
-
-/** Sends the header of a POST and gives both ends of its connection. */
-async function openPost(
-  server: Server,
-  { token, type }: Refusal,
-  length: string,
-): Promise<{ client: RawConnection; accepted: Socket }> {
-  const { client, accepted } = await openBoth(server)
-  const fields = [`Authorization: Bearer ${token}`, `Content-Type: ${type}`, length]
-  client.send(`POST /plants HTTP/1.1\r\nHost: a\r\n${fields.join('\r\n')}\r\n\r\n`)
-  return { client, accepted }
-}
-
-/** Sends the same bytes again and again, as fast as they are taken, and counts those that were. */
-function sendForEver(writable: Writable, bytes: Buffer): { readonly taken: number } {
-  const counter = { taken: 0 }
-  function count(error?: Error | null): void {
-    if (error === undefined || error === null) counter.taken += bytes.length
-  }
-  function send(): void {
-    while (writable.writable && writable.write(bytes, count));
-  }
-  writable.on('drain', send)
-  send()
-  return counter
-}
-
-/**
- * Asserts that no more than the bound was read, and less only if a slow machine did not come to it in 2 s. Beyond the
- * bound come the 2 MiB that Node reads in one round of the event loop, what was read before the refusal, and framing.
- */
-function assertBound(bytes: number, startedAt: number): void {
-  const isTimeOver = performance.now() - startedAt > 1900
-  assert.ok(bytes < 18.5 * MIB && (bytes > 15 * MIB || isTimeOver), `${bytes} bytes were read`)
-}
-
 /** Asserts that a client was waited for: for 2 s, or a little longer on a slow machine. */
 function assertPatience(startedAt: number): void {
   const ms = performance.now() - startedAt
@@ -133,24 +95,12 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
   for (const refusal of REFUSALS) {
     const { error } = refusal
 
-    test(`is read up to 16 MiB: ${error}`, async (t) => {
-      const server = await servePlants(t, { authenticate })
-      const startedAt = performance.now()
-      const { client, accepted } = await openPost(server, refusal, 'Transfer-Encoding: chunked')
-      const answers = client.answers()
-
-      sendForEver(client.socket, CHUNK)
-
-      const seen = (await answers).map(({ body, headers }) => [errorOf(body), headers.get('connection')])
-      assert.deepEqual(seen, [[error, 'close']])
-      assertBound(accepted.bytesRead, startedAt)
-      assertPatience(startedAt)
-    })
-
     test(`is waited for at most 2 s if the client sends a byte now and then: ${error}`, async (t) => {
       const server = await servePlants(t, { authenticate })
       const startedAt = performance.now()
-      const { client } = await openPost(server, refusal, `Content-Length: ${UPLOAD.length}`)
+      const client = await RawConnection.open(server)
+      const fields = [`Authorization: Bearer ${refusal.token}`, `Content-Type: ${refusal.type}`]
+      client.send(`POST /plants HTTP/1.1\r\nHost: a\r\n${fields.join('\r\n')}\r\nContent-Length: 99999\r\n\r\n`)
       const timer = setInterval(() => client.send(' '), 50)
       t.after(() => clearInterval(timer))
 
@@ -166,11 +116,20 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       const stream = openStream(session, refusal)
       const [body, closed] = [readAll(stream), once(stream, 'close')]
 
-      const sent = sendForEver(stream, Buffer.alloc(65_536))
+      let sent = 0
+      const endless = new Readable({
+        read() {
+          sent += CHUNK.length
+          this.push(CHUNK)
+        },
+      })
+      endless.pipe(stream)
 
       assert.equal(errorOf(await body), error)
       await closed
-      assertBound(sent.taken, startedAt)
+      // Node reads 2 MiB more in one round of the event loop. A slow machine may not come so far in 2 s.
+      const isTimeOver = performance.now() - startedAt > 1900
+      assert.ok(sent < 18.5 * MIB && (sent > 15 * MIB || isTimeOver), `${sent} bytes were read`)
       await assertServesOn(session, stream)
     })
 
