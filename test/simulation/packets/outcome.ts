@@ -16,8 +16,6 @@ export interface Outcome {
   readonly isClosed: boolean
   /** The creates and deletes that were carried out, in order, each with what the store said. */
   readonly writes: readonly string[]
-  /** The plants that were there at the end. */
-  readonly kept: readonly string[]
 }
 
 /** What the program answers beside the service. */
@@ -83,14 +81,14 @@ export function findDifference(whole: Outcome, split: Outcome): string | undefin
   if (!isSame && !isEarly && !isRefusedEither(a, b, i)) return `the answers differ from number ${i} on`
   const length = isShort ? Math.min(whole.writes.length, split.writes.length) : Infinity
   const [writesA, writesB] = [whole.writes.slice(0, length), split.writes.slice(0, length)]
-  if (!isDeepStrictEqual(writesA, writesB)) return 'what was carried out differs'
-  return isShort || isDeepStrictEqual(whole.kept, split.kept) ? undefined : 'what was kept differs'
+  return isDeepStrictEqual(writesA, writesB) ? undefined : 'what was carried out differs'
 }
 
 interface Comparable {
   readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+  readonly fields: readonly (readonly [string, string])[]
   readonly body: string
+  readonly isClosing: boolean
 }
 
 /** What two outcomes must have in common, whenever they came and whatever Node wrote itself before it cut. */
@@ -98,7 +96,8 @@ function comparable({ answers }: Outcome): readonly Comparable[] {
   return answers
     .filter((answer) => !isNodesOwn(answer))
     .map(({ status, headers, body }) => {
-      return { status, headers: Object.fromEntries([...headers].filter(([name]) => name !== 'date')), body }
+      const fields = [...headers].filter(([name]) => !['date', 'connection', 'keep-alive'].includes(name))
+      return { status, fields, body, isClosing: headers.get('connection') === 'close' }
     })
 }
 
@@ -108,9 +107,9 @@ function comparable({ answers }: Outcome): readonly Comparable[] {
  */
 function isAnsweredEarly(a: readonly Comparable[], b: readonly Comparable[], i: number): boolean {
   const [inA, inB] = [a[i], b[i]]
-  if (inA === undefined || inB === undefined || inA.status < 400 || isClosing(inA) === isClosing(inB)) return false
-  const isLast = (isClosing(inA) ? a : b).length === i + 1
-  return isLast && isDeepStrictEqual(withoutConnection(inA), withoutConnection(inB))
+  if (inA === undefined || inB === undefined || inA.status < 400 || inA.isClosing === inB.isClosing) return false
+  const isLast = (inA.isClosing ? a : b).length === i + 1
+  return isLast && isDeepStrictEqual({ ...inA, isClosing: true }, { ...inB, isClosing: true })
 }
 
 /**
@@ -118,21 +117,12 @@ function isAnsweredEarly(a: readonly Comparable[], b: readonly Comparable[], i: 
  * in one packet is parsed before the first is seen. Either refusal is the last.
  */
 function isRefusedEither(a: readonly Comparable[], b: readonly Comparable[], i: number): boolean {
-  const last = [a[i], b[i]]
+  const last = [...a.slice(i), ...b.slice(i)]
   return (
-    a.length === i + 1 &&
-    b.length === i + 1 &&
-    last.every((answer) => answer !== undefined && isClosing(answer)) &&
-    last.some((answer) => answer?.status === 413) &&
-    last.some((answer) => answer?.body === MALFORMED)
+    a.length === b.length &&
+    last.length === 2 &&
+    last.every(({ isClosing }) => isClosing) &&
+    last.some(({ status }) => status === 413) &&
+    last.some(({ body }) => body === MALFORMED)
   )
-}
-
-function isClosing({ headers }: Comparable): boolean {
-  return headers['connection'] === 'close'
-}
-
-function withoutConnection({ status, headers, body }: Comparable): Comparable {
-  const fields = Object.entries(headers).filter(([name]) => name !== 'connection' && name !== 'keep-alive')
-  return { status, headers: Object.fromEntries(fields), body }
 }

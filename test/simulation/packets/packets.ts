@@ -112,7 +112,7 @@ async function converse(
 ): Promise<Outcome> {
   const { time } = world
   const { server } = service
-  const memory = (service.memory = memoryStore())
+  service.memory = memoryStore()
   const writes: string[] = (service.writes = [])
   let received: Buffer = Buffer.alloc(0)
   const wire = new Wire(world, {
@@ -124,9 +124,8 @@ async function converse(
   server.emit('connection', wire)
 
   for (const { bytes, isAnswered } of packets) {
-    if (bytes === '') continue
     world.tell('sends', [bytes])
-    wire.arrive(Buffer.from(bytes, 'latin1'))
+    if (bytes !== '') wire.arrive(Buffer.from(bytes, 'latin1'))
     let before: number
     do {
       before = received.length + writes.length
@@ -146,8 +145,7 @@ async function converse(
     .join('')
     .includes('HEAD ')
   const { answers, rest } = readAnswers(received, isHead)
-  const kept = (await memory.list('ada', { limit: 100, maxBytes: Infinity })).map(({ id, name }) => `${id} ${name}`)
-  const outcome = { answers, rest: rest.toString('latin1'), isClosed, isPlain, writes, kept }
+  const outcome = { answers, rest: rest.toString('latin1'), isClosed, isPlain, writes }
   assertSound(outcome)
   return outcome
 }
