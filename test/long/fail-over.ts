@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runByHand } from '../support/child.ts'
-import { SessionCount } from '../support/wire/debian-servers.ts'
+import { countSessions } from '../support/wire/debian-servers.ts'
 import { PatroniCluster, type Machine } from '../support/database/servers/patroni-cluster.ts'
 import { Program } from '../support/program/program.ts'
 import { Workload } from '../support/database/histories/workload.ts'
@@ -70,7 +70,7 @@ async function failOver(
 ): Promise<Readonly<Record<string, number>>> {
   const primary = await cluster.healthy()
   await primary.query('TRUNCATE plant_store_plants')
-  const counts = cluster.machines.map((machine) => new SessionCount(machine))
+  const counts = cluster.machines.map(countSessions)
   const workload = new Workload()
   for (const program of programs) workload.start(program, CLIENTS / programs.length)
   await workload.progress(200)
@@ -83,7 +83,7 @@ async function failOver(
   mend?.(primary)
   await cluster.healthy()
   await workload.progress(200)
-  const sessions = Math.max(...(await Promise.all(counts.map((count) => count.stop()))))
+  const sessions = Math.max(...(await Promise.all(counts.map((stop) => stop()))))
   await workload.finish(programs[0]!)
   if (sessions > POOL_SIZE * programs.length) process.exitCode = 1
   const { acknowledged, refused, unknown } = workload

@@ -1,5 +1,4 @@
 import { execFile, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
@@ -14,7 +13,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,6 +22,7 @@ import { startChild, type Scope } from '../child.ts'
 import { freePort } from './free-port.ts'
 import { listening } from './listening.ts'
 import { runHaproxy } from './proxies.ts'
+import { listen, portOf } from './service.ts'
 import { isRunElsewhere } from '../requirements.ts'
 
 const POSTGRES = '/usr/lib/postgresql'
@@ -275,38 +274,28 @@ async function serveChecks(t: Scope, server: PostgresServer): Promise<number> {
       .then(([row]) => !row!.isStandby)
       .catch(() => false)
       .then((isPrimary) => response.writeHead(isPrimary ? 200 : 503).end())
-  }).listen(0, '127.0.0.1')
-  await once(checks, 'listening')
+  })
+  await listen(checks)
   t.after(() => checks.close())
-  return (checks.address() as AddressInfo).port
+  return portOf(checks)
 }
 
-/** Counts the sessions of the program, five times a second, until it is told to stop. */
-export class SessionCount {
-  most = 0
-  readonly #stopping = new AbortController()
-  readonly #done: Promise<void>
-
-  /** @param server is asked by a session of its own, and may be away */
-  constructor(server: Pick<PostgresServer, 'query'>) {
-    this.#done = this.#watch(server)
+/**
+ * Counts the sessions of the program, five times a second. Returns what stops that, and says how many were the most.
+ * @param server is asked by a session of its own, and may be away
+ */
+export function countSessions(server: Pick<PostgresServer, 'query'>): () => Promise<number> {
+  const stopping = new AbortController()
+  async function count(most = 0): Promise<number> {
+    if (stopping.signal.aborted) return most
+    const sessions = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'plant-store'"
+    const rows = await server.query<{ count: number }>(sessions).catch(() => [])
+    await sleep(200)
+    return count(Math.max(most, rows[0]?.count ?? 0))
   }
-
-  async #watch(server: Pick<PostgresServer, 'query'>): Promise<void> {
-    while (!this.#stopping.signal.aborted) {
-      const rows = await server
-        .query<{ count: number }>(
-          `SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'plant-store'`,
-        )
-        .catch(() => [])
-      this.most = Math.max(this.most, rows[0]?.count ?? 0)
-      await sleep(200)
-    }
-  }
-
-  async stop(): Promise<number> {
-    this.#stopping.abort()
-    await this.#done
-    return this.most
+  const counting = count()
+  return () => {
+    stopping.abort()
+    return counting
   }
 }

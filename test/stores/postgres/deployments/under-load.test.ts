@@ -6,9 +6,9 @@ import { race, Workload } from '../../../support/database/histories/workload.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'
 import {
   answering,
+  countSessions,
   needsDebian,
   PostgresServer,
-  SessionCount,
   startHaproxy,
   startPgbouncer,
 } from '../../../support/wire/debian-servers.ts'
@@ -42,7 +42,7 @@ async function underLoad(
   const environment = { PLANT_STORE_URL: url, PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000' }
   const programs = await Promise.all([1, 2].map(() => startProgram(t, environment)))
   await Promise.all(programs.map((program) => program.ready()))
-  const counts = servers.map((server) => new SessionCount(server))
+  const counts = servers.map(countSessions)
   const workload = new Workload()
   for (const program of programs) workload.start(program, CLIENTS / programs.length)
   await workload.progress(100)
@@ -55,7 +55,7 @@ async function underLoad(
   await afterwards?.()
   await workload.progress(100)
 
-  const most = await Promise.all(counts.map((count) => count.stop()))
+  const most = await Promise.all(counts.map((stop) => stop()))
   await workload.finish(left[0]!)
   const { acknowledged, refused, unknown } = workload
   t.diagnostic(
