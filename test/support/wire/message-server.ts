@@ -1,18 +1,15 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { listen, portOf } from './service.ts'
 
-export interface MessageServer {
-  readonly port: number
-  /** The messages, in hexadecimal digits. */
-  readonly received: string[]
-}
-
-/** A server that takes the first message of each client, by default as its last. It ends with the test, as its sockets do. */
+/**
+ * A server that takes the first message of each client, in hexadecimal digits, by default as its last. It ends with the
+ * test, as its sockets do.
+ */
 export async function takeMessages(
   t: TestContext,
   take: (socket: Socket, message: Buffer) => unknown = (socket) => socket.end(),
-): Promise<MessageServer> {
+): Promise<{ readonly port: number; readonly received: string[] }> {
   const sockets: Socket[] = []
   const received: string[] = []
   const server = createServer((socket) => {
@@ -21,11 +18,11 @@ export async function takeMessages(
       received.push(message.toString('hex'))
       take(socket, message)
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
+  await listen(server)
   t.after(() => {
     server.close()
     for (const socket of sockets) socket.destroy()
   })
-  return { port: (server.address() as AddressInfo).port, received }
+  return { port: portOf(server), received }
 }

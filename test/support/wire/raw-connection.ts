@@ -61,7 +61,7 @@ export class RawConnection {
       // A body without a length ends with the connection.
       if (count === Infinity) await this.closed
       for (;;) {
-        const { answers, rest } = readSoundly(Buffer.concat(pieces.splice(0)))
+        const { answers, rest } = readAnswers(Buffer.concat(pieces.splice(0)))
         all.push(...answers)
         pieces.push(rest)
         if (all.filter(({ status }) => status >= 200).length >= count) return all
@@ -91,14 +91,6 @@ export class RawConnection {
       }
       socket.on('data', settle).on('close', settle)
     })
-  }
-}
-
-function readSoundly(received: Buffer): ReturnType<typeof readAnswers> {
-  try {
-    return readAnswers(received)
-  } catch (cause) {
-    throw new Error('what the server sent is not HTTP', { cause })
   }
 }
 
