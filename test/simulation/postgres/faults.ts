@@ -61,11 +61,7 @@ export const faults: Faults = {
     ],
   ],
   'src/stores/postgres/connect.ts': [
-    [
-      'closing a store does not end the silence that it waits for',
-      'this.#end()\n    this.#lastOver',
-      'this.#lastOver',
-    ],
+    ['closing a store does not end the silence that it waits for', 'this.#end()\n    this.#lastOver', 'this.#lastOver'],
   ],
   'src/stores/postgres/postgres-store.ts': [
     [

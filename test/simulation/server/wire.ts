@@ -3,6 +3,9 @@ import type { World } from '../simulation.ts'
 import type { Timer } from '../virtual-time.ts'
 import type { Client } from './client.ts'
 
+/** The client's end of a connection. */
+type Receiver = Pick<Client, 'readsAt' | 'receive' | 'receiveEnd' | 'closed'>
+
 /** The server's end of a connection, with what a socket of Node and the kernel do for it. */
 export class Wire extends Duplex {
   bytesRead = 0
@@ -10,7 +13,7 @@ export class Wire extends Duplex {
   /** When it last took in or handed on anything. */
   activeAt: number
   readonly #world: World
-  readonly #client: Client
+  readonly #client: Receiver
   #timer: Timer | undefined
   /** What has arrived and was not read; null is the end. */
   #arrived: (Buffer | null)[] = []
@@ -21,7 +24,7 @@ export class Wire extends Duplex {
   #state: 'open' | 'left' | 'reset' = 'open'
   #write: { readonly bytes: Buffer; readonly done: (error?: Error) => void } | undefined
 
-  constructor(world: World, client: Client) {
+  constructor(world: World, client: Receiver) {
     // The same in all versions of Node.
     super({ highWaterMark: 16_384 })
     this.#world = world

@@ -92,7 +92,7 @@ suite('in this process', { timeout: 60_000 }, async () => {
       await store.close?.()
       const { text } = readDocument('docs/postgres.md')
       const documented = [...text.matchAll(/^\| `(plant_store_postgres_\w+)` \|/gm)].map(([, name]) => name)
-      assert.deepEqual(documented.sort(), gauges.map(({ name }) => name).sort())
+      assert.deepEqual(documented.sort(), gauges.map(([name]) => name).sort())
     }
     assert.equal(countTimers(), timersBefore)
   })
