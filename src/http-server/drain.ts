@@ -24,16 +24,21 @@ export async function closeServer(
   refuse: (socket: Socket) => void,
 ): Promise<number> {
   let cut = 0
-  const deadline = setTimeout(() => {
-    cut = connections.length
+  let isOver = false as boolean
+  function cutAll(): void {
+    isOver = true
+    cut += connections.length
     // The server's own closeAllConnections() does not know those that were upgraded, nor those of CONNECT.
     for (const { socket } of connections) socket.destroy()
-  }, timeoutMs)
+  }
+  const deadline = setTimeout(cutAll, timeoutMs)
   await quiet(server, connections, STOP_LISTENING * timeoutMs, isShared)
   await acceptWaiting(server)
   // Not the close() of an HTTP server, which stops looking for late requests. Bun has only that one.
   const kind = [NetServer, Server].find((kind) => server instanceof kind)!
   const closed = new Promise((resolve) => kind.prototype.close.call(server, resolve))
+  // If the process was busy until then, some have come since.
+  if (isOver) cutAll()
   const timer = setTimeout(() => {
     // What has come while the process was busy is read first.
     void setImmediate().then(() => closeSilent(server, connections, refuse))

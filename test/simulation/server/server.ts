@@ -39,6 +39,8 @@ async function play(scenario: Scenario, world: World): Promise<void> {
   const house: House = { ...LIMITS, isGuarded: false, isDraining: false, isCutting: false, requests: 0 }
   let cut: number | undefined
   let isListening = true
+  /** How many connections a drain cuts. */
+  let left = 0
   const lateOnes = new Set<unknown>()
   /** When the drain begins, and whom it waits for. */
   let drainAt = Infinity
@@ -125,6 +127,7 @@ async function play(scenario: Scenario, world: World): Promise<void> {
     if (!isListening) return
     const client = new Client(world, house, plan)
     clients.push(client)
+    if (house.isCutting) left++
     const { wire } = client
     // What `net` does.
     const counted = server as unknown as { _connections: number; _emitCloseIfDrained(): void }
@@ -172,7 +175,6 @@ async function play(scenario: Scenario, world: World): Promise<void> {
     house.isDraining = true
     drainAt = time.now
     awaited = scenario.isShared ? openOnes() : clients
-    let left = 0
     const late = scenario.stops[1]
     if (late !== undefined) stop(0.8 * scenario.drainTimeoutMs + (late[0] % 30), late[1])
     time.after(scenario.drainTimeoutMs, () => {
@@ -218,7 +220,7 @@ async function play(scenario: Scenario, world: World): Promise<void> {
 
   const { plans, drainMs, floods, stops } = scenario
   const startedAt = time.now
-  for (const plan of [...floodsOf(floods), ...plans]) time.after(plan.ms, () => connect(plan))
+  for (const plan of [...floodsOf(floods), ...plans]) time.after(plan.ms, () => time.poll(() => connect(plan)))
   if (stops[0] !== undefined) stop(...stops[0])
   lookForLate()
   if (drainMs === undefined) {
