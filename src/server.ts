@@ -20,8 +20,7 @@ if (problem !== undefined) {
   const stop = (): never => process.exit(args.length === 0 ? 0 : 1)
   process.on('SIGHUP', () => undefined)
   process.on('SIGTERM', stop).on('SIGINT', stop)
-  const program = import('./standalone/command-line.ts')
-  void program.then((module) => {
+  void import('./standalone/command-line.ts').then((module) => {
     void module.runCommand(args)
     process.off('SIGTERM', stop).off('SIGINT', stop)
   })

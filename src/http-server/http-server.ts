@@ -146,7 +146,7 @@ export function createHttpServer(
     const connection = connectionOf(stream)
     // What Node had read already may be a second error.
     if (connection === undefined || connection.isBroken) return
-    if (isTimeout(error)) refuseIfLate(connection, error, isUnread(connection) ? limits.requestTimeoutMs : 0)
+    if (isTimeout(error)) refuseIfLate(connection, error)
     else refuseConnection(connection, error)
   })
 
@@ -162,16 +162,17 @@ export function createHttpServer(
   }
 
   /** Refuses a client whose header or body is late, if it has not come after so long either. */
-  function refuseIfLate(connection: Connection, error: Error, ms: number): void {
+  function refuseIfLate(connection: Connection, error: Error, ms = 0): void {
     const { requests, socket } = connection
     const wasWhole = isWhole(connection)
     function look(): void {
       if (connection.isBroken || connection.isUpgraded || socket.destroyed) return
       const hasMoved = connection.requests > requests || isWhole(connection) !== wasWhole
+      // Nothing is read while others have their turns.
+      const isUnread = isHeldBack(socket) || socket.readableLength > 0
       // Node looks at no request twice, and the body may be late as well.
-      if (hasMoved ? !isWhole(connection) : isUnread(connection)) {
-        refuseIfLate(connection, error, limits.requestTimeoutMs)
-      } else if (!hasMoved) refuseConnection(connection, error)
+      if (hasMoved ? !isWhole(connection) : isUnread) refuseIfLate(connection, error, limits.requestTimeoutMs)
+      else if (!hasMoved) refuseConnection(connection, error)
     }
     // Node looks before it reads what came while the process was busy.
     setTimeout(setImmediate, ms, look).unref()
@@ -204,11 +205,6 @@ export function createHttpServer(
     isGuarded: guard.isAwake,
     drain: (isShared = false) => (draining ??= close(isShared)),
   }
-}
-
-/** Whether a request may be late because nothing was read while others had their turns. */
-function isUnread({ socket }: Connection): boolean {
-  return isHeldBack(socket) || socket.readableLength > 0
 }
 
 function findHostProblem({ headers: { host }, httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {

@@ -6,12 +6,12 @@ const MAX_WAITING = 2 ** 20
 const FLUSH_MS = 500
 const INTERVAL_MS = 1000
 let dropped = 0
-const counts = new Map<string, number>()
+export const eventCounts: Map<string, number> = new Map()
 const waitingReports = new Set<() => void>()
 
 /** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */
 export function log(event: string, fields: object): void {
-  counts.set(event, (counts.get(event) ?? 0) + 1)
+  eventCounts.set(event, (eventCounts.get(event) ?? 0) + 1)
   const { stderr } = process
   if (stderr.writableLength > MAX_WAITING) {
     if (dropped++ === 0) stderr.once('drain', reportDropped)
@@ -19,8 +19,6 @@ export function log(event: string, fields: object): void {
     stderr.write(`${JSON.stringify({ time: new Date().toISOString(), event, ...fields })}\n`)
   }
 }
-
-export const eventCounts = (): ReadonlyMap<string, number> => counts
 
 function reportDropped(): void {
   const lines = dropped

@@ -59,7 +59,7 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
     ...store.families,
     ...createProcessMetrics(),
     family('counter', 'plant_store_log_events_total', 'Events of the log, by name.', () => {
-      return Array.from(eventCounts(), ([event, count]) => [{ event }, count])
+      return Array.from(eventCounts, ([event, count]) => [{ event }, count])
     }),
   ]
   return {
@@ -85,9 +85,7 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
       server.on('drop', () => dropped++)
       families.push(
         single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', connectionCount),
-        single('gauge', 'plant_store_http_max_connections', 'Connections that may be open.', () => {
-          return server.maxConnections
-        }),
+        single('gauge', 'plant_store_http_max_connections', 'The most connections.', () => server.maxConnections),
         single(
           'counter',
           'plant_store_http_dropped_connections_total',

@@ -85,11 +85,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     maxListsPerOwner,
     'the most long lists of one owner that are read at once',
   ),
-  storeTimeoutMs: integer(
-    'PLANT_STORE_STORE_TIMEOUT_MS',
-    storeTimeoutMs,
-    'milliseconds that a call of the store may take',
-  ),
+  storeTimeoutMs: integer('PLANT_STORE_STORE_TIMEOUT_MS', storeTimeoutMs, 'milliseconds for a call of the store'),
   accessLog: flag('PLANT_STORE_ACCESS_LOG', '0', 'whether a line is logged for each response'),
   page: flag('PLANT_STORE_PAGE', '1', 'whether there is a page for people at /'),
   slowMs: integer('PLANT_STORE_SLOW_MS', undefined, 'milliseconds from which on a response is logged as slow'),
@@ -137,15 +133,11 @@ export function readSettings(environment: NodeJS.ProcessEnv, version: string = p
 
 function checkSharing({ host, port, storeUrl, storeUrlFile }: Settings, version: string): void {
   const [major, minor] = version.split('.').map(Number)
-  const isAble = major! * 1000 + minor! >= 22012
   const { name } = VARIABLES.reusePort
-  if (!isAble) throw new SettingError(name, `needs Node 22.12 or later, and this is Node ${version}`)
+  if (major! * 1000 + minor! < 22012) throw new SettingError(name, `needs Node 22.12 or later, not ${version}`)
   if (isPath(host) || port === 0) throw new SettingError(name, 'needs a PORT other than 0')
   if (!isSharedStore(storeUrlFile?.value ?? storeUrl)) {
-    throw new SettingError(
-      name,
-      'needs a store that programs can share, and in this one each would have plants of its own',
-    )
+    throw new SettingError(name, 'needs a store that programs can share; here each would have plants of its own')
   }
 }
 

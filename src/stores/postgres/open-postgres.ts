@@ -102,11 +102,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
       () => pool.totalCount - pool.idleCount,
     ],
     ['plant_store_postgres_idle_connections', 'Connections to Postgres that are idle.', () => pool.idleCount],
-    [
-      'plant_store_postgres_waiting_statements',
-      'Statements that wait for a connection to Postgres.',
-      () => pool.waitingCount,
-    ],
+    ['plant_store_postgres_waiting_statements', 'Statements that wait for a connection.', () => pool.waitingCount],
   ]
   return opened
 }
