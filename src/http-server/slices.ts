@@ -50,9 +50,7 @@ export function readInSlices(connection: Connection): void {
     inLaterRound(readSlice, isUrgent())
   }
 
-  function isUrgent(): boolean {
-    return !hasPipelined && !isInChunks(connection.latest?.req)
-  }
+  const isUrgent = (): boolean => !hasPipelined && !isInChunks(connection.latest?.req)
 
   // With this listener we choose how much to hand on. Node resumes a connection when a request or body has been read.
   socket.on('readable', () => (!isDue && isUrgent() && isRoundFree() ? readSlice() : readLater()))

@@ -18,7 +18,6 @@ export interface Description<Paths> {
 }
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>
-
 type SecurityRequirement = Readonly<Record<string, string[]>>
 
 export type PathItem<Method extends string> = Readonly<Record<Method, OperationObject>> & {

@@ -155,6 +155,4 @@ function encodePlants(page: Page, start: number, stop: number, maxBytes: number,
 }
 
 /** The digits of an id. V8 takes twice as long for those of a bigint as for those of a small integer. */
-function toDigits(id: bigint): string {
-  return String(id >= 0n && id <= MAX_SMALL ? Number(id) : id)
-}
+const toDigits = (id: bigint): string => String(id >= 0n && id <= MAX_SMALL ? Number(id) : id)
