@@ -5,11 +5,6 @@ import { explain, explainCommit, explainOpening, isBusy } from '../../../src/sto
 
 const MESSAGE = 'SQLite database plants.db: no'
 
-/** As each driver names a code: `node:sqlite` by number, better-sqlite3 by name. */
-function errorsWith(errcode: number, code: string): Error[] {
-  return [{ errcode }, { code }].map((fields) => Object.assign(new Error('no'), fields))
-}
-
 for (const [errcode, code, ...helps] of [
   [5, 'SQLITE_BUSY', 'trying again', 'waiting at the start'],
   [517, 'SQLITE_BUSY_SNAPSHOT', 'trying again', 'waiting at the start'],
@@ -26,19 +21,18 @@ for (const [errcode, code, ...helps] of [
   [26, 'SQLITE_NOTADB'],
 ] as const) {
   test(`${code}: what helps is ${helps.join(', ') || 'nothing'}`, () => {
-    for (const error of errorsWith(errcode, code)) {
+    // As each driver names a code: `node:sqlite` by number, better-sqlite3 by name.
+    for (const named of [{ errcode }, { code }]) {
+      const error = Object.assign(new Error('no'), named)
       const [explained, opening] = [explain(error, 'plants.db'), explainOpening(error, 'plants.db')]
       for (const { message, cause } of [explained, opening]) assert.deepEqual([message, cause], [MESSAGE, error])
       const commit = explainCommit(error, 'plants.db') as StoreUnavailableError
-      const found: [string, boolean][] = [
-        ['trying again', explained instanceof StoreUnavailableError],
-        ['waiting at the start', opening instanceof StoreUnavailableError],
-        ['looking after a commit', commit.isOutcomeUnknown],
+      const found = [
+        explained instanceof StoreUnavailableError && 'trying again',
+        opening instanceof StoreUnavailableError && 'waiting at the start',
+        commit.isOutcomeUnknown && 'looking after a commit',
       ]
-      assert.deepEqual(
-        found.filter(([, isSo]) => isSo).map(([name]) => name),
-        helps,
-      )
+      assert.deepEqual(found.filter(Boolean), helps)
       assert.equal(isBusy(error), code.startsWith('SQLITE_BUSY'))
       if (commit.isOutcomeUnknown) assert.deepEqual([commit.message, commit.cause], [MESSAGE, error])
       else assert.equal(commit, error)

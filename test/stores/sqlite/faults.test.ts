@@ -6,27 +6,25 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { checkHistory, type Operation } from '../../support/database/histories/history.ts'
-import { open, skip } from '../../support/database/sqlite-file.ts'
+import { Workload } from '../../support/database/histories/workload.ts'
+import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
+import { Program, TOKEN } from '../../support/program/program.ts'
 import { withoutTrace } from '../../support/requirements.ts'
 import { temporaryDirectory } from '../../support/temporary-file.ts'
 import { keptIds } from '../../support/wire/service.ts'
 
 const RUN = fileURLToPath(new URL('../../support/database/fault-run.ts', import.meta.url))
 
-interface Run {
-  readonly path: string
-  /** The calls of the file system, as strace writes them. */
-  readonly trace: string
-  /** The lines of the run, in words. */
-  readonly said: readonly string[][]
-}
-
-/** @param fault for the n-th of such calls. With a plus, all calls fail from then on */
-async function runTraced(t: TestContext, calls: string, fault?: string, n?: number): Promise<Run> {
+/**
+ * Gives the calls of the file system, as strace writes them, and the lines of the run, in words.
+ * @param fault for the n-th of such calls. With a plus, all calls fail from then on
+ */
+async function runTraced(t: TestContext, calls: string, fault?: string, n?: number) {
   const directory = temporaryDirectory(t)
   const [path, trace] = [join(directory, 'plants.db'), join(directory, 'trace')]
   const strace = ['-f', '-o', trace, '-e', `trace=${calls}`]
@@ -44,7 +42,7 @@ async function runTraced(t: TestContext, calls: string, fault?: string, n?: numb
 }
 
 /** Checks that what was answered is true of what is kept. */
-async function assertTrue(t: TestContext, { said, path }: Run): Promise<void> {
+async function assertTrue(t: TestContext, { said, path }: Awaited<ReturnType<typeof runTraced>>) {
   assert.ok(!said.some(([word]) => word === 'fault'), said.join('\n'))
   const store = sqliteStore(path)
   const kept = await keptIds(store)
@@ -93,4 +91,31 @@ test('syncs the file before every acknowledgement', { skip: skip || withoutTrace
   const order = Array.from(trace.matchAll(/sync\(|"call|"answer/g), ([event]) => event.at(1)).join('')
   // Each group of calls (c) has its syncs (y) before its answers (a).
   assert.match(order, /^y*(?:c+y+a+y*){12}$/)
+})
+
+const CYCLES = 20
+
+test('loses nothing that it acknowledged when it is killed under load, again and again', { skip }, async (t) => {
+  const url = `sqlite:${newPath(t)}`
+  // From nothing to several pages of the file.
+  const tagOf = (id: number) => 'x'.repeat(id % 50 === 0 ? 20_000 : id % 500)
+  const workload = new Workload(TOKEN, { pauseMs: 0, tagOf })
+  for (let cycle = 0; cycle <= CYCLES; cycle++) {
+    const program = await Program.start({ PLANT_STORE_URL: url })
+    try {
+      if (cycle === CYCLES) {
+        await workload.finish(program)
+      } else {
+        workload.start(program, 16)
+        await workload.progress(1 + Math.floor(200 * Math.random()))
+        // Off the beat of the answers: at any point of the work on the groups after the last one.
+        await sleep(5 * Math.random())
+      }
+    } finally {
+      program.child.kill('SIGKILL')
+      await program.ended
+    }
+  }
+  t.diagnostic(`${workload.acknowledged} operations acknowledged, ${workload.unknown} without an answer`)
+  assert.equal(workload.refused, 0)
 })

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { after, suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { storeConformance } from '../../../src/conformance/store-conformance.ts'
-import type { NewPlant } from '../../../src/plants/plant.ts'
 import type { PageRequest, Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle, SqliteStatement } from '../../../src/stores/sqlite/sqlite-store.ts'
@@ -23,35 +21,22 @@ function change(path: string, sql: string): void {
   handle.close()
 }
 
-function plant(id: bigint, name = `plant ${id}`): NewPlant {
-  return { id, name }
-}
+const plant = (id: bigint, name = `plant ${id}`) => ({ id, name })
 
-async function listOf(store: Store, page: Partial<PageRequest> = {}): Promise<NewPlant[]> {
+async function listOf(store: Store, page: Partial<PageRequest> = {}) {
   const plants = await store.list('ada', { limit: 1000, maxBytes: Number.MAX_SAFE_INTEGER, ...page })
   return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
 }
 
 // Its installation downloads or compiles, so it is no dependency; it is tested if `npm install --no-save` has put it
 // there.
-function findBetterSqlite3(): (new (path: string) => SqliteHandle) | undefined {
-  try {
-    return createRequire(import.meta.url)('better-sqlite3') as new (path: string) => SqliteHandle
-  } catch {
-    return undefined
-  }
-}
-
-const Database = findBetterSqlite3()
+const load = (name: string): Promise<unknown> => import(name).catch(() => undefined)
+const better = (await load('better-sqlite3')) as { default: new (path: string) => SqliteHandle } | undefined
 const directory = temporaryDirectory({ after })
 let files = 0
 for (const [name, skipped, open] of [
   ['a path', skip, (path: string) => path],
-  [
-    'a handle of better-sqlite3',
-    Database === undefined && 'better-sqlite3 is not installed',
-    (path: string) => new Database!(path),
-  ],
+  ['a handle of better-sqlite3', !better && 'it is not installed', (path: string) => new better!.default(path)],
 ] as const) {
   suite(name, { skip: skipped }, () => {
     storeConformance({ test, create: () => sqliteStore(open(join(directory, `${++files}.db`))) })
@@ -70,7 +55,7 @@ test('a path takes a Node.js that has node:sqlite, and says so', async () => {
 
 test('refuses options that make no sense', async (t) => {
   const time = 'options.busyTimeoutMs must be a whole number from 0 to 2147483647'
-  const rows: [source: unknown, options: unknown, message: string][] = [
+  const rows: [source: unknown, options: object, message: string][] = [
     ['', {}, "source must be a path or an open database, not ''"],
     [undefined, {}, 'source must be a path or an open database, not undefined'],
     [null, {}, 'source must be a path or an open database, not null'],
@@ -82,7 +67,7 @@ test('refuses options that make no sense', async (t) => {
   ]
   for (const [source, options, message] of rows) {
     await t.test(message, () => {
-      assert.throws(() => sqliteStore(source as string, options as object), new TypeError(message))
+      assert.throws(() => sqliteStore(source as string, options), new TypeError(message))
     })
   }
 })
@@ -199,52 +184,46 @@ test('leaves no read open when a page comes to maxBytes, so that the log can be 
   assert.deepEqual({ ...(checkpoint as object) }, { busy: 0, log: 0, checkpointed: 0 })
 })
 
+const NODE_22_13 = { setReturnArrays: undefined }
+function asBetterSqlite3(statement: SqliteStatement) {
+  return {
+    safeIntegers: statement.setReadBigInts?.bind(statement),
+    raw: statement.setReturnArrays?.bind(statement),
+    setReadBigInts: undefined,
+    setReturnArrays: undefined,
+  }
+}
 for (const [name, has] of [
-  ['whose rows are objects, as those of Node 22.13', () => ({ setReturnArrays: undefined })],
-  [
-    'whose statements have the methods of better-sqlite3',
-    (statement: SqliteStatement) => ({
-      safeIntegers: statement.setReadBigInts?.bind(statement),
-      raw: statement.setReturnArrays?.bind(statement),
-      setReadBigInts: undefined,
-      setReturnArrays: undefined,
-    }),
-  ],
+  ['whose rows are objects, as those of Node 22.13', () => NODE_22_13],
+  ['whose statements have the methods of better-sqlite3', asBetterSqlite3],
 ] as const) {
   test(`takes a database ${name}`, { skip }, async (t) => {
     const handle = open(t, newPath(t))
-    const store = sqliteStore({
-      exec: (sql) => handle.exec(sql),
-      close: () => handle.close(),
-      prepare(sql): SqliteStatement {
-        const statement = handle.prepare(sql)
-        return Object.assign(statement, has(statement) as object)
-      },
-    })
+    function prepare(sql: string) {
+      const statement = handle.prepare(sql)
+      return Object.assign(statement, has(statement) as object)
+    }
+    const store = sqliteStore({ exec: (sql) => handle.exec(sql), close: () => handle.close(), prepare })
     const plants = [plant(1n), plant(2n ** 63n - 1n)]
     for (const each of plants) assert.equal(await store.create('ada', each), true)
     assert.deepEqual(await listOf(store), plants)
   })
 }
 
-test(
-  'finishes what is under way, closes its file, and leaves a database open that it was handed',
-  { skip },
-  async (t) => {
-    const path = newPath(t)
-    const store = sqliteStore(path)
-    const created = store.create('ada', plant(1n))
-    await Promise.all([store.close(), store[Symbol.asyncDispose]()])
-    assert.equal(await created, true)
-    await assert.rejects(async () => store.ping(), /^Error: SQLite database .*plants\.db: /)
+test('finishes what is under way, and closes its file, but no database that it was handed', { skip }, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  const created = store.create('ada', plant(1n))
+  await Promise.all([store.close(), store[Symbol.asyncDispose]()])
+  assert.equal(await created, true)
+  await assert.rejects(async () => store.ping(), /^Error: SQLite database .*plants\.db: /)
 
-    const handle = open(t, path)
-    const other = sqliteStore(handle)
-    assert.deepEqual(await keptIds(other), [1n])
-    await other.close()
-    assert.equal(handle.prepare('SELECT * FROM plants').all().length, 1)
-  },
-)
+  const handle = open(t, path)
+  const other = sqliteStore(handle)
+  assert.deepEqual(await keptIds(other), [1n])
+  await other.close()
+  assert.equal(handle.prepare('SELECT * FROM plants').all().length, 1)
+})
 
 test('takes a database in memory, and says so when it fails', { skip }, async (t) => {
   const handle = open(t, ':memory:')

@@ -2,27 +2,18 @@ import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import process from 'node:process'
-import { suite, test } from 'node:test'
-import type { TestContext } from 'node:test'
+import { suite, test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import type { Store } from '../../../src/plants/store.ts'
 import { figuresOf } from '../../../src/stores/figures.ts'
-import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import type { SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { sqliteStore, type SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { keptIds } from '../../support/wire/service.ts'
 import { newPath, open, runElsewhere, skip } from '../../support/database/sqlite-file.ts'
 
 const MOVED =
   'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
 
-interface Opened {
-  readonly path: string
-  readonly store: Store
-  /** What the operator was told. */
-  readonly warnings: readonly string[]
-}
-
-async function openStore(t: TestContext, path = newPath(t), source: string | SqliteHandle = path): Promise<Opened> {
+/** Opens a store that has a plant, and notes what the operator is told. */
+async function openStore(t: TestContext, path = newPath(t), source: string | SqliteHandle = path) {
   const warnings: string[] = []
   const store = sqliteStore(source, { onWarning: (message) => warnings.push(message) })
   t.after(() => store.close())
@@ -31,17 +22,14 @@ async function openStore(t: TestContext, path = newPath(t), source: string | Sql
 }
 
 /** Sees that every operation is refused. */
-async function assertRefused({ path, store }: Opened): Promise<void> {
-  const error = {
-    name: 'StoreUnavailableError',
-    message: `SQLite database ${path}: ${MOVED}`,
-    isOutcomeUnknown: false,
-  }
+async function assertRefused({ path, store }: Awaited<ReturnType<typeof openStore>>) {
+  const message = `SQLite database ${path}: ${MOVED}`
+  const error = { name: 'StoreUnavailableError', message, isOutcomeUnknown: false }
   const creates = [2n, 3n].map(async (id) => store.create('ada', { id, name: 'Fern' }))
   for (const create of creates) await assert.rejects(create, error)
   await assert.rejects(async () => store.delete('ada', 1n), error)
   await assert.rejects(async () => keptIds(store), error)
-  await assert.rejects(async () => store.ping?.(), error)
+  await assert.rejects(async () => store.ping(), error)
 }
 
 suite('refuses everything', { skip }, () => {
@@ -66,17 +54,14 @@ suite('refuses everything', { skip }, () => {
     })
   }
 
-  for (const [name, sourceOf] of [
-    ['a database that it was handed', (t: TestContext, path: string) => open(t, path)],
-    ['a file that a URI names', (_: TestContext, path: string) => pathToFileURL(path).href],
-  ] as const) {
-    test(`of ${name}, too`, async (t) => {
+  test('of a database that it was handed, and of a file that a URI names, too', async (t) => {
+    for (const sourceOf of [(path: string) => open(t, path), (path: string) => pathToFileURL(path).href]) {
       const path = newPath(t)
-      const opened = await openStore(t, path, sourceOf(t, path))
+      const opened = await openStore(t, path, sourceOf(path))
       renameSync(path, `${path}.old`)
       await assertRefused(opened)
-    })
-  }
+    }
+  })
 
   test('once a symbolic link leads to another file', async (t) => {
     const path = newPath(t)
@@ -95,7 +80,7 @@ test('leaves a file open that another process has opened with other shared memor
   rmSync(`${path}-shm`)
   const end = await runElsewhere(t, path, "INSERT INTO plants VALUES ('ada', 2, 'Fern', NULL)")
   await end()
-  await store.close?.()
+  await store.close()
   // In this process the file has the shared memory that was removed; a copy has none.
   for (const part of ['', '-wal']) copyFileSync(path + part, `${path}.copy${part}`)
   assert.deepEqual(await keptIds((await openStore(t, `${path}.copy`)).store), [1n, 2n])
@@ -120,7 +105,7 @@ test('misses no shared memory of a connection that locks its file for good, and 
   handle.exec('PRAGMA locking_mode = EXCLUSIVE')
   const { store } = await openStore(t, path, handle)
   assert.equal(existsSync(`${path}-shm`), false)
-  await store.ping?.()
+  await store.ping()
 })
 
 test('finds a file by its path also if the process goes to another folder', { skip }, async (t) => {
@@ -131,12 +116,12 @@ test('finds a file by its path also if the process goes to another folder', { sk
   const { store } = await openStore(t, basename(path))
   mkdirSync('elsewhere')
   process.chdir('elsewhere')
-  await store.ping?.()
+  await store.ping()
 })
 
 test('tells those who measure how large the log is; there is none in memory', { skip }, async (t) => {
   const { path, store } = await openStore(t)
-  await store.ping?.()
+  await store.ping()
   const seen = figuresOf(store).gauges.map(([name, , read]) => [name, read()])
   assert.deepEqual(seen, [['plant_store_sqlite_log_bytes', statSync(`${path}-wal`).size]])
   assert.equal(figuresOf((await openStore(t, ':memory:')).store).gauges[0]![2](), 0)
@@ -146,11 +131,10 @@ test('warns of a log that has 64 MiB, of each doubling, and of the next large on
   const path = newPath(t)
   const handle = open(t, path)
   const { store, warnings } = await openStore(t, path, handle)
-  const grow = async (mebibytes: number): Promise<void> => {
+  for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) {
     truncateSync(`${path}-wal`, mebibytes * 2 ** 20)
-    await store.ping?.()
+    await store.ping()
   }
-  for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) await grow(mebibytes)
   const sizes = warnings.map(
     (message) => /^SQLite database .*plants\.db: its log \(-wal\) has (\d+) MiB of plants, /.exec(message)?.[1],
   )

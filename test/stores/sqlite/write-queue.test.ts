@@ -1,35 +1,33 @@
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
-import { test } from 'node:test'
-import type { Store } from '../../../src/plants/store.ts'
+import { test, type TestContext } from 'node:test'
 import { figuresOf } from '../../../src/stores/figures.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
 
-const plant = (id: bigint): { id: bigint; name: string } => ({ id, name: 'Monstera' })
+const plant = (id: bigint) => ({ id, name: 'Monstera' })
 
-/** How many writes each transaction had that was committed. */
-function batchSizes(store: Store): number[] {
+/** A store, and how many writes each transaction had that was committed. */
+function openInMemory(t: TestContext, maxBatch?: number) {
+  const { store } = openStore(t, { maxBatch }, ':memory:')
   const sizes: number[] = []
   figuresOf(store).onBatch = (size) => sizes.push(size)
-  return sizes
+  return { store, sizes }
 }
 
 test('goes on with the next group in the next turn, and tells of each', { skip }, async (t) => {
-  const { store } = openStore(t, { maxBatch: 2 }, ':memory:')
-  const sizes = batchSizes(store)
+  const { store, sizes } = openInMemory(t, 2)
   for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', plant(id))
   for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate)
   assert.deepEqual(sizes, [2, 2, 1])
 })
 
 test('commits a megabyte of large plants at a time', { skip }, async (t) => {
-  const { store } = openStore(t, {}, ':memory:')
-  const sizes = batchSizes(store)
-  const name = 'x'.repeat(300_000)
-  const tag = 'y'.repeat(100_000)
-  await Promise.all([1n, 2n, 3n, 4n, 5n, 6n, 7n].map(async (id) => store.create('ada', { id, name, tag })))
-  await Promise.all([1n, 2n, 3n, 4n, 5n, 6n, 7n].map(async (id) => store.delete('ada', id)))
+  const { store, sizes } = openInMemory(t)
+  const large = { name: 'x'.repeat(300_000), tag: 'y'.repeat(100_000) }
+  const ids = [1n, 2n, 3n, 4n, 5n, 6n, 7n]
+  await Promise.all(ids.map(async (id) => store.create('ada', { id, ...large })))
+  await Promise.all(ids.map(async (id) => store.delete('ada', id)))
   assert.deepEqual(sizes, [3, 3, 1, 7])
 })
 

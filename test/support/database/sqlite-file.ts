@@ -3,12 +3,7 @@ import { once } from 'node:events'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import {
-  sqliteStore,
-  type SqliteHandle,
-  type SqliteStore,
-  type SqliteStoreOptions,
-} from '../../../src/stores/sqlite/sqlite-store.ts'
+import { sqliteStore, type SqliteHandle, type SqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { temporaryDirectory } from '../temporary-file.ts'
 
 /** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
@@ -28,11 +23,7 @@ export function open(t: TestContext, path: string, options = {}): SqliteHandle {
 }
 
 /** Opens a store in a file, by default a new one; it is closed with the test. */
-export function openStore(
-  t: TestContext,
-  options: SqliteStoreOptions = {},
-  path = newPath(t),
-): { path: string; store: SqliteStore } {
+export function openStore(t: TestContext, options = {}, path = newPath(t)): { path: string; store: SqliteStore } {
   const store = sqliteStore(path, options)
   t.after(() => store.close())
   return { path, store }
