@@ -1,30 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import {
-  breaksConnection,
-  isConflict,
-  isFault,
-  isFromServer,
-  isNotPrepared,
-  isOutcomeUnknown,
-  isRejectedValue,
-  isTimeout,
-  isTransient,
-  NoAnswerError,
-  UnconfirmedError,
-  UnsuitableDatabaseError,
-} from '../../../src/stores/postgres/failure.ts'
+import * as failure from '../../../src/stores/postgres/failure.ts'
 
-const QUESTIONS = {
-  isTransient,
-  isFault,
-  isTimeout,
-  isFromServer,
-  isOutcomeUnknown,
-  isNotPrepared,
-  isConflict,
-  isRejectedValue,
-}
+const { breaksConnection, NoAnswerError, UnconfirmedError, UnsuitableDatabaseError, ...QUESTIONS } = failure
 
 /** What is true of an error. */
 function answers(error: unknown): string[] {
@@ -56,10 +34,10 @@ suite('tells by the SQLSTATE what came of a statement', () => {
     ['42P05', 'a prepared statement of the same name', 'isNotPrepared'],
     ['53100', 'a full disk', 'isTransient'],
     ['53300', 'too many connections', 'isTransient'],
-    ['54000', 'a row that is too long for the index', 'isRejectedValue'],
+    ['54000', 'a row that is too long for the index', 'isRejectedValue', 'isTooLarge'],
     ['55006', 'an object in use'],
     ['55P03', 'lock_timeout', 'isTransient'],
-    ['57014', 'a cancelled statement', 'isTransient'],
+    ['57014', 'a cancelled statement', 'isTransient', 'isCancelled'],
     ['57P01', 'a server that stops', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
     ['57P03', 'a server that starts', 'isTransient', 'breaksConnection'],
     ['F0000', 'a configuration file'],
