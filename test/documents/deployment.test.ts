@@ -20,6 +20,7 @@ import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
 import { until } from '../support/until.ts'
 
 const DEPLOYING = 'docs/deploying.md'
+const UNIT = codeOf(DEPLOYING, 'ini', undefined, 1)
 
 test('the link of the installed package is the process that gets SIGTERM', async (t) => {
   const { folder } = await packPackage()
@@ -36,7 +37,7 @@ test('systemd finds nothing wrong with the units', { skip: withoutCommand('syste
   const paths = ['plant-store.socket', 'plant-store.service'].map((name) => join(folder, name))
   writeFileSync(paths[0]!, codeOf(DEPLOYING, 'ini'))
   // It looks whether the command is there.
-  writeFileSync(paths[1]!, codeOf(DEPLOYING, 'ini', undefined, 1).replace('/usr/bin/node', process.execPath))
+  writeFileSync(paths[1]!, UNIT.replace('/usr/bin/node', process.execPath))
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], { encoding: 'utf8' })
   assert.doesNotMatch(stderr, /plant-store/)
   assert.equal(status, 0)
@@ -48,12 +49,13 @@ const NODE = Number.parseInt(process.versions.node)
 
 test('the unit has the permissions that the program needs', { skip: NODE < 24 && 'Node 24 has them' }, async (t) => {
   const folder = temporaryDirectory(t)
-  const inFolder = (text: string): string => text.replaceAll(/\/(?:opt|etc|var\/lib)\/plant-store(?=\/)/g, folder)
   cpSync(join((await packPackage()).folder, 'node_modules/plant-store'), folder, { recursive: true })
   writeFileSync(join(folder, 'tokens'), `ada:${TOKEN}\n`)
-  const unit = inFolder(codeOf(DEPLOYING, 'ini', undefined, 1))
+  const unit = UNIT.replaceAll(/\/(?:opt|etc|var\/lib)\/plant-store(?=\/)/g, folder)
   const [, ...args] = /^ExecStart=((?:.*\\\n)*.*)/m.exec(unit)![1]!.split(/\s+\\?\s*/)
-  if (NODE >= 26) args.unshift(...codeOfRow('Node 26').split(' '))
+  // The flags that the table of permissions has for it.
+  const [, flags] = /^\| .*Node 26.* \| `(.*)` \|$/m.exec(readDocument(DEPLOYING).text)!
+  if (NODE >= 26) args.unshift(...flags!.split(' '))
   const settings = Array.from(unit.matchAll(/^Environment=(\w+)=(.*)$/gm), ([, name, value]) => [name!, value])
   const env = { ...(Object.fromEntries(settings) as NodeJS.ProcessEnv), PORT: '0' }
   const child = startChild(t, process.execPath, args, { env })
@@ -62,11 +64,6 @@ test('the unit has the permissions that the program needs', { skip: NODE < 24 &&
   assert.equal((await sendTo(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
   assert.equal((await sendTo(port, get('', '/readyz'))).status, 200)
 })
-
-/** The flags that the table of permissions has for something. */
-function codeOfRow(what: string): string {
-  return new RegExp(`^\\| .*${what}.* \\| \`(.*)\` \\|$`, 'm').exec(readDocument(DEPLOYING).text)![1]!
-}
 
 /** The system calls of a set of systemd. */
 function callsOf(set: string): string[] {
@@ -91,8 +88,7 @@ test('the unit refuses the program no system call that it needs', trace, async (
   assert.ok(made.size > 40)
   // Node 20 does without this one.
   made.delete('pkey_alloc')
-  for (const name of callsOf(/SystemCallFilter=(.*)/.exec(codeOf(DEPLOYING, 'ini', undefined, 1))![1]!))
-    made.delete(name)
+  for (const name of callsOf(/SystemCallFilter=(.*)/.exec(UNIT)![1]!)) made.delete(name)
   assert.deepEqual([...made], [])
 })
 
@@ -129,46 +125,38 @@ test('HAProxy finds nothing wrong with its configuration', { skip: withoutComman
 
 const SERVERS = 'docs/postgres-servers.md'
 const ALL = { limit: 1000, maxBytes: 2 ** 30 }
+const needsDump = { skip: needsServer || withoutCommand('pg_dump') }
 
-test(
-  'a table comes back as it was when it was dumped',
-  { skip: needsServer || withoutCommand('pg_dump') },
-  async (t) => {
-    const database = await openDatabase()
-    t.after(() => database.close())
-    const store = postgresStore(database.openPool())
-    await store.migrate()
-    for (const [i, name] of AWKWARD_TEXTS.entries()) await store.create('ada', { id: BigInt(i), name, tag: name })
-    const before = await store.list('ada', ALL)
-    const folder = temporaryDirectory(t)
-    const run = (n: number): Promise<string> =>
-      runScript(codeOf(SERVERS, 'sh', 'Backup and restore', n), folder, { URL: database.url })
-    await run(0)
-    assert.equal(statSync(join(folder, 'plants.dump')).mode & 0o777, 0o600)
-    await store.delete('ada', 0n)
-    await store.create('ada', { id: 1000n, name: 'Fern' })
-    await run(1)
-    assert.deepEqual(await store.list('ada', ALL), before)
-    assert.equal(await store.create('ada', { id: 0n, name: 'Fern' }), false)
-  },
-)
+test('a table comes back as it was when it was dumped', needsDump, async (t) => {
+  const database = await openDatabase(t)
+  const store = postgresStore(database.openPool())
+  await store.migrate()
+  for (const [i, name] of AWKWARD_TEXTS.entries()) await store.create('ada', { id: BigInt(i), name, tag: name })
+  const before = await store.list('ada', ALL)
+  const folder = temporaryDirectory(t)
+  const run = (n: number) => runScript(codeOf(SERVERS, 'sh', 'Backup and restore', n), folder, { URL: database.url })
+  await run(0)
+  assert.equal(statSync(join(folder, 'plants.dump')).mode & 0o777, 0o600)
+  await store.delete('ada', 0n)
+  await store.create('ada', { id: 1000n, name: 'Fern' })
+  await run(1)
+  assert.deepEqual(await store.list('ada', ALL), before)
+  assert.equal(await store.create('ada', { id: 0n, name: 'Fern' }), false)
+})
 
 test('a server comes back as it was at a point in time', { skip: needsDebian }, async (t) => {
   const backup = makeFolder(t)
-  const code = (language: string, n = 0): string => {
-    return codeOf(SERVERS, language, 'A point in time', n).replaceAll('/backup', backup)
-  }
+  const code = (language: string, n = 0) =>
+    codeOf(SERVERS, language, 'A point in time', n).replaceAll('/backup', backup)
   await runCommand('mkdir', [join(backup, 'wal')], true)
   const server = await PostgresServer.start(t, code('ini').trim().split('\n'))
   const program = await startProgram(t, { PLANT_STORE_URL: server.url })
-  const create = async (id: number): Promise<void> => {
+  async function create(id: number) {
     const { status } = await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Plant ${id}"}` })
     assert.equal(status, 200)
   }
-  const run = (script: string): Promise<string> => {
-    const before = `PATH=${bin}:$PATH SERVER=${server.url} PGDATA=${server.data}`
-    return runCommand('sh', ['-c', `export ${before}; ${script}`], true)
-  }
+  const before = `export PATH=${bin}:$PATH SERVER=${server.url} PGDATA=${server.data};`
+  const run = (script: string) => runCommand('sh', ['-c', `${before} ${script}`], true)
   await create(1)
   await run(code('sh'))
   await create(2)

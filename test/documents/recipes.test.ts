@@ -31,67 +31,58 @@ function code(heading: string, language: string, n = 0): string {
   return codeOf('docs/recipes.md', language, heading, n)
 }
 
-interface Traces {
-  readonly resourceSpans: { scopeSpans: { spans: Span[] }[] }[]
-}
-
 interface Span {
   readonly name: string
   readonly attributes: { key: string; value: { stringValue?: string } }[]
 }
 
+interface Traces {
+  readonly resourceSpans: { scopeSpans: { spans: Span[] }[] }[]
+}
+
 const [TRACED, TELEMETRY] = [code('OpenTelemetry', 'js'), code('OpenTelemetry', 'js', 1)]
+const traced = { skip: skipExample(TELEMETRY), timeout: 60_000 }
 
-test(
-  'spans have the resource of their request, up to the last',
-  { skip: skipExample(TELEMETRY), timeout: 60_000 },
-  async (t) => {
-    const told: string[] = []
-    const collector = await serve(t, (message, response) => {
-      void text(message).then((body) => {
-        told.push(body)
-        response.setHeader('Content-Type', 'application/json').end('{}')
-      })
+test('spans have the resource of their request, up to the last', traced, async (t) => {
+  const told: string[] = []
+  const collector = await serve(t, (message, response) => {
+    void text(message).then((body) => {
+      told.push(body)
+      response.setHeader('Content-Type', 'application/json').end('{}')
     })
-    const project = await createProject(t, { 'telemetry.mjs': TELEMETRY })
-    const program = `${TRACED}process.once('SIGTERM', () => process.send('told'))`
-    const { port, child } = await startExample(t, program, project, {
-      NODE_OPTIONS: '--import ./telemetry.mjs',
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${portOf(collector)}`,
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-      OTEL_METRICS_EXPORTER: 'none',
-      OTEL_LOGS_EXPORTER: 'none',
-    })
+  })
+  const project = await createProject(t, { 'telemetry.mjs': TELEMETRY })
+  const program = `${TRACED}process.once('SIGTERM', () => process.send('told'))`
+  const { port, child } = await startExample(t, program, project, {
+    NODE_OPTIONS: '--import ./telemetry.mjs',
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${portOf(collector)}`,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_METRICS_EXPORTER: 'none',
+    OTEL_LOGS_EXPORTER: 'none',
+  })
 
-    const late = await RawConnection.open(port)
-    late.send(`POST /api/plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADA}\r\n`)
-    late.send('Content-Type: application/json\r\nContent-Length: 22\r\n\r\n')
-    await sendTo(port, { ...post(ADA, '{"id":1,"name":"Fern"}'), path: '/api/plants' })
-    await sendTo(port, { ...del(ADA, 1n), path: '/api/plants/1' })
-    await sendTo(port, get(ADA, '/api/plants'))
-    await sendTo(port, get(ADA, '/nothing'))
-    const exited = once(child, 'exit')
-    child.kill('SIGTERM')
-    await once(child, 'message')
-    const [answer] = await late.send('{"id":2,"name":"Late"}').answers(1)
-    assert.equal(answer!.status, 200)
-    assert.deepEqual(await exited, [0, null])
+  const late = await RawConnection.open(port)
+  late.send(`POST /api/plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADA}\r\n`)
+  late.send('Content-Type: application/json\r\nContent-Length: 22\r\n\r\n')
+  await sendTo(port, { ...post(ADA, '{"id":1,"name":"Fern"}'), path: '/api/plants' })
+  await sendTo(port, { ...del(ADA, 1n), path: '/api/plants/1' })
+  await sendTo(port, get(ADA, '/api/plants'))
+  await sendTo(port, get(ADA, '/nothing'))
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await once(child, 'message')
+  const [answer] = await late.send('{"id":2,"name":"Late"}').answers(1)
+  assert.equal(answer!.status, 200)
+  assert.deepEqual(await exited, [0, null])
 
-    const resources = told.flatMap((body) => (JSON.parse(body) as Traces).resourceSpans)
-    const spans = resources.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
-    assert.deepEqual(
-      spans.map((span) => [span.name, span.attributes.find(({ key }) => key === 'http.route')?.value.stringValue]),
-      [
-        ['POST /api/plants', '/api/plants'],
-        ['DELETE /api/plants/{id}', '/api/plants/{id}'],
-        ['GET /api/plants', '/api/plants'],
-        ['GET', undefined],
-        ['POST /api/plants', '/api/plants'],
-      ],
-    )
-    assert.ok(!told.join('').includes(ADA))
-  },
-)
+  const resources = told.flatMap((body) => (JSON.parse(body) as Traces).resourceSpans)
+  const spans = resources.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
+  const routeOf = ({ attributes }: Span) => attributes.find(({ key }) => key === 'http.route')?.value.stringValue
+  const named = spans.map((span) => `${span.name} of ${routeOf(span)}`)
+  const [create, remove] = ['POST /api/plants of /api/plants', 'DELETE /api/plants/{id} of /api/plants/{id}']
+  assert.deepEqual(named, [create, remove, 'GET /api/plants of /api/plants', 'GET of undefined', create])
+  assert.ok(!told.join('').includes(ADA))
+})
 
 suite('a schema says what is wrong with a plant', () => {
   const byZod = code('Rules by a schema', 'js')
@@ -261,8 +252,7 @@ test('plants move from SQLite to Postgres as they are', move, async (t) => {
     await from.create('grace', { id: BigInt(i), name: 'Fern', tag: name })
   }
   for (const owner of owners) for (const id of AWKWARD_IDS) await from.create(owner, { id, name: owner })
-  const database = await openDatabase()
-  t.after(() => database.close())
+  const database = await openDatabase(t)
   const to = postgresStore(database.openPool())
 
   const script = code('From SQLite to Postgres', 'sh').replace('plants.db', path)

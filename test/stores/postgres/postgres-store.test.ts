@@ -2,23 +2,16 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, beforeEach, suite, test, type TestContext } from 'node:test'
 import { types } from 'pg'
-import type { NewPlant } from '../../../src/plants/plant.ts'
 import { MAX_PAGE_BYTES } from '../../../src/plants/store.ts'
 import { storeConformance } from '../../../src/conformance/store-conformance.ts'
-import {
-  postgresStore,
-  schema,
-  type PostgresStore,
-  type QueryResult,
-} from '../../../src/stores/postgres/postgres-store.ts'
+import { postgresStore, schema, type QueryResult } from '../../../src/stores/postgres/postgres-store.ts'
 import { failure } from '../../support/database/failures.ts'
 import { poolOf } from '../../support/database/pool-of.ts'
 import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
 import { until } from '../../support/until.ts'
 
 // Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.
-const database = await openDatabase()
-after(() => database.close())
+const database = await openDatabase({ after })
 const pool = database.openPool()
 await postgresStore(pool).migrate()
 beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
@@ -27,15 +20,13 @@ beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 types.setTypeParser(types.builtins.INT8, Number)
 storeConformance({ test, create: () => postgresStore(pool) })
 
-function plant(id: number, name = `plant ${id}`): NewPlant {
+function plant(id: number, name = `plant ${id}`) {
   return { id: BigInt(id), name, tag: id % 2 === 0 ? 'even' : 'odd' }
 }
 
-function plants(count: number): NewPlant[] {
-  return Array.from({ length: count }, (_, id) => plant(id))
-}
+const plants = (count: number) => Array.from({ length: count }, (_, id) => plant(id))
 
-async function plantsOf(owner: string): Promise<NewPlant[]> {
+async function plantsOf(owner: string) {
   const listed = await postgresStore(pool).list(owner, { limit: 1000, maxBytes: MAX_PAGE_BYTES })
   return listed.map(({ id, name, tag }) => ({ id, name, tag }))
 }
@@ -70,7 +61,7 @@ test('says why its table cannot be made', async () => {
 })
 
 /** Makes another table in place of the usual one, which comes back after the test. Settles with a store that meets it. */
-async function meet(t: TestContext, sql: string): Promise<PostgresStore> {
+async function meet(t: TestContext, sql: string) {
   const replace = (text: string) => pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${text}`)
   t.after(() => replace(schema))
   await replace(sql)
@@ -80,24 +71,18 @@ async function meet(t: TestContext, sql: string): Promise<PostgresStore> {
 suite('does not use a table', () => {
   const key = 'PRIMARY KEY (owner, id)'
   const noKey = 'it has no unique index on (owner, id) that is not deferrable'
+  const types =
+    'id is integer, not bigint; its column name is character varying(10), not text; its column tag is json, not text'
   for (const [name, columns, problem] of [
-    ['without a key', 'owner text, id bigint, name text, tag text', noKey],
-    ['with a deferrable key', `owner text, id bigint, name text, tag text, ${key} DEFERRABLE`, noKey],
-    ['with a key of other columns', 'owner text, id bigint PRIMARY KEY, name text, tag text, UNIQUE (id, tag)', noKey],
-    ['without a tag', `owner text, id bigint, name text, ${key}`, 'it has no column tag'],
-    [
-      'of which tag must be there',
-      `owner text, id bigint, name text, tag text NOT NULL, ${key}`,
-      'its column tag is NOT NULL',
-    ],
-    [
-      'of other types',
-      `owner text, id integer, name varchar(10), tag json, ${key}`,
-      'its column id is integer, not bigint; its column name is character varying(10), not text; its column tag is json, not text',
-    ],
+    ['without a key', 'id bigint, name text, tag text', noKey],
+    ['with a deferrable key', `id bigint, name text, tag text, ${key} DEFERRABLE`, noKey],
+    ['with a key of other columns', 'id bigint PRIMARY KEY, name text, tag text, UNIQUE (id, tag)', noKey],
+    ['without a tag', `id bigint, name text, ${key}`, 'it has no column tag'],
+    ['whose tag must be there', `id bigint, name text, tag text NOT NULL, ${key}`, 'its column tag is NOT NULL'],
+    ['of other types', `id integer, name varchar(10), tag json, ${key}`, `its column ${types}`],
   ] as const) {
     test(name, async (t) => {
-      const store = await meet(t, `CREATE TABLE plant_store_plants (${columns})`)
+      const store = await meet(t, `CREATE TABLE plant_store_plants (owner text, ${columns})`)
       for (const call of [() => store.ping(), () => store.create('ann', plant(1)), () => store.migrate()]) {
         const { isOutcomeUnknown, cause } = await failure(call())
         const message = `UnsuitableDatabaseError: The table public.plant_store_plants cannot keep plants: ${problem}.`
@@ -109,30 +94,25 @@ suite('does not use a table', () => {
   test('whose owners have a collation to which some are the same', { skip: needsServer }, async (t) => {
     const collation = `CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`
     const columns = `owner text COLLATE loose, id bigint, name text, tag text, ${key}`
-    const { cause } = await failure(
-      (await meet(t, `${collation}; CREATE TABLE plant_store_plants (${columns})`)).ping(),
-    )
+    const store = await meet(t, `${collation}; CREATE TABLE plant_store_plants (${columns})`)
+    const { cause } = await failure(store.ping())
     assert.match(String(cause), /: its column owner has the collation loose, which takes some owners for the same\.$/)
   })
 })
 
 suite('uses a table', () => {
+  const columns = 'at timestamp DEFAULT now(), tag text, name text, id bigint, owner text, PRIMARY KEY (owner, id)'
+  const index = 'CREATE UNIQUE INDEX ON plants (id, owner) INCLUDE (tag)'
   for (const [name, sql] of [
-    [
-      'with another column, in another order',
-      'CREATE TABLE plant_store_plants (at timestamp DEFAULT now(), tag text, name text, id bigint, owner text, PRIMARY KEY (owner, id))',
-    ],
+    ['with another column, in another order', `CREATE TABLE plants (${columns})`],
     [
       'with a unique index, and texts that have no limit',
-      `CREATE TABLE plant_store_plants (owner varchar, id bigint, name varchar, tag varchar); CREATE UNIQUE INDEX ON plant_store_plants (id, owner) INCLUDE (tag)`,
+      `CREATE TABLE plants (owner varchar, id bigint, name varchar, tag varchar); ${index}`,
     ],
-    [
-      'that is a view',
-      `${schema.replace('plant_store_plants', 'plants')}; CREATE VIEW plant_store_plants AS SELECT * FROM plants`,
-    ],
+    ['that is a view', `CREATE TABLE kept (${columns}); CREATE VIEW plants AS SELECT * FROM kept`],
   ] as const) {
     test(name, async (t) => {
-      const store = await meet(t, sql)
+      const store = await meet(t, sql.replaceAll('plants', 'plant_store_plants'))
       await store.ping()
       const creates = [1, 1].map((id) => store.create('ann', plant(id)))
       assert.deepEqual(await Promise.all(creates), [true, false])
@@ -155,16 +135,14 @@ test('lets the first of several creates or deletes of an id win', async () => {
 
 test('has groups of several processes wait for each other, and never in a circle', { skip: needsServer }, async () => {
   const deadlocks: unknown[] = []
+  function note(error: unknown): never {
+    deadlocks.push(error)
+    throw error
+  }
   const stores = Array.from({ length: 4 }, () => {
     const own = database.openPool()
-    const note = (error: unknown): never => {
-      deadlocks.push(error)
-      throw error
-    }
-    return postgresStore(
-      poolOf((query) => own.query(query).catch(note)),
-      { maxBatch: 400 },
-    )
+    const noting = poolOf((query) => own.query(query).catch(note))
+    return postgresStore(noting, { maxBatch: 400 })
   })
   for (let round = 0; round < 40; round++) {
     const calls = stores.flatMap((store, n) => {
@@ -188,9 +166,7 @@ test('keeps the neighbours of what the database refuses, its index cannot take, 
   const creates = names.map((name, id) => store.create(name === 'too long' ? long : 'ann', plant(id, name)))
   const created = await Promise.allSettled(creates)
   await blocker
-  const outcomes = created.map((each): unknown =>
-    'value' in each ? each.value : (each.reason as { code?: string }).code,
-  )
+  const outcomes = created.map((each) => ('value' in each ? each.value : (each.reason as { code?: string }).code))
   assert.deepEqual(outcomes, [true, undefined, '22021', true, '23514', true, true])
   assert.match(String((created[1] as PromiseRejectedResult).reason), /^Error: The owner is too long for the table: /)
   const kept = (await plantsOf('ann')).map(({ name }) => name)
@@ -226,10 +202,9 @@ test('has the server send little more than a page, and counts bytes only where p
 
 test('shows nobody the plant by which it finds out whether the disk is full', { skip: needsServer }, async (t) => {
   const store = postgresStore(pool)
-  const befall = (code: string): Promise<unknown> =>
-    pool.query(
-      `CREATE OR REPLACE FUNCTION befall() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${code}; RETURN OLD; END $$`,
-    )
+  const befall = (code: string) =>
+    pool.query(`CREATE OR REPLACE FUNCTION befall() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN ${code}; RETURN OLD; END $$`)
   await befall(`RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'`)
   t.after(() => pool.query('DROP FUNCTION befall CASCADE'))
   await pool.query('CREATE TRIGGER disk BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')

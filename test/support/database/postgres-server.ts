@@ -12,60 +12,46 @@ export const needsServer: string | false = url === undefined && 'set TEST_POSTGR
 
 if (needsServer !== false && process.env['TEST_REQUIRE_ALL'] === '1') throw new Error(needsServer)
 
-/** A database for one test file: on the server that TEST_POSTGRES_URL names, else in this process. */
-export interface TestDatabase {
-  readonly config: DatabaseConfig
+/** How to connect to a database. */
+type Config = Readonly<Record<'host' | 'user' | 'password' | 'database', string>> & { readonly port: number }
+
+interface TestDatabase {
+  readonly config: Config
   readonly url: string
   /** A pool of connections, ended with the database at the latest. In this process, the only one at a time. */
   openPool(config?: PoolConfig): Pool
-  /** Ends the pools and drops the database. */
-  close(): Promise<void>
 }
 
-/** How to connect to a database. */
-export interface DatabaseConfig {
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  readonly password: string
-  readonly database: string
-}
+/** What opens a database: how to connect to it, what its pools need beside that, and what drops it. */
+type Opening = Promise<[config: Config, poolConfig: PoolConfig, drop: () => Promise<unknown>]>
 
-/** A database, what its pools need beside how to connect, and what drops it. */
-type Database = [config: DatabaseConfig, poolConfig: PoolConfig, drop: () => Promise<unknown>]
-
-export async function openDatabase(): Promise<TestDatabase> {
+/** Opens a database, on the server that TEST_POSTGRES_URL names, else in this process. It goes with the test. */
+export async function openDatabase(t: Scope): Promise<TestDatabase> {
   const [config, poolConfig, drop] = await (url === undefined ? startPglite() : createDatabase())
   const pools: Pool[] = []
-  return {
-    config,
-    url: urlOf(config),
-    openPool(own) {
-      const pool = new Pool({ connectionTimeoutMillis: 10_000, ...config, ...poolConfig, ...own })
-      pools.push(pool)
-      return pool
-    },
-    async close() {
-      // A pool may have ended before its sessions have, which are then ended with the database.
-      for (const pool of pools) pool.on('error', () => undefined)
-      await Promise.all(pools.filter((pool) => !pool.ending).map((pool) => pool.end()))
-      await drop()
-    },
+  t.after(async () => {
+    // A pool may have ended before its sessions have, which are then ended with the database.
+    for (const pool of pools) pool.on('error', () => undefined)
+    await Promise.all(pools.filter((pool) => !pool.ending).map((pool) => pool.end()))
+    await drop()
+  })
+  function openPool(own?: PoolConfig) {
+    const pool = new Pool({ connectionTimeoutMillis: 10_000, ...config, ...poolConfig, ...own })
+    pools.push(pool)
+    return pool
   }
+  return { config, url: urlOf(config), openPool }
 }
 
-function urlOf({ host, port, user, password, database }: DatabaseConfig): string {
+function urlOf({ host, port, user, password, database }: Config) {
   return `postgres://${user}:${encodeURIComponent(password)}@${host}:${port}/${database}`
 }
 
 /** Opens a database that ends with the test, and a way to it that can be closed, cut and blocked; the URL takes it. */
 export async function useProxiedDatabase(t: Scope): Promise<{ database: TestDatabase; proxy: TcpProxy; url: string }> {
-  const database = await openDatabase()
+  const database = await openDatabase(t)
   const proxy = await openTcpProxy(database.config)
-  t.after(async () => {
-    await database.close()
-    await proxy.close()
-  })
+  t.after(() => proxy.close())
   return { database, proxy, url: urlOf({ ...database.config, host: '127.0.0.1', port: proxy.port }) }
 }
 
@@ -78,14 +64,14 @@ export async function administer(sql: string): Promise<Client> {
   return client
 }
 
-async function createDatabase(): Promise<Database> {
+async function createDatabase(): Opening {
   const database = `plant_store_test_${randomBytes(6).toString('hex')}`
   const { host, port, user = '', password = '' } = await administer(`CREATE DATABASE ${database}`)
-  const drop = (): Promise<unknown> => administer(`DROP DATABASE ${database} WITH (FORCE)`)
+  const drop = () => administer(`DROP DATABASE ${database} WITH (FORCE)`)
   return [{ host, port, user, password, database }, {}, drop]
 }
 
-async function startPglite(): Promise<Database> {
+async function startPglite(): Opening {
   const db = await PGlite.create()
   const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 100 })
   await server.start()

@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, suite, test } from 'node:test'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
-import { postgresStore, schema, type PostgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
+import { postgresStore, schema } from '../../../../src/stores/postgres/postgres-store.ts'
 import { plansOf, sqlOf } from '../../../support/database/servers/distributed-table.ts'
 import { openDatabase } from '../../../support/database/postgres-server.ts'
 
 // Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.
-const database = await openDatabase()
-after(() => database.close())
-const pool = database.openPool()
+const pool = (await openDatabase({ after })).openPool()
 await pool.query(schema)
 await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'fern', NULL), ('bob', 1, 'moss', 'green')`)
 const [PARTITIONS = ''] = sqlOf('Partitions on one server')
@@ -26,14 +24,13 @@ test('takes over what a plain table had', async () => {
 
 afterEach(() => pool.query('TRUNCATE plant_store_plants'))
 
-async function openStore(maxBatch: number): Promise<PostgresStore> {
-  const store = postgresStore(pool, { maxBatch, maxInFlight: 10, timeoutMs: 60_000 })
-  await store.migrate()
-  return store
-}
-
 for (const maxBatch of [1, 128]) {
-  suite(`in groups of ${maxBatch} at most`, () => storeConformance({ test, create: () => openStore(maxBatch) }))
+  const create = async () => {
+    const store = postgresStore(pool, { maxBatch, maxInFlight: 10, timeoutMs: 60_000 })
+    await store.migrate()
+    return store
+  }
+  suite(`in groups of ${maxBatch} at most`, () => storeConformance({ test, create }))
 }
 
 test('is asked for each owner in one partition, by its index', async () => {
