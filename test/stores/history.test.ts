@@ -2,16 +2,13 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { checkHistory, type Listing, type Operation } from '../support/database/histories/history.ts'
 
-/** An operation on the plant 1, from one time to another. */
-function operation(kind: Operation['kind'], start: number, end: number, succeeded = true): Operation {
-  return { kind, id: 1, name: `${kind} ${start}`, start, end, succeeded }
+/** Makes operations on the plant 1, from one time to another. */
+function made(kind: Operation['kind'], succeeded: boolean | undefined) {
+  return (start: number, end: number) => ({ kind, id: 1, name: `${kind} ${start}`, start, end, succeeded })
 }
-const create = (start: number, end: number): Operation => operation('create', start, end)
-const del = (start: number, end: number): Operation => operation('delete', start, end)
-const failedCreate = (start: number, end: number): Operation => operation('create', start, end, false)
-const failedDelete = (start: number, end: number): Operation => operation('delete', start, end, false)
-const lostCreate = (start: number, end: number): Operation => ({ ...create(start, end), succeeded: undefined })
-function list(start: number, end: number, ...names: string[]): Listing {
+const [create, failedCreate, lostCreate] = [made('create', true), made('create', false), made('create', undefined)]
+const [del, failedDelete] = [made('delete', true), made('delete', false)]
+function list(start: number, end: number, ...names: string[]) {
   return { start, end, plants: names.map((name) => ({ id: 1, name })) }
 }
 

@@ -6,7 +6,7 @@ import { suite, test } from 'node:test'
 import { isStoreUrl, STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { useProxiedDatabase } from '../support/database/postgres-server.ts'
 import { series, startWithMetrics } from '../support/program/metrics.ts'
-import { Program, startProgram } from '../support/program/program.ts'
+import { importing, Program, startProgram } from '../support/program/program.ts'
 import { lockElsewhere } from '../support/database/sqlite-file.ts'
 import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
 
@@ -21,18 +21,11 @@ for (const url of [...NOT_MEMORY, ...NOT_SQLITE, ...NOT_POSTGRES]) {
   test(`"${url}" names no store`, () => assert.equal(isStoreUrl(url), false))
 }
 
-async function refusal(
-  url: string,
-  status: 1 | 2,
-  nodeArgs: readonly string[] = [],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<string> {
+async function refusal(url: string, status: 1 | 2, nodeArgs: readonly string[] = [], environment = {}) {
   const program = new Program({ PLANT_STORE_URL: url, PORT: '0', ...environment }, [], nodeArgs)
   assert.deepEqual([await program.ended, program.stdout.all, program.stderr.all.length], [status, [], 1])
-  const [, reason] = /^plant-store: PLANT_STORE_URL names a store that cannot be opened: (.*)$/.exec(
-    program.stderr.all[0]!,
-  )!
-  return reason!
+  const said = /^plant-store: PLANT_STORE_URL names a store that cannot be opened: (.*)$/
+  return said.exec(program.stderr.all[0]!)![1]!
 }
 
 test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot be opened', async (t) => {
@@ -56,10 +49,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_URL: `sqlite:${path}` })
     assert.equal((await program.logged('start'))['store'], 'sqlite')
     // Node 22 warns that SQLite is experimental.
-    assert.deepEqual(
-      program.stderr.all.filter((line) => !line.startsWith('{')),
-      [],
-    )
+    assert.ok(program.stderr.all.every((line) => line.startsWith('{')))
     renameSync(path, `${path}.old`)
     assert.equal((await program.fetch('/readyz')).status, 503)
     const { status, headers } = await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
@@ -67,10 +57,8 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.match(String((await program.logged('warning'))['reason']), /another file, or none, has its name/)
     renameSync(`${path}.old`, path)
     await program.ready()
-    assert.match(
-      String((await program.logged('warning', 2))['reason']),
-      /the file, its log and its shared memory are back$/,
-    )
+    const { reason } = await program.logged('warning', 2)
+    assert.match(String(reason), /the file, its log and its shared memory are back$/)
     assert.deepEqual(await series(admin, /^plant_store_sqlite_log_bytes/, 1), ['plant_store_sqlite_log_bytes 0'])
   })
 
@@ -143,8 +131,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         if (name === 'pg') throw new Error('there is no pg')
         return resolve.call(this, name, ...rest)
       }`
-    const args = ['--import', `data:text/javascript,${encodeURIComponent(hideDriver)}`]
-    const reason = await refusal('postgres://ada@127.0.0.1/plants', 2, args)
+    const reason = await refusal('postgres://ada@127.0.0.1/plants', 2, importing(hideDriver))
     assert.equal(reason, 'Its driver cannot be loaded (npm install pg): there is no pg')
   })
 })

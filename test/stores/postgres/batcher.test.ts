@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createBatcher, type BatcherOptions } from '../../../src/stores/postgres/batcher.ts'
+import { createBatcher } from '../../../src/stores/postgres/batcher.ts'
 
-const ONE_BY_ONE: BatcherOptions = { maxInFlight: 1, maxBatch: 100, timeoutMs: 60_000 }
-
-/** A batcher whose groups end when the test says so, and the groups that it sent. */
-function heldBatcher(options: Partial<BatcherOptions> = {}): {
-  add: (write: string, length?: number) => Promise<string>
-  groups: (readonly string[])[]
-  release: () => Promise<void>
-} {
+/** A batcher whose groups end when the test says so, the groups that it sent, and the sizes of which it told. */
+function heldBatcher() {
   const groups: (readonly string[])[] = []
+  const sizes: number[] = []
   const held: (() => void)[] = []
   const add = createBatcher<string, string>(
     async (group) => {
@@ -18,13 +13,13 @@ function heldBatcher(options: Partial<BatcherOptions> = {}): {
       await new Promise<void>((resolve) => held.push(resolve))
       return group.map((write) => write.toUpperCase())
     },
-    { ...ONE_BY_ONE, ...options },
+    { maxInFlight: 1, maxBatch: 100, timeoutMs: 60_000, onBatch: (size) => sizes.push(size) },
   )
-  async function release(): Promise<void> {
+  async function release() {
     held.shift()?.()
     await new Promise(setImmediate)
   }
-  return { add, groups, release }
+  return { add, groups, sizes, release }
 }
 
 test('sends a megabyte of large plants at a time', async () => {
@@ -36,8 +31,7 @@ test('sends a megabyte of large plants at a time', async () => {
 })
 
 test('leaves callers of their own to a group if more wait than have been answered, and tells of each group', async () => {
-  const sizes: number[] = []
-  const { add, groups, release } = heldBatcher({ onBatch: (size) => sizes.push(size) })
+  const { add, groups, sizes, release } = heldBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => add(write))
   await release()
   assert.equal(await results[0], 'A')

@@ -116,26 +116,16 @@ suite('asks whether a server says anything', () => {
   })
 })
 
-suite('cancels a statement of PostgreSQL', { skip: needsDebian }, () => {
-  const ways: [string, string[], (server: PostgresServer) => object][] = [
-    ['over TCP', [], ({ port }) => ({ host: '127.0.0.1', port })],
-    ['over a Unix socket', [], ({ folder, port }) => ({ host: folder, port })],
-    [
-      'over TLS',
-      ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`],
-      ({ port }) => ({ host: 'localhost', port, ssl: { ca: TLS.cert } }),
-    ],
-  ]
-  for (const [name, settings, config] of ways) {
-    test(name, async (t) => {
-      const server = await PostgresServer.start(t, settings)
-      const client = new Client({ user: 'plants', database: 'postgres', ...config(server) })
-      await client.connect()
-      const asleep = assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' })
-      await server.until(`SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`)
-      await cancelStatement(client as unknown as Parameters<typeof cancelStatement>[0], 10_000)
-      await asleep
-      await client.end()
-    })
+test('cancels a statement of PostgreSQL over TCP, a Unix socket or TLS', { skip: needsDebian }, async (t) => {
+  const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
+  const server = await PostgresServer.start(t, tls)
+  for (const config of [{ host: '127.0.0.1' }, { host: server.folder }, { host: 'localhost', ssl: { ca: TLS.cert } }]) {
+    const client = new Client({ user: 'plants', database: 'postgres', port: server.port, ...config })
+    await client.connect()
+    const asleep = assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' })
+    await server.until(`SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`)
+    await cancelStatement(client as unknown as Parameters<typeof cancelStatement>[0], 10_000)
+    await asleep
+    await client.end()
   }
 })

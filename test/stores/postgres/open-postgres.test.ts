@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { after, suite, test, type TestContext } from 'node:test'
 import { setImmediate as nextRound, setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { StoreUnavailableError, type Store } from '../../../src/plants/store.ts'
-import { openPostgres, type StoreSettings } from '../../../src/stores/postgres/open-postgres.ts'
+import { StoreUnavailableError } from '../../../src/plants/store.ts'
+import { openPostgres } from '../../../src/stores/postgres/open-postgres.ts'
+import { schema } from '../../../src/stores/postgres/postgres-store.ts'
 import { readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
 import { figuresOf } from '../../../src/stores/figures.ts'
 import { readDocument } from '../../support/package/documents.ts'
@@ -14,11 +15,12 @@ import { countTimers } from '../../support/event-loop.ts'
 import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
 import { administer, needsServer, useProxiedDatabase } from '../../support/database/postgres-server.ts'
 import { Program, startProgram } from '../../support/program/program.ts'
-import type { TcpProxy } from '../../support/wire/tcp-proxy.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 import { until } from '../../support/until.ts'
 
-async function create(program: Program, id: number): Promise<[status: number, body: unknown]> {
+const CREATED = [200, { name: 'Fern' }]
+
+async function create(program: Program, id = 1) {
   const response = await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
   return [response.status, await response.json()]
 }
@@ -26,7 +28,7 @@ async function create(program: Program, id: number): Promise<[status: number, bo
 suite('in this process', { timeout: 60_000 }, async () => {
   const { proxy, url } = await useProxiedDatabase({ after })
 
-  async function openStore(url: string, own: Partial<StoreSettings> = {}): Promise<{ store: Store; events: string[] }> {
+  async function openStore(url: string, own = {}) {
     const events: string[] = []
     const store = await openPostgres(url, {
       postgresPoolSize: 1,
@@ -76,12 +78,11 @@ suite('in this process', { timeout: 60_000 }, async () => {
     ] as const) {
       const { store } = await openStore(url, { postgresPoolSize: 3, postgresBatch })
       const { gauges } = figuresOf(store)
-      const count = (): number[] => gauges.map(([, , read]) => read())
+      const count = () => gauges.map(([, , read]) => read())
       assert.deepEqual(count(), [0, 1, 0])
       proxy.block()
-      const created = [1, 2, 3, 4, 5].map(async (id) =>
-        store.create(`${postgresBatch}`, { id: BigInt(id), name: 'fern' }),
-      )
+      const ids = [1n, 2n, 3n, 4n, 5n]
+      const created = ids.map(async (id) => store.create(`${postgresBatch}`, { id, name: 'fern' }))
       const listed = store.list('ann', { limit: 1, maxBytes: 1 })
       await nextRound()
       assert.deepEqual(count(), expected)
@@ -126,7 +127,7 @@ test('starts before its server, says so once, and is ready once it has come', as
   assert.equal((await program.fetch('/livez')).status, 200)
   assert.equal((await program.fetch('/readyz')).status, 503)
   const message = 'The plants are out of reach at the moment; try again.'
-  assert.deepEqual(await create(program, 1), [503, { error: 50300, message }])
+  assert.deepEqual(await create(program), [503, { error: 50300, message }])
   assert.equal((await program.fetch('/plants')).status, 503)
   assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 503)
   assert.match(String((await program.logged('unreachable'))['reason']), /ECONNREFUSED/)
@@ -134,18 +135,15 @@ test('starts before its server, says so once, and is ready once it has come', as
   await proxy.open()
   await program.ready()
   await program.logged('ready')
-  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+  assert.deepEqual(await create(program), CREATED)
 })
 
-for (const [name, takeAway] of [
-  ['is away', (proxy: TcpProxy) => proxy.close()],
-  ['says nothing', (proxy: TcpProxy) => proxy.block()],
-] as const) {
-  test(`stops while its server ${name}`, async (t) => {
+for (const takeAway of ['close', 'block'] as const) {
+  test(`stops while its server is away, or says nothing: ${takeAway}`, async (t) => {
     const { proxy, url } = await useProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '1000' })
-    await takeAway(proxy)
-    assert.equal((await create(program, 1))[0], 503)
+    await proxy[takeAway]()
+    assert.equal((await create(program))[0], 503)
     program.child.kill('SIGTERM')
     assert.equal(await program.ended, 0)
   })
@@ -156,19 +154,15 @@ test('makes no table if it is told so, and ends the start if there is none', asy
   const environment = { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' }
   const refused = new Program({ PORT: '0', ...environment })
   assert.equal(await refused.ended, 2)
-  assert.match(
-    refused.stderr.all.join('\n'),
-    /^plant-store: PLANT_STORE_URL .*: it has no table plant_store_plants, [^\n]*$/,
-  )
-  await database
-    .openPool()
-    .query('CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id))')
+  const said = refused.stderr.all.join('\n')
+  assert.match(said, /^plant-store: PLANT_STORE_URL .*: it has no table plant_store_plants, [^\n]*$/)
+  await database.openPool().query(schema)
   const program = await startProgram(t, environment)
-  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+  assert.deepEqual(await create(program), CREATED)
 })
 
 /** Starts a program whose role has these rights to the table that is there. */
-async function startAsClerk(t: TestContext, rights: string): Promise<Program> {
+async function startAsClerk(t: TestContext, rights: string) {
   const { database, url } = await useProxiedDatabase(t)
   const role = `${database.config.database}_clerk`
   assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).ended, 0)
@@ -182,7 +176,7 @@ async function startAsClerk(t: TestContext, rights: string): Promise<Program> {
 
 test('needs no rights but three if the table is there', { skip: needsServer }, async (t) => {
   const program = await startAsClerk(t, 'SELECT, INSERT, DELETE')
-  assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+  assert.deepEqual(await create(program), CREATED)
   assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
   assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 204)
   assert.equal((await program.fetch('/readyz')).status, 200)
@@ -223,7 +217,7 @@ suite('with servers of its own', { skip: needsDebian }, () => {
       [2, `${server.url}?sslmode=require`, '127.0.0.1'],
     ] as const) {
       const program = await startProgram(t, { PLANT_STORE_URL: `${url}&application_name=${id}` })
-      assert.deepEqual(await create(program, id), [200, { name: 'Fern' }])
+      assert.deepEqual(await create(program, id), CREATED)
       const session = `SELECT ssl, host(client_addr) AS address FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
         WHERE application_name = '${id}' LIMIT 1`
       assert.deepEqual(await server.query(session), [{ ssl: id === 2, address }])
@@ -240,7 +234,7 @@ suite('with servers of its own', { skip: needsDebian }, () => {
     )
     await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'old'`)
     await server.control('reload')
-    const urlWith = (password: string): string => server.url.replace('plants@', `clerk:${password}@`)
+    const urlWith = (password: string) => server.url.replace('plants@', `clerk:${password}@`)
     const file = temporaryFile(t, urlWith('old'))
     const program = await startProgram(t, { PLANT_STORE_URL_FILE: file })
     await program.ready()
@@ -258,17 +252,17 @@ suite('with servers of its own', { skip: needsDebian }, () => {
     program.child.kill('SIGHUP')
     assert.equal((await program.logged('store-url-read'))['changed'], true)
     await program.ready()
-    assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+    assert.deepEqual(await create(program), CREATED)
   })
 
   test('waits for a standby to be promoted', async (t) => {
     const standby = await PostgresServer.startStandby(t, await PostgresServer.start(t), 'standby')
     const program = await startProgram(t, { PLANT_STORE_URL: standby.url })
-    assert.equal((await create(program, 1))[0], 503)
+    assert.equal((await create(program))[0], 503)
     assert.equal((await program.fetch('/readyz')).status, 503)
     assert.match(String((await program.logged('unreachable'))['reason']), /The server is read-only/)
     await standby.control('promote', '--wait')
     await program.ready()
-    assert.deepEqual(await create(program, 1), [200, { name: 'Fern' }])
+    assert.deepEqual(await create(program), CREATED)
   })
 })

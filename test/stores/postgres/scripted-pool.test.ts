@@ -7,7 +7,6 @@ import { Pool, type Client } from 'pg'
 import { checkConnection, connectSoon, Silence } from '../../../src/stores/postgres/connect.ts'
 import {
   postgresStore,
-  type Connection,
   type ConnectionPool,
   type PostgresStore,
   type PostgresStoreOptions,
@@ -24,18 +23,12 @@ import { takeMessages } from '../../support/wire/message-server.ts'
 
 const CHANGED: QueryResult = { rows: [], rowCount: 1 }
 
-interface Trial {
-  readonly store: PostgresStore
-  /** The name of each statement, or its text if it has none, and its values. */
-  readonly asked: unknown[][]
-  readonly warnings: string[]
-}
-
 /** A store whose pool gives these answers, one after the other. */
-function start(answers: readonly (QueryResult | Error)[], options: PostgresStoreOptions = {}): Trial {
+function start(answers: readonly (QueryResult | Error)[], options: PostgresStoreOptions = {}) {
+  /** The name of each statement, or its text if it has none, and its values. */
   const asked: unknown[][] = []
   const warnings: string[] = []
-  const query = ({ name, text, values }: Query): Promise<QueryResult> => {
+  function query({ name, text, values }: Query): Promise<QueryResult> {
     const answer = answers[asked.length] ?? CHANGED
     asked.push([name ?? text, ...values])
     return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(Object.freeze({ ...answer }))
@@ -44,23 +37,20 @@ function start(answers: readonly (QueryResult | Error)[], options: PostgresStore
   return { store: postgresStore(poolOf(query), { onWarning, ...options }), asked, warnings }
 }
 
-const remove = (store: PostgresStore): Promise<boolean> => store.delete('ann', 1n)
+const never = () => new Promise<never>(() => undefined)
+const remove = (store: PostgresStore) => store.delete('ann', 1n)
 
 function fail(): never {
   throw new Error('a fault of the listener')
 }
 
-for (const [name, onWarning] of [
-  ['is nobody', undefined],
-  ['throws', fail],
-  ['rejects', (): unknown => Promise.resolve().then(fail)],
-] as const) {
-  test(`gives names up if who is warned ${name}`, async () => {
+test('gives names up if who is warned is nobody, throws, or rejects', async () => {
+  for (const onWarning of [undefined, fail, (): unknown => Promise.resolve().then(fail)]) {
     const { store } = start([serverError('26000')], { onWarning })
     assert.equal(await remove(store), true)
     await nextRound()
-  })
-}
+  }
+})
 
 test('sends a statement again without its name and warns, but none that had no name', async () => {
   const refusal = serverError('26000')
@@ -136,7 +126,7 @@ test('leaves it to its caller to migrate again if the connection breaks', async 
 })
 
 test('uses no connection that finds the table in another schema than those before', async () => {
-  async function schemaOf(found: string | null, known: string | null): Promise<string | null> {
+  async function schemaOf(found: string | null, known: string | null) {
     const rows = [FIT.with(4, found)]
     const connection = { ...(await poolOf(never).connect()), query: () => Promise.resolve({ rows, rowCount: 1 }) }
     return (await checkConnection(connection, known)).schema
@@ -166,7 +156,7 @@ test('outlives a session that ends with the packet that opens it, and listens on
 
 test('lets an error of the code through as it is', async () => {
   const bug = new TypeError('pool.options is undefined')
-  const connect = (): never => {
+  function connect(): never {
     throw bug
   }
   assert.equal(await failureOf(remove(postgresStore({ connect }))), bug)
@@ -187,9 +177,9 @@ suite('during a fail-over', () => {
 
   test('asks again until a connection was fit for use, and from then on once', async () => {
     let asked = 0
-    let answer = (): Promise<QueryResult> => Promise.resolve(CHANGED)
+    let answer = () => Promise.resolve(CHANGED)
     const pool = poolOf(() => answer())
-    const counting = { connect: (): Promise<Connection> => (asked++, asked === 2 ? never() : pool.connect()) }
+    const counting = { connect: () => (asked++, asked === 2 ? never() : pool.connect()) }
     const store = postgresStore(counting, { timeoutMs: 1000 })
     answer = () => Promise.reject(serverError('57P01'))
     await failure(remove(store))
@@ -221,7 +211,7 @@ test('keeps no statement that is given up while the server says nothing', async 
   const pool = { connect: () => Promise.resolve(connection) }
   const runner = new QueryRunner(pool, 100)
   t.after(() => runner.close())
-  const giveUp = async (): Promise<WeakRef<Query>> => {
+  async function giveUp() {
     const query: Query = { text: '', values: [], rowMode: 'array', types: AS_TEXT }
     await runner.send(query, performance.now() + 100).catch(() => undefined)
     return new WeakRef(query)
@@ -236,20 +226,14 @@ test('keeps no statement that is given up while the server says nothing', async 
 suite('refuses at once, and says why', () => {
   const aPool = poolOf(() => Promise.reject(new Error('asked')))
   const whole = 'must be a whole number from 1 to'
-  const rows: [pool: unknown, options: unknown, message: string][] = [
+  const rows = [
     ['postgres://ann:secret@host', {}, 'pool must be a pool of connections, not of type string'],
     [undefined, {}, 'pool must be a pool of connections, not of type undefined'],
     [null, {}, 'pool must be a pool of connections, not of type object'],
     [aPool, { maxBatch: 0 }, `options.maxBatch ${whole} 9007199254740991, not 0`],
     [aPool, { timeoutMs: 2 ** 31 }, `options.timeoutMs ${whole} 2147483647, not 2147483648`],
-  ]
+  ] as const
   for (const [pool, options, message] of rows) {
-    test(message, () =>
-      assert.throws(() => postgresStore(pool as ConnectionPool, options as object), new TypeError(message)),
-    )
+    test(message, () => assert.throws(() => postgresStore(pool as ConnectionPool, options), new TypeError(message)))
   }
 })
-
-function never(): Promise<never> {
-  return new Promise(() => undefined)
-}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import { Pool } from 'pg'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
 import { StoreUnavailableError } from '../../../../src/plants/store.ts'
 import { memoryStore } from '../../../../src/stores/memory-store.ts'
@@ -18,7 +18,7 @@ import {
 } from '../../../support/database/servers/distributed-table.ts'
 import { race, Workload } from '../../../support/database/histories/workload.ts'
 import { readDocument } from '../../../support/package/documents.ts'
-import { startProgram, type Program } from '../../../support/program/program.ts'
+import { startProgram } from '../../../support/program/program.ts'
 import { needsDebian } from '../../../support/wire/debian-servers.ts'
 
 /** Finds a row while the plants of a partition are copied; the document has it in its text. */
@@ -31,21 +31,20 @@ suite('a store that spreads owners over others', () => {
 suite('a table on two other servers', { skip: needsDebian }, async () => {
   if (needsDebian !== false) return
   const { front, nodes, owners } = await startDistributedTable({ after })
-  const pool = openPool(front.url)
+  // Its server may end first.
+  const pool = new Pool({ connectionString: front.url, connectionTimeoutMillis: 10_000 }).on('error', () => undefined)
   after(() => pool.end())
   beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 
   // As the program has them.
-  for (const [maxBatch, maxInFlight] of [
-    [1, 10],
-    [128, 1],
-  ] as const) {
+  for (const maxBatch of [1, 128]) {
+    const options = { maxBatch, maxInFlight: maxBatch === 1 ? 10 : 1, timeoutMs: 60_000 }
     suite(`conforms in groups of ${maxBatch}`, () => {
-      storeConformance({ test, create: () => postgresStore(pool, { maxBatch, maxInFlight, timeoutMs: 60_000 }) })
+      storeConformance({ test, create: () => postgresStore(pool, options) })
     })
   }
 
-  function start(t: TestContext): Promise<Program> {
+  function start(t: TestContext) {
     return startProgram(t, {
       PLANT_STORE_URL: front.url,
       PLANT_STORE_POSTGRES_BATCH: '1',
@@ -128,7 +127,7 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
       `SELECT tableoid::regclass::text AS name FROM plant_store_plants WHERE owner = '${owners[1]}' LIMIT 1`,
     )
     const number = /\d+/.exec(partition!.name)![0]
-    const local = (sql: string): string =>
+    const local = (sql: string) =>
       withHosts(sql, [...nodes, added])
         .replaceAll('plants_1', `plants_${number}`)
         .replaceAll('REMAINDER 1', `REMAINDER ${number}`)
@@ -147,8 +146,3 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     assert.equal((await added.query(`SELECT 1 FROM plant_store_plants_${number} LIMIT 1`)).length, 1)
   })
 })
-
-function openPool(connectionString: string): pg.Pool {
-  // Its server may end first.
-  return new pg.Pool({ connectionString, connectionTimeoutMillis: 10_000 }).on('error', () => undefined)
-}

@@ -12,7 +12,7 @@ import {
   startHaproxy,
   startPgbouncer,
 } from '../../../support/wire/debian-servers.ts'
-import { openTcpProxy, type TcpProxy } from '../../../support/wire/tcp-proxy.ts'
+import { openTcpProxy } from '../../../support/wire/tcp-proxy.ts'
 
 /** The longest outage. The others are shorter, so that their ends, when there is most to do, are apart. */
 const SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)
@@ -20,8 +20,6 @@ const SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)
 const CLIENTS = 64
 const POOL_SIZE = 10
 const RIVALS = 8
-
-const CREATE = { method: 'POST', body: '{"id":1,"name":"Fern"}' }
 
 /** What a call of the store may take, with the program's default settings. */
 const STORE_TIMEOUT_MS = 10_000
@@ -35,7 +33,7 @@ async function underLoad(
   t: TestContext,
   url: string,
   servers: readonly PostgresServer[],
-  befall: (programs: readonly Program[], workload: Workload) => Promise<unknown>,
+  befall: (programs: Program[], workload: Workload) => Promise<unknown>,
   afterwards?: () => Promise<unknown>,
 ): Promise<void> {
   // Longer than any client waits for an answer: no connection closes just as it is used again.
@@ -68,37 +66,26 @@ async function underLoad(
   assert.ok(recoveredAfter < STORE_TIMEOUT_MS, `usable after ${recoveredAfter} ms`)
 }
 
+type Call = Parameters<Program['fetch']>
+
+const LIST: Call = ['/plants?limit=1']
+const create = (id: number): Call => ['/plants', { method: 'POST', body: `{"id":${id},"name":"${id}"}` }]
+const remove = (id: number): Call => [`/plants/${id}`, { method: 'DELETE' }]
+
 /** Settles once a program has listed, created and deleted. */
-async function recovered(program: Program): Promise<void> {
-  const calls: [string, { method?: string; body?: string }][] = [
-    ['/plants?limit=1', {}],
-    ['/plants', { method: 'POST', body: '{"id":-1,"name":"-1"}' }],
-    ['/plants/-1', { method: 'DELETE' }],
-  ]
-  await Promise.all(
-    calls.map(async ([path, init]) => {
-      while ((await statusOf(program, path, init)) === 503) await sleep(50)
-    }),
-  )
+async function recovered(program: Program) {
+  const settling = [LIST, create(-1), remove(-1)].map(async (call) => {
+    while ((await program.fetch(...call)).status === 503) await sleep(50)
+  })
+  await Promise.all(settling)
 }
 
-async function statusOf(program: Program, ...[path, init]: Parameters<Program['fetch']>): Promise<number> {
-  const response = await program.fetch(path, init)
-  await response.arrayBuffer()
-  return response.status
-}
-
-async function assertUnavailable(
-  program: Program,
-  path: string,
-  init?: Parameters<Program['fetch']>[1],
-  error = 50300,
-): Promise<void> {
-  const response = await program.fetch(path, init)
+async function assertUnavailable(program: Program, call: Call, error = 50300) {
+  const response = await program.fetch(...call)
   assert.deepEqual([response.status, ((await response.json()) as { error?: number }).error], [503, error])
 }
 
-async function startProxied(t: TestContext): Promise<{ server: PostgresServer; proxy: TcpProxy; url: string }> {
+async function startProxied(t: TestContext) {
   const server = await PostgresServer.start(t)
   const proxy = await openTcpProxy({ host: '127.0.0.1', port: server.port })
   t.after(() => proxy.close())
@@ -121,7 +108,7 @@ suite('under load, loses nothing and floods nothing', { skip: needsDebian, concu
     const { server, proxy, url } = await startProxied(t)
     await underLoad(t, url, [server], async ([program]) => {
       proxy.block()
-      await Promise.all([sleep(SECONDS * 750), assertUnavailable(program!, '/plants?limit=1')])
+      await Promise.all([sleep(SECONDS * 750), assertUnavailable(program!, LIST)])
       proxy.unblock()
     })
   })
@@ -160,7 +147,7 @@ suite('under load, loses nothing and floods nothing', { skip: needsDebian, concu
     await underLoad(t, url, [server], async ([program], workload) => {
       for (let round = 0; round < 3; round++) {
         await proxy.close()
-        await assertUnavailable(program!, '/plants?limit=1')
+        await assertUnavailable(program!, LIST)
         await proxy.open()
         await workload.progress(50)
       }
@@ -219,24 +206,21 @@ suite('on a server of its own', { skip: needsDebian }, () => {
     })
     const holder = await server.connect(t)
     await holder.query('BEGIN; LOCK TABLE plant_store_plants')
-    await assertUnavailable(program, '/plants', CREATE)
+    await assertUnavailable(program, create(1))
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`
     assert.deepEqual(await server.query(waiting), [])
     await holder.query('ROLLBACK')
-    assert.equal(await statusOf(program, '/plants', CREATE), 200)
+    assert.equal((await program.fetch(...create(1))).status, 200)
   })
 
   test('acknowledges nothing if somebody has the server wait no longer for its standby', async (t) => {
     const server = await PostgresServer.start(t)
     const program = await startProgram(t, { PLANT_STORE_URL: server.url })
-    assert.equal(await statusOf(program, '/plants', CREATE), 200)
+    assert.equal((await program.fetch(...create(1))).status, 200)
     await server.set('synchronous_standby_names', 'gone')
     await server.until(`SELECT 1 FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'gone'`)
-    for (const [path, init] of [
-      ['/plants', { method: 'POST', body: '{"id":2,"name":"Fern"}' }],
-      ['/plants/1', { method: 'DELETE' }],
-    ] as const) {
-      const answered = assertUnavailable(program, path, init, 50301)
+    for (const call of [create(2), remove(1)]) {
+      const answered = assertUnavailable(program, call, 50301)
       await server.until(
         `SELECT 1 FROM pg_stat_activity WHERE CASE WHEN wait_event = 'SyncRep' THEN pg_cancel_backend(pid) END`,
       )

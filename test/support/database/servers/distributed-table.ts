@@ -2,10 +2,10 @@ import type { ClientBase } from 'pg'
 import type { Store } from '../../../../src/plants/store.ts'
 import * as statements from '../../../../src/stores/postgres/statements.ts'
 import type { Scope } from '../../child.ts'
-import { blocksOf, programsOf, readDocument, type Document } from '../../package/documents.ts'
+import { blocksOf, programsOf, readDocument } from '../../package/documents.ts'
 import { PostgresServer } from '../../wire/debian-servers.ts'
 
-const DOCUMENT: Document = readDocument('docs/scale.md')
+const DOCUMENT = readDocument('docs/scale.md')
 
 /** What the document shows in place of a front. */
 const [SPREAD] = programsOf(DOCUMENT)
@@ -25,11 +25,11 @@ const [NODE = '', FRONT = ''] = sqlOf('Partitions on other servers')
 /** A table whose partitions are on two other servers, as docs/scale.md makes it. */
 export interface DistributedTable {
   /** The server that the service uses. */
-  readonly front: PostgresServer
+  front: PostgresServer
   /** The servers that keep plants: those of the even partitions, and those of the odd ones. */
-  readonly nodes: readonly PostgresServer[]
+  nodes: PostgresServer[]
   /** An owner whose plants each of them keeps. */
-  readonly owners: readonly string[]
+  owners: string[]
 }
 
 export async function startDistributedTable(t: Scope): Promise<DistributedTable> {
@@ -64,11 +64,7 @@ export function withHosts(sql: string, servers: readonly PostgresServer[]): stri
 }
 
 /** The statements that a store sends for one owner if its groups have one plant, but that which creates it. */
-const OTHERS = [
-  ['DELETE_ONE', '7'],
-  ['LIST', '7, 10'],
-  ['LIST_LARGE', '7, 10, 1000'],
-] as const
+const OTHERS = { DELETE_ONE: '7', LIST: '7, 10', LIST_LARGE: '7, 10, 1000' }
 
 /** How often to run a statement: after five plans for their values, a connection may keep one for all. */
 const TIMES = 8
@@ -79,8 +75,8 @@ export async function plansOf(client: ClientBase, owner: string): Promise<string
   for (let id = 1; id <= TIMES; id++) await client.query(`EXECUTE trial ('${owner}', ${-id}, 'fern', NULL)`)
   await client.query('DEALLOCATE trial')
   const plans: string[] = []
-  for (const [name, values] of OTHERS) {
-    await client.query(`PREPARE trial AS ${statements[name].text}`)
+  for (const [name, values] of Object.entries(OTHERS)) {
+    await client.query(`PREPARE trial AS ${statements[name as keyof typeof OTHERS].text}`)
     let plan = ''
     for (let times = 0; times < TIMES; times++) plan = await explain(client, `EXECUTE trial ('${owner}', ${values})`)
     plans.push(plan)

@@ -11,11 +11,9 @@ import { openTcpProxy, type TcpProxy } from '../../wire/tcp-proxy.ts'
 
 const NAMES = ['node1', 'node2', 'node3'] as const
 
-const DOCUMENT = readDocument('docs/postgres-servers.md')
-
 /** The last configuration of a language that the document shows, with machines that are all this one. */
-function configuration(language: string): string {
-  const { code } = blocksOf(DOCUMENT, language).at(-1)!
+function configuration(language: string) {
+  const { code } = blocksOf(readDocument('docs/postgres-servers.md'), language).at(-1)!
   return code.replaceAll('10.0.0.0/24', '127.0.0.0/16').replaceAll('10.0.0.', '127.0.1.')
 }
 
@@ -43,9 +41,7 @@ export class Machine {
       .replace(/^ {2}bin_dir: .*$/m, `  bin_dir: ${bin}\n  parameters:\n    unix_socket_directories: ${folder}`)
       .replace('mode: required', 'mode: "off"')
     writeFileSync(join(folder, 'patroni.yml'), text)
-    t.after(() => {
-      this.kill()
-    })
+    t.after(() => this.kill())
   }
 
   get host(): string {
@@ -82,17 +78,12 @@ export class Machine {
     this.#patroni!.kill('SIGCONT')
   }
 
-  #serverPids(): number[] {
+  #serverPids() {
     return processesOf(join(this.#folder, 'data'))
   }
 }
 
-interface Member {
-  readonly Member: string
-  readonly Role: string
-  readonly State: string
-  readonly TL: number
-}
+type Member = Readonly<Record<'Member' | 'Role' | 'State', string>> & { readonly TL: number }
 
 /** The cluster of three machines that the document describes, on this one, with HAProxy in front. */
 export class PatroniCluster {
@@ -141,10 +132,9 @@ export class PatroniCluster {
     for (;;) {
       const members = await this.#members()
       const roles = members.map(({ Role }) => Role).sort()
-      const isFollowed = members.every(
-        ({ State, TL }) => /^(?:running|streaming)$/.test(State) && TL === members[0]!.TL,
-      )
-      if (isFollowed && roles.join() === 'Leader,Replica,Sync Standby') return this.#machine('Leader', members)
+      const [{ TL: timeline } = { TL: 0 }] = members
+      const isFollowed = members.every(({ State, TL }) => /^(?:running|streaming)$/.test(State) && TL === timeline)
+      if (isFollowed && roles.join() === 'Leader,Replica,Sync Standby') return this.#leader(members)!
       await sleep(500)
     }
   }
@@ -152,9 +142,8 @@ export class PatroniCluster {
   /** Settles with the primary once it is another one. */
   async promoted(before: Machine): Promise<Machine> {
     for (;;) {
-      const members = await this.#members()
-      const leader = members.find(({ Role, State }) => Role === 'Leader' && State === 'running')
-      if (leader !== undefined && leader.Member !== before.name) return this.#machine('Leader', members)
+      const leader = this.#leader(await this.#members())
+      if (leader !== undefined && leader !== before) return leader
       await sleep(200)
     }
   }
@@ -163,16 +152,16 @@ export class PatroniCluster {
     await this.#ask('switchover', '--leader', leader.name, '--force')
   }
 
-  async #members(): Promise<Member[]> {
+  async #members() {
     return JSON.parse(await this.#ask('list', '--format', 'json')) as Member[]
   }
 
-  #machine(role: string, members: readonly Member[]): Machine {
-    const name = members.find(({ Role }) => Role === role)!.Member
-    return this.machines.find((machine) => machine.name === name)!
+  #leader(members: readonly Member[]) {
+    const leader = members.find(({ Role, State }) => Role === 'Leader' && State === 'running')
+    return this.machines.find(({ name }) => name === leader?.Member)
   }
 
-  #ask(command: string, ...args: readonly string[]): Promise<string> {
+  #ask(command: string, ...args: readonly string[]) {
     return run('/usr/bin/patronictl', ['--config-file', this.#control, command, ...args], true)
   }
 }
