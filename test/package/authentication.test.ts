@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { RequestListener, Server } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose'
 import { programsOf, readDocument } from '../support/package/documents.ts'
@@ -25,7 +25,7 @@ const OUT_OF_REACH = {
 const LISTED = { status: 200, headers: CONTENT, body: '[]' }
 
 /** What of an answer depends on the token. */
-function essence({ status, headers, body }: Answer): Pick<Answer, 'status' | 'headers' | 'body'> {
+function essence({ status, headers, body }: Answer) {
   const rest = Object.entries(headers).filter(([name]) => name !== 'content-length')
   return { status, headers: Object.fromEntries(rest), body }
 }
@@ -34,7 +34,7 @@ test('a token holds from when it is issued until it is revoked', async (t) => {
   const called = `process.on('message', (token) =>
     process.send(token === '' ? issueToken({ owner: 'grace', access: 'read' }) : revokeToken(token)))`
   const { port, child } = await startExample(t, exampleWith('issueToken') + called)
-  async function call(argument: string): Promise<unknown> {
+  async function call(argument: string) {
     child.send(argument)
     return ((await once(child, 'message')) as unknown[])[0]
   }
@@ -55,12 +55,12 @@ suite('JSON Web Tokens', { timeout: 60_000 }, async () => {
   const now = Math.floor(Date.now() / 1000)
   const good = { iss: 'https://issuer.example', aud: 'plants', sub: 'ada', scope: 'plants:write', exp: now + 3600 }
 
-  function sign(claims: object = {}, key: CryptoKey | Uint8Array = privateKey, header = {}): Promise<string> {
+  function sign(claims: object = {}, key: CryptoKey | Uint8Array = privateKey, header = {}) {
     return new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: 'ES256', kid: 'key', ...header }).sign(key)
   }
 
   /** Starts the example with an issuer whose keys are served by a listener. */
-  async function startIssued(t: TestContext, listener: RequestListener): Promise<{ port: number; issuer: Server }> {
+  async function startIssued(t: TestContext, listener: RequestListener) {
     const issuer = await serve(t, listener)
     const url = `http://127.0.0.1:${portOf(issuer)}/jwks.json`
     const code = exampleWith("'jose'").replace('https://issuer.example/jwks.json', url)

@@ -13,10 +13,8 @@ import { skipWithoutPeers } from '../support/package/peers.ts'
 // There is no command of webpack without another package.
 const WEBPACK = `${codeOf('docs/deploying.md', 'cjs', 'Bundles')}
 require('webpack')(module.exports).run((error) => { if (error) throw error })`
-const WEBPACK_MODULE = WEBPACK.replace("'server.cjs'", "'server.mjs', module: true").replace(
-  'mode:',
-  'experiments: { outputModule: true }, mode:',
-)
+const MODULE = 'experiments: { outputModule: true }, mode:'
+const WEBPACK_MODULE = WEBPACK.replace("'server.cjs'", "'server.mjs', module: true").replace('mode:', MODULE)
 
 /** Commands that bundle the program. */
 const COMMANDS = [
@@ -33,10 +31,7 @@ const PROGRAM = 'node_modules/plant-store/dist/server.js'
 const APPLICATION = codeOf('docs/host-examples.md', 'js', 'Node core')
   .replace('a-long-random-token', 'YWRh')
   .replace("'plant-store'", "'./node_modules/plant-store/dist/index.js'")
-  .replace(
-    '3000',
-    "process.env.PORT, function () { console.log('listening on http://127.0.0.1:' + this.address().port) }",
-  )
+  .replace('3000', "0, function () { console.log('listening on http://127.0.0.1:' + this.address().port) }")
 
 /** Makes a bundle of the program, or of an application, in a project of its own, and gives the path of the bundle. */
 async function bundle(t: Scope, command: string, entry = PROGRAM): Promise<string> {

@@ -37,44 +37,38 @@ async function finish(sent: Writable, rest: string): Promise<[status: number | u
 }
 
 for (const { code: example, language } of CLOSING) {
-  test(
-    `a server of a host ends without losing a request: ${language}`,
-    { skip: skipExample(example), timeout: 60_000 },
-    async (t) => {
-      const path = newPath(t).replace('plants.db', 'kept.db')
-      const code = example.replace('plants.db', path).replace('7000', '500')
-      const { port, child } = await startExample(t, code)
-      const exited = once(child, 'exit')
-      let id = 0
+  const options = { skip: skipExample(example), timeout: 60_000 }
+  test(`a server of a host ends without losing a request: ${language}`, options, async (t) => {
+    const path = newPath(t).replace('plants.db', 'kept.db')
+    const code = example.replace('plants.db', path).replace('7000', '500')
+    const { port, child } = await startExample(t, code)
+    const exited = once(child, 'exit')
+    let id = 0
 
-      /** Creates plants on one connection until it is told to go. */
-      async function work(): Promise<void> {
-        const client = connectTo('http', port)
-        for (let isOpen = true; isOpen;) {
-          const body = plant(++id)
-          const [status, goesOn] = await finish(client.open(post(TOKEN, body)), body)
-          assert.equal(status, 200)
-          isOpen = goesOn
-          if (id === 200) child.kill('SIGTERM')
-        }
-        client.close()
+    /** Creates plants on one connection until it is told to go. */
+    async function work(): Promise<void> {
+      const client = connectTo('http', port)
+      for (let isOpen = true; isOpen;) {
+        const body = plant(++id)
+        const [status, goesOn] = await finish(client.open(post(TOKEN, body)), body)
+        assert.equal(status, 200)
+        isOpen = goesOn
+        if (id === 200) child.kill('SIGTERM')
       }
-      const slow = connectTo('http', port).open(post(TOKEN, plant(0), ['Connection', 'close']))
-      slow.write('{')
-      await Promise.all(Array.from({ length: CLIENTS }, work))
+      client.close()
+    }
+    const slow = connectTo('http', port).open(post(TOKEN, plant(0), ['Connection', 'close']))
+    slow.write('{')
+    await Promise.all(Array.from({ length: CLIENTS }, work))
 
-      // The server no longer listens, and this request is still under way.
-      await until(() =>
-        RawConnection.open(port)
-          .then(({ socket }) => !socket.destroy())
-          .catch(() => true),
-      )
-      assert.deepEqual(await finish(slow, plant(0).slice(1)), [200, false])
-      assert.deepEqual(await exited, [0, null])
-      const [row] = open(t, path).prepare('SELECT count(*) AS plants FROM plants').all() as [{ plants: number }]
-      assert.equal(row.plants, id + 1)
-    },
-  )
+    // The server no longer listens, and this request is still under way.
+    const isRefused = () => RawConnection.open(port).then(({ socket }) => !socket.destroy())
+    await until(() => isRefused().catch(() => true))
+    assert.deepEqual(await finish(slow, plant(0).slice(1)), [200, false])
+    assert.deepEqual(await exited, [0, null])
+    const [row] = open(t, path).prepare('SELECT count(*) AS plants FROM plants').all() as [{ plants: number }]
+    assert.equal(row.plants, id + 1)
+  })
 }
 
 const PLANT = '{"id":9007199254740993,"name":"Fern"}'
@@ -82,14 +76,13 @@ const [LAMBDA, CLOUD_FUNCTION] = ['AWS Lambda', 'Cloud Functions'].map(
   (name) => HOST_EXAMPLES.find(({ heading }) => heading === name)!.code,
 )
 
-/** A function as AWS Lambda calls it. */
-type Handler = (event: object, context: object) => Promise<{ statusCode: number; body: string }>
-
 test('the function for AWS Lambda answers, and sees no field twice', async (t) => {
   const project = await createProject(t, { 'handler.mjs': LAMBDA! })
-  const { handler } = (await import(pathToFileURL(join(project, 'handler.mjs')).href)) as { handler: Handler }
+  const { handler } = (await import(pathToFileURL(join(project, 'handler.mjs')).href)) as {
+    handler: (event: object, context: object) => Promise<{ statusCode: number; body: string }>
+  }
 
-  async function call(headers: Readonly<Record<string, string>>, body?: string): Promise<[number, string]> {
+  async function call(headers: Readonly<Record<string, string>>, body?: string) {
     const requestContext = { http: { method: body === undefined ? 'GET' : 'POST', sourceIp: '127.0.0.1' } }
     const event = { version: '2.0', rawPath: '/plants', rawQueryString: '', headers, requestContext, body }
     const response = await handler(event, {})
@@ -103,22 +96,18 @@ test('the function for AWS Lambda answers, and sees no field twice', async (t) =
   assert.equal((await call({ authorization, 'content-type': `${type},${type}` }, PLANT))[0], 415)
 })
 
-test(
-  'the function for Cloud Functions keeps ids exact, and JSON that is malformed is refused before it',
-  { skip: skipWithoutPeers() },
-  async (t) => {
-    const { port } = await startExample(
-      t,
-      `import { getTestServer } from '@google-cloud/functions-framework/testing'
+const peers = { skip: skipWithoutPeers() }
+
+test('the function for Cloud Functions keeps ids exact, and gets no JSON that is malformed', peers, async (t) => {
+  const code = `import { getTestServer } from '@google-cloud/functions-framework/testing'
        ${CLOUD_FUNCTION}
-       getTestServer('plants').listen(3000)`,
-    )
-    assert.equal((await sendTo(port, post(TOKEN, PLANT))).body, '{"name":"Fern"}')
-    assert.equal((await sendTo(port, del(TOKEN, 9007199254740993n))).status, 204)
-    const malformed = await sendTo(port, post(TOKEN, '{'))
-    assert.deepEqual([malformed.status, malformed.headers['content-type']], [400, 'text/html; charset=utf-8'])
-  },
-)
+       getTestServer('plants').listen(3000)`
+  const { port } = await startExample(t, code)
+  assert.equal((await sendTo(port, post(TOKEN, PLANT))).body, '{"name":"Fern"}')
+  assert.equal((await sendTo(port, del(TOKEN, 9007199254740993n))).status, 204)
+  const malformed = await sendTo(port, post(TOKEN, '{'))
+  assert.deepEqual([malformed.status, malformed.headers['content-type']], [400, 'text/html; charset=utf-8'])
+})
 
 test('the example in which Express keeps the bytes keeps ids exact', async (t) => {
   const { code } = PROGRAMS.find(({ code }) => code.includes('rawBody = '))!
@@ -156,7 +145,7 @@ const fillRecord = (last: Buffer): Buffer => frame(0xfe, 0, 0, ' '.repeat(16_384
  * Sends a request and what follows it in one packet, in a TLS record each. While Node writes the answer to the request,
  * it puts off what follows the data of that request. So it learns of a second one and of its reset at once.
  */
-async function sendAtOnce(port: number, request: Buffer, following: Buffer): Promise<void> {
+async function sendAtOnce(port: number, request: Buffer, following: Buffer) {
   const tls = connect({ port, host: '127.0.0.1', ALPNProtocols: ['h2'], ca: TLS.cert })
   for (const sent of [[PREFACE], [fillRecord(request), request, following]]) {
     const question = randomBytes(8).toString('latin1')

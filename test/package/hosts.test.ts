@@ -19,31 +19,24 @@ import { createProject, runScript } from '../support/package/packed.ts'
 import { get, post } from '../support/wire/service.ts'
 
 /** How a host is tried. */
-interface Host {
-  readonly name: string
-  readonly prefix: string
-  /** Whether the host itself refuses a path with a malformed escape. */
-  readonly refusesEscapes: boolean
-  /** Whether the host, and not the service, answers what is no resource of the service; undefined if either may. */
-  readonly passesOn: boolean | undefined
-  /** Whether the requests that the service gets are made of those of `fetch`. */
-  readonly isFetch: boolean
-  readonly code: string
-}
-
-function hostOf(name: string, code: string): Host {
+function hostOf(name: string, code: string) {
   return {
     name,
     prefix: prefixOf(code),
+    /** Whether the host itself refuses a path with a malformed escape. */
     refusesEscapes: code.includes('Fastify') && !code.includes('frameworkErrors'),
-    passesOn: /plants\([^()]*, (?:done|\(\) =>)|\.(?:use|pre)\(/.test(code),
+    /** Whether the host, and not the service, answers what is no resource of the service; undefined if either may. */
+    passesOn: /plants\([^()]*, (?:done|\(\) =>)|\.(?:use|pre)\(/.test(code) as boolean | undefined,
+    /** Whether the requests that the service gets are made of those of `fetch`. */
     isFetch: false,
     code,
   }
 }
 
+type Host = ReturnType<typeof hostOf>
+
 /** Serves a handler of h3 that the document shows as a file of a route. */
-function hostOfRoute(name: string, code: string): Host {
+function hostOfRoute(name: string, code: string) {
   const isOne = code.includes('fromNodeMiddleware')
   const handler = code.replace('export default', 'const handler =').replace("'h3'", isOne ? "'h3-1'" : "'h3'")
   const serve = isOne
@@ -92,7 +85,7 @@ test('Next.js', { skip: skipExample(nextServer), timeout: 300_000 }, async (t) =
 })
 
 /** @param project where the host is built already, if it takes that */
-async function tryHost(t: TestContext, host: Host, project?: string): Promise<void> {
+async function tryHost(t: TestContext, host: Host, project?: string) {
   const { prefix, passesOn, isFetch } = host
   // Vite has a list of hosts of its own.
   const code = withOwners(host.code).replace('cors: false', 'cors: false, allowedHosts: true')
@@ -104,68 +97,51 @@ async function tryHost(t: TestContext, host: Host, project?: string): Promise<vo
   /** Without what a host adds to each answer, or takes away. */
   function ownOf({ status, headers, body }: Reply): Reply {
     const others = ['server', 'vary', 'x-powered-by', ...(isFetch ? ['content-length'] : [])]
-    return {
-      status,
-      headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !others.includes(name))),
-      body,
-    }
+    const own = Object.entries(headers).filter(([name]) => !others.includes(name))
+    return { status, headers: Object.fromEntries(own), body }
   }
 
   for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
+    const answered = rows.filter((row) => isAnswered(row, host))
     await t.test(`answers as the contract says: ${group}`, () => {
-      return checkCases(
-        client,
-        group,
-        rows.filter((row) => isAnswered(row, host)),
-        {
-          prefix,
-          isHttp1: isHttp1 && !isFetch,
-          expected: (row) => ownOf(withLength(host.code.includes('basePath') ? under(prefix, row) : row)),
-          received: ownOf,
-        },
-      )
+      return checkCases(client, group, answered, {
+        prefix,
+        isHttp1: isHttp1 && !isFetch,
+        expected: (row) => ownOf(withLength(host.code.includes('basePath') ? under(prefix, row) : row)),
+        received: ownOf,
+      })
     })
   }
 
-  await t.test(
-    'answers itself what is no resource of the service',
-    { skip: !passesOn && 'has no answer' },
-    async () => {
-      for (const { name, request } of CONTRACT_CASES['paths']!.filter(isNoResource)) {
-        const asked = request('ada')
-        const { body } = await client.send({ ...asked, path: prefix + asked.path })
-        assert.ok(!body.startsWith(NO_RESOURCE), name)
-      }
-    },
-  )
+  await t.test('answers itself what is no resource of it', { skip: !passesOn && 'has no answer' }, async () => {
+    for (const { name, request } of CONTRACT_CASES['paths']!.filter(isNoResource)) {
+      const asked = request('ada')
+      const { body } = await client.send({ ...asked, path: prefix + asked.path })
+      assert.ok(!body.startsWith(NO_RESOURCE), name)
+    }
+  })
 
   await t.test('sends a list of 5,000 plants whole', async () => {
     const answer = ownOf(await client.send(get('many', `${prefix}/plants`)))
     assert.deepEqual(answer, { status: 200, headers: { 'content-type': 'application/json' }, body: MANY })
   })
 
-  await t.test(
-    'refuses an upload that is too large while it is sent',
-    { skip: !isHttp1 && 'is in HTTP/2' },
-    async () => {
-      const request = post('ada', '', ['Transfer-Encoding', 'chunked'])
-      const upload = client.open({ ...request, path: `${prefix}/plants`, body: undefined })
-      upload.on('error', () => undefined).write('a'.repeat(70_000))
-      const [{ statusCode, headers }] = (await once(upload, 'response')) as [IncomingMessage]
-      upload.end()
-      assert.deepEqual([statusCode, headers.connection], [413, 'close'])
-    },
-  )
+  await t.test('refuses an upload that is too large while it is sent', { skip: !isHttp1 && 'HTTP/2' }, async () => {
+    const request = post('ada', '', ['Transfer-Encoding', 'chunked'])
+    const upload = client.open({ ...request, path: `${prefix}/plants`, body: undefined })
+    upload.on('error', () => undefined).write('a'.repeat(70_000))
+    const [{ statusCode, headers }] = (await once(upload, 'response')) as [IncomingMessage]
+    upload.end()
+    assert.deepEqual([statusCode, headers.connection], [413, 'close'])
+  })
 }
 
 const NO_RESOURCE = '{"error":40400,'
 
-function isNoResource({ body }: ContractCase): boolean {
-  return body.startsWith(NO_RESOURCE)
-}
+const isNoResource = ({ body }: ContractCase) => body.startsWith(NO_RESOURCE)
 
 /** Whether the service answers a row, and not the host. */
-function isAnswered(row: ContractCase, { passesOn, refusesEscapes }: Host): boolean {
+function isAnswered(row: ContractCase, { passesOn, refusesEscapes }: Host) {
   if (refusesEscapes && /malformed escape|escape that is no/.test(row.name)) return false
   return passesOn === false || !isNoResource(row)
 }

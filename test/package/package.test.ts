@@ -24,8 +24,8 @@ suite('the package', () => {
     await installPackage(project, tarball)
     folder = join(project, 'node_modules/plant-store')
     const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-    files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-    files = files.map((path) => posix.relative(folder, path)).sort()
+    const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    files = paths.map((path) => posix.relative(folder, path)).sort()
     manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as typeof manifest
   })
 
@@ -38,16 +38,8 @@ suite('the package', () => {
 
   test('holds nothing but dist and what describes it', () => {
     const names = new Set(files.map((path) => path.replace(/^dist\/.*|(?<=^docs\/).*(?=\.md$)/, '*')))
-    assert.deepEqual([...names].sort(), [
-      '*',
-      'CHANGELOG.md',
-      'LICENSE',
-      'README.md',
-      'SECURITY.md',
-      'docs/*.md',
-      'docs/grafana.json',
-      'package.json',
-    ])
+    const described = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'docs/*.md', 'docs/grafana.json']
+    assert.deepEqual([...names].sort(), ['*', ...described, 'package.json'])
   })
 
   test('has nothing that an earlier build left', () => {

@@ -6,12 +6,8 @@ import { createProject, runScript } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
 /** What the document says of each runner: its `test`, and the command. */
-const DOCUMENTED = new Map(
-  Array.from(
-    readDocument('docs/stores.md').text.matchAll(/^\| (.+?) \| `([^`]+)` \| `([^`]+)` \|$/gm),
-    ([, name, test, command]) => [name!, { test: test!, command: command! }],
-  ),
-)
+const rows = readDocument('docs/stores.md').text.matchAll(/^\| (.+?) \| `([^`]+)` \| `([^`]+)` \|$/gm)
+const DOCUMENTED = new Map(Array.from(rows, ([, name, test, command]) => [name!, { test: test!, command: command! }]))
 
 interface Runner {
   readonly isCommonJs?: true
@@ -46,7 +42,7 @@ for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of O
     const { test: registers, command } = DOCUMENTED.get(name)!
 
     /** Runs the suite on a store, and gives what the runner says. */
-    async function runSuite(t: TestContext, create: string, isSound: boolean): Promise<string> {
+    async function runSuite(t: TestContext, create: string, isSound: boolean) {
       const modules = isCommonJs
         ? `const { storeConformance } = require('plant-store/conformance')
            const { memoryStore } = require('plant-store')`

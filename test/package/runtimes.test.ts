@@ -21,7 +21,7 @@ import { del, get, post, sendTo } from '../support/wire/service.ts'
 const { text } = readDocument('docs/host-examples.md')
 
 /** The commands that the document shows for something, by the name of the runtime. */
-function commandsFor(what: string): Readonly<Record<string, string>> {
+function commandsFor(what: string): Record<string, string> {
   const [, bun, deno] = new RegExp(`^\\| ${what} \\| \`(.*)\` \\| \`(.*)\` \\|$`, 'm').exec(text)!
   return { Bun: bun!, Deno: deno! }
 }
@@ -41,11 +41,8 @@ async function startIn(t: Scope, project: string, command: string, port: number,
   await until(() => {
     assert.equal(child.exitCode, null, `${command} ends`)
     // While it is starting it may take a request and lose it.
-    const answered = sendTo(port, { method: 'OPTIONS', path: '/plants', fields: [] })
-    const isAnswered = answered.then(
-      () => true,
-      () => false,
-    )
+    const asked = sendTo(port, { method: 'OPTIONS', path: '/plants', fields: [] })
+    const isAnswered = asked.then(({ status }) => status > 0).catch(() => false)
     return Promise.race([isAnswered, setTimeout(1000, false, { ref: false })])
   })
   return child
@@ -83,12 +80,8 @@ for (const name of Object.keys(SERVICE)) {
         const head = 'HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer pipelined\r\n'
         const body = `Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`
         client.send(`POST /plants ${head}${body}GET /plants ${head}\r\nDELETE /plants/1 ${head}\r\n`)
-        const bodies = (await client.answers(3)).map(({ status, body }) => [status, body])
-        assert.deepEqual(bodies, [
-          [200, '{"name":"Fern"}'],
-          [200, '[{"name":"Fern"}]'],
-          [204, ''],
-        ])
+        const answers = (await client.answers(3)).map(({ status, body }) => `${status} ${body}`)
+        assert.deepEqual(answers, ['200 {"name":"Fern"}', '200 [{"name":"Fern"}]', '204 '])
       })
     })
 

@@ -30,7 +30,7 @@ const PROGRAM = `
 
 const NODENEXT = { module: 'nodenext', moduleResolution: 'nodenext' }
 
-const COMPILERS = Object.keys(PEERS).filter((name) => name.startsWith('typescript-'))
+const COMPILERS = PEERS.filter((name) => name.startsWith('typescript-'))
 
 for (const compiler of COMPILERS) {
   test(`${compiler} compiles against the package, as ESM and as CommonJS`, { skip: skipWithoutPeers() }, async (t) => {
@@ -76,12 +76,7 @@ test('docs/stores.md shows the signatures of a store', { skip: skipWithoutPeers(
  * Compiles the files of a strict project that has the package. Gives what the compiler has to say; the types of Node
  * are older than some compilers, and not ours.
  */
-async function compile(
-  t: TestContext,
-  compiler: string,
-  files: Readonly<Record<string, string>>,
-  options: object,
-): Promise<string> {
+async function compile(t: TestContext, compiler: string, files: Record<string, string>, options: object) {
   const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true }
   const compilerOptions = { ...strict, target: 'es2022', noEmit: true, types: ['node'], ...options }
   const project = await createProject(t, {

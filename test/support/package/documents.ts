@@ -3,22 +3,11 @@ import ts from 'typescript'
 
 const root = new URL('../../..', import.meta.url)
 
-/** A document for users. */
-export interface Document {
-  /** Seen from the root of the repository. */
-  readonly path: string
-  readonly text: string
-}
+/** A document for users; its path is seen from the root of the repository. */
+export type Document = Readonly<Record<'path' | 'text', string>>
 
-/** A piece of code that a document shows. */
-export interface Block {
-  readonly language: string
-  readonly code: string
-  /** The line of the document on which it begins. */
-  readonly line: number
-  /** The heading that it stands under. */
-  readonly heading: string
-}
+/** A piece of code that a document shows, the heading that it stands under, and the line on which it begins. */
+export type Block = Readonly<Record<'language' | 'code' | 'heading', string>> & { readonly line: number }
 
 export function readDocument(path: string): Document {
   return { path, text: readFileSync(new URL(path, root), 'utf8') }

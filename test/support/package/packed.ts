@@ -42,19 +42,13 @@ export async function runScript(script: string, cwd = ROOT, env: NodeJS.ProcessE
   return (await promisify(execFile)('sh', ['-c', script], { cwd, env: { ...UNCOVERED, ...env } })).stdout
 }
 
-/** The package as a user gets it. */
-export interface Packed {
-  /** The path of what `npm pack` made. */
-  readonly tarball: string
-  /** A folder in which it is installed. What is in a folder of this one can import it. */
-  readonly folder: string
-}
-
 /**
  * Packs the package and installs it, once for each state of the sources. All is built elsewhere: other tests and
  * programs may be using `dist`.
+ * @returns the path of what `npm pack` made, and the folder in which it is installed; what is in a folder of that one
+ *   can import it
  */
-export async function packPackage(): Promise<Packed> {
+export async function packPackage(): Promise<Readonly<Record<'tarball' | 'folder', string>>> {
   const folder = join(FOLDER, digestOf(RELEASE === undefined ? SOURCES : [RELEASE]))
   const tarball = join(folder, 'plant-store.tgz')
   await mkdir(FOLDER, { recursive: true })
@@ -82,7 +76,7 @@ export async function packPackage(): Promise<Packed> {
   return { tarball, folder }
 }
 
-async function waitForLock(): Promise<void> {
+async function waitForLock() {
   const holder = await readFile(LOCK, 'utf8').catch(() => undefined)
   if (holder === undefined) return
   try {
@@ -102,10 +96,8 @@ async function pack(target: string): Promise<void> {
   await mkdir(join(copy, 'dist/commonjs'), { recursive: true })
   for (const name of ['left.js', 'left.d.ts', 'commonjs/left.d.ts']) await writeFile(join(copy, 'dist', name), '')
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-  const [{ filename }] = JSON.parse(await runScript('npm pack --json --pack-destination ..', copy)) as [
-    { filename: string },
-  ]
-  await rename(join(target, filename), join(target, 'plant-store.tgz'))
+  const filename = await runScript('npm pack --silent --pack-destination ..', copy)
+  await rename(join(target, filename.trim()), join(target, 'plant-store.tgz'))
   await rm(copy, { recursive: true })
 }
 

@@ -3,11 +3,10 @@ import { isRunElsewhere } from '../requirements.ts'
 
 const FOLDER = new URL('../../peers/', import.meta.url)
 const isInstalled = existsSync(new URL('node_modules', FOLDER))
+const MANIFEST = JSON.parse(readFileSync(new URL('package.json', FOLDER), 'utf8')) as Record<string, object>
 
-/** What `test/peers` installs. */
-export const PEERS: Readonly<Record<string, string>> = (
-  JSON.parse(readFileSync(new URL('package.json', FOLDER), 'utf8')) as { dependencies: Record<string, string> }
-).dependencies
+/** The names of what `test/peers` installs. */
+export const PEERS: readonly string[] = Object.keys(MANIFEST['dependencies']!)
 
 /** Why a test is skipped that needs what `test/peers` installs; false if it is not. */
 export function skipWithoutPeers(): string | false {
@@ -17,5 +16,5 @@ export function skipWithoutPeers(): string | false {
 
 /** Whether code imports what `test/peers` installs. */
 export function needsPeers(code: string): boolean {
-  return [...code.matchAll(/ from '((?:@[^/']+\/)?[^/']+)/g)].some(([, name]) => Object.hasOwn(PEERS, name!))
+  return [...code.matchAll(/ from '((?:@[^/']+\/)?[^/']+)/g)].some(([, name]) => PEERS.includes(name!))
 }
