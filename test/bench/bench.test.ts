@@ -47,7 +47,7 @@ suite('the reader of answers', () => {
 })
 
 suite('the client', () => {
-  async function send(t: TestContext, listener: RequestListener, load: Partial<Load>): ReturnType<Client['send']> {
+  async function send(t: TestContext, listener: RequestListener, load: Partial<Load>) {
     const client = await Client.connect(portOf(await serve(t, listener)), 3)
     t.after(() => client.close())
     const request = (n: number): string => `GET /${n} HTTP/1.1\r\nHost: test\r\n\r\n`
@@ -105,11 +105,10 @@ suite('the statistics', () => {
   })
 
   test('have ratios to the first, and of this service to the others, each within its round', () => {
-    const cpus = { floor: [1, 2], native: [2, 4], 'plant-store': [1, 2] }
-    const rows = Object.entries(cpus).map(([contestant, cpus]) => ({
-      contestant,
-      rounds: cpus.map((cpu) => ({ cpu })),
-    }))
+    const rounds = { floor: [1, 2], native: [2, 4], 'plant-store': [1, 2] }
+    const rows = Object.entries(rounds).map(([contestant, cpus]) => {
+      return { contestant, rounds: cpus.map((cpu) => ({ cpu })) }
+    })
     assert.deepEqual(ratios(rows), [
       { contestant: 'native', of: 'floor', median: 2, interval: [2, 2] },
       { contestant: 'plant-store', of: 'floor', median: 1, interval: [1, 1] },

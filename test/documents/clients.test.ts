@@ -34,10 +34,7 @@ async function load<Module>(t: TestContext, text: string): Promise<Module> {
   return (await import(pathToFileURL(join(directory, 'main.mjs')).href)) as Module
 }
 
-interface JsonModule {
-  readonly toJson: (value: unknown) => string
-  readonly fromJson: (text: string) => unknown
-}
+type JsonModule = Readonly<{ toJson: (value: unknown) => string; fromJson: (text: string) => unknown }>
 
 suite('ids beyond 2^53', () => {
   const plant = { id: 2n ** 53n + 1n, name: 'Fern', tag: '"' }
@@ -92,7 +89,7 @@ suite('the client with fetch', () => {
   type Fault = 'unavailable' | 'unknown' | 'lost' | 'refused by a proxy' | 'too slow'
 
   /** Starts a service that is subject to these faults, one for each request until there are none left. */
-  async function startFaulty(t: TestContext, store: Store, faults: Fault[]): Promise<Server> {
+  async function startFaulty(t: TestContext, store: Store, faults: Fault[]) {
     function faulty(operate: () => unknown): boolean {
       const fault = faults.shift()
       if (fault === 'unavailable') throw new StoreUnavailableError('gone')
@@ -107,7 +104,7 @@ suite('the client with fetch', () => {
         delete: (owner, id) => faulty(() => store.delete(owner, id)),
       }),
     })
-    const server = await serve(t, (request, response) => {
+    const server: Server = await serve(t, (request, response) => {
       const status = { 'refused by a proxy': 429, 'too slow': 408 }[faults[0] as string]
       if (status === undefined) return plants(request, response)
       faults.shift()
@@ -152,9 +149,8 @@ suite('the client with fetch', () => {
     await assert.rejects((await connect(t, server, 'a\nb')).create(fern), TypeError)
     const client = await connect(t, server)
     server.close()
-    await assert.rejects(client.create(fern), ({ message, cause }: Error) => {
-      return message === 'no response' && cause instanceof TypeError
-    })
+    const isSaid = ({ message, cause }: Error) => message === 'no response' && cause instanceof TypeError
+    await assert.rejects(client.create(fern), isSaid)
   })
 
   test('gives up at last', async (t) => {
@@ -184,22 +180,16 @@ const COMPILE =
 
 for (const [name, config, command, isPeer] of GENERATORS) {
   const skip = (isPeer && (skipWithoutPeers() || needsRawJson)) || withoutCommand('curl')
-  test(
-    `a client by ${name} has ids that are bigints, and sends them exactly`,
-    { skip, timeout: 120_000 },
-    async (t) => {
-      const { url } = await startProgram(t)
-      const folder = await createProject(t, {
-        'package.json': '{"type":"module"}',
-        [config]: code(name, 'js'),
-        'json.mjs': JSON_MODULE,
-        'main.ts': code(name, 'ts'),
-      })
-      const script = `${code('With a typed client', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
-      assert.equal(
-        await runScript(script, folder, { URL: url, TOKEN }),
-        "{ name: 'Fern' } [ { id: 9007199254740993n, name: 'Fern' } ] 204 []\n",
-      )
-    },
-  )
+  test(`a client by ${name} has bigints for ids, and sends them exactly`, { skip, timeout: 120_000 }, async (t) => {
+    const { url } = await startProgram(t)
+    const folder = await createProject(t, {
+      'package.json': '{"type":"module"}',
+      [config]: code(name, 'js'),
+      'json.mjs': JSON_MODULE,
+      'main.ts': code(name, 'ts'),
+    })
+    const script = `${code('With a typed client', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
+    const printed = await runScript(script, folder, { URL: url, TOKEN })
+    assert.equal(printed, "{ name: 'Fern' } [ { id: 9007199254740993n, name: 'Fern' } ] 204 []\n")
+  })
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, suite, test } from 'node:test'
@@ -11,6 +10,7 @@ import { skip as needsSqlite } from '../support/database/sqlite-file.ts'
 import { codeOf, readDocument } from '../support/package/documents.ts'
 import { packPackage, runScript, UNCOVERED } from '../support/package/packed.ts'
 import { isRunElsewhere } from '../support/requirements.ts'
+import { temporaryDirectory } from '../support/temporary-file.ts'
 import { freePort } from '../support/wire/free-port.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -25,7 +25,7 @@ const forPackage = codeOf('docs/deploying.md', 'dockerfile', undefined, 1)
 const NODE = Number.parseInt(process.versions.node)
 
 /** The arguments of an image with Node 24, for the Node that runs the tests, and for a folder in place of the image. */
-function argumentsFor(args: readonly string[], cwd: string): string[] {
+function argumentsFor(args: readonly string[], cwd: string) {
   const known = args.filter((arg) => NODE >= 24 || !/^--(?:permission|allow-)/.test(arg))
   const net = NODE >= 26 && known.includes('--permission') ? ['--allow-net'] : []
   return [...net, ...known.map((arg) => arg.replace(/(?<==)\/(?:app\/)?/, `${cwd}/`))]
@@ -41,16 +41,15 @@ function start(stage: string, instruction: string, cwd: string, env: NodeJS.Proc
 }
 
 /** Settles with how a process ended, and what it said on stderr. */
-async function outcome(child: ChildProcess): Promise<unknown[]> {
+async function outcome(child: ChildProcess) {
   const [stderr, ended] = await Promise.all([text(child.stderr!), once(child, 'exit') as Promise<unknown[]>])
   return [ended[0], stderr]
 }
 
 suite('the container file', () => {
   const lines = readFileSync(join(root, '.dockerignore'), 'utf8').trimEnd().split('\n')
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
+  const folder = temporaryDirectory({ after })
   const app = join(folder, 'app')
-  after(() => rmSync(folder, { recursive: true }))
 
   before(async () => {
     const built = join(folder, 'build')
@@ -78,7 +77,7 @@ suite('the container file', () => {
     test(`${what} runs the program, finds it healthy once it serves, and ends it with status 0`, async (t) => {
       const cwd = await folderOf()
       const PORT = String(await freePort())
-      const check = (): Promise<unknown[]> => outcome(start(stage, 'HEALTHCHECK CMD', cwd, { PORT }))
+      const check = () => outcome(start(stage, 'HEALTHCHECK CMD', cwd, { PORT }))
       assert.deepEqual(await check(), [1, `plant-store: connect ECONNREFUSED 127.0.0.1:${PORT}\n`])
       for (const folder of ['data', 'run/secrets']) mkdirSync(join(cwd, folder), { recursive: true })
       const PLANT_STORE_TOKENS_FILE = join(cwd, 'run/secrets/tokens')
@@ -93,19 +92,15 @@ suite('the container file', () => {
     })
   }
 
-  const asks = process.env['TEST_REQUIRE_ALL'] !== '1' && 'asks the registry'
+  const skip = (process.env['TEST_REQUIRE_ALL'] !== '1' && 'asks the registry') || isRunElsewhere
 
-  test(
-    'has the driver of Postgres, and no more, by the line that the page shows',
-    { skip: asks || isRunElsewhere },
-    async () => {
-      await runScript(/`RUN (npm install pg)`/.exec(readDocument('docs/deploying.md').text)![1]!, app)
-      const names = readdirSync(join(app, 'node_modules')).filter((name) => !name.startsWith('.'))
-      assert.ok(names.includes('pg') && names.length <= 20, names.join())
-      const url = `postgres://ada@127.0.0.1:${await freePort()}/plants`
-      const env = { PLANT_STORE_URL: url, PORT: String(await freePort()) }
-      const migrate = image.replace('--max-semi-space-size=16", "dist/server.js', 'dist/server.js", "--migrate')
-      assert.match(String((await outcome(start(migrate, 'CMD', app, env)))[1]), /ECONNREFUSED/)
-    },
-  )
+  test('has the driver of Postgres, and no more, by the line that the page shows', { skip }, async () => {
+    await runScript(/`RUN (npm install pg)`/.exec(readDocument('docs/deploying.md').text)![1]!, app)
+    const names = readdirSync(join(app, 'node_modules')).filter((name) => !name.startsWith('.'))
+    assert.ok(names.includes('pg') && names.length <= 20, names.join())
+    const url = `postgres://ada@127.0.0.1:${await freePort()}/plants`
+    const env = { PLANT_STORE_URL: url, PORT: String(await freePort()) }
+    const migrate = image.replace('--max-semi-space-size=16", "dist/server.js', 'dist/server.js", "--migrate')
+    assert.match(String((await outcome(start(migrate, 'CMD', app, env)))[1]), /ECONNREFUSED/)
+  })
 })

@@ -124,9 +124,7 @@ suite('the default of each option that is a limit stands in the documents, and i
 
 test('the README lists every operation', () => {
   const listed = [...README.text.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, operation]) => operation!)
-  const operations = RESOURCE_PATHS.flatMap((path) =>
-    Object.keys(OPERATIONS[path]).map((method) => `${method} ${path}`),
-  )
+  const operations = RESOURCE_PATHS.flatMap((path) => Object.keys(OPERATIONS[path]).map((name) => `${name} ${path}`))
   // HEAD goes without saying.
   assert.deepEqual(listed.sort(), operations.filter((name) => !name.startsWith('HEAD ')).sort())
 })
