@@ -90,11 +90,14 @@ test('the commands that show what the service does with a request do', { skip: w
   assert.match(await runScript(send.join('\n')), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\[\]$/)
 })
 
+/** What the rows of a document's table begin with. */
+function listedIn(path: string, row: RegExp) {
+  return Array.from(readDocument(path).text.matchAll(row), ([, name]) => name!)
+}
+
 test('docs/errors.md lists every error, with its remedy', () => {
-  const { text } = readDocument('docs/errors.md')
-  const listed = [...text.matchAll(/^\| (\d{5}) \| [^|]+ \| [^|]+ \|$/gm)].map(([, error]) => Number(error))
-  const errors = Object.values(ERRORS).map(({ error }) => error)
-  assert.deepEqual(listed, errors.sort())
+  const errors = Object.values(ERRORS).map(({ error }) => String(error))
+  assert.deepEqual(listedIn('docs/errors.md', /^\| (\d{5}) \| [^|]+ \| [^|]+ \|$/gm), errors.sort())
 })
 
 test('docs/running.md lists every setting with its default, as --help does', () => {
@@ -123,7 +126,7 @@ suite('the default of each option that is a limit stands in the documents, and i
 })
 
 test('the README lists every operation', () => {
-  const listed = [...README.text.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, operation]) => operation!)
+  const listed = listedIn('README.md', /^\| `([A-Z]+ \/\S*)` \|/gm)
   const operations = RESOURCE_PATHS.flatMap((path) => Object.keys(OPERATIONS[path]).map((name) => `${name} ${path}`))
   // HEAD goes without saying.
   assert.deepEqual(listed.sort(), operations.filter((name) => !name.startsWith('HEAD ')).sort())
@@ -140,11 +143,8 @@ test('the README says in sentences what the service does, and what it lacks', ()
 
 for (const path of ['README.md', 'docs/stores.md']) {
   test(`${path} lists every store`, () => {
-    const listed = readDocument(path).text.matchAll(/^\| \[?`([a-z]+)Store\(/gm)
-    assert.deepEqual(
-      Array.from(listed, ([, name]) => name),
-      STORE_SCHEMES.map(({ example }) => schemeOf(example)),
-    )
+    const schemes = STORE_SCHEMES.map(({ example }) => schemeOf(example))
+    assert.deepEqual(listedIn(path, /^\| \[?`([a-z]+)Store\(/gm), schemes)
   })
 }
 
@@ -154,11 +154,7 @@ test('docs/running.md lists the URL of every store', () => {
 })
 
 test('docs/stores.md says what each method of a store does', () => {
-  const listed = readDocument('docs/stores.md').text.matchAll(/^\| `(\w+)` \| [^|]*\| [^|]+\|$/gm)
-  assert.deepEqual(
-    Array.from(listed, ([, name]) => name),
-    Object.keys(STORE_METHODS),
-  )
+  assert.deepEqual(listedIn('docs/stores.md', /^\| `(\w+)` \| [^|]*\| [^|]+\|$/gm), Object.keys(STORE_METHODS))
 })
 
 test('docs/postgres.md shows the schema', () => {
