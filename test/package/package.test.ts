@@ -1,35 +1,28 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { after, suite, test } from 'node:test'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import { installPackage, packPackage, runScript } from '../support/package/packed.ts'
+import { temporaryDirectory } from '../support/temporary-file.ts'
 
 /** The most bytes that may be downloaded; what takes the room stands in CONTRIBUTING. */
 const MAX_PACKED_BYTES = 153_000
 
 // Away from what else is installed here, which its modules and types would find too.
-suite('the package', () => {
-  let tarball: string
-  let project: string
-  let folder: string
-  let files: readonly string[]
-  let manifest: { exports: Record<string, { default: { default: string } }>; dependencies?: object }
-
-  before(async () => {
-    tarball = (await packPackage()).tarball
-    project = await mkdtemp(join(tmpdir(), 'plant-store-'))
-    await installPackage(project, tarball)
-    folder = join(project, 'node_modules/plant-store')
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-    const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-    files = paths.map((path) => posix.relative(folder, path)).sort()
-    manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as typeof manifest
-  })
-
-  after(() => rm(project, { recursive: true }))
+suite('the package', async () => {
+  const { tarball } = await packPackage()
+  const project = temporaryDirectory({ after })
+  await installPackage(project, tarball)
+  const folder = join(project, 'node_modules/plant-store')
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const files = paths.map((path) => posix.relative(folder, path)).sort()
+  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
+    exports: Record<string, { default: { default: string } }>
+    dependencies?: object
+  }
 
   test('is small', async () => {
     const { size } = await stat(tarball)
