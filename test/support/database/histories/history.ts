@@ -62,7 +62,7 @@ function stepOf({ kind, name, start, end, succeeded }: Operation): Step {
   return succeeded ? { start, end, finds: undefined, leaves: null } : { start, end, finds: null }
 }
 
-function fits({ finds }: Step, plant: string | null): boolean {
+function fits({ finds }: Step, plant: string | null) {
   return finds === undefined ? plant !== null : finds === plant
 }
 
@@ -78,22 +78,14 @@ function fitsAnOrder(steps: readonly Step[]): boolean {
     const next = left.filter((step) => step.start < firstEnd && fits(step, plant))
     // What changes nothing goes as soon as it can: no other order needs it later.
     const observations = new Set(next.filter(({ leaves }) => leaves === undefined))
-    if (observations.size > 0)
-      return search(
-        left.filter((step) => !observations.has(step)),
-        plant,
-      )
+    const rest = left.filter((step) => !observations.has(step))
+    if (observations.size > 0) return search(rest, plant)
     if (left.every(({ isOptional }) => isOptional)) return true
 
     const state = `${plant} ${left.map(({ start }) => start).join()}`
     if (deadEnds.has(state)) return false
     deadEnds.add(state)
-    return next.some((step) =>
-      search(
-        left.filter((other) => other !== step),
-        step.leaves!,
-      ),
-    )
+    return next.some((step) => search(left.toSpliced(left.indexOf(step), 1), step.leaves!))
   }
 
   return search(steps, null)
