@@ -1,10 +1,7 @@
-import { HOSTILE_CASES } from './cases.ts'
+import { HOSTILE_CASES, type HostileCase } from './cases.ts'
 
 /** What a client sends through a proxy, in the hope that proxy and program disagree where a request ends. */
-export interface Payload {
-  readonly name: string
-  readonly bytes: Buffer
-}
+export type Payload = Pick<HostileCase, 'name' | 'bytes'>
 
 const HOST = 'Host: a\r\n'
 const FIELDS = `${HOST}Authorization: Bearer mallory\r\nContent-Type: application/json\r\n`
@@ -13,6 +10,11 @@ const CHUNKED = 'Transfer-Encoding: chunked\r\n'
 
 /** The request that is hidden in a body. Its end is open, so that it swallows the line of a request that comes behind. */
 const HIDDEN = `GET /plants?hidden HTTP/1.1\r\n${FIELDS}X: `
+
+const LENGTH = `Content-Length: ${HIDDEN.length}\r\n`
+
+/** The groups of what the program gets without a proxy that are not about framing. */
+const NOT_OF_FRAMING = new Set(['sizes of a header', 'bodies'])
 
 function post(fields: string, body: string, line = 'POST /plants HTTP/1.1'): string {
   return `${line}\r\n${FIELDS}${fields}\r\n${body}`
@@ -137,7 +139,7 @@ const CHUNKS: Readonly<Record<string, string>> = {
 
 /** What may come behind the last chunk. */
 const TRAILERS: Readonly<Record<string, string>> = {
-  'Content-Length': `Content-Length: ${HIDDEN.length}\r\n\r\n`,
+  'Content-Length': `${LENGTH}\r\n`,
   'Transfer-Encoding': `${CHUNKED}\r\n`,
   Host: 'Host: b\r\n\r\n',
   Authorization: 'Authorization: Bearer victim\r\n\r\n',
@@ -151,37 +153,21 @@ const TRAILERS: Readonly<Record<string, string>> = {
 
 /** First lines that are read as another version, or another target. */
 const LINES: readonly string[] = [
-  'POST /plants HTTP/1.0',
-  'POST /plants HTTP/0.9',
-  'POST /plants HTTP/2.0',
-  'POST /plants HTTP/1.2',
-  'POST /plants HTTP/1.01',
-  'POST /plants HTTP/1.1 HTTP/1.0',
-  'POST /plants',
-  'POST /plants  HTTP/1.1',
-  'POST  /plants HTTP/1.1',
-  'POST\t/plants HTTP/1.1',
-  'POST /plants\tHTTP/1.1',
-  'POST /plants\rHTTP/1.1',
-  'POST /plants HTTP/1.1\r',
-  'POST http://a/plants HTTP/1.1',
-  'POST http://b:80/plants HTTP/1.1',
-  'POST http://a@b/plants HTTP/1.1',
-  'POST https://a/plants HTTP/1.1',
-  'POST //a/plants HTTP/1.1',
-  'POST /plants?%0d%0aX:%20a HTTP/1.1',
-  'POST /plants%20HTTP/1.1%0d%0aX:%20a HTTP/1.1',
-  'GET /plants HTTP/1.1',
-  'HEAD /plants HTTP/1.1',
-  'OPTIONS * HTTP/1.1',
-  'DELETE /plants/1 HTTP/1.1',
-  'TRACE /plants HTTP/1.1',
-  'CONNECT a:80 HTTP/1.1',
+  ...['1.0', '0.9', '2.0', '1.2', '1.01', '1.1 HTTP/1.0', '1.1\r'].map((version) => `POST /plants HTTP/${version}`),
+  ...['http://a/plants', 'http://b:80/plants', 'http://a@b/plants', 'https://a/plants', '//a/plants', ' /plants'].map(
+    (target) => `POST ${target} HTTP/1.1`,
+  ),
+  ...['/plants?%0d%0aX:%20a', '/plants%20HTTP/1.1%0d%0aX:%20a', '/plants '].map((target) => `POST ${target} HTTP/1.1`),
+  ...['POST\t/plants HTTP/1.1', 'POST /plants\tHTTP/1.1', 'POST /plants\rHTTP/1.1', 'POST /plants'],
+  ...['GET /plants', 'HEAD /plants', 'OPTIONS *', 'DELETE /plants/1', 'TRACE /plants', 'CONNECT a:80'].map(
+    (line) => `${line} HTTP/1.1`,
+  ),
 ]
 
 const EXPECTATIONS = ['100-continue', '100-Continue, 100-continue', 'y 100-continue', '100-continue\x0b', '']
 
-const own: readonly Payload[] = [
+/** What is here, and what the program gets without a proxy. */
+export const PAYLOADS: readonly Payload[] = [
   ...Object.entries(CODINGS).flatMap(([name, field]) => [
     payload(`Content-Length, and chunked ${name}`, byLength(field)),
     payload(`chunked ${name}, and Content-Length`, byChunks(field)),
@@ -194,29 +180,11 @@ const own: readonly Payload[] = [
     payload(`${name} in a trailer`, post(CHUNKED, `1\r\na\r\n0\r\n${trailer}${HIDDEN}`)),
   ),
   ...LINES.flatMap((line) => [
-    payload(
-      `${JSON.stringify(line)} and a body with a length`,
-      post(`Content-Length: ${HIDDEN.length}\r\n`, HIDDEN, line),
-    ),
+    payload(`${JSON.stringify(line)} and a body with a length`, post(LENGTH, HIDDEN, line)),
     payload(`${JSON.stringify(line)} and chunks`, post(CHUNKED, LAST_CHUNK + HIDDEN, line)),
   ]),
   ...EXPECTATIONS.map((value) =>
-    payload(
-      `Expect: ${JSON.stringify(value)}`,
-      post(`Expect: ${value}\r\nContent-Length: ${HIDDEN.length}\r\n`, HIDDEN),
-    ),
+    payload(`Expect: ${JSON.stringify(value)}`, post(`Expect: ${value}\r\n${LENGTH}`, HIDDEN)),
   ),
+  ...Object.entries(HOSTILE_CASES).flatMap(([group, rows]) => (NOT_OF_FRAMING.has(group) ? [] : rows)),
 ]
-
-/** The groups of what the program gets without a proxy that are about framing. */
-const GROUPS = [
-  'lengths of a body',
-  'chunks',
-  'transfer codings',
-  'header fields',
-  'request lines',
-  'other turns of an exchange',
-]
-
-/** All of them: what is here, and what the program gets without a proxy. */
-export const PAYLOADS: readonly Payload[] = [...own, ...GROUPS.flatMap((group) => HOSTILE_CASES[group]!)]
