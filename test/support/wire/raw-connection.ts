@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { connect, type Server, type Socket } from 'node:net'
 import { portOf } from './service.ts'
 import { readAnswers, type WireAnswer } from './wire.ts'
 
