@@ -2,19 +2,18 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { request, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http'
-import { connect, constants, createServer, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import { constants, type ClientHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { suite, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { withoutCommand } from '../support/requirements.ts'
 import { serveStandalone } from '../support/program/standalone-server.ts'
+import { serveIn, type Client } from '../support/wire/client.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { close, createService, listen, portOf, servePlants } from '../support/wire/service.ts'
+import { bearer, createService, portOf, servePlants } from '../support/wire/service.ts'
 
 const MIB = 1024 * 1024
-const CHUNK = Buffer.alloc(65_536)
-
 const TRIES = 5
 
 const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
@@ -86,9 +85,9 @@ function assertPatience(startedAt: number): void {
 }
 
 /** Asserts that a stream has ended without an error, and that its connection takes the next. */
-async function assertServesOn(session: ClientHttp2Session, stream: ClientHttp2Stream): Promise<void> {
+async function assertServesOn(client: Client, stream: ClientHttp2Stream): Promise<void> {
   assert.deepEqual([stream.closed, stream.rstCode], [true, constants.NGHTTP2_NO_ERROR])
-  assert.equal(errorOf(await readAll(openStream(session, REFUSALS[0]).end())), REFUSALS[0].error)
+  assert.equal((await client.send({ method: 'PUT', path: '/plants', fields: bearer('ada') })).status, 405)
 }
 
 suite('what arrives after an early answer', { concurrency: true, timeout: 60_000 }, () => {
@@ -111,16 +110,17 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
     })
 
     test(`is read up to 16 MiB in HTTP/2, and the connection serves on: ${error}`, async (t) => {
-      const session = await connectHttp2(t)
+      const client = await serveHttp2(t)
       const startedAt = performance.now()
-      const stream = openStream(session, refusal)
+      const stream = openStream(client, refusal)
       const [body, closed] = [readAll(stream), once(stream, 'close')]
 
       let sent = 0
+      const chunk = Buffer.alloc(65_536)
       const endless = new Readable({
         read() {
-          sent += CHUNK.length
-          this.push(CHUNK)
+          sent += chunk.length
+          this.push(chunk)
         },
       })
       endless.pipe(stream)
@@ -130,13 +130,13 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       // Node reads 2 MiB more in one round of the event loop. A slow machine may not come so far in 2 s.
       const isTimeOver = performance.now() - startedAt > 1900
       assert.ok(sent < 18.5 * MIB && (sent > 15 * MIB || isTimeOver), `${sent} bytes were read`)
-      await assertServesOn(session, stream)
+      await assertServesOn(client, stream)
     })
 
     test(`is waited for at most 2 s in HTTP/2, and the connection serves on: ${error}`, async (t) => {
-      const session = await connectHttp2(t)
+      const client = await serveHttp2(t)
       const startedAt = performance.now()
-      const stream = openStream(session, refusal)
+      const stream = openStream(client, refusal)
       stream.write(refusal.error === 41300 ? Buffer.alloc(65_537) : ' ')
       const body = readAll(stream)
 
@@ -146,27 +146,19 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 60_000
       await once(stream, 'close')
       assertPatience(startedAt)
       assert.deepEqual([headers.connection, errorOf(await body)], [undefined, error])
-      await assertServesOn(session, stream)
+      await assertServesOn(client, stream)
     })
   }
 })
 
-/** Connects to a service over HTTP/2. */
-async function connectHttp2(t: TestContext): Promise<ClientHttp2Session> {
-  const server = createServer(createService({ authenticate }))
-  await listen(server)
-  const session = connect(`http://127.0.0.1:${portOf(server)}`)
-  t.after(() => {
-    session.destroy()
-    return close(server)
-  })
-  return session
+function serveHttp2(t: TestContext): Promise<Client> {
+  return serveIn(t, 'h2c', createService({ authenticate }))
 }
 
 /** Sends the header of a POST. */
-function openStream(session: ClientHttp2Session, { token, type }: Refusal): ClientHttp2Stream {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': type }
-  return session.request({ ':method': 'POST', ':path': '/plants', ...headers })
+function openStream(client: Client, { token, type }: Refusal): ClientHttp2Stream {
+  const fields = [...bearer(token), 'Content-Type', type]
+  return client.open({ method: 'POST', path: '/plants', fields }) as unknown as ClientHttp2Stream
 }
 
 /** Reads an answer, whether the client has sent its body or not. */

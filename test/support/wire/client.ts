@@ -60,7 +60,8 @@ function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'
       const headers: Record<string, string> = { ':method': method, ':path': path }
       for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
       if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
-      return session.request(headers, { endStream: body === undefined })
+      // A POST without a body may get one of any length.
+      return session.request(headers, { endStream: body === undefined && method !== 'POST' })
     },
     close: () => session.destroy(),
   }
