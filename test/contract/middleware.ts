@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 
 /** What a host puts before a service. */
-export type Handler = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void
+type Handler = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void
 
 /** One middleware, or several in the order in which a host uses them. */
 export interface Chain {
@@ -12,13 +12,11 @@ export interface Chain {
   readonly adds: readonly RegExp[]
 }
 
-type Factory = (options?: object) => Handler
-
 const require = createRequire(import.meta.url)
 
 /** Makes a middleware of a package by its name, as an alias for an old version has no types. */
 export function load(name: string, options?: object): Handler {
-  return (require(name) as Factory)(options)
+  return (require(name) as (options?: object) => Handler)(options)
 }
 
 function one(name: string, handler: Handler, ...adds: readonly RegExp[]): Chain {
@@ -30,35 +28,34 @@ function chain(name: string, ...links: readonly Chain[]): Chain {
 }
 
 /** Compresses from so many bytes on, and ends the response once that is done. */
-function compression(name: string, threshold: number): Chain {
-  return one(`${name} from ${threshold} bytes on`, load(name, { threshold }), /^vary$/)
-}
+const COMPRESSIONS = ['compression', 'compression-1.7'].flatMap((name) =>
+  [1024, 0].map((threshold) => one(`${name} from ${threshold} bytes on`, load(name, { threshold }), /^vary$/)),
+)
 
 /** The same by others. Sends the head only with the first byte of the body. */
 const POLKA_COMPRESSION = one('@polka/compression', load('@polka/compression'))
 
 /** Saves each session before the response ends. */
-function expressSession(name: string): Chain {
-  return one(name, load(name, { secret: 'secret', resave: false, saveUninitialized: true }), /^set-cookie$/)
+const SESSIONS = ['express-session', 'express-session-1.18.0'].map((name) =>
+  one(name, load(name, { secret: 'secret', resave: false, saveUninitialized: true }), /^set-cookie$/),
+)
+
+function change(request: object, _: unknown, next: () => void): void {
+  Object.assign(request, { session: { seen: true } })
+  next()
 }
 
 /** Makes a cookie of a session that has changed. */
-function cookieSession(name: string): Chain {
-  const change: Handler = (request, _, next) => {
-    ;(request as { session?: object }).session = { seen: true }
-    next()
-  }
-  return chain(name, one(name, load(name, { keys: ['secret'] }), /^set-cookie$/), one('a change', change))
-}
+const COOKIE_SESSIONS = ['cookie-session', 'cookie-session-2.0'].map((name) =>
+  chain(name, one(name, load(name, { keys: ['secret'] }), /^set-cookie$/), one('a change', change)),
+)
 
-function morgan(name: string): Chain {
+const LOGS = ['morgan', 'morgan-1.10.0'].map((name) => {
   const log = require(name) as (format: string, options: object) => Handler
   return one(name, log('combined', { stream: { write: () => true } }))
-}
+})
 
-function responseTime(name: string): Chain {
-  return one(name, load(name), /^x-response-time$/)
-}
+const TIMES = ['response-time', 'response-time-2.3.2'].map((name) => one(name, load(name), /^x-response-time$/))
 
 const HELMET = one(
   'helmet',
@@ -96,14 +93,6 @@ function addLate(_: unknown, response: ServerResponse, next: () => void): void {
   }
   next()
 }
-
-const COMPRESSIONS = ['compression', 'compression-1.7'].flatMap((name) =>
-  [1024, 0].map((from) => compression(name, from)),
-)
-const SESSIONS = ['express-session', 'express-session-1.18.0'].map(expressSession)
-const COOKIE_SESSIONS = ['cookie-session', 'cookie-session-2.0'].map(cookieSession)
-const LOGS = ['morgan', 'morgan-1.10.0'].map(morgan)
-const TIMES = ['response-time', 'response-time-2.3.2'].map(responseTime)
 
 /** Each middleware alone, and all of them as a host may have them. */
 export const CHAINS: readonly Chain[] = [
