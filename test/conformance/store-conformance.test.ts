@@ -6,14 +6,14 @@ import { findDifference } from '../../src/conformance/steps.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import { isInt64 } from '../../src/plants/int64.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import { MAX_PAGE, type Store, type StoreMethod } from '../../src/plants/store.ts'
+import { MAX_PAGE, type StoreMethod } from '../../src/plants/store.ts'
 import { isText } from '../../src/plants/text.ts'
-import { BROKEN_STORES, changed, counting, SortingStore } from './broken-stores.ts'
+import { BROKEN_STORES, changed, counting, SortingStore, type Change } from './broken-stores.ts'
 
-/** The suite's tests on a store, by their names. */
-function suiteOf(options: Omit<ConformanceOptions, 'test'>): Map<string, () => Promise<void>> {
+/** The suite's tests on a store, which may differ from the simplest one, by their names. */
+function suiteOf(change: Change = () => ({}), options?: Partial<ConformanceOptions>): Map<string, () => Promise<void>> {
   const suite = new Map<string, () => Promise<void>>()
-  storeConformance({ ...options, test: (name, run) => suite.set(name, run) })
+  storeConformance({ create: () => changed(change), ...options, test: (name, run) => suite.set(name, run) })
   return suite
 }
 
@@ -23,49 +23,47 @@ const RANDOM = 'does what a Map does, through 2,000 random operations'
 storeConformance({ test, create: () => Promise.resolve(new SortingStore()) })
 
 test('takes a store that ends a page with the plant with which it comes to maxBytes', async () => {
-  const create = (): Store => changed(counting(({ name, tag = '' }) => Buffer.byteLength(name + tag)))
-  for (const check of suiteOf({ create }).values()) await check()
+  const checks = suiteOf(counting(({ name, tag = '' }) => Buffer.byteLength(name + tag)))
+  for (const check of checks.values()) await check()
 })
 
 test('takes a store that lists at once, and creates some rounds of the event loop later', async () => {
-  const create = (): Store =>
-    changed((store) => ({
-      async create(owner, plant) {
-        await nextTurn()
-        await nextTurn()
-        return store.create(owner, plant)
-      },
-    }))
-  await suiteOf({ create }).get('lists what was created and deleted before, while others list too')?.()
+  const checks = suiteOf((store) => ({
+    async create(owner, plant) {
+      await nextTurn()
+      await nextTurn()
+      return store.create(owner, plant)
+    },
+  }))
+  await checks.get('lists what was created and deleted before, while others list too')?.()
 })
 
 test('calls a store only as the service does', async () => {
-  const create = (): Store =>
-    changed((store) => ({
-      create(owner, { id, name, tag }) {
-        assert.ok(isText(owner) && owner !== '')
-        assert.ok(isInt64(id) && isText(name) && (tag === undefined || isText(tag)))
-        return store.create(owner, { id, name, tag })
-      },
-      list(owner, request) {
-        const { limit, maxBytes, after } = request
-        assert.ok(isText(owner) && owner !== '')
-        assert.ok(Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE)
-        assert.ok(Number.isInteger(maxBytes) && maxBytes >= 1)
-        assert.ok(after === undefined || isInt64(after))
-        return store.list(owner, request)
-      },
-      delete(owner, id) {
-        assert.ok(isText(owner) && owner !== '' && isInt64(id))
-        return store.delete(owner, id)
-      },
-    }))
-  for (const check of suiteOf({ create }).values()) await check()
+  const checks = suiteOf((store) => ({
+    create(owner, { id, name, tag }) {
+      assert.ok(isText(owner) && owner !== '')
+      assert.ok(isInt64(id) && isText(name) && (tag === undefined || isText(tag)))
+      return store.create(owner, { id, name, tag })
+    },
+    list(owner, request) {
+      const { limit, maxBytes, after } = request
+      assert.ok(isText(owner) && owner !== '')
+      assert.ok(Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE)
+      assert.ok(Number.isInteger(maxBytes) && maxBytes >= 1)
+      assert.ok(after === undefined || isInt64(after))
+      return store.list(owner, request)
+    },
+    delete(owner, id) {
+      assert.ok(isText(owner) && owner !== '' && isInt64(id))
+      return store.delete(owner, id)
+    },
+  }))
+  for (const check of checks.values()) await check()
 })
 
 /** What a test of the suite says of a store. */
-async function complaintOf(name: string, options: Omit<ConformanceOptions, 'test'>): Promise<string> {
-  const check = suiteOf(options).get(name)
+async function complaintOf(name: string, change?: Change, options?: Partial<ConformanceOptions>): Promise<string> {
+  const check = suiteOf(change, options).get(name)
   assert.ok(check !== undefined, 'the suite has this test')
   const [outcome] = await Promise.allSettled([check()])
   assert.equal(outcome.status, 'rejected')
@@ -74,7 +72,7 @@ async function complaintOf(name: string, options: Omit<ConformanceOptions, 'test
 
 for (const [name, [says, change]] of Object.entries(BROKEN_STORES)) {
   test(`says what is wrong with a store that fails: ${name}`, async () => {
-    const complaint = await complaintOf(name, { create: () => changed(change) })
+    const complaint = await complaintOf(name, change)
     assert.ok(complaint.includes(says), complaint)
   })
 }
@@ -82,7 +80,7 @@ for (const [name, [says, change]] of Object.entries(BROKEN_STORES)) {
 test('fails a store that is made with plants', async () => {
   const store = new SortingStore()
   void store.create('owner', { id: 42n, name: 'Fern' })
-  const complaint = await complaintOf('may be closed twice', { create: () => store })
+  const complaint = await complaintOf('may be closed twice', undefined, { create: () => store })
   assert.equal(
     complaint,
     "create of the options must make a store without plants. This one has { id: 42n, name: 'Fern', owner: 'owner' }.",
@@ -94,16 +92,15 @@ suite('within storeTimeoutMs', { timeout: 60_000 }, () => {
   const methods: readonly StoreMethod[] = ['create', 'list', 'delete', 'ping', 'close']
   for (const method of methods) {
     test(`must settle: ${method}`, async () => {
-      const create = (): Store => Object.assign(new SortingStore(), { [method]: never })
-      const checks = [...suiteOf({ create, storeTimeoutMs: 20 }).values()].map((check) => check())
-      const outcomes = await Promise.allSettled(checks)
+      const checks = suiteOf(() => ({ [method]: never }), { storeTimeoutMs: 20 })
+      const outcomes = await Promise.allSettled([...checks.values()].map((check) => check()))
       const complaint = new RegExp(`^Error: ${method}\\(.*\\) must settle\\. It has not within 20 ms\\.$`)
       assert.ok(outcomes.some((outcome) => outcome.status === 'rejected' && complaint.test(String(outcome.reason))))
     })
   }
 
   test('must settle: create of the options', async () => {
-    const complaint = await complaintOf('may be closed twice', { create: never, storeTimeoutMs: 20 })
+    const complaint = await complaintOf('may be closed twice', undefined, { create: never, storeTimeoutMs: 20 })
     assert.equal(complaint, 'create of the options must settle. It has not within 20 ms.')
   })
 })
@@ -113,7 +110,7 @@ test('says what a store throws, of which call with its long texts cut, and keeps
   const fail = (): never => {
     throw thrown
   }
-  const check = suiteOf({ create: () => changed(() => ({ create: fail })) }).get('keeps names and tags of 64 KiB')!
+  const check = suiteOf(() => ({ create: fail })).get('keeps names and tags of 64 KiB')!
   const text = `'${'x'.repeat(40)}'... 65496 more characters`
   await assert.rejects(check(), {
     message: `create('owner', { id: 0n, name: ${text}, tag: ${text} }) must not fail. It failed with Error: disk full`,
@@ -122,28 +119,22 @@ test('says what a store throws, of which call with its long texts cut, and keeps
 })
 
 test('says of a page that is no array what it is', async () => {
-  const create = (): Store => changed(() => ({ list: () => undefined as never }))
-  const check = suiteOf({ create }).get('ends a page before its limit only once names and tags come to maxBytes')!
-  await assert.rejects(check(), /^Error: list\(.+\) must return an array\. It returned undefined\.$/)
+  const complaint = await complaintOf('keeps names and tags of 64 KiB', () => ({ list: () => undefined as never }))
+  assert.match(complaint, /^list\(.+\) must return an array\. It returned undefined\.$/)
 })
 
 test('has no test that every broken store passes', () => {
-  const names = suiteOf({ create: () => new SortingStore() }).keys()
-  assert.deepEqual(Object.keys(BROKEN_STORES), [...names])
+  assert.deepEqual(Object.keys(BROKEN_STORES), [...suiteOf().keys()])
 })
 
 test('makes a store for each test and closes it, also if the test fails', async () => {
   const open = new Set<number>()
   let made = 0
-  const create = (): Store => {
+  const suite = suiteOf(() => {
     const number = ++made
     open.add(number)
-    return changed(() => ({
-      list: () => Promise.reject(new Error('No list')),
-      close: () => void open.delete(number),
-    }))
-  }
-  const suite = suiteOf({ create })
+    return { list: () => Promise.reject(new Error('No list')), close: () => void open.delete(number) }
+  })
   const outcomes = await Promise.allSettled([...suite.values()].map((check) => check()))
   assert.equal(made, suite.size)
   assert.equal(open.size, 0)
@@ -151,10 +142,9 @@ test('makes a store for each test and closes it, also if the test fails', async 
 })
 
 test('repeats its random operations for the same seed, and names the seed if one fails', async () => {
-  const create = (): Store =>
-    changed((store) => ({ create: (owner, { id, name }) => store.create(owner, { id, name }) }))
+  const dropTags: Change = (store) => ({ create: (owner, { id, name }) => store.create(owner, { id, name }) })
   const errorOf = async (seed: number): Promise<Error> => {
-    const check = suiteOf({ create, seed }).get(RANDOM)
+    const check = suiteOf(dropTags, { seed }).get(RANDOM)
     return (await check?.().catch((reason: unknown) => reason)) as Error
   }
   const { message, cause } = await errorOf(7)
@@ -166,13 +156,12 @@ test('repeats its random operations for the same seed, and names the seed if one
 
 test('does 2,000 random operations, of each kind for each of three owners', async () => {
   const calls: string[] = []
-  const create = (): Store =>
-    changed((store) => ({
-      create: (owner, plant) => (calls.push(`create ${owner}`), store.create(owner, plant)),
-      list: (owner, request) => (calls.push(`list ${owner}`), store.list(owner, request)),
-      delete: (owner, id) => (calls.push(`delete ${owner}`), store.delete(owner, id)),
-    }))
-  await suiteOf({ create }).get(RANDOM)?.()
+  const checks = suiteOf((store) => ({
+    create: (owner, plant) => (calls.push(`create ${owner}`), store.create(owner, plant)),
+    list: (owner, request) => (calls.push(`list ${owner}`), store.list(owner, request)),
+    delete: (owner, id) => (calls.push(`delete ${owner}`), store.delete(owner, id)),
+  }))
+  await checks.get(RANDOM)?.()
   // The first list sees whether the store is empty.
   assert.equal(calls.shift(), 'list owner')
   assert.equal(calls.length, 2000)
@@ -194,25 +183,19 @@ test('what is no plant is shown', () => {
 
 suite('two texts are shown', () => {
   const digits = '0123456789'
-  const shown = (from: number, is: string, must: string): string =>
-    `must return names to the letter. From character ${from} on, that of 1n is "${is}"…, and must be "${must}"….`
-  const rows: readonly (readonly [how: string, actual: string, expected: string, complaint: string])[] = [
-    ['from their start, if they part soon', 'Farn', 'Fern', shown(0, 'Farn', 'Fern')],
-    ['from ten characters before they part', `${digits}abc`, `${digits}abd`, shown(2, '23456789abc', '23456789abd')],
-    [
-      'from there on for 30',
-      `a${digits.repeat(9)}`,
-      digits.repeat(9),
-      shown(0, `a${digits.repeat(2)}012345678`, digits.repeat(3)),
-    ],
-    ['if one is the start of the other', 'Fern', 'Ferns', shown(0, 'Fern', 'Ferns')],
-    ['if the other is the start of the one', 'Ferns', 'Fern', shown(0, 'Ferns', 'Fern')],
-    ['in ASCII, with controls as escapes', ' ~é\u007f', ' ~\u0001楓', shown(0, ' ~\\u00e9\\u007f', ' ~\\u0001\\u6953')],
-  ]
-  for (const [how, actual, expected, complaint] of rows) {
+  const plants = (name: string): NewPlant[] => [{ id: 1n, name }]
+  for (const [how, actual, expected, from, is, must] of [
+    ['from their start, if they part soon', 'Farn', 'Fern', 0, 'Farn', 'Fern'],
+    ['from ten characters before they part', `${digits}abc`, `${digits}abd`, 2, '23456789abc', '23456789abd'],
+    ['for 30', `a${digits.repeat(9)}`, digits.repeat(9), 0, `a${digits.repeat(2)}012345678`, digits.repeat(3)],
+    ['if one is the start of the other', 'Fern', 'Ferns', 0, 'Fern', 'Ferns'],
+    ['if the other is the start of the one', 'Ferns', 'Fern', 0, 'Ferns', 'Fern'],
+    ['in ASCII, with controls as escapes', ' ~é\u007f', ' ~\u0001楓', 0, ' ~\\u00e9\\u007f', ' ~\\u0001\\u6953'],
+  ] as const) {
     test(how, () => {
-      const plants = (name: string): NewPlant[] => [{ id: 1n, name }]
-      assert.equal(findDifference(plants(actual), plants(expected), { limit: 1, maxBytes: 1000 }), complaint)
+      const difference = findDifference(plants(actual), plants(expected), { limit: 1, maxBytes: 1000 })
+      const part = `From character ${from} on, that of 1n is "${is}"…, and must be "${must}"….`
+      assert.equal(difference, `must return names to the letter. ${part}`)
     })
   }
 })
