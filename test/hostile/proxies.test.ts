@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,9 +7,10 @@ import { memoryStore } from '../../src/index.ts'
 import { createServer } from '../../src/http-server/create-server.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import type { Scope } from '../support/child.ts'
-import { runHaproxy, startNginx, withoutProxy } from '../support/wire/proxies.ts'
+import { withoutCommand } from '../support/requirements.ts'
+import { runHaproxy, startNginx } from '../support/wire/proxies.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, get, portOf, sendTo, serve } from '../support/wire/service.ts'
+import { bearer, createService, portOf, sendTo, serve } from '../support/wire/service.ts'
 import { PAYLOADS } from './framing.ts'
 
 /** How long an attacker waits for the answer to a request that the proxy takes for half of one. */
@@ -58,19 +58,11 @@ const PROXIES = {
     ),
 }
 
-/** A request, as it reached the program. */
-interface Arrival {
-  readonly id: string
-  /** Says which request of a victim it is. */
-  readonly marker: string | undefined
-  readonly socket: Socket
-}
-
 for (const [name, startProxy] of Object.entries(PROXIES)) {
-  test(`behind ${name}`, { skip: withoutProxy(name as keyof typeof PROXIES) }, async (t) => {
+  test(`behind ${name}`, { skip: withoutCommand(name) }, async (t) => {
     /** What the ids of the proxy begin with, so that nobody can forge one. */
     const secret = randomUUID()
-    const arrivals: Arrival[] = []
+    const arrivals: { id: string; marker: string | undefined; socket: Socket }[] = []
     const refused: Buffer[] = []
     let victims = 0
 
@@ -79,7 +71,11 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
     const plants = createService({ store })
     const { server } = createServer(
       (request, response) => {
-        arrivals.push(note(request, response))
+        const { headers, socket } = request
+        // Says which request of a victim it is, and has its answer say so.
+        const marker = headers['x-marker']?.toString()
+        if (marker !== undefined) response.setHeader('X-Marker', marker)
+        arrivals.push({ id: String(headers['x-request-id']), marker, socket })
         plants(request, response)
       },
       // A connection that is closed while the proxy sends a request on it would lose that.
@@ -94,11 +90,8 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
 
     async function askAsVictim(): Promise<void> {
       const marker = `victim ${++victims}`
-      const request = get('victim')
-      const { status, headers, body } = await sendTo(port, {
-        ...request,
-        fields: [...request.fields, 'X-Marker', marker],
-      })
+      const fields = [...bearer('victim'), 'X-Marker', marker]
+      const { status, headers, body } = await sendTo(port, { method: 'GET', path: '/plants', fields })
       assert.deepEqual([status, headers['x-marker'], body], [200, marker, '[{"name":"Monstera"}]'])
     }
 
@@ -127,11 +120,4 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
       assert.ok(arrivals.some(({ marker, socket }) => marker === undefined && ofVictims.has(socket)))
     })
   })
-}
-
-/** Has the answer tell which request it is for. */
-function note({ headers, socket }: IncomingMessage, response: ServerResponse): Arrival {
-  const marker = headers['x-marker']?.toString()
-  if (marker !== undefined) response.setHeader('X-Marker', marker)
-  return { id: String(headers['x-request-id']), marker, socket }
 }

@@ -12,7 +12,8 @@ export const isRunElsewhere: string | false =
 export function withoutCommand(command: string): string | false {
   if (process.env['TEST_REQUIRE_ALL'] === '1') return false
   try {
-    execFileSync('sh', ['-c', `command -v ${command}`])
+    // Debian has its servers in a folder that only root searches.
+    execFileSync('sh', ['-c', `PATH=$PATH:/usr/sbin; command -v ${command}`])
     return false
   } catch {
     return `${command} is not installed`

@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startChild, type Scope } from '../child.ts'
 import { temporaryDirectory } from '../temporary-file.ts'
 import { listening } from './listening.ts'
-
-const SBIN = '/usr/sbin'
-
-/** Why a test is skipped that needs a proxy of Debian; false if it runs. With TEST_REQUIRE_ALL=1 it always runs. */
-export function withoutProxy(name: 'nginx' | 'haproxy'): string | false {
-  return process.env['TEST_REQUIRE_ALL'] !== '1' && !existsSync(join(SBIN, name)) && `${name} is not installed`
-}
 
 /** Starts nginx in the foreground, and settles once it listens on a port. */
 export function startNginx(t: Scope, port: number, http: string): Promise<void> {
@@ -51,9 +44,7 @@ async function start(
   const file = join(folder, 'configuration')
   writeFileSync(file, `${configuration}\n`)
   const env = { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: folder }
-  const child = startChild(t, name, args(file), {
-    env,
-    stdio: ['ignore', 'ignore', name === 'caddy' ? 'ignore' : 'inherit'],
-  })
+  const stderr = name === 'caddy' ? 'ignore' : 'inherit'
+  const child = startChild(t, name, args(file), { env, stdio: ['ignore', 'ignore', stderr] })
   await listening(port, '127.0.0.1', () => assert.equal(child.exitCode, null, `${name} has ended`))
 }
