@@ -15,30 +15,23 @@ const PLANT = '{"id":7,"name":"Fern"}'
 /** With an id that a double cannot hold. */
 const EXACT = '{"id":9007199254740993,"name":"Fern"}'
 
-/** What is answered, and what `onError` is told. */
-interface Outcome {
-  readonly status: number
-  readonly body: string
-  readonly told: readonly string[]
-}
-
 const EMPTY = 'The body is empty: expected a value at byte 0.'
 const NO_JSON = 'The body is not JSON: expected "," or "}" at byte 7.'
 const NO_NAME = 'The body is not a plant: name must be a string of well-formed Unicode without U+0000.'
 const TOO_LARGE = 'The body is larger than 100 bytes.'
 const TOO_DEEP = 'The body is nested too deeply: expected at most 64 levels at byte 89.'
 
-const CREATED: Outcome = { status: 200, body: '{"name":"Fern"}', told: [] }
-const TOO_LATE: Outcome = {
-  status: 500,
-  body: '{"error":50000,"message":"Something went wrong in the service."}',
-  told: ['TypeError: The body was read before the service saw it: mount plant-store before the body parser'],
-}
-const refused = (error: number, message: string): Outcome => ({
+/** What is answered, and what `onError` is told. */
+const refused = (error: number, message: string, ...told: string[]) => ({
   status: Math.trunc(error / 100),
   body: JSON.stringify({ error, message }),
-  told: [],
+  told,
 })
+const failed = (told: string) => refused(50000, 'Something went wrong in the service.', told)
+const TOO_LATE = failed(
+  'TypeError: The body was read before the service saw it: mount plant-store before the body parser',
+)
+const CREATED = { status: 200, body: '{"name":"Fern"}', told: [] as string[] }
 
 const parseJson = express.json({ limit: '10mb' }) as Parser
 const parseBuffer = express.raw({ type: 'application/json' }) as Parser
@@ -115,7 +108,7 @@ const afterBody: PlantStoreOptions['authenticate'] = async (token, request) => {
   return token
 }
 
-type Row = readonly [name: string, parser: Parser, body: string, Outcome, options?: Partial<PlantStoreOptions>]
+type Row = readonly [name: string, parser: Parser, body: string, typeof CREATED, options?: Partial<PlantStoreOptions>]
 
 const ROWS: readonly Row[] = [
   ['a Buffer', parseBuffer, PLANT, CREATED],
@@ -136,7 +129,7 @@ const ROWS: readonly Row[] = [
   ['an object of 20,000 levels', parseJson, deepPlant(20_000), refused(40001, TOO_DEEP)],
   ['an object of 2^60 values', parseTo(() => ({ id: 7, name: 'Fern', x: SHARED })), PLANT, refused(41300, TOO_LARGE)],
   ['a cycle', parseTo(() => ({ id: 7, name: 'Fern', x: CYCLE })), PLANT, refused(40001, TOO_DEEP)],
-  ['a getter that throws', parseTo(() => failingPlant), PLANT, { ...TOO_LATE, told: ['Error: no'] }],
+  ['a getter that throws', parseTo(() => failingPlant), PLANT, failed('Error: no')],
   ['a getter that says another id later', parseTo(countingPlant), PLANT, CREATED],
   ['a toJSON that says another id', parseTo(() => new OtherPlant()), PLANT, CREATED],
   ['a Date in place of a name', parseTo(() => ({ id: 7, name: new Date() })), PLANT, refused(40002, NO_NAME)],

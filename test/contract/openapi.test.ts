@@ -15,21 +15,8 @@ import { serveStandalone } from '../support/program/standalone-server.ts'
 import { authenticate, CONTRACT_CASES } from './cases.ts'
 
 /** Serves all that the standalone program serves. Each token is an owner of its own, but for "refused". */
-function serveAll(
-  t: TestContext,
-  options: Partial<PlantStoreOptions> = {},
-  limits: Partial<Limits> = {},
-): Promise<Server> {
+function serveAll(t: TestContext, options?: Partial<PlantStoreOptions>, limits?: Partial<Limits>): Promise<Server> {
   return serveStandalone(t, { authenticate, ...options } as Partial<PlantStoreOptions>, limits)
-}
-
-/** Sends a request as it stands, sees that its answer is described, and gives the code of the error. */
-async function exchange(server: Server, request: string): Promise<number> {
-  const connection = await RawConnection.open(server)
-  const [answer] = await connection.send(request).answers()
-  const [method, path] = request.split(' ') as [string, string]
-  assertDescribed({ ...answer!, method, path, headers: Object.fromEntries(answer!.headers) })
-  return (JSON.parse(answer!.body) as { error: number }).error
 }
 
 /** All that a document says in prose, wherever it stands. */
@@ -144,7 +131,11 @@ suite('describes the error', () => {
   for (const [error, request, options] of rows) {
     test(`${error} to ${request.split(' HTTP')[0]}`, async (t) => {
       const server = await serveAll(t, options, { headersTimeoutMs: 100, checkIntervalMs: 20 })
-      assert.equal(await exchange(server, request), error)
+      const connection = await RawConnection.open(server)
+      const [answer] = await connection.send(request).answers()
+      const [method, path] = request.split(' ') as [string, string]
+      assertDescribed({ ...answer!, method, path, headers: Object.fromEntries(answer!.headers) })
+      assert.equal((JSON.parse(answer!.body) as { error: number }).error, error)
     })
   }
 

@@ -15,10 +15,7 @@ import type { PostgresServer } from '../support/wire/debian-servers.ts'
 import { runByHand } from '../support/child.ts'
 
 /** How a server is lost, and what brings it back. */
-interface Kind {
-  readonly lose: (server: PostgresServer) => unknown
-  readonly mend: (server: PostgresServer) => unknown
-}
+type Kind = Readonly<Record<'lose' | 'mend', (server: PostgresServer) => unknown>>
 
 const KINDS: Readonly<Record<string, Kind>> = {
   stop: { lose: (server) => server.stop('immediate'), mend: (server) => server.begin() },

@@ -16,15 +16,8 @@ const LARGE = { name: 'x'.repeat(50_000) }
 const plantOf = (n: number): { name: string } => ({ name: `Monstera deliciosa ${String(n).padStart(20, '0')}` })
 const LIST_BYTES = PLANTS * `${JSON.stringify(plantOf(0))},`.length + 1
 
-/** What became of a list. */
-interface Read {
-  readonly bytes: number
-  readonly seconds: number
-  readonly isWhole: boolean
-}
-
 /** Asks for the list, and takes a piece of it after each pause. After `maxSeconds` it takes what is left. */
-async function read(port: number, piece: number, pauseMs: number, maxSeconds: number, token = TOKEN): Promise<Read> {
+async function read(port: number, piece: number, pauseMs: number, maxSeconds: number, token = TOKEN) {
   const chunk = Buffer.alloc(Math.min(piece, 16_384))
   let [bytes, due, tail] = [0, 0, '']
   const socket = connect({
