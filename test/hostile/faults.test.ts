@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import type { Server } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import { createPlantStore, memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
+import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import {
+  createService,
   del,
   get,
   keptIds,
@@ -11,7 +12,6 @@ import {
   send,
   serve,
   servePlants,
-  type Answer,
   type Request,
 } from '../support/wire/service.ts'
 
@@ -27,11 +27,12 @@ const fault = new Error('SELECT * FROM plants')
 const away = new StoreUnavailableError('db.internal:5432 is away')
 const lost = new StoreUnavailableError('db.internal:5432 was lost', { isOutcomeUnknown: true })
 
-function assertError(answer: Answer, [error, message]: readonly [number, string]): void {
-  const body = JSON.stringify({ error, message })
-  const retry = answer.status === 503 ? { 'retry-after': '1' } : {}
+/** Sends a request, and sees that it is answered with an error. */
+async function assertError(server: Server, request: Request, error: number, message: string): Promise<void> {
+  const [status, body] = [Math.trunc(error / 100), JSON.stringify({ error, message })]
+  const retry = status === 503 ? { 'retry-after': '1' } : {}
   const headers = { 'content-type': 'application/json', 'content-length': String(body.length), ...retry }
-  assert.deepEqual([answer.status, answer.headers, answer.body], [Math.trunc(error / 100), headers, body])
+  assert.deepEqual(await send(server, request), { status, headers, body })
 }
 
 const requests: Readonly<Record<'create' | 'list' | 'delete', Request>> = {
@@ -72,7 +73,7 @@ async function assertFault(
   const errors: unknown[] = []
   const onError = (error: unknown): unknown => errors.push(error)
   const server = await servePlants(t, { ...options, storeTimeoutMs: 20, onError })
-  assertError(await send(server, request), expected)
+  await assertError(server, request, ...expected)
   const messages = [...errors, told].map((error) => (error instanceof Error ? error.message : error))
   assert.deepEqual(messages, [messages.at(-1), messages.at(-1)])
 }
@@ -134,7 +135,7 @@ suite('an authenticate that', () => {
 })
 
 suite('a validate that', () => {
-  const answers: readonly (readonly [name: string, answer: () => unknown, status: number, message?: string])[] = [
+  const answers: readonly [name: string, answer: () => unknown, status: number, message?: string][] = [
     ['returns a message', () => 'name must not be Fern', 400, 'name must not be Fern'],
     ['returns a message beyond ASCII', () => 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
     ['returns undefined', () => undefined, 200],
@@ -154,10 +155,8 @@ suite('a validate that', () => {
       const received = await send(server, requests.create)
       assert.equal(received.status, status)
       assert.equal((JSON.parse(received.body) as { message?: string }).message, message)
-      assert.deepEqual(
-        errors,
-        status === 500 ? [new TypeError('validate must return a message or nothing, at once')] : [],
-      )
+      const fault = new TypeError('validate must return a message or nothing, at once')
+      assert.deepEqual(errors, status === 500 ? [fault] : [])
     })
   }
 
@@ -188,7 +187,7 @@ suite('an onError that', () => {
   ] as const) {
     test(`${name} changes nothing`, async (t) => {
       const server = await servePlants(t, { authenticate: fail(fault), onError })
-      assertError(await send(server, requests.list), UNEXPECTED)
+      await assertError(server, requests.list, ...UNEXPECTED)
     })
   }
 
@@ -211,11 +210,10 @@ suite('an onError that', () => {
 
 test('onError is told if a middleware throws while a refusal is sent', async (t) => {
   const told: unknown[] = []
-  const plants = createPlantStore({ tokens: { secret: 'ada' }, onError: (error) => told.push(error) })
-  const server = createServer((request, response) => {
+  const plants = createService({ onError: (error) => told.push(error) })
+  const server = await serve(t, (request, response) => {
     plants(request, Object.assign(response, { writeHead: fail(fault) }))
   })
-  await serve(t, server)
   await assert.rejects(send(server, { ...get('ada'), fields: [] }))
   assert.deepEqual(told, [fault])
 })
@@ -227,7 +225,7 @@ test('without an onError the first failure is a warning of the process, which sh
   t.after(() => process.off('warning', keep))
   const authenticate = (token: string): never => fail(new Error(`no owner of ${token}, none of ${token}s`))()
   const server = await servePlants(t, { authenticate })
-  for (const token of ['se.cret', 'other']) assertError(await send(server, get(token)), UNEXPECTED)
+  for (const token of ['se.cret', 'other']) await assertError(server, get(token), ...UNEXPECTED)
   assert.deepEqual(warnings, [
     'PlantStoreWarning: A request failed: no owner of …, none of …s (createPlantStore has no onError, which is told of each failure)',
   ])

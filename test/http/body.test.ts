@@ -42,7 +42,7 @@ const chunked = (body: string): string => {
 
 type Act = (client: RawConnection, request: IncomingMessage) => unknown
 
-const nothing: Act = () => undefined
+const none: Act = () => undefined
 const leave: Act = (client) => client.socket.destroy()
 
 async function leaveBefore(client: RawConnection, request: IncomingMessage): Promise<void> {
@@ -62,29 +62,17 @@ suite('a body', { timeout: 60_000 }, () => {
   const whole = '0123456789'
   const end = '0\r\n\r\n'
   const long = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n'
-  const rows: readonly (readonly [
-    string,
-    sent: string,
-    before: Act,
-    meanwhile: Act,
-    string | HttpError | undefined,
-  ])[] = [
-    ['is read if it has as many bytes as it may have', chunked(whole) + end, nothing, nothing, whole],
-    ['is read if it comes in pieces', chunked('01234'), nothing, goOn(`5\r\n56789\r\n${end}`), whole],
-    ['is read if its client went when all of it was here', chunked(whole) + end, leaveBefore, nothing, whole],
-    ['is refused as soon as its length is announced, if that is too much', long, nothing, nothing, TOO_LARGE],
-    ['is refused as soon as too much of it has come', chunked('012345'), nothing, goOn('5\r\n67890\r\n'), TOO_LARGE],
-    [
-      'is refused if its client went when too much was here',
-      chunked(`${whole}0`) + end,
-      leaveBefore,
-      nothing,
-      TOO_LARGE,
-    ],
-    ['is none if its client goes before it is complete', chunked('01234'), nothing, leave, undefined],
-    ['is none if its client went before it was complete', chunked('01234'), leaveBefore, nothing, undefined],
-  ]
-  for (const [name, sent, before, meanwhile, expected] of rows) {
+  const tooLong = chunked(`${whole}0`) + end
+  for (const [name, sent, before, meanwhile, expected] of [
+    ['is read if it has as many bytes as it may have', chunked(whole) + end, none, none, whole],
+    ['is read if it comes in pieces', chunked('01234'), none, goOn(`5\r\n56789\r\n${end}`), whole],
+    ['is read if its client went when all of it was here', chunked(whole) + end, leaveBefore, none, whole],
+    ['is refused as soon as its length is announced, if that is too much', long, none, none, TOO_LARGE],
+    ['is refused as soon as too much of it has come', chunked('012345'), none, goOn('5\r\n67890\r\n'), TOO_LARGE],
+    ['is refused if its client went when too much was here', tooLong, leaveBefore, none, TOO_LARGE],
+    ['is none if its client goes before it is complete', chunked('01234'), none, leave, undefined],
+    ['is none if its client went before it was complete', chunked('01234'), leaveBefore, none, undefined],
+  ] as const) {
     test(name, async (t) => {
       const { client, request } = await announce(t, sent)
       await before(client, request)
@@ -184,18 +172,14 @@ test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 60_0
 })
 
 suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 60_000 }, () => {
-  const rows = [
-    ['when it ends', (client: RawConnection) => client.send('5')],
-    ['when its client goes', (client: RawConnection) => client.socket.destroy()],
-    ['when its time is over', () => undefined],
-  ] as const
-  for (const [name, act] of rows) {
-    test(name, async (t) => {
+  const end: Act = (client) => client.send('5')
+  for (const [name, act] of Object.entries({ 'it ends': end, 'its client goes': leave, 'its time is over': none })) {
+    test(`when ${name}`, async (t) => {
       const { client, request } = await announce(t, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n1234')
       let times = 0
       const timersBefore = countTimers()
       discardBody(request, () => times++)
-      act(client)
+      act(client, request)
       await until(() => times > 0)
       assert.equal(countTimers(), timersBefore)
       client.socket.destroy()

@@ -47,14 +47,13 @@ const HEAD = { ...GET, method: 'HEAD' }
 
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a response in ${protocol}`, { timeout: 60_000 }, () => {
-    const rows = [
+    for (const [name, request, answer, headers, body] of [
       ['whole', GET, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
       ['whole, to HEAD', HEAD, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
       ['empty', GET, EMPTY, FIELDS, ''],
       ['in pieces', GET, inPieces(), { ...FIELDS, 'content-type': 'text/plain' }, TEXT + TEXT],
       ['in pieces, to HEAD', HEAD, inPieces(), { ...FIELDS, 'content-type': 'text/plain' }, ''],
-    ] as const
-    for (const [name, request, answer, headers, body] of rows) {
+    ] as const) {
       test(`is sent, and how much of its body: ${name}`, async (t) => {
         let sent: unknown
         const client = await serveIn(t, protocol, (request, response) => {
@@ -94,30 +93,23 @@ for (const protocol of ['http', 'h2c'] as const) {
 suite('a connection', { timeout: 60_000 }, () => {
   const keepAlive = 'Connection: keep-alive\r\n'
   const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
-  const rows: readonly (readonly [name: string, status: number, request: string, connection: string])[] = [
+  const chunks = 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n'
+  for (const [name, status, head, expected] of [
     ['after a request of HTTP/1.1', 200, 'GET / HTTP/1.1\r\n', 'keep-alive'],
     ['after fields as long as those that close it', 200, 'GET / HTTP/1.1\r\nReferer: a\r\n', 'keep-alive'],
-    ['after chunks', 200, 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n', 'keep-alive'],
+    ['after chunks', 200, `${chunks}\r\n0\r\n`, 'keep-alive'],
     ['after a request of HTTP/1.0', 200, `GET / HTTP/1.0\r\n${keepAlive}If-Modified-Since: a\r\n`, 'keep-alive'],
     ['after chunks of HTTP/1.0', 200, `GET / HTTP/1.0\r\n${keepAlive}transfer-encoding: chunked\r\n\r\n0\r\n`, 'close'],
     ['after chunks in another coding', 200, 'GET / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n', 'close'],
     ['after a request for another protocol', 200, `GET / HTTP/1.1\r\n${upgrade}`, 'close'],
     ['after success whose body is awaited', 200, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'keep-alive'],
     ['after a refusal whose body is awaited', 400, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'close'],
-    ['after a refusal whose chunks are awaited', 400, 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n', 'close'],
+    ['after a refusal whose chunks are awaited', 400, chunks, 'close'],
     ['after a refusal whose body is here', 400, 'POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n1', 'keep-alive'],
-    [
-      'after a refusal whose chunks are here',
-      400,
-      'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n',
-      'keep-alive',
-    ],
-  ]
-  for (const [name, status, head, expected] of rows) {
+    ['after a refusal whose chunks are here', 400, `${chunks}\r\n1\r\n1\r\n0\r\n\r\n`, 'keep-alive'],
+  ] as const) {
     test(`${expected === 'close' ? 'closes' : 'is kept'} ${name}`, async (t) => {
-      const server = await serve(t, (request, response) => {
-        void respond(request, response, { ...WHOLE, status })
-      })
+      const server = await serve(t, (request, response) => void respond(request, response, { ...WHOLE, status }))
       const connection = await RawConnection.open(server)
       connection.send(head.replace('\r\n', '\r\nHost: a\r\n') + '\r\n')
       const [answer] = await connection.answers(1)
@@ -178,12 +170,11 @@ suite('a refusal whose body is awaited', { timeout: 60_000 }, () => {
 
 suite('a stream that its client resets without an error is given up, with all that it has to send', () => {
   const whole = { ...WHOLE, body: 'x'.repeat(10_000_000) }
-  const rows = [
+  for (const [name, request, answer] of [
     ['a whole response', GET, whole],
     ['one in pieces', GET, { ...WHOLE, body: long() }],
     ['one in pieces, to a request whose body nobody reads', { ...GET, body: 'ribbit' }, { ...WHOLE, body: long() }],
-  ] as const
-  for (const [name, request, answer] of rows) {
+  ] as const) {
     test(name, { timeout: 60_000 }, async (t) => {
       let accepted: ServerHttp2Stream | undefined
       const client = await serveIn(t, 'h2c', (request, response) => {

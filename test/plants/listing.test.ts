@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { suite, test } from 'node:test'
-import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Page, type PageRequest, type Store } from '../../src/index.ts'
-import type { MaybePromise } from '../../src/maybe-promise.ts'
+import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type Store } from '../../src/index.ts'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
 import { listPlants } from '../../src/plants/listing.ts'
 import { EncodedPlant, encodeRest } from '../../src/plants/plant.ts'
@@ -33,8 +32,8 @@ function storeOfCopies(count: number, rest: string): Store {
   return store
 }
 
-function small(count: number): readonly string[] {
-  return Array<string>(count).fill('Fern')
+function copies(count: number, name = 'Fern'): readonly string[] {
+  return Array<string>(count).fill(name)
 }
 
 /** Follows the links from a path to the last list. */
@@ -49,28 +48,27 @@ async function follow(server: Server, path: string): Promise<readonly string[]> 
   return bodies
 }
 
+function ignoringMaxBytes(store: Store): Store {
+  return delegatingStore(store, { list: (owner, page) => store.list(owner, { ...page, maxBytes: Infinity }) })
+}
+
 const STORES = [
   ['that stops at maxBytes', (store: Store) => store],
-  [
-    'that ignores maxBytes',
-    (store: Store) =>
-      delegatingStore(store, { list: (owner, page) => store.list(owner, { ...page, maxBytes: Infinity }) }),
-  ],
+  ['that ignores maxBytes', ignoringMaxBytes],
 ] as const
 
 suite('following the links gives each plant once', () => {
-  const large = 'x'.repeat(500_000)
   const half = 'x'.repeat(MAX_PAGE_BYTES / 2)
-  const rows: [string, readonly string[]][] = [
-    ...[0, 1, 999, 1000, 1001, 2000, 2500].map((count): [string, readonly string[]] => [`${count}`, small(count)]),
-    ['40 of 60 kB', Array<string>(40).fill('x'.repeat(60_000))],
-    ['5 of which each is a page', Array<string>(5).fill('x'.repeat(MAX_PAGE_BYTES))],
-    ['2 that come to just a page', [half, half]],
-    ['2 that come to a byte less than a page', [half, half.slice(1)]],
-    ['1,100 of 300 bytes', Array<string>(1100).fill('x'.repeat(300))],
-    ['a large one among small ones', [...small(50), large, ...small(50)]],
-  ]
-  for (const [what, names] of rows) {
+  const rows: Readonly<Record<string, readonly string[]>> = {
+    ...Object.fromEntries([0, 1, 999, 1000, 1001, 2000, 2500].map((count) => [count, copies(count)])),
+    '40 of 60 kB': copies(40, 'x'.repeat(60_000)),
+    '5 of which each is a page': copies(5, 'x'.repeat(MAX_PAGE_BYTES)),
+    '2 that come to just a page': [half, half],
+    '2 that come to a byte less than a page': [half, half.slice(1)],
+    '1,100 of 300 bytes': copies(1100, 'x'.repeat(300)),
+    'a large one among small ones': [...copies(50), 'x'.repeat(500_000), ...copies(50)],
+  }
+  for (const [what, names] of Object.entries(rows)) {
     for (const [which, keeping] of STORES) {
       test(`of ${what}, from a store ${which}`, async (t) => {
         const server = await servePlants(t, { store: keeping(storeOf(names)) })
@@ -107,7 +105,7 @@ test('a list goes on after a page that ends at maxBytes by the length of its tex
 
 test('a list ends after the page whose texts are short but for the ids', async (t) => {
   const reads: unknown[] = []
-  const memory = storeOf(Array<string>(600).fill('x'.repeat(200)))
+  const memory = storeOf(copies(600, 'x'.repeat(200)))
   const list: Store['list'] = (owner, page) => (reads.push(page.after), memory.list(owner, page))
   const server = await servePlants(t, { store: delegatingStore(memory, { list }) })
   const { body } = await send(server, get('ada', '/plants?include=id'))
@@ -120,13 +118,10 @@ test('a list is read no further than its limit, to find its end and to send it',
     [1500, [undefined, idOf(999)], [undefined, idOf(999)]],
     [2000, [undefined, idOf(999), idOf(1999)], [undefined, idOf(999)]],
   ] as const) {
-    const store = storeOf(small(2500))
+    const store = storeOf(copies(2500))
     const reads: unknown[] = []
-    const readPage = (request: PageRequest): MaybePromise<Page> => {
-      reads.push(request.after)
-      return store.list('ada', request)
-    }
-    const { body, cursor } = await listPlants(plantSource(readPage), { limit, after: undefined, includesId: false })
+    const source = plantSource((request) => (reads.push(request.after), store.list('ada', request)))
+    const { body, cursor } = await listPlants(source, { limit, after: undefined, includesId: false })
     assert.deepEqual([cursor, reads], [idOf(limit - 1), first])
     for await (const piece of body) assert.ok(piece !== '')
     assert.deepEqual(reads, [...first, ...second])
@@ -160,37 +155,31 @@ for (const limit of [Infinity, 4500]) {
     }
     let ticking = setImmediate(count)
     const turns: number[] = []
-    const store = storeOf(small(5000))
-    const readPage = (request: PageRequest): MaybePromise<Page> => {
-      turns.push(turn)
-      return store.list('ada', request)
-    }
-    const { body } = await listPlants(plantSource(readPage), { limit, after: undefined, includesId: false })
-    for await (const piece of body as AsyncIterable<string>) assert.ok(piece !== '')
+    const store = storeOf(copies(5000))
+    const source = plantSource((request) => (turns.push(turn), store.list('ada', request)))
+    const { body } = await listPlants(source, { limit, after: undefined, includesId: false })
+    for await (const piece of body) assert.ok(piece !== '')
     clearImmediate(ticking)
     assert.ok(turns.length > 5)
     assert.equal(new Set(turns).size, turns.length)
   })
 }
 
-suite('a list that is streamed', () => {
-  // Node takes all of these on a connection of HTTP/1.
-  const lines = { '0.9': 'GET /plants', '1.0': 'GET /plants HTTP/1.0', '2.0': 'GET /plants HTTP/2.0' }
-  for (const [version, line] of Object.entries(lines)) {
-    test(`does not look whole to a client of HTTP/${version} if the store fails in its midst`, async (t) => {
-      const plants = storeOf(small(50_000))
-      const list: Store['list'] = (owner, page) => {
-        if (page.after === idOf(29_999)) throw new Error('disk on fire')
-        return plants.list(owner, page)
-      }
-      const port = portOf(await servePlants(t, { store: delegatingStore(plants, { list }) }))
-      // A read that takes less than it has room for may hide a reset from Node, and look like the end.
-      const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(1), callback: () => true } })
-      socket.write(`${line}\r\nAuthorization: Bearer ada\r\n\r\n`)
-      await assert.rejects(once(socket, 'close'), { code: 'ECONNRESET' })
-    })
-  }
-})
+// Node takes all of these on a connection of HTTP/1.
+for (const version of ['', ' HTTP/1.0', ' HTTP/2.0']) {
+  test(`a list does not look whole to a client of${version || ' HTTP/0.9'} if the store fails in its midst`, async (t) => {
+    const plants = storeOf(copies(50_000))
+    const list: Store['list'] = (owner, page) => {
+      if (page.after === idOf(29_999)) throw new Error('disk on fire')
+      return plants.list(owner, page)
+    }
+    const port = portOf(await servePlants(t, { store: delegatingStore(plants, { list }) }))
+    // A read that takes less than it has room for may hide a reset from Node, and look like the end.
+    const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(1), callback: () => true } })
+    socket.write(`GET /plants${version}\r\nAuthorization: Bearer ada\r\n\r\n`)
+    await assert.rejects(once(socket, 'close'), { code: 'ECONNRESET' })
+  })
+}
 
 suite('a list that is too large for a string', () => {
   const rest = encodeRest({ id: 0n, name: 'x'.repeat(1_000_000) })
@@ -225,11 +214,8 @@ suite('a list that is too large for a string', () => {
 })
 
 suite('a client that reads nothing costs less than 2 MiB', () => {
-  const names = [
-    ['60 kB', 'x'.repeat(60_000)],
-    ['60 kB of JSON escapes', '\u0001'.repeat(10_000)],
-  ] as const
-  for (const [what, name] of names) {
+  const names = { '60 kB': 'x'.repeat(60_000), '60 kB of JSON escapes': '\u0001'.repeat(10_000) }
+  for (const [what, name] of Object.entries(names)) {
     for (const query of ['', '?limit=1000']) {
       test(`with GET /plants${query} of plants of ${what}`, async (t) => {
         const memory = storeOfCopies(1001, encodeRest({ id: 0n, name }))

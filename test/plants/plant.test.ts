@@ -22,15 +22,12 @@ for (const text of [...NO_IDS, '9223372036854775808', '-9223372036854775809', '1
 
 const EVERY_LENGTH = 'a\u007f\u0080é\u07ff\u0800楓\uffff🌵\u{10ffff}'
 
-test('writes one character for each byte', () => {
-  assert.deepEqual(Buffer.from(encodeUtf8(EVERY_LENGTH), 'latin1'), Buffer.from(EVERY_LENGTH))
-})
-
-test('leaves ASCII as it is', () => {
-  assert.equal(encodeUtf8('{"name":"Fern"}'), '{"name":"Fern"}')
-})
-
-test('reads what was written', () => assert.equal(decodeUtf8(encodeUtf8(EVERY_LENGTH)), EVERY_LENGTH))
+for (const text of [EVERY_LENGTH, '{"name":"Fern"}']) {
+  test(`writes ${text} with one character for each byte, and reads it again`, () => {
+    assert.deepEqual(Buffer.from(encodeUtf8(text), 'latin1'), Buffer.from(text))
+    assert.equal(decodeUtf8(encodeUtf8(text)), text)
+  })
+}
 
 for (const [value, expected] of [
   ['', true],
@@ -44,11 +41,8 @@ for (const [value, expected] of [
   test(`${expected ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => assert.equal(isText(value), expected))
 }
 
-test('encodes a plant without its id, and without the brace that would come before it', () => {
+test('encodes a plant without its id, an absent tag, and the brace that would come before it', () => {
   assert.equal(encodeRest({ id: 1n, name: 'a "fern"', tag: '' }), '"name":"a \\"fern\\"","tag":""}')
-})
-
-test('leaves out a tag that is absent', () => {
   assert.equal(encodeRest({ id: 1n, name: '', tag: undefined }), '"name":""}')
 })
 
@@ -58,13 +52,10 @@ test('a plant keeps its text through its encoding', () => {
   assert.deepEqual({ id, name, tag }, plant)
 })
 
-test('an encoded plant keeps its text as it is', () => {
+test('an encoded plant keeps its text as it is, and may have no tag', () => {
   const rest = '"name":"F\\u0065rn"}'
-  assert.equal(encodeRest(new EncodedPlant(1n, rest)), rest)
-})
-
-test('an encoded plant may have no tag', () => {
-  assert.equal(new EncodedPlant(1n, '"name":"Fern"}').tag, undefined)
+  const plant = new EncodedPlant(1n, rest)
+  assert.deepEqual([encodeRest(plant), plant.tag], [rest, undefined])
 })
 
 for (const plant of [
