@@ -1,5 +1,6 @@
 import { execFile, type ChildProcess } from 'node:child_process'
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   closeSync,
@@ -10,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -39,13 +41,11 @@ if (needsDebian !== false && isRunElsewhere === false && process.env['TEST_REQUI
   throw new Error(needsDebian)
 
 /** The servers refuse to run as root, so they get the user that comes with the packages. */
-export const user = await serverUser()
+export const user = needsDebian === false && process.getuid?.() === 0 ? ownerOf('/var/lib/postgresql') : undefined
 
-async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {
-  if (needsDebian !== false || process.getuid?.() !== 0) return undefined
-  const ids = await Promise.all(['-u', '-g'].map((option) => run('id', [option, 'postgres'])))
-  const [uid, gid] = ids.map(Number)
-  return { uid: uid!, gid: gid! }
+function ownerOf(path: string): { uid: number; gid: number } {
+  const { uid, gid } = statSync(path)
+  return { uid, gid }
 }
 
 /** Settles with what a command prints. */
@@ -148,7 +148,7 @@ export class PostgresServer {
     // The last setting of a name holds.
     const own = [`port=${this.port}`, `unix_socket_directories='${this.folder}'`, `listen_addresses='127.0.0.1'`]
     const lines = ['fsync=off', 'wal_log_hints=on', 'wal_keep_size=256MB', 'max_connections=100', ...own, ...settings]
-    writeFileSync(join(this.data, 'postgresql.auto.conf'), lines.map((line) => `${line}\n`).join(''), { flag: 'a' })
+    appendFileSync(join(this.data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`)
     await this.begin()
   }
 
@@ -164,10 +164,10 @@ export class PostgresServer {
     await this.begin()
     await this.stop('fast')
     const source = `host=127.0.0.1 port=${primary.port} user=plants dbname=postgres`
-    const settings = readFileSync(join(this.data, 'postgresql.auto.conf'))
+    const settings = readFileSync(join(this.data, 'postgresql.auto.conf'), 'utf8')
     await run(join(bin, 'pg_rewind'), [`--target-pgdata=${this.data}`, `--source-server=${source}`], true)
-    const lines = ["synchronous_standby_names=''", `primary_conninfo='${source}'`].map((line) => `${line}\n`)
-    writeFileSync(join(this.data, 'postgresql.auto.conf'), Buffer.concat([settings, Buffer.from(lines.join(''))]))
+    const own = `synchronous_standby_names=''\nprimary_conninfo='${source}'\n`
+    writeFileSync(join(this.data, 'postgresql.auto.conf'), settings + own)
     writeFileSync(join(this.data, 'standby.signal'), '')
     if (user !== undefined) chownSync(join(this.data, 'standby.signal'), user.uid, user.gid)
     await this.begin()
