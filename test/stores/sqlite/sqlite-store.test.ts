@@ -61,6 +61,7 @@ test('refuses options that make no sense', async (t) => {
     [null, {}, 'source must be a path or an open database, not null'],
     [{ path: 'x.db' }, {}, 'source must be a path or an open database, not [Object]'],
     ['x.db', { migrate: 1 }, 'options.migrate must be true or false, not 1'],
+    ['x.db', { onWarning: 1 }, 'options.onWarning must be a function, not 1'],
     ['x.db', { busyTimeoutMs: -1 }, `${time}, not -1`],
     ['x.db', { busyTimeoutMs: 2 ** 31 }, `${time}, not 2147483648`],
     ['x.db', { maxBatch: 0 }, 'options.maxBatch must be a whole number from 1 to 9007199254740991, not 0'],
