@@ -119,7 +119,8 @@ test('says what a store throws, of which call with its long texts cut, and keeps
 })
 
 test('says of a page that is no array what it is', async () => {
-  const complaint = await complaintOf('keeps names and tags of 64 KiB', () => ({ list: () => undefined as never }))
+  const name = 'ends a page before its limit only once names and tags come to maxBytes'
+  const complaint = await complaintOf(name, () => ({ list: () => undefined as never }))
   assert.match(complaint, /^list\(.+\) must return an array\. It returned undefined\.$/)
 })
 
