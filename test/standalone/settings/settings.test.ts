@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { helpText, readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
 import { STORE_SCHEMES } from '../../../src/stores/open-store.ts'
-import { settingError } from '../../support/program/setting-error.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-function messageOf(environment: Environment, version?: string): string {
-  return settingError(() => readSettings(environment, version))
+function assertRefused(environment: Environment, message: string | RegExp, version?: string): void {
+  assert.throws(() => readSettings(environment, version), { name: 'SettingError', message })
 }
 
 const examples = STORE_SCHEMES.filter(({ lacks }) => lacks === undefined).map(({ example }) => example)
@@ -68,10 +67,6 @@ suite('reads', () => {
   })
 })
 
-function bothSet(name: string): string {
-  return `${name}_FILE and ${name} are both set: set only one of them`
-}
-
 suite('refuses, and says what the variable takes', () => {
   const host = 'the host name or address to listen on, or the absolute path of a Unix socket, of 103 bytes at most'
   const port = 'a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
@@ -83,7 +78,7 @@ suite('refuses, and says what the variable takes', () => {
     ...['https://ada@app.example', 'https://app.example,*', 'https://app.example,', 'https://app.example?'],
     ...['https://app.example https://b.example', 'https://app.example:99999'],
   ]
-  const rows: readonly [name: string, values: readonly string[], takes: string][] = [
+  for (const [name, values, takes] of [
     ['HOST', ['', `/${'a'.repeat(101)}ä`], host],
     ['PORT', ['', '65536', '-1', '+1', '01', '0x50', '8e1', '80.0', ' 80', '80\n', '٨٠'], port],
     ['PLANT_STORE_MAX_BODY_BYTES', ['67108865'], 'a whole number from 1 to 67108864: the most bytes of a body'],
@@ -91,38 +86,38 @@ suite('refuses, and says what the variable takes', () => {
     ['PLANT_STORE_ACCESS_LOG', ['true', ''], '1 or 0: whether a line is logged for each response'],
     ['PLANT_STORE_SOCKET_MODE', ['66', '0660', '668'], mode],
     ['PLANT_STORE_CORS_ORIGINS', noOrigins, origins],
-  ]
-  for (const [name, values, takes] of rows) {
+  ] as const) {
     test(name, () => {
-      for (const value of values) assert.equal(messageOf({ [name]: value }), `${name} takes ${takes}`, value)
+      for (const value of values) assertRefused({ [name]: value }, `${name} takes ${takes}`)
     })
   }
 
-  const together: readonly [Environment, message: string | RegExp][] = [
+  for (const [environment, message] of [
     [{ PLANT_STORE_URL: 'mysql://ada:secret@db/plants' }, url],
     [{ HOST: '/run/a.sock', PORT: '3000' }, 'PORT must not be set if HOST is the path of a Unix socket'],
     [{ PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '/run/a.sock' }, /^PLANT_STORE_ADMIN_HOST takes /],
     [{ PLANT_STORE_ADMIN_HOST: '::1' }, 'PLANT_STORE_ADMIN_HOST needs PLANT_STORE_ADMIN_PORT beside it'],
-    [{ PLANT_STORE_URL: 'memory:', PLANT_STORE_URL_FILE: '/nowhere' }, bothSet('PLANT_STORE_URL')],
-    [{ PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: '/nowhere' }, bothSet('PLANT_STORE_TOKENS')],
+    [
+      { PLANT_STORE_URL: 'memory:', PLANT_STORE_URL_FILE: '/nowhere' },
+      /^PLANT_STORE_URL_FILE and PLANT_STORE_URL are both set: set only one of them$/,
+    ],
+    [
+      { PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: '/nowhere' },
+      /^PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them$/,
+    ],
     // What is no setting comes first.
     [{ PORT: 'http', PLANT_STORE_TOKEN: 'secret' }, /^PLANT_STORE_TOKEN is no setting/],
     // Links of Kubernetes have other URLs, and other names.
     [{ PLANT_STORE_ADMIN_PORT: 'http+tcp://10.0.0.2' }, /^PLANT_STORE_ADMIN_PORT takes /],
     [{ PLANT_STORE_URL: 'tcp://10.0.0.1:80' }, /^PLANT_STORE_URL takes /],
-  ]
-  for (const [environment, message] of together) {
-    test(Object.entries(environment).flat().join('='), () => {
-      if (typeof message === 'string') assert.equal(messageOf(environment), message)
-      else assert.match(messageOf(environment), message)
-    })
+  ] as const) {
+    test(Object.entries(environment).flat().join('='), () => assertRefused(environment, message))
   }
 
   test('a file of something else, and quotes nothing of it', (t) => {
     const takes = 'PLANT_STORE_URL_FILE takes a file that holds the value of PLANT_STORE_URL, in place of it'
     for (const content of ['mysql://ada:secret@db/plants\n', '\nmemory:']) {
-      const message = messageOf({ PLANT_STORE_URL_FILE: temporaryFile(t, content) })
-      assert.equal(message, `${takes}, and this one does not: ${url}`)
+      assertRefused({ PLANT_STORE_URL_FILE: temporaryFile(t, content) }, `${takes}, and this one does not: ${url}`)
     }
   })
 })
@@ -136,28 +131,25 @@ for (const [name, nearest] of [
   ['PLANT_STORE_SERVICE_HOST_NAME', 'PLANT_STORE_ADMIN_HOST'],
 ] as const) {
   test(`${name} is no setting, and ${nearest} is named`, () => {
-    assert.equal(messageOf({ [name]: 'secret' }), `${name} is no setting; the nearest one is ${nearest}`)
+    assertRefused({ [name]: 'secret' }, `${name} is no setting; the nearest one is ${nearest}`)
   })
 }
 
 suite('PLANT_STORE_REUSE_PORT', () => {
   const sharing = { PLANT_STORE_REUSE_PORT: '1' }
   const shared = { ...sharing, PLANT_STORE_URL: 'sqlite:plants.db' }
-  const rows: readonly [why: string, environment: Environment, version: string, problem: string][] = [
+  for (const [why, environment, version, problem] of [
     ['on a Node without it', shared, '22.11.0', 'Node 22.12 or later, and this is Node 22.11.0'],
     ['with PORT=0', { ...shared, PORT: '0' }, '22.12.0', 'a PORT other than 0'],
     ['with a Unix socket', { ...shared, HOST: '/run/plants.sock' }, '23.1.0', 'a PORT other than 0'],
-  ]
-  for (const [why, environment, version, problem] of rows) {
-    test(`is refused ${why}`, () => {
-      assert.equal(messageOf(environment, version), `PLANT_STORE_REUSE_PORT needs ${problem}`)
-    })
+  ] as const) {
+    test(`is refused ${why}`, () => assertRefused(environment, `PLANT_STORE_REUSE_PORT needs ${problem}`, version))
   }
 
   test('needs a store that programs can share, also in a file', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
       for (const place of [{ PLANT_STORE_URL: url }, { PLANT_STORE_URL_FILE: temporaryFile(t, url) }]) {
-        assert.match(messageOf({ ...sharing, ...place }, '24.0.0'), /^PLANT_STORE_REUSE_PORT needs a store that /)
+        assertRefused({ ...sharing, ...place }, /^PLANT_STORE_REUSE_PORT needs a store that /, '24.0.0')
       }
     }
     for (const url of ['sqlite:plants.db', 'postgres://ada@host/plants']) {
@@ -173,7 +165,7 @@ test('the help shows variables that are settings, says what each takes, and has 
   for (const name of names) {
     const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
     const wrong = name.endsWith('HOST') ? '' : '\0'
-    assert.match(messageOf({ ...beside, [name]: wrong }), new RegExp(`^${name} takes `))
+    assertRefused({ ...beside, [name]: wrong }, new RegExp(`^${name} takes `))
   }
   assert.doesNotMatch(help, / $/m)
   assert.match(help, /^ {6}owner:token, .*; by default a random token for the owner demo$/m)
