@@ -13,7 +13,8 @@ const PLANTS = [
 
 test('the pictures are made', async (t) => {
   const { url } = await startProgram(t, { PORT: '3000' })
-  const plantPage = await openAsAda(t, url, { width: 1120, height: 985 })
+  const plantPage = await openAsAda(t, url)
+  await plantPage.page.setViewport({ width: 1120, height: 985 })
   for (const [id, name, tag] of PLANTS) await plantPage.create(id, name, tag)
   await plantPage.evaluate('document.activeElement.blur()')
   for (const scheme of ['light', 'dark'] as const) {

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, suite, test, type TestContext } from 'node:test'
-import type { Browser, Page } from 'puppeteer-core'
-import { serveListener } from '../support/page/browser.ts'
-import { launchChromium, needsChromium } from '../support/page/chromium.ts'
+import { suite, test, type TestContext } from 'node:test'
+import { blank, needsChromium, openPage, type PlantPage } from '../support/page/browser.ts'
 import { codeOf } from '../support/package/documents.ts'
 import { startExample } from '../support/package/examples.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
@@ -11,31 +9,17 @@ import { startProgram, TOKEN } from '../support/program/program.ts'
 type Seen = Readonly<{ status: number; body: string; headers: Readonly<Record<string, string>> }> | string
 
 suite('the page of another origin, in a browser', { skip: needsChromium }, () => {
-  let browser: Promise<Browser> | undefined
-  after(async () => (await browser)?.close())
-
-  /** Opens a page of another origin than the program has, which is on a port of its own. */
-  async function openElsewhere(t: TestContext): Promise<{ page: Page; origin: string }> {
-    const origin = await serveListener(t, (_request, response) => response.setHeader('Content-Type', 'text/html').end())
-    browser ??= launchChromium()
-    const context = await (await browser).createBrowserContext()
-    t.after(() => context.close())
-    const page = await context.newPage()
-    await page.goto(origin)
-    return { page, origin }
-  }
-
-  /** Has the page fetch something of a service. */
-  async function fetchFrom(page: Page, url: string, init: RequestInit = {}): Promise<Seen> {
+  /** Has a page fetch something of a service. */
+  function fetchFrom(page: PlantPage, url: string, init: RequestInit = {}): Promise<Seen> {
     const given = { headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }, ...init }
-    return (await page.evaluate(`fetch(${JSON.stringify(url)}, ${JSON.stringify(given)}).then(
+    return page.evaluate(`fetch(${JSON.stringify(url)}, ${JSON.stringify(given)}).then(
       async (response) => ({
         status: response.status,
         body: await response.text(),
         headers: Object.fromEntries(response.headers),
       }),
       (error) => error.name,
-    )`)) as Seen
+    )`)
   }
 
   function post(id: number, name = 'Fern'): RequestInit {
@@ -58,8 +42,8 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
     ['of a host', startHost, []],
   ] as readonly [what: string, start: typeof startHost, own: readonly string[]][]) {
     test(`may create, list and delete plants ${what}, and reads errors and the link to the next ones`, async (t) => {
-      const { page, origin } = await openElsewhere(t)
-      const url = await start(t, origin)
+      const page = await openPage(t, blank)
+      const url = await start(t, page.url)
       for (const [path, init, status, body, header] of [
         ['/plants', post(1), 200, '{"name":"Fern"}', undefined],
         ['/plants', post(2), 200, '{"name":"Fern"}', undefined],
@@ -86,7 +70,7 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
     ['of a host if only others may', (t) => startHost(t, 'https://a.example')],
   ] as readonly [what: string, start: (t: TestContext) => Promise<string>][]) {
     test(`reads nothing and changes nothing ${what}`, async (t) => {
-      const { page } = await openElsewhere(t)
+      const page = await openPage(t, blank)
       const url = await start(t)
       assert.equal(await fetchFrom(page, `${url}/plants`), 'TypeError')
       assert.equal(await fetchFrom(page, `${url}/plants`, post(1)), 'TypeError')

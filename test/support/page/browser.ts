@@ -1,13 +1,25 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { after, type TestContext } from 'node:test'
-import type { Browser, Page } from 'puppeteer-core'
+import { launch, type Browser, type Page } from 'puppeteer-core'
 import { memoryStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
 import { pageAssets } from '../../../src/standalone/paths/page/assets.ts'
-import { launchChromium } from './chromium.ts'
 import { TOKEN } from '../program/program.ts'
 import { createListener as createProgramListener } from '../program/standalone-server.ts'
+import { isRunElsewhere } from '../requirements.ts'
 import { portOf, serve } from '../wire/service.ts'
+
+const { TEST_CHROMIUM, TEST_REQUIRE_ALL } = process.env
+const found = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'].map(
+  (name) => `command -v ${name}`,
+)
+const chromium = TEST_CHROMIUM ?? spawnSync('sh', ['-c', found.join(' || ')], { encoding: 'utf8' }).stdout.trim()
+if (chromium === '' && TEST_REQUIRE_ALL === '1') throw new Error('TEST_REQUIRE_ALL is set, and there is no Chromium')
+
+/** Why a test is skipped that takes a browser. */
+export const needsChromium: string | false =
+  isRunElsewhere || (chromium === '' && 'install Chromium, or set TEST_CHROMIUM to its path')
 
 /** One browser for the tests of a file; each test has a profile of its own. */
 let browser: Promise<Browser> | undefined
@@ -15,8 +27,6 @@ after(async () => (await browser)?.close())
 
 /** The address of a service, its listener, or its options. */
 type Service = string | RequestListener | Partial<PlantStoreOptions>
-
-const VIEWPORT = { width: 1280, height: 900 }
 
 export type Form = 'create' | 'delete' | 'list'
 
@@ -36,9 +46,9 @@ type Steer = (response: ServerResponse, pass: () => void) => void
 
 /** The page for people, as a person meets it, at a service whose responses a test may make itself, or hold back. */
 export class PlantPage {
-  page!: Page
   /** Where the service is. */
-  url!: string
+  url = ''
+  readonly page: Page
   /** What the browser has to say of the page: its errors, and what it refused to load. */
   readonly complaints: string[] = []
   readonly console: string[] = []
@@ -46,16 +56,14 @@ export class PlantPage {
   readonly requests: string[] = []
   readonly #steers = new Map<string, Steer>()
 
-  async open(page: Page, url: string, hash: string): Promise<void> {
+  constructor(page: Page) {
     this.page = page
-    this.url = url
     page.on('pageerror', (error) => this.complaints.push(String(error)))
     page.on('console', (message) => {
       this.console.push(message.text())
-      // The browser says that of each status of 400 or more.
-      if (!message.text().startsWith('Failed to load resource')) this.complaints.push(message.text())
+      // The browser says that of each status of 400 or more, and of what another origin does not let a page have.
+      if (!/^(Failed to load resource|Access to fetch at)/.test(message.text())) this.complaints.push(message.text())
     })
-    await page.goto(`${url}/${hash}`)
   }
 
   /** A listener that may be steered. */
@@ -170,25 +178,25 @@ export class PlantPage {
  * Opens the page of a service, or of the one that the program serves with these options, in a tab of its own. The test
  * fails if the browser complains of the page.
  */
-export async function openPage(t: TestContext, of: Service = {}, viewport = VIEWPORT, hash = ''): Promise<PlantPage> {
-  const plantPage = new PlantPage()
-  const serve = (listener: RequestListener): Promise<string> => serveListener(t, plantPage.around(listener))
-  const url = typeof of === 'string' ? of : await serve(typeof of === 'function' ? of : createListener(of))
-  browser ??= launchChromium()
+export async function openPage(t: TestContext, of: Service = {}, hash = ''): Promise<PlantPage> {
+  // The sandbox refuses to run as root, as in most containers; the only page is ours.
+  browser ??= launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   const context = await (await browser).createBrowserContext()
-  const page = await context.newPage()
+  const plantPage = new PlantPage(await context.newPage())
   t.after(async () => {
     await context.close()
     assert.deepEqual(plantPage.complaints, [])
   })
-  await page.setViewport(viewport)
-  await plantPage.open(page, url, hash)
+  const listener = typeof of === 'object' ? createListener(of) : of
+  plantPage.url = typeof listener === 'string' ? listener : await serveListener(t, plantPage.around(listener))
+  await plantPage.page.setViewport({ width: 1280, height: 900 })
+  await plantPage.page.goto(`${plantPage.url}/${hash}`)
   return plantPage
 }
 
 /** Opens the page with the token of ada, and settles once her plants are in view. */
-export async function openAsAda(t: TestContext, of?: Service, viewport?: typeof VIEWPORT): Promise<PlantPage> {
-  const page = await openPage(t, of, viewport, `#token=${TOKEN}`)
+export async function openAsAda(t: TestContext, of?: Service): Promise<PlantPage> {
+  const page = await openPage(t, of, `#token=${TOKEN}`)
   await page.waitFor('#list .result', /./)
   await page.waitFor('#access', /may/)
   return page
@@ -199,8 +207,13 @@ export function createListener(options: Partial<PlantStoreOptions> = {}): Reques
   return createProgramListener({ tokens: { [TOKEN]: 'ada' }, ...options } as PlantStoreOptions, pageAssets('memory'))
 }
 
+/** An empty page. With it {@link openPage} opens one of another origin. */
+export function blank(_request: unknown, response: ServerResponse): void {
+  response.setHeader('Content-Type', 'text/html').end()
+}
+
 /** Starts a listener on a free port, and gives its address. */
-export async function serveListener(t: TestContext, listener: RequestListener): Promise<string> {
+export async function serveListener(t: TestContext, listener = createListener()): Promise<string> {
   return `http://127.0.0.1:${portOf(await serve(t, listener))}`
 }
 

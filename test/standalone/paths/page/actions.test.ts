@@ -3,8 +3,7 @@ import { execFile } from 'node:child_process'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { memoryStore } from '../../../../src/index.ts'
-import { createListener, openAsAda, serveListener, storeOf } from '../../../support/page/browser.ts'
-import { needsChromium } from '../../../support/page/chromium.ts'
+import { createListener, needsChromium, openAsAda, serveListener, storeOf } from '../../../support/page/browser.ts'
 import { TOKEN } from '../../../support/program/program.ts'
 
 const run = promisify(execFile)

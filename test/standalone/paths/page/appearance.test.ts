@@ -3,8 +3,7 @@ import { suite, test } from 'node:test'
 import axe from 'axe-core'
 import type { SerializedAXNode } from 'puppeteer-core'
 import { memoryStore } from '../../../../src/index.ts'
-import { openPage, type PlantPage } from '../../../support/page/browser.ts'
-import { needsChromium } from '../../../support/page/chromium.ts'
+import { needsChromium, openPage, type PlantPage } from '../../../support/page/browser.ts'
 import { TOKEN } from '../../../support/program/program.ts'
 
 const SCHEMES = ['light', 'dark'] as const

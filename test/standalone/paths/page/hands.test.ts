@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError } from '../../../../src/index.ts'
-import { FIELDS, openAsAda, REQUESTS, storeOf } from '../../../support/page/browser.ts'
-import { needsChromium } from '../../../support/page/chromium.ts'
+import { FIELDS, needsChromium, openAsAda, REQUESTS, storeOf } from '../../../support/page/browser.ts'
 import { captureLog } from '../../../support/program/captured-log.ts'
 import { startProgram } from '../../../support/program/program.ts'
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Dialog } from 'puppeteer-core'
-import { createListener, openAsAda, openPage, serveListener, storeOf } from '../../../support/page/browser.ts'
-import { needsChromium } from '../../../support/page/chromium.ts'
+import { blank, needsChromium, openAsAda, openPage, serveListener, storeOf } from '../../../support/page/browser.ts'
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
 const NONE = 'Enter a token first: then its plants stand here.'
@@ -26,8 +25,8 @@ suite('the token', { skip: needsChromium }, () => {
   })
 
   test('is not replaced by a page of another origin that opened this one', async (t) => {
-    const opener = await openPage(t, (_request, response) => response.setHeader('Content-Type', 'text/html').end())
-    const url = await serveListener(t, createListener())
+    const opener = await openPage(t, blank)
+    const url = await serveListener(t)
     await opener.evaluate(`void (globalThis.opened = open('${url}'))`)
     await opener.page.browserContext().waitForTarget((target) => target.url() === `${url}/`)
     await opener.page.waitForFunction('opened.closed', { timeout: 60_000 })
