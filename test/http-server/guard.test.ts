@@ -8,6 +8,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { PlantStoreOptions } from '../../src/index.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
 import { cpuTimeSince } from '../support/cpu-time.ts'
+import { wakeGuard } from '../support/program/standalone-server.ts'
 import { createService, serve as serveUntilEnd } from '../support/wire/service.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { until } from '../support/until.ts'
@@ -24,20 +25,13 @@ async function serve(t: TestContext, options?: Partial<PlantStoreOptions>): Prom
   return http
 }
 
-/** Sends more requests than may wait. */
-async function wake({ server }: HttpServer): Promise<void> {
-  await (await RawConnection.open(server)).send(OPTIONS.repeat(102)).answers(102)
-}
-
 suite('the guard looks at the event loop', () => {
-  type Round = () => void
-  const rows: readonly (readonly [what: string, rounds: readonly Round[], clients: number, isAwake: boolean])[] = [
+  for (const [what, rounds, clients, isAwake] of [
     ['wakes if its rounds are long again and again', [work, work], 2, true],
     ['sleeps on if one of them is', [work, rest, work], 2, false],
     ['sleeps on if there is but one client', [work, work], 1, false],
     ['sleeps on if the machine is busy', [rest, rest], 2, false],
-  ]
-  for (const [what, rounds, clients, isAwake] of rows) {
+  ] as const) {
     test(`and ${what}`, async (t) => {
       const http = await serve(t)
       for (let client = 0; client < clients; client++) await openBoth(http.server)
@@ -51,12 +45,9 @@ suite('the guard looks at the event loop', () => {
   }
 
   test('and wakes in the middle of a long round', async (t) => {
-    let announced = 0
-    const http = await serve(t, { authenticate: () => ((announced += 1), work(), 'ada') })
-    const clients = await Promise.all([1, 2, 3, 4].map(() => openBoth(http.server)))
-    const statuses = clients.map(({ client }) => client.send(LIST).statuses(1))
-    await Promise.all(statuses)
-    assert.equal(announced, 4)
+    const http = await serve(t, { authenticate: () => (work(), 'ada') })
+    const clients = await Promise.all([1, 2, 3, 4].map(() => RawConnection.open(http.server)))
+    await Promise.all(clients.map((client) => client.send(LIST).statuses(1)))
     assert.ok(http.isGuarded())
   })
 
@@ -82,7 +73,7 @@ suite('when the guard wakes, a connection is read in slices', { timeout: 60_000 
     const arrived = once(http.server, 'request')
     client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${body.slice(0, 10_000)}`)
     await arrived
-    await wake(http)
+    await wakeGuard(http.server)
     const slices: number[] = []
     accepted.on('data', ({ length }: Buffer) => slices.push(length))
     assert.deepEqual(await client.send(body.slice(10_000) + OPTIONS.repeat(100)).statuses(101), [
@@ -106,7 +97,7 @@ suite('when the guard wakes, a connection is read in slices', { timeout: 60_000 
       const answers = client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${first}`).answers(statuses.length)
       const [request] = await arrived
       await until(() => accepted.isPaused() || request.readableLength >= request.readableHighWaterMark)
-      await wake(http)
+      await wakeGuard(http.server)
       letIn('ada')
       client.send(rest)
       assert.deepEqual(
@@ -120,13 +111,13 @@ suite('when the guard wakes, a connection is read in slices', { timeout: 60_000 
 for (const when of ['before', 'while']) {
   test(`the guard reads nothing of a connection that was upgraded ${when} it is awake`, async (t) => {
     const http = await serve(t)
-    if (when === 'while') await wake(http)
+    if (when === 'while') await wakeGuard(http.server)
     const upgrading = once(http.server, 'upgrade') as Promise<[unknown, Socket]>
     const client = await RawConnection.open(http.server)
     const head = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
     client.send(head)
     const [, socket] = await upgrading
-    if (when === 'before') await wake(http)
+    if (when === 'before') await wakeGuard(http.server)
     client.send('ribbit')
     await until(() => socket.bytesRead === head.length + 6)
     for (let round = 0; round < 2; round++) await setImmediate()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
-import { duplexPair, getDefaultHighWaterMark, type Duplex } from 'node:stream'
+import { duplexPair, getDefaultHighWaterMark } from 'node:stream'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { inTurn } from '../../src/http/turn.ts'
@@ -9,16 +9,8 @@ import { hold, type Connection } from '../../src/http-server/connections.ts'
 import { readInSlices } from '../../src/http-server/slices.ts'
 import { until } from '../support/until.ts'
 
-interface Sliced {
-  /** What a client has of the connection. All that it writes at once is here at once. */
-  readonly client: Duplex
-  /** What was handed on so far. */
-  readonly slices: readonly string[]
-  readonly requests: readonly ServerResponse['req'][]
-}
-
-/** Makes a connection whose input is handed on in slices. */
-function connect(listener: RequestListener): Sliced {
+/** Makes a connection whose input is handed on in slices. All that its client writes at once is here at once. */
+function connect(listener: RequestListener) {
   const [client, socket] = duplexPair()
   const slices: string[] = []
   const requests: ServerResponse['req'][] = []
