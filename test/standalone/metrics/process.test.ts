@@ -24,26 +24,23 @@ test('what blocks the event loop is found in the delay of its timers, which are 
 })
 
 suite('the descriptors', () => {
-  test(
-    'are counted, also if none is left for a connection',
-    { skip: process.platform !== 'linux' && 'only Linux tells' },
-    async (t) => {
-      const { program, admin } = await startWithMetrics(t, {}, { prelude: 'ulimit -n 100' })
-      const scraper = await RawConnection.open(Number(new URL(admin).port))
-      async function descriptors(): Promise<number[]> {
-        const [scraped] = await scraper.send('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n').answers(1)
-        return [...scraped!.body.matchAll(/^process_(?:open|max)_fds (\d+)$/gm)].map(([, count]) => Number(count))
-      }
-      const isTold = async (open: number): Promise<boolean> => isDeepStrictEqual(await descriptors(), [open, 100])
-      await until(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
-      const connections: RawConnection[] = []
-      while (connections.length < 100) connections.push(await program.connect())
-      await until(() => isTold(100))
-      for (const { socket } of connections) socket.end()
-      await until(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
-      assert.equal((await program.fetch('/livez')).status, 200)
-    },
-  )
+  const notLinux = process.platform !== 'linux' && 'only Linux tells'
+  test('are counted, also if none is left for a connection', { skip: notLinux }, async (t) => {
+    const { program, admin } = await startWithMetrics(t, {}, { prelude: 'ulimit -n 100' })
+    const scraper = await RawConnection.open(Number(new URL(admin).port))
+    async function descriptors(): Promise<number[]> {
+      const [scraped] = await scraper.send('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n').answers(1)
+      return [...scraped!.body.matchAll(/^process_(?:open|max)_fds (\d+)$/gm)].map(([, count]) => Number(count))
+    }
+    const isTold = async (open: number): Promise<boolean> => isDeepStrictEqual(await descriptors(), [open, 100])
+    await until(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
+    const connections: RawConnection[] = []
+    while (connections.length < 100) connections.push(await program.connect())
+    await until(() => isTold(100))
+    for (const { socket } of connections) socket.end()
+    await until(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
+    assert.equal((await program.fetch('/livez')).status, 200)
+  })
 
   test('are left out if the system does not tell them', () => {
     assert.deepEqual(readDescriptors('/nowhere'), [])
@@ -63,10 +60,7 @@ suite('the descriptors', () => {
     const { admin } = await program.logged('start')
     assert.doesNotMatch(await scrape(String(admin)), /_fds/)
     const events = program.stderr.all.filter((line) => line.startsWith('{'))
-    assert.deepEqual(
-      events.map((line) => (JSON.parse(line) as { event: string }).event),
-      ['start'],
-    )
+    assert.equal(events.length, 1)
   })
 })
 
