@@ -60,13 +60,12 @@ suite('attempt', () => {
   const fail = (): never => {
     throw fault
   }
-  const failures: readonly (readonly [name: string, call: () => unknown])[] = [
+  for (const [name, call] of [
     ['is thrown', fail],
     ['a promise rejects with', () => Promise.reject(fault)],
     ['a thenable rejects with', () => thenable(Promise.reject(fault))],
     ['a promise rejects with that a thenable settles with', () => thenableOf(Promise.reject(fault))],
-  ]
-  for (const [name, call] of failures) {
+  ] as const) {
     test(`catches what ${name}`, async () => {
       const caught = await new Promise((resolve) => attempt(call, resolve))
       assert.equal(caught, fault)

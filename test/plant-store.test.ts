@@ -65,40 +65,32 @@ test('refuses methods that are named like members of every object', async (t) =>
 const mounted = createService() as unknown as (...args: unknown[]) => undefined
 
 suite('what is not of node:http is refused: it says what it got, what it needs, and where that is shown', () => {
-  const rows: readonly (readonly [string, RegExp, () => Promise<unknown>])[] = [
-    ['nothing', /undefined, undefined/, () => thrownBy(() => mounted())],
-    ['a Request', /\[?Request.*, undefined/, () => thrownBy(() => mounted(new Request('http://a/plants')))],
+  const needed = 'the request and the response of node:http, which a framework has inside of its own'
+  for (const [name, got, ask] of [
+    ['nothing', /undefined, undefined/, () => new Promise(() => mounted())],
+    ['a Request', /\[?Request.*, undefined/, () => new Promise(() => mounted(new Request('http://a/plants')))],
     ['what Koa has', /\[Object\], \[Function.*\]/, askKoa],
     ['what Fastify has', /\[Request\], \[Reply\]/, askFastify],
-  ]
-  for (const [name, got, ask] of rows) {
-    test(name, async () => {
-      const thrown = await ask()
-      assert.ok(thrown instanceof TypeError)
-      const [, needed, quoted = ''] =
-        /^plant-store needs (.*), not \((.*)\): see docs\/host-examples\.md$/.exec(thrown.message) ?? []
-      assert.equal(needed, 'the request and the response of node:http, which a framework has inside of its own')
-      assert.match(quoted, got)
-    })
+  ] as const) {
+    const message = new RegExp(
+      `^plant-store needs ${needed}, not \\(.*${got.source}.*\\): see docs/host-examples\\.md$`,
+    )
+    test(name, () => assert.rejects(ask, { name: 'TypeError', message }))
   }
 })
 
-function thrownBy(call: () => void): Promise<unknown> {
-  return new Promise(call).catch((thrown: unknown) => thrown)
-}
-
 function askKoa(): Promise<unknown> {
-  return new Promise((resolve) => {
-    const app = new Koa().use(mounted).on('error', resolve)
+  return new Promise((_, reject) => {
+    const app = new Koa().use(mounted).on('error', reject)
     const request = new IncomingMessage(new Socket())
     void app.callback()(request, new ServerResponse(request))
   })
 }
 
 function askFastify(): Promise<unknown> {
-  return new Promise((resolve) => {
+  return new Promise((_, reject) => {
     const app = fastify().all('/plants', mounted)
-    app.setErrorHandler((error) => resolve(error))
+    app.setErrorHandler((error) => reject(error as Error))
     void app.inject('/plants')
   })
 }

@@ -105,13 +105,12 @@ suite('the start', () => {
       assertEnds(2, `Node 20.19 or later is needed, and this is Node ${version}`, {}, [], pretending(version)))
   }
 
-  const signals: readonly [signal: string, args: readonly string[], status: number, stdout: string][] = [
+  for (const [signal, args, status, stdout] of [
     ['SIGHUP', ['--version'], 0, version],
     ['SIGTERM', ['--ready'], 1, ''],
     ['SIGTERM', [], 0, ''],
     ['SIGINT', [], 0, ''],
-  ]
-  for (const [signal, args, status, stdout] of signals) {
+  ] as const) {
     const what = `${args.join()} at a ${signal} while the program is still being loaded`
     test(`${signal === 'SIGHUP' ? 'goes on with' : `ends with status ${status}`} ${what}`, async () => {
       // A program that is to end stays at its first import.
