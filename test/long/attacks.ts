@@ -14,9 +14,8 @@ import { parseArgs } from 'node:util'
 import { createPlantStore } from '../../src/index.ts'
 import { fill } from '../support/database/fill.ts'
 import { dismiss, nextMessage, startAgain } from '../support/program/again.ts'
-import { measureWaits, watchMemory, type Asked } from '../support/program/normal-client.ts'
+import { measureWaits, residentOf, watchMemory, type Asked } from '../support/program/normal-client.ts'
 import { Program, TOKEN } from '../support/program/program.ts'
-import { residentOf } from '../support/program/resident.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 
 const { values: options } = parseArgs({
@@ -201,13 +200,13 @@ async function measure(name: string, { plants, isGuarded, isBare, asked, limits 
   // V8 comes to keep more memory for young objects on any busy server.
   await Promise.all(Array.from({ length: 20 }, () => measureWaits(port, asked, 2, 0)))
   const [before, alone] = [residentOf(child), await measureWaits(port, asked, 2)]
-  const memory = watchMemory(child)
+  const stopWatching = watchMemory(child)
   if (isGuarded) (await RawConnection.open(port)).send(PROBE.repeat(150))
   const attacking = startAgain(import.meta.url, '--attack', name, '--port', String(port))
   await nextMessage(attacking)
   const beside = await measureWaits(port, asked, Number(options.seconds))
   await dismiss(attacking)
-  const growthMiB = Math.round((memory.stop() - before) / MIB)
+  const growthMiB = Math.round((stopWatching() - before) / MIB)
   await target.end()
   const most = { ...LIMITS, ...limits }
   const { p99, longest, first } = beside

@@ -31,51 +31,42 @@ function jsonAnswer(status: number, value: unknown, headers: Record<string, stri
   return { status, headers: { 'content-type': 'application/json', 'content-length': length, ...headers }, body }
 }
 
-async function assertAnswer(answer: Promise<Answer>, expected: Answer): Promise<void> {
-  assert.deepEqual(await answer, expected)
-}
-
 const LIVE = jsonAnswer(200, { status: 'live' })
 
 test('/openapi.json is the interface description, with its hash', async (t) => {
   const etag = `"${createHash('sha256').update(JSON.stringify(programDescription)).digest('base64url')}"`
   const expected = jsonAnswer(200, programDescription, { etag })
-  await assertAnswer(ask(await serveProgramPaths(t), '/openapi.json'), expected)
+  assert.deepEqual(await ask(await serveProgramPaths(t), '/openapi.json'), expected)
 })
 
 test('If-None-Match does not matter to another method, nor to a probe', async (t) => {
   const server = await serveProgramPaths(t)
   const fields = ['If-None-Match', '*']
   const headers = { allow: 'GET, HEAD, OPTIONS' }
-  await assertAnswer(ask(server, '/openapi.json', 'OPTIONS', fields), { status: 204, headers, body: '' })
-  await assertAnswer(ask(server, '/livez', 'GET', fields), LIVE)
+  assert.deepEqual(await ask(server, '/openapi.json', 'OPTIONS', fields), { status: 204, headers, body: '' })
+  assert.deepEqual(await ask(server, '/livez', 'GET', fields), LIVE)
 })
 
 test('HEAD is answered like GET, without a body, and another method is not allowed', async (t) => {
   const server = await serveProgramPaths(t)
-  await assertAnswer(ask(server, '/livez', 'HEAD'), { ...LIVE, body: '' })
+  assert.deepEqual(await ask(server, '/livez', 'HEAD'), { ...LIVE, body: '' })
   const message = 'This resource does not have that method; Allow lists those that it has.'
   const expected = jsonAnswer(405, { error: 40500, message }, { allow: 'GET, HEAD, OPTIONS' })
-  await assertAnswer(ask(server, '/livez', 'POST'), expected)
+  assert.deepEqual(await ask(server, '/livez', 'POST'), expected)
 })
 
 for (const path of ['/livez', '/livez?verbose', 'http://host/livez', '/%6Civez', '/livez?a=/b']) {
   test(`${path} says that the program lives`, async (t) => {
-    await assertAnswer(ask(await serveProgramPaths(t), path), LIVE)
+    assert.deepEqual(await ask(await serveProgramPaths(t), path), LIVE)
   })
 }
 
 for (const path of ['/livez/', '//livez', '*/livez', '/Livez', '/%2Flivez', '/livez%', '/', '/undefined']) {
   test(`${path} is left to the plants`, async (t) => {
     const message = 'There is nothing at this path. The plants are at /plants.'
-    await assertAnswer(ask(await serveProgramPaths(t), path), jsonAnswer(404, { error: 40400, message }))
+    assert.deepEqual(await ask(await serveProgramPaths(t), path), jsonAnswer(404, { error: 40400, message }))
   })
 }
-
-test('the header fields must be sound', async (t) => {
-  const answer = ask(await serveProgramPaths(t), '/livez', 'GET', ['Host', 'a', 'Host', 'a'])
-  await assertAnswer(answer, jsonAnswer(400, { error: 40000, message: 'The request has more than one Host field.' }))
-})
 
 suite('the admin port', () => {
   test('has the probes and the metrics, which are nowhere else, and nothing else', async (t) => {
@@ -137,7 +128,7 @@ test('a document comes whole through what wraps the response', async (t) => {
     Object.assign(response, { write: (piece: string) => write(piece) })
     void respond(request, response, get(request))
   })
-  await assertAnswer(ask(server, '/'), jsonAnswer(200, VALUE, { etag: ETAG }))
+  assert.deepEqual(await ask(server, '/'), jsonAnswer(200, VALUE, { etag: ETAG }))
 })
 
 const READY = jsonAnswer(200, { status: 'ready' })
@@ -163,7 +154,7 @@ suite('/readyz', () => {
     test(`is ${reason ? 'not ready, which is logged,' : 'ready'} if the store ${name}`, async (t) => {
       const events = captureLog(t)
       const expected = reason ? unready('The plants are out of reach at the moment; try again.') : READY
-      await assertAnswer(ask(await serveProgramPaths(t, ping), '/readyz'), expected)
+      assert.deepEqual(await ask(await serveProgramPaths(t, ping), '/readyz'), expected)
       assert.deepEqual(valuesOf(events, 'event'), reason ? ['unready'] : [])
       if (reason) assert.match(String(events[0]!['reason']), reason)
     })
@@ -171,7 +162,7 @@ suite('/readyz', () => {
 
   test('is not ready while the service drains', async (t) => {
     const server = await serveProgramPaths(t, undefined, true)
-    await assertAnswer(ask(server, '/readyz'), unready('The service is shutting down.'))
+    assert.deepEqual(await ask(server, '/readyz'), unready('The service is shutting down.'))
   })
 
   test('asks the store once a second, however many clients ask', async (t) => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
+import { Agent, request, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { TOKEN } from './program.ts'
@@ -14,13 +14,6 @@ export interface Failure {
   readonly reason: string
   /** The client's port on its latest connection. */
   readonly port: number | undefined
-}
-
-interface LoadOptions {
-  /** How long a client takes to send a body, at most, in milliseconds. */
-  readonly slowestMs?: number
-  /** Whether a client ends when it is refused a connection. Otherwise that is a failure. */
-  readonly endsIfRefused?: boolean
 }
 
 /**
@@ -39,7 +32,11 @@ export class DrainLoad {
   readonly #endsIfRefused: boolean
   readonly #goals = new Map<number, () => void>()
 
-  constructor(port: number, clients: number, { slowestMs = 300, endsIfRefused = true }: LoadOptions = {}) {
+  /**
+   * @param slowestMs how long a client takes to send a body, at most
+   * @param endsIfRefused whether a client ends when it is refused a connection; otherwise that is a failure
+   */
+  constructor(port: number, clients: number, { slowestMs = 300, endsIfRefused = true } = {}) {
     this.#port = port
     this.#slowestMs = slowestMs
     this.#endsIfRefused = endsIfRefused
@@ -81,16 +78,10 @@ export class DrainLoad {
     sent.once('socket', (socket) => {
       if (socket.connecting) socket.once('connect', () => onConnect(socket))
     })
-    const responded = once(sent, 'response') as Promise<[IncomingMessage]>
-    await Promise.all([responded, sendSlowly(sent, body, this.#slowestMs)])
-    const [response] = await responded
+    sent.write(body.slice(0, 1))
+    const slow = setTimeout(Math.random() * this.#slowestMs).then(() => sent.end(body.slice(1)))
+    const [[response]] = await Promise.all([once(sent, 'response') as Promise<[IncomingMessage]>, slow])
     await once(response.resume(), 'end')
     return response.statusCode
   }
-}
-
-async function sendSlowly(sent: ClientRequest, body: string, slowestMs: number): Promise<void> {
-  sent.write(body.slice(0, 1))
-  await setTimeout(Math.random() * slowestMs)
-  sent.end(body.slice(1))
 }

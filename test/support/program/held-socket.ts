@@ -6,14 +6,11 @@ interface HeldSocket {
   close(): void
 }
 
-interface Internals {
-  /** What `listen` begins with. The rest of it would accept connections here. */
-  readonly _createServerHandle: (at: string, port: number, family: 4 | -1) => HeldSocket
-}
-
 /** Binds a socket: to a port of 127.0.0.1, or to the path of a Unix socket. */
 export function openSocket(at: number | string): HeldSocket {
-  const { _createServerHandle: open } = net as unknown as Internals
+  // What `listen` begins with. The rest of it would accept connections here.
+  type Open = (at: string, port: number, family: 4 | -1) => HeldSocket
+  const { _createServerHandle: open } = net as unknown as { readonly _createServerHandle: Open }
   return typeof at === 'number' ? open('127.0.0.1', at, 4) : open(at, -1, -1)
 }
 

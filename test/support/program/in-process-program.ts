@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import { digestToken } from '../../../src/http/caller.ts'
 import { memoryStore, type Store } from '../../../src/index.ts'
-import { createProgram, type Program } from '../../../src/standalone/program.ts'
+import { createProgram } from '../../../src/standalone/program.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { RawConnection } from '../wire/raw-connection.ts'
 import { portOf, serve } from '../wire/service.ts'
@@ -14,7 +14,7 @@ export const READER = 'reader'
 type Environment = Readonly<Record<string, string>>
 
 /** Starts the server of the program in this process, and gives its port. It ends with the test. */
-export async function serveProgram(t: TestContext, environment: Environment, store?: Store): Promise<number> {
+export async function serveProgram(t: TestContext, environment: Environment, store = memoryStore()): Promise<number> {
   return portOf(await serve(t, putTogether(environment, store).http.server))
 }
 
@@ -22,21 +22,17 @@ export async function serveProgram(t: TestContext, environment: Environment, sto
 export async function serveWithAdmin(
   t: TestContext,
   environment: Environment = {},
-  store?: Store,
+  store = memoryStore(),
 ): Promise<{ port: number; admin: string }> {
   const { http, admin } = putTogether({ PLANT_STORE_ADMIN_PORT: '0', ...environment }, store)
   const [port, adminPort] = [portOf(await serve(t, http.server)), portOf(await serve(t, admin!.server))]
   return { port, admin: `http://127.0.0.1:${adminPort}` }
 }
 
-function putTogether(environment: Environment, store: Store = memoryStore()): Program {
+function putTogether(environment: Environment, store: Store) {
   const settings = readSettings({ PLANT_STORE_TOKENS: `ada:${WRITER},ada:${READER} read`, ...environment })
-  return createProgram(settings, {
-    store,
-    scheme: 'memory',
-    authenticate: (token) => settings.tokens!.get(digestToken(token)),
-    isDraining: () => false,
-  })
+  const authenticate = (token: string) => settings.tokens!.get(digestToken(token))
+  return createProgram(settings, { store, scheme: 'memory', authenticate, isDraining: () => false })
 }
 
 /** Sends bytes on a connection of their own, and gives the last of the answers. */
@@ -45,6 +41,5 @@ export async function ask(port: number, request: string): Promise<WireAnswer> {
   connection.send(request)
   await connection.receive(/\r\n\r\n/)
   connection.socket.end()
-  const { answers } = readAnswers(Buffer.from(await connection.closed, 'latin1'))
-  return answers.at(-1)!
+  return readAnswers(Buffer.from(await connection.closed, 'latin1')).answers.at(-1)!
 }

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { Agent, request, type IncomingMessage } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { TOKEN } from './program.ts'
-import { residentOf } from './resident.ts'
 
 /** What a client met that means well, in milliseconds. */
 export interface Waits {
@@ -49,14 +49,18 @@ export async function measureWaits(port: number, asked: Asked = {}, seconds = 1,
   return { first: first!, p50: share(0.5), p99: share(0.99), longest: others.at(-1) ?? first! }
 }
 
-/** Looks at the memory of a process until told to stop, and then gives the most that it had. */
-export function watchMemory(child: ChildProcess): { stop(): number } {
+/** The bytes of a process that are in memory; on Linux. */
+export function residentOf({ pid }: ChildProcess): number {
+  const [, kB] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))!
+  return Number(kB) * 1024
+}
+
+/** Looks at the memory of a process until it is told to stop, and then gives the most that it had. */
+export function watchMemory(child: ChildProcess): () => number {
   let peak = residentOf(child)
   const timer = setInterval(() => (peak = Math.max(peak, residentOf(child))), 20)
-  return {
-    stop() {
-      clearInterval(timer)
-      return peak
-    },
+  return () => {
+    clearInterval(timer)
+    return peak
   }
 }

@@ -1,7 +1,7 @@
 import type { RequestListener, Server } from 'node:http'
 import type { TestContext } from 'node:test'
 import { memoryStore, type PlantStoreOptions } from '../../../src/index.ts'
-import { createHttpServer, type Assumptions, type Observer } from '../../../src/http-server/http-server.ts'
+import { createHttpServer } from '../../../src/http-server/http-server.ts'
 import { createProgramPaths, type ProgramOptions } from '../../../src/standalone/paths/program-paths.ts'
 import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
 import { createResources } from '../../../src/standalone/requests.ts'
@@ -25,22 +25,13 @@ export function createListener(
   return createProgramPaths({ readiness, ...(documents && { documents }) }, resourceOf, plants)
 }
 
-/** Makes the server of the program in this process, around {@link createListener}. */
-export function createStandaloneServer(
-  options?: Partial<PlantStoreOptions>,
-  limits: Partial<Limits & Assumptions> = {},
-  observer?: Observer,
-): Server {
-  return createHttpServer(createListener(options), limits, undefined, observer).server
-}
-
-/** Starts what {@link createStandaloneServer} makes; it ends with the test. */
+/** Serves what {@link createListener} makes as the program does; it ends with the test. */
 export function serveStandalone(
   t: TestContext,
   options?: Partial<PlantStoreOptions>,
   limits?: Partial<Limits>,
 ): Promise<Server> {
-  return serve(t, createStandaloneServer(options, limits))
+  return serve(t, createHttpServer(createListener(options), limits).server)
 }
 
 /** Wakes the guard of such a server: more requests wait than may. */
