@@ -4,6 +4,7 @@
 //   npm run attacks -- --only 300x20 --seconds 30       those whose name has this in it
 //   npm run attacks -- --only unread-lists --store postgres://user@host/database    which is empty
 //   npm run attacks -- --only unread-lists --clients 1000 --lists 1000              of one owner at once
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -13,7 +14,6 @@ import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { createPlantStore } from '../../src/index.ts'
 import { fill } from '../support/database/fill.ts'
-import { dismiss, nextMessage, startAgain } from '../support/program/again.ts'
 import { measureWaits, residentOf, watchMemory, type Asked } from '../support/program/normal-client.ts'
 import { Program, TOKEN } from '../support/program/program.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
@@ -187,9 +187,22 @@ async function serveBare(): Promise<void> {
   process.send!((server.address() as AddressInfo).port)
 }
 
+/** Starts this program again in a process of its own, which takes nothing from this one, with more arguments. */
+function startAgain(...args: string[]): ChildProcess {
+  const own = [...process.execArgv, ...process.argv.slice(1)]
+  return spawn(process.execPath, [...own, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+}
+
+/** Ends such a process. */
+async function dismiss(child: ChildProcess): Promise<void> {
+  child.disconnect()
+  await once(child, 'exit')
+}
+
 async function startBare() {
-  const child = startAgain(import.meta.url, '--bare')
-  return { child, port: await nextMessage<number>(child), end: () => dismiss(child) }
+  const child = startAgain('--bare')
+  const [port] = (await once(child, 'message')) as [number]
+  return { child, port, end: () => dismiss(child) }
 }
 
 async function measure(name: string, { plants, isGuarded, isBare, asked, limits }: Attack): Promise<boolean> {
@@ -202,8 +215,8 @@ async function measure(name: string, { plants, isGuarded, isBare, asked, limits 
   const [before, alone] = [residentOf(child), await measureWaits(port, asked, 2)]
   const stopWatching = watchMemory(child)
   if (isGuarded) (await RawConnection.open(port)).send(PROBE.repeat(150))
-  const attacking = startAgain(import.meta.url, '--attack', name, '--port', String(port))
-  await nextMessage(attacking)
+  const attacking = startAgain('--attack', name, '--port', String(port))
+  await once(attacking, 'message')
   const beside = await measureWaits(port, asked, Number(options.seconds))
   await dismiss(attacking)
   const growthMiB = Math.round((stopWatching() - before) / MIB)
