@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
-import { suite, test, type TestContext } from 'node:test'
-import { memoryStore, type Store } from '../../src/index.ts'
-import type { Limits } from '../../src/http-server/limits.ts'
+import { suite, test } from 'node:test'
+import { memoryStore } from '../../src/index.ts'
 import { heapUsed } from '../support/heap.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { get, keptIds, send } from '../support/wire/service.ts'
@@ -17,13 +15,8 @@ function post(id: number, fields = ''): string {
   return `POST /plants HTTP/1.1\r\n${FIELDS}${fields}${content}`
 }
 
-/** Serves all that the program does. */
-function serve(t: TestContext, store: Store = memoryStore(), limits: Partial<Limits> = {}): Promise<Server> {
-  return serveStandalone(t, { authenticate: (token) => (token === 'ada' ? token : null), store }, limits)
-}
-
 test('while the guard is awake, clients that pipeline and read nothing cost little memory', async (t) => {
-  const server = await serve(t)
+  const server = await serveStandalone(t)
   const request = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'
   await wakeGuard(server)
   const before = heapUsed()
@@ -38,7 +31,7 @@ test('while the guard is awake, clients that pipeline and read nothing cost litt
 test('CONNECT is refused after a long list, and a request behind it, are answered', async (t) => {
   const store = memoryStore()
   for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(2000) })
-  const client = await RawConnection.open(await serve(t, store))
+  const client = await RawConnection.open(await serveStandalone(t, { store }))
   const requests = `GET /plants HTTP/1.1\r\n${FIELDS}\r\nDELETE /plants/3000 HTTP/1.1\r\n${FIELDS}\r\n`
   const [list, ...others] = await client.send(`${requests}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`).answers()
   assert.equal((JSON.parse(list!.body) as unknown[]).length, 3000)
@@ -71,7 +64,7 @@ suite('a client that ends its side after its requests gets an answer to each of 
     for (const isGuarded of [false, true]) {
       test(`${name}, if the guard ${isGuarded ? 'is awake' : 'sleeps'}`, async (t) => {
         const store = memoryStore()
-        const server = await serve(t, store, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 })
+        const server = await serveStandalone(t, { store }, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 })
         if (isGuarded) await wakeGuard(server)
         const { client, accepted } = await openBoth(server)
         const closed = once(accepted, 'close')
