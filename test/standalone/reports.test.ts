@@ -8,6 +8,7 @@ import { captureLog, valuesOf } from '../support/program/captured-log.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { Held } from '../support/held.ts'
 import { ask, serveProgram, serveWithAdmin, WRITER } from '../support/program/in-process-program.ts'
+import { scrape, startWithMetrics } from '../support/program/metrics.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { get, sendTo } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
@@ -197,8 +198,8 @@ test('of what was thrown, the log has the stack, and none of the other members o
   assert.equal(describeError(Object.create(null)), '[Object: null prototype] {}')
 })
 
-test('connections beyond the maximum are counted in the log, at most once a second', async (t) => {
-  const program = await startProgram(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
+test('connections beyond the maximum are counted, and in the log at most once a second', async (t) => {
+  const { program, admin } = await startWithMetrics(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
   const first = await program.connect()
   const others = await Promise.all([program.connect(), program.connect(), program.connect()])
   for (const { closed } of others) assert.match(await closed, /^(<ECONNRESET>)?$/)
@@ -207,6 +208,7 @@ test('connections beyond the maximum are counted in the log, at most once a seco
   assert.deepEqual(valuesOf(events, 'max'), [1, 1])
   const [at = 0, nextAt = 0] = events.map(({ time }) => Date.parse(String(time)))
   assert.ok(nextAt - at > 900, `${nextAt - at} ms between them`)
+  assert.match(await scrape(admin), /^plant_store_http_dropped_connections_total 3$/m)
   first.socket.end()
 })
 
