@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import { promisify } from 'node:util'
 import { askReady } from '../src/standalone/command-line.ts'
 import { fill } from './support/database/fill.ts'
 import { importing, Program, startProgram, TOKEN } from './support/program/program.ts'
@@ -45,8 +44,8 @@ suite('the start', () => {
     const [listening, token, , curl] = program.stdout.all
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
     assert.match(token!, /^The token of the owner demo is [\w-]{32}$/)
-    const { stdout } = await promisify(execFile)('sh', ['-c', `${curl!} --silent --write-out ' %{http_code}'`])
-    assert.equal(stdout, '{"name":"Monstera deliciosa","tag":"tropical"} 200')
+    const printed = execFileSync('sh', ['-c', `${curl!} --silent --write-out ' %{http_code}'`], { encoding: 'utf8' })
+    assert.equal(printed, '{"name":"Monstera deliciosa","tag":"tropical"} 200')
     assert.equal(address, [listening, token].map((line) => line!.split(' ').at(-1)).join('/#token='))
     assert.match(await (await fetch(address)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
   })

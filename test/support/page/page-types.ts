@@ -1,12 +1,9 @@
-import { fileURLToPath } from 'node:url'
 import openapiTypescript, { astToString } from 'openapi-typescript'
 import { format, resolveConfig } from 'prettier'
 import { openapi } from '../../../src/openapi/openapi.ts'
 
 /** The file of the types that the page for people has of the interface. */
-export const PAGE_TYPES: string = fileURLToPath(
-  new URL('../../../src/standalone/paths/page/browser/schema.d.ts', import.meta.url),
-)
+export const PAGE_TYPES = 'src/standalone/paths/page/browser/schema.d.ts'
 
 /** Makes them of the schemas in the interface description. */
 export async function pageTypes(): Promise<string> {
