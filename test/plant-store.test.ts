@@ -50,14 +50,9 @@ for (const basePath of ['', '/api/v1', '/$&']) {
 // HTTP/1 of Node knows its methods, HTTP/2 takes any name.
 test('refuses methods that are named like members of every object', async (t) => {
   const client = await serveIn(t, 'h2c', createService())
-  for (const [path, allow] of [
-    ['/plants', 'GET, HEAD, POST, OPTIONS'],
-    ['/plants/1', 'DELETE, OPTIONS'],
-  ] as const) {
-    for (const method of ['constructor', 'toString', '__proto__']) {
-      const { status, headers } = await client.send({ method, path, fields: bearer('ada') })
-      assert.deepEqual([status, headers['allow']], [405, allow])
-    }
+  for (const method of ['constructor', 'toString', '__proto__']) {
+    const { status, headers } = await client.send({ method, path: '/plants/1', fields: bearer('ada') })
+    assert.deepEqual([status, headers['allow']], [405, 'DELETE, OPTIONS'])
   }
 })
 

@@ -47,14 +47,6 @@ test('If-None-Match does not matter to another method, nor to a probe', async (t
   assert.deepEqual(await ask(server, '/livez', 'GET', fields), LIVE)
 })
 
-test('HEAD is answered like GET, without a body, and another method is not allowed', async (t) => {
-  const server = await serveProgramPaths(t)
-  assert.deepEqual(await ask(server, '/livez', 'HEAD'), { ...LIVE, body: '' })
-  const message = 'This resource does not have that method; Allow lists those that it has.'
-  const expected = jsonAnswer(405, { error: 40500, message }, { allow: 'GET, HEAD, OPTIONS' })
-  assert.deepEqual(await ask(server, '/livez', 'POST'), expected)
-})
-
 for (const path of ['/livez', '/livez?verbose', 'http://host/livez', '/%6Civez', '/livez?a=/b']) {
   test(`${path} says that the program lives`, async (t) => {
     assert.deepEqual(await ask(await serveProgramPaths(t), path), LIVE)
