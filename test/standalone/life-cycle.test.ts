@@ -16,7 +16,6 @@ import { until } from '../support/until.ts'
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
 const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
-const UNFINISHED = `${POST}Content-Length: 100\r\n\r\n{`
 
 /** Asks on a connection of its own. */
 async function ask(program: Program, path: string): Promise<string> {
@@ -56,7 +55,7 @@ suite('while a request is in flight', () => {
   /** Starts a program that has half of a request. */
   async function startBusy(t: TestContext, environment = {}): Promise<{ program: Program; inFlight: RawConnection }> {
     const program = await startProgram(t, environment)
-    const inFlight = (await program.connect()).send(UNFINISHED)
+    const inFlight = (await program.connect()).send(`${POST}Content-Length: 100\r\n\r\n{`)
     assert.match(await ask(program, '/readyz'), /^HTTP\/1.1 200 [^]*{"status":"ready"}$/)
     program.child.kill('SIGTERM')
     await program.logged('drain')

@@ -91,8 +91,7 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
     await request(program, 1)
     program.child.kill('SIGTERM')
     assert.equal(await program.ended, 0)
-    const count = (event: string): number =>
-      program.stderr.all.filter((line) => line.includes(`"event":"${event}"`)).length
+    const count = (event: string) => program.stderr.all.filter((line) => line.includes(`"event":"${event}"`)).length
     assert.equal(count('response') + Number(first) + Number(second), 2 * REQUESTS + 1)
     assert.equal(count('dropped'), 2)
     // A line has 20 KB. A MiB waits in the program, and some more in the pipe and in this process.

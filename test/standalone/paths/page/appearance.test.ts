@@ -146,8 +146,7 @@ suite('the page', { skip: needsChromium }, () => {
       node.children?.forEach(walk)
     }
     walk((await page.accessibility.snapshot({ interestingOnly: false }))!)
-    const named = (role: string): (string | undefined)[] =>
-      nodes.filter((node) => node.role === role).map(({ name }) => name)
+    const named = (role: string) => nodes.filter((node) => node.role === role).map(({ name }) => name)
     assert.deepEqual([named('alert').length, named('status').length], [6, 5])
     const titles = ['Create a plant', 'List plants', 'Delete a plant']
     assert.deepEqual(
