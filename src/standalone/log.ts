@@ -6,7 +6,7 @@ const MAX_WAITING = 2 ** 20
 const FLUSH_MS = 500
 const INTERVAL_MS = 1000
 let dropped = 0
-export const eventCounts: Map<string, number> = new Map()
+export const eventCounts: Map<string, number> = new Map<string, number>()
 const waitingReports = new Set<() => void>()
 
 /** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */
