@@ -23,8 +23,7 @@ export async function closeServer(
   isShared: boolean,
   refuse: (socket: Socket) => void,
 ): Promise<number> {
-  let cut = 0
-  let isOver = false as boolean
+  let [cut, isOver] = [0, false]
   function cutAll(): void {
     isOver = true
     cut += connections.length

@@ -63,11 +63,12 @@ export function createHttpServer(
   { onRequest, onRefusal, onAnswer, onGuard }: Observer = {},
 ): HttpServer {
   const limits = { ...PRESETS, ...options }
+  const { requestTimeoutMs } = limits
   let draining: Promise<number> | undefined
 
   const server = createServer({
-    headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
-    requestTimeout: limits.requestTimeoutMs,
+    headersTimeout: Math.min(limits.headersTimeoutMs, requestTimeoutMs),
+    requestTimeout: requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
     maxHeaderSize: limits.maxHeaderBytes,
@@ -162,16 +163,14 @@ export function createHttpServer(
   }
 
   /** Refuses a client whose header or body is late, if it has not come after so long either. */
-  function refuseIfLate(connection: Connection, error: Error, ms = 0): void {
+  function refuseIfLate(connection: Connection, error: Error, ms = isUnread(connection) ? requestTimeoutMs : 0) {
     const { requests, socket } = connection
     const wasWhole = isWhole(connection)
     function look(): void {
       if (connection.isBroken || connection.isUpgraded || socket.destroyed) return
       const hasMoved = connection.requests > requests || isWhole(connection) !== wasWhole
-      // Nothing is read while others have their turns.
-      const isUnread = isHeldBack(socket) || socket.readableLength > 0
       // Node looks at no request twice, and the body may be late as well.
-      if (hasMoved ? !isWhole(connection) : isUnread) refuseIfLate(connection, error, limits.requestTimeoutMs)
+      if (hasMoved ? !isWhole(connection) : isUnread(connection)) refuseIfLate(connection, error, requestTimeoutMs)
       else if (!hasMoved) refuseConnection(connection, error)
     }
     // Node looks before it reads what came while the process was busy.
@@ -206,6 +205,9 @@ export function createHttpServer(
     drain: (isShared = false) => (draining ??= close(isShared)),
   }
 }
+
+/** Whether a request may be late because nothing was read while others had their turns. */
+const isUnread = ({ socket }: Connection): boolean => isHeldBack(socket) || socket.readableLength > 0
 
 function findHostProblem({ headers: { host }, httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
   if (host !== undefined) return isHost(host) ? undefined : 'The Host field is not a host.'

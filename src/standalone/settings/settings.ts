@@ -32,6 +32,7 @@ export interface Settings extends ServedLimits, Omit<typeof DEFAULTS, 'maxLimit'
 const STORE_URLS = STORE_SCHEMES.flatMap(({ lacks, example }) => (lacks === undefined ? example : [])).join(' or ')
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
 const MAX_PATH_BYTES = 103
+const { maxBodyBytes, maxListsPerOwner, storeTimeoutMs } = DEFAULTS
 
 export const isPath = (host: string): boolean => host.startsWith('/')
 
@@ -54,8 +55,6 @@ const limitVariables = Object.entries(LIMIT_VARIABLES).map(([limit, [name, meani
   const { preset, min, max } = LIMITS[limit as keyof ServedLimits]
   return [limit, integer(name, preset, meaning, min, max)]
 })
-
-const { maxBodyBytes, maxListsPerOwner, storeTimeoutMs } = DEFAULTS
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   host: text(

@@ -139,7 +139,7 @@ suite('PLANT_STORE_REUSE_PORT', () => {
   const sharing = { PLANT_STORE_REUSE_PORT: '1' }
   const shared = { ...sharing, PLANT_STORE_URL: 'sqlite:plants.db' }
   for (const [why, environment, version, problem] of [
-    ['on a Node without it', shared, '22.11.0', 'Node 22.12 or later, and this is Node 22.11.0'],
+    ['on a Node without it', shared, '22.11.0', 'Node 22.12 or later, not 22.11.0'],
     ['with PORT=0', { ...shared, PORT: '0' }, '22.12.0', 'a PORT other than 0'],
     ['with a Unix socket', { ...shared, HOST: '/run/plants.sock' }, '23.1.0', 'a PORT other than 0'],
   ] as const) {
