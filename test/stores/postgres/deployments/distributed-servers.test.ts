@@ -17,6 +17,7 @@ import {
   withHosts,
 } from '../../../support/database/servers/distributed-table.ts'
 import { race, Workload } from '../../../support/database/histories/workload.ts'
+import type { Scope } from '../../../support/child.ts'
 import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram } from '../../../support/program/program.ts'
 import { needsDebian } from '../../../support/wire/debian-servers.ts'
@@ -31,9 +32,7 @@ suite('a store that spreads owners over others', () => {
 suite('a table on two other servers', { skip: needsDebian }, async () => {
   if (needsDebian !== false) return
   const { front, nodes, owners } = await startDistributedTable({ after })
-  // Its server may end first.
-  const pool = new Pool({ connectionString: front.url, connectionTimeoutMillis: 10_000 }).on('error', () => undefined)
-  after(() => pool.end())
+  const pool = openPool({ after }, front.url)
   beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 
   // As the program has them.
@@ -95,6 +94,27 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     t.diagnostic(`${lost.refused} answered 50300, ${lost.unknown} answered 50301`)
   })
 
+  test('holds up no other owners while a server hangs, if each server has a store', async (t) => {
+    const stores = nodes.map(({ url }) => postgresStore(openPool(t, url), { timeoutMs: 60_000 }))
+    for (const store of stores) await store.migrate()
+    const store = spread(stores)
+    const places = spread(
+      [true, false].map((isHeld) => ({ create: () => isHeld, list: () => [], delete: () => isHeld })),
+    )
+    const names = Array.from({ length: 20 }, (_, n) => `owner ${n}`)
+    const createAll = (isHeld: boolean) =>
+      names
+        .filter((name) => places.delete(name, 1n) === isHeld)
+        .map(async (name) => store.create(name, { id: 1n, name }))
+
+    nodes[0]!.signal('SIGSTOP')
+    t.after(() => nodes[0]!.signal('SIGCONT'))
+    const held = createAll(true)
+    assert.deepEqual(new Set(await Promise.all(createAll(false))), new Set([true]))
+    nodes[0]!.signal('SIGCONT')
+    assert.deepEqual(new Set(await Promise.all(held)), new Set([true]))
+  })
+
   test('does not say that a write was refused if it was cancelled while the other server committed it', async () => {
     const [owner] = owners
     const store = postgresStore(pool, { maxBatch: 1, timeoutMs: 60_000 })
@@ -146,3 +166,10 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     assert.equal((await added.query(`SELECT 1 FROM plant_store_plants_${number} LIMIT 1`)).length, 1)
   })
 })
+
+function openPool(t: Scope, connectionString: string) {
+  // Its server may end first.
+  const pool = new Pool({ connectionString, connectionTimeoutMillis: 10_000 }).on('error', () => undefined)
+  t.after(() => pool.end())
+  return pool
+}
