@@ -1,7 +1,10 @@
 import type { Faults } from '../faults.ts'
 
 export const faults: Faults = {
-  'src/http/body.ts': [['a body in two packets loses the second', '    body.set(chunk, start)\n', '']],
+  'src/http/body.ts': [
+    ['a body in two packets loses the second', '    body.set(chunk, start)\n', ''],
+    ['a body has all of its buffer', 'body.length === length ? body : body.subarray(0, length)', 'body'],
+  ],
   'src/http/percent.ts': [['an escape that is none is thrown', 'return undefined\n', "throw new Error('escape')\n"]],
   'src/http/respond.ts': [
     [
@@ -16,9 +19,19 @@ export const faults: Faults = {
       'if (response.socket !== null || response.writableEnded || socket === null) {',
       'if (true) {',
     ],
+    [
+      'a connection is not read on once none of its requests waits',
+      "socket.off('resume', pause).resume()",
+      "socket.off('resume', pause)",
+    ],
   ],
   'src/http-server/refusal.ts': [
     ['a refusal does not wait for the answers before it', "else response.once('close', refuseNow)", 'else refuseNow()'],
+    [
+      'a broken body is refused before its turn',
+      "if (req.readableFlowing === null) req.once('resume', end)\n  else end()",
+      'end()',
+    ],
   ],
   'src/http-server/http-server.ts': [
     [
