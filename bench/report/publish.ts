@@ -40,7 +40,7 @@ const NAMES = {
 }
 
 const WIRES: readonly Wire[] = ['socket', 'memory']
-const ROUNDS: Readonly<Record<Wire, number>> = { socket: 9, memory: 60 }
+const ROUNDS: Readonly<Record<Wire, number>> = { socket: 9, memory: 16 }
 
 const RESULTS = fileURLToPath(new URL('../results.json', import.meta.url))
 
