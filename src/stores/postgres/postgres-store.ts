@@ -39,7 +39,7 @@ export interface PostgresStoreOptions {
    * @default 4_000
    */
   readonly timeoutMs?: number | undefined
-  /** Gets a line that an operator should read, without anything of the plants. Its own errors are ignored. */
+  /** Gets lines for an operator, with nothing of the plants. Its own errors are ignored. @default nobody gets them */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 

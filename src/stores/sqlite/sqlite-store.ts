@@ -31,7 +31,7 @@ export interface SqliteStoreOptions {
   readonly maxBatch?: number | undefined
   /** Whether the file and the table are made if there are none. @default true */
   readonly migrate?: boolean | undefined
-  /** Gets a line that an operator should read, without anything of the plants. Its own errors are ignored. */
+  /** Gets lines for an operator, with nothing of the plants. Its own errors are ignored. @default nobody gets them */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
