@@ -18,12 +18,33 @@ export function readBody(
   onError: (error: HttpError) => void,
 ): void {
   if (contentLength > maxBytes) return onError(bodyTooLarge(maxBytes))
-  if (request.destroyed || request.readableEnded) {
+  if (!isUntouched(request)) return read(false)
+  // Node parses the rest of a packet before the next tick. Events for what is there by then would be dear.
+  process.nextTick(() => read(request.complete && request.readableFlowing === null))
+
+  /** @param isThere whether all of it has arrived, and nobody else reads it */
+  function read(isThere: boolean): void {
+    if (!isThere && !request.destroyed && !request.readableEnded) return collect(request, maxBytes, onBody, onError)
     if (isBodyAwaited(request)) return
     const rest = readRest(request)
-    return rest.length > maxBytes ? onError(bodyTooLarge(maxBytes)) : onBody(rest)
+    if (rest.length > maxBytes) onError(bodyTooLarge(maxBytes))
+    else onBody(rest)
   }
+}
 
+/** Whether this is a request of HTTP/1, of Node itself, that nobody else reads or waits to be read. */
+function isUntouched(request: IncomingMessage): boolean {
+  const { complete } = request as { complete?: boolean }
+  const isNodes = complete === false && streamOf(request) === undefined
+  return isNodes && request.readableFlowing === null && request.listenerCount('resume') === 0
+}
+
+function collect(
+  request: IncomingMessage,
+  maxBytes: number,
+  onBody: (body: Uint8Array) => void,
+  onError: (error: HttpError) => void,
+): void {
   // The events come in the context of whatever else the connection does.
   const context = new AsyncResource('plant-store')
   let body: Buffer = NOTHING
@@ -62,11 +83,11 @@ export function readBody(
   request.resume()
 }
 
-/** Reads a body for which Node emits no more events: of a client that has gone, or an empty one. */
+/** Reads a body that is there: in full, or all that Node will emit for a client that has gone. */
 function readRest(request: IncomingMessage): Buffer {
   const chunks: Buffer[] = []
   for (let chunk; (chunk = request.read() as Buffer | null) !== null;) chunks.push(chunk)
-  return Buffer.concat(chunks)
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 
 /** Undefined if nothing was read yet. @throws HttpError 41300; TypeError if what a host's parser left is not exact */
