@@ -255,6 +255,11 @@ export class Pool extends EventEmitter implements ConnectionPool {
     })
   }
 
+  /** Whether a write is under way that began by then, sent or not. */
+  hasWriteSince(time: number): boolean {
+    return [...this.calls].some(({ kind, startedAt }) => kind !== 'list' && startedAt <= time)
+  }
+
   /** A write that the server has refused each time, or that it never saw, has not been done. */
   seeThatUnknown({ statements, number, isUnconfirmed }: Call): void {
     const isSure = statements.every(({ isRefused }) => isRefused)

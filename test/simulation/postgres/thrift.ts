@@ -15,7 +15,7 @@ export class Thrift {
   /** When a write may have failed so that pings try one, and whether one surely has. */
   #failedAt = -Infinity
   #isInTrouble = false
-  #succeededAt = -Infinity
+  #succeededAt = 0
   /** When a ping last was to try a write, perhaps, and when one did. */
   #mayTryAt = -Infinity
   #triedAt = -Infinity
@@ -38,6 +38,11 @@ export class Thrift {
     this.#tries++
     const mustTry = this.#isInTrouble && now - this.#triedAt >= TRUST_MS
     return () => world.expect(!mustTry || this.#triedAt >= now, 'a ping tries a write after one has failed')
+  }
+
+  /** Whether a ping may wait for a write that it, or one before it, has tried. */
+  get mayTry(): boolean {
+    return this.#mayTryAt !== -Infinity
   }
 
   warned(): void {
