@@ -59,7 +59,8 @@ test('sends a statement again without its name and warns, but none that had no n
   assert.deepEqual([asked.length, warnings], [1, []])
   const named = start([refusal, refusal])
   assert.equal(await failureOf(remove(named.store)), refusal)
-  assert.deepEqual([named.asked.length, named.warnings.length], [2, 1])
+  const warning = `A pooler does not keep prepared statements (${refusal.message}), so they are not used any more.`
+  assert.deepEqual([named.asked.length, named.warnings], [2, [warning]])
 })
 
 test('takes rows as arrays of texts, and leaves the driver neither values nor rows', async () => {
