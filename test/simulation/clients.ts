@@ -144,6 +144,9 @@ export class Clients {
       this.#world.expect(isExpected, 'an error that passes is one of availability:', error)
       return 'refused'
     }
+    const { message, cause } = error
+    const says = [message, cause === undefined ? message : (cause as Error).message]
+    this.#world.expect(!says.includes(''), 'an error of availability says what is wrong')
     this.#world.expect(kind !== 'list' || !error.isOutcomeUnknown, 'the outcome of a list is never unknown')
     return error.isOutcomeUnknown ? 'unknown' : 'unavailable'
   }
