@@ -12,8 +12,6 @@ const TRANSIENT = /^(?:08|40|53|57|25006|25P04|55P03)/
  */
 const OUTCOME_UNKNOWN = /^(?:08(?!001)|57P(?!03)|25P04|40003)/
 
-const UNUSABLE = /^(?:08(?!001)|57P|25P04|40003|25006)/
-
 export class NoAnswerError extends Error {
   constructor(ms: number) {
     super(`No answer within ${ms} ms.`)
@@ -60,7 +58,8 @@ export const isOutcomeUnknown: Test = (error) => !isFromServer(error) || hasStat
 
 export function breaksConnection(error: unknown): boolean {
   if (!isFromServer(error)) return !(error instanceof UnconfirmedError)
-  return hasState(UNUSABLE)(error) || isPlanStale(error)
+  // The server starts, or is read-only.
+  return isOutcomeUnknown(error) || hasState(/^(?:57P03|25006)/)(error) || isPlanStale(error)
 }
 
 /** Whether the table was altered, and the connection keeps a plan for what it was before. Nothing was done. */
