@@ -167,16 +167,12 @@ export class QueryRunner {
   /** Whether the server was told to cancel, or cannot be told. If it says nothing, settles when it does again. */
   async #tellToCancel(connection: Connection): Promise<boolean> {
     const startedAt = performance.now()
-    try {
-      await cancelStatement(connection, this.#patienceMs)
-    } catch (error) {
-      if (!isTimeout(error)) return true
-      this.#era++
-      this.#silence.begin(startedAt)
-      while (this.#silence.isOn) await this.#silence.next()
-      return false
-    }
-    return true
+    const problem = await cancelStatement(connection, this.#patienceMs).catch((error: unknown) => error)
+    if (!isTimeout(problem)) return true
+    this.#era++
+    this.#silence.begin(startedAt)
+    while (this.#silence.isOn) await this.#silence.next()
+    return false
   }
 
   /** Gives a connection back whose statement has failed. Returns why. */
@@ -191,12 +187,8 @@ export class QueryRunner {
   }
 }
 
-async function withFallback<T>(promise: Promise<T>, ms: number, fallback: T): Promise<T> {
-  try {
-    return await withDeadline(promise, ms, () => new NoAnswerError(ms))
-  } catch {
-    return fallback
-  }
+function withFallback<T>(promise: Promise<T>, ms: number, fallback: T): Promise<T> {
+  return Promise.resolve(withDeadline(promise, ms, () => undefined)).catch(() => fallback)
 }
 
 /** The function of PostgreSQL that waits for the standby. It speaks only if it is told to wait no longer. */
