@@ -143,10 +143,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       })
     },
     close: () => runner.close(),
-    [Symbol.asyncDispose]() {
-      runner.close()
-      return Promise.resolve()
-    },
+    [Symbol.asyncDispose]: () => Promise.resolve().then(() => runner.close()),
   }
   return store
 }

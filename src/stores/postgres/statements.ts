@@ -50,7 +50,6 @@ export const LOOK: Statement = {
     ))`,
 }
 
-/** A role that may not create tables may ask this. */
 export const FIND_TABLE: Statement = { text: `SELECT to_regclass('plant_store_plants')` }
 
 const INSERT = 'INSERT INTO plant_store_plants (owner, id, name, tag)'
