@@ -99,10 +99,8 @@ const ANY: readonly ErrorName[] = [
 
 export function errors(...names: readonly ErrorName[]): OperationObject['responses'] {
   const all = [...names, ...ANY]
-  const withStatus = (status: number) => all.filter((name) => HTTP_ERRORS[name].status === status)
-  return Object.fromEntries(
-    all.map((name) => HTTP_ERRORS[name]).map(({ status }) => [status, error(withStatus(status))]),
-  )
+  const statuses = all.map((name) => HTTP_ERRORS[name].status)
+  return Object.fromEntries(statuses.map((status) => [status, error(all.filter((_, i) => statuses[i] === status))]))
 }
 
 function error(names: readonly ErrorName[]): Response {
