@@ -120,8 +120,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   async 'lists only ids greater than after'(store) {
     await createAll(store, 'owner', plantsOf(AWKWARD_IDS))
     for (const after of [...AWKWARD_IDS, -50n, 2n, 50n, 2n ** 52n, 2n ** 62n]) {
-      const greater = AWKWARD_IDS.filter((id) => id > after)
-      await assertList(store, 'owner', plantsOf(greater), { limit: MAX_PAGE, after })
+      await assertList(store, 'owner', plantsOf(AWKWARD_IDS.filter((id) => id > after)), { after })
     }
     await assertList(store, 'owner', plantsOf([1n, 3n]), { limit: 2, after: 0n })
   },
@@ -188,8 +187,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     await Promise.all(owners.map((owner) => createAll(store, owner, plantsOfOwner(owner))))
     await Promise.all(owners.map((owner) => assertList(store, owner, plantsOfOwner(owner))))
     await Promise.all(owners.map((owner, i) => assertDelete(store, owner, i % 2 === 0 ? 1n : 11n)))
-    const left = (owner: string, i: number): NewPlant[] => plantsOfOwner(owner).toSpliced(i % 2, 1)
-    await Promise.all(owners.map((owner, i) => assertList(store, owner, left(owner, i))))
+    await Promise.all(owners.map((owner, i) => assertList(store, owner, plantsOfOwner(owner).toSpliced(i % 2, 1))))
   },
 
   async 'gives each of many lists at the same time its own page'(store) {
