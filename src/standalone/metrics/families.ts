@@ -45,10 +45,7 @@ const SECONDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 
 export function createHistogram(name: string, help: string, bounds: readonly number[] = SECONDS): Histogram {
   const all: { readonly labels: Labels; readonly counts: Float64Array; sum: number }[] = []
   return {
-    name,
-    help,
-    type: 'histogram',
-    samples: () =>
+    ...family('histogram', name, help, () =>
       all.flatMap(({ labels, counts, sum }) => {
         let total = 0
         const buckets = Array.from(counts, (count, i): Sample => {
@@ -57,6 +54,7 @@ export function createHistogram(name: string, help: string, bounds: readonly num
         })
         return [...buckets, [labels, sum, '_sum'], [labels, total, '_count']]
       }),
+    ),
     addSeries(labels) {
       const series = { labels, counts: new Float64Array(bounds.length + 1), sum: 0 }
       all.push(series)
