@@ -16,15 +16,10 @@ import { createReports } from './reports.ts'
 import { createResources, idOf } from './requests.ts'
 import type { Settings } from './settings/settings.ts'
 
-export interface Program {
-  readonly http: HttpServer
-  readonly admin: HttpServer | undefined
-}
-
 export function createProgram(
   settings: Settings,
   parts: { store: Store; scheme: string; authenticate: Authenticate; isDraining: () => boolean },
-): Program {
+): { readonly http: HttpServer; readonly admin: HttpServer | undefined } {
   const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, corsOrigins, adminPort } = settings
   const { scheme, authenticate, isDraining } = parts
   const documents = settings.page ? pageAssets(scheme) : new Map()

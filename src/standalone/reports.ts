@@ -41,8 +41,6 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
 }
 
 export function reportDrops(server: Server): void {
-  server.on(
-    'drop',
-    throttle((count) => log('connections-dropped', { count, max: server.maxConnections })),
-  )
+  const report = throttle((count) => log('connections-dropped', { count, max: server.maxConnections }))
+  server.on('drop', report)
 }

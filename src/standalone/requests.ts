@@ -10,11 +10,8 @@ const KEY: unique symbol = Symbol('id')
 
 /** The id of a request, in its response and log: the client's own, or a new one if that could not stand in a log. */
 export function idOf(request: RequestHead & { [KEY]?: string | undefined }): string {
-  return (request[KEY] ??= chooseId(request.headers?.['x-request-id']))
-}
-
-function chooseId(sent: string | string[] | undefined): string {
-  return typeof sent === 'string' && ID.test(sent) ? sent : `${PROCESS}-${++count}`
+  const sent = request.headers?.['x-request-id']
+  return (request[KEY] ??= typeof sent === 'string' && ID.test(sent) ? sent : `${PROCESS}-${++count}`)
 }
 
 export type ResourceOf = (request: RequestHead) => Resource<string> | undefined
