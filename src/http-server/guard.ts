@@ -92,18 +92,14 @@ export function createGuard(
   }
 }
 
-interface LoopTimes {
-  readonly eventLoopUtilization?: () => { readonly active: number }
-  readonly nodeTiming?: { readonly uvMetricsInfo?: { readonly loopCount: number } }
-}
-
 /** How long the event loop has worked, and in how many rounds: no numbers in a runtime that does not tell. */
 function readLoop(): { cpuMs: number; activeMs: number; rounds: number } {
   const { user, system } = process.cpuUsage()
-  const loop: LoopTimes = performance
+  const loop: Partial<typeof performance> = performance
+  const timing: Partial<typeof performance.nodeTiming> | undefined = loop.nodeTiming
   return {
     cpuMs: (user + system) / 1000,
     activeMs: Number(loop.eventLoopUtilization?.().active),
-    rounds: Number(loop.nodeTiming?.uvMetricsInfo?.loopCount),
+    rounds: Number(timing?.uvMetricsInfo?.loopCount),
   }
 }
