@@ -62,8 +62,7 @@ function closeSilent(server: Server, connections: readonly Connection[], refuse:
     const { socket } = connection
     refuse(socket)
     // A refused client otherwise has a second to see the response. Here the deadline is near.
-    if (socket.writableFinished) socket.destroy()
-    else socket.once('finish', () => socket.destroy())
+    socket.destroySoon()
   }
 }
 
