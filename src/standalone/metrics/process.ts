@@ -56,14 +56,12 @@ function measureEventLoop(): Family {
   const delays = createHistogram('nodejs_eventloop_delay_seconds', 'How late the event loop ran a timer.')
   const observe = delays.addSeries({})
 
-  function measureNext(): void {
-    const due = performance.now() + INTERVAL_MS
-    setTimeout(() => {
-      // A timer may be early, by less than a millisecond.
-      observe(Math.max(0, performance.now() - due) / 1000)
-      measureNext()
-    }, INTERVAL_MS).unref()
-  }
-  measureNext()
+  let due = performance.now() + INTERVAL_MS
+  const timer = setTimeout(() => {
+    // A timer may be early, by less than a millisecond.
+    observe(Math.max(0, performance.now() - due) / 1000)
+    due = performance.now() + INTERVAL_MS
+    timer.refresh()
+  }, INTERVAL_MS).unref()
   return delays
 }
