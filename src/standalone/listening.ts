@@ -27,9 +27,6 @@ interface InheritedSocket {
   readonly name: string
 }
 
-/** SD_LISTEN_FDS_START of sd_listen_fds(3). */
-const FIRST_DESCRIPTOR = 3
-
 /** Finds the sockets that systemd has opened for this process. @throws SettingError if they are not the program's */
 export function inheritedSockets(
   environment: NodeJS.ProcessEnv,
@@ -40,7 +37,8 @@ export function inheritedSockets(
   if (LISTEN_PID !== String(pid)) return {}
   const names = LISTEN_FDNAMES.split(':')
   const sockets = Array.from({ length: /^[12]$/.test(LISTEN_FDS) ? Number(LISTEN_FDS) : 0 }, (_, i) => {
-    return { descriptor: FIRST_DESCRIPTOR + i, name: names[i] ?? '' }
+    // The first one is SD_LISTEN_FDS_START of sd_listen_fds(3).
+    return { descriptor: 3 + i, name: names[i] ?? '' }
   })
   const [service, another] = sockets.filter(({ name }) => name !== 'admin')
   const admin = sockets.find(({ name }) => name === 'admin')

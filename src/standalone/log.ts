@@ -34,14 +34,13 @@ export function throttle(report: (count: number) => void): () => void {
   function reportNow(): void {
     waitingReports.delete(reportNow)
     clearTimeout(timer)
-    timer = setTimeout(endSecond, INTERVAL_MS).unref()
+    timer = setTimeout(() => {
+      timer = undefined
+      if (count > 0) reportNow()
+    }, INTERVAL_MS).unref()
     const counted = count
     count = 0
     report(counted)
-  }
-  function endSecond(): void {
-    timer = undefined
-    if (count > 0) reportNow()
   }
   return () => {
     count++
