@@ -81,8 +81,11 @@ const SELECT = `
  */
 export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): SqliteStore {
   const resolved = withDefaults(options, DEFAULTS, { busyTimeoutMs: { min: 0 } })
-  checkSource(source)
-
+  // An empty path is SQLite's name for a file that it deletes when it is closed.
+  const isPath = typeof source === 'string' && source !== ''
+  if (!isPath && typeof (source as Partial<SqliteHandle> | null | undefined)?.prepare !== 'function') {
+    throw wrong('source', 'a path or an open database', source)
+  }
   const connection = new SqliteConnection(source, resolved)
   const insert = connection.prepare(`${INSERT} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`)
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
@@ -121,10 +124,4 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
     ],
   ]
   return store
-}
-
-/** An empty path is SQLite's name for a file that it deletes when it is closed. */
-function checkSource(source: string | Partial<SqliteHandle> | null | undefined): void {
-  const isSource = typeof source === 'string' ? source !== '' : typeof source?.prepare === 'function'
-  if (!isSource) throw wrong('source', 'a path or an open database', source)
 }
