@@ -2,11 +2,9 @@ import type { Store } from '../plants/store.ts'
 
 /** What a store tells the metrics of a program, beside what its methods return. */
 export interface Figures {
-  gauges: readonly Gauge[]
+  gauges: readonly (readonly [name: string, help: string, read: () => number])[]
   onBatch: (size: number) => void
 }
-
-export type Gauge = readonly [name: string, help: string, read: () => number]
 
 const figures = new WeakMap<Store, Figures>()
 

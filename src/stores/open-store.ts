@@ -38,17 +38,13 @@ export const STORE_SCHEMES: readonly StoreScheme[] = [
   },
 ]
 
-/** Loads SQLite without the warning of Node 22 that it is experimental: each line of a program's log is JSON. */
-function loadSqlite(): void {
+function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Store {
+  // Loads SQLite without the warning of Node 22 that it is experimental: each line of a program's log is JSON.
   const emitWarning = process.emitWarning.bind(process)
   // A function that does nothing.
   process.emitWarning = Boolean
   process.getBuiltinModule('node:sqlite')
   process.emitWarning = emitWarning
-}
-
-function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Store {
-  loadSqlite()
   return sqliteStore(url.slice('sqlite:'.length), {
     // So that the client learns that nothing was done before its call times out.
     busyTimeoutMs: Math.ceil(0.4 * storeTimeoutMs),

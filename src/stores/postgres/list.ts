@@ -19,8 +19,7 @@ export function createPageReader(sender: Sender): (owner: string, request: PageR
     if (after === MAX_INT64) return []
     const values = [owner, String(after === undefined ? MIN_INT64 : after + 1n), limit]
     const expiresAt = sender.deadline()
-    let builder: PageBuilder | undefined
-    if (!isLarge) builder = buildPage(request, await sender.send(LIST, [...values], expiresAt))
+    let builder = isLarge ? undefined : buildPage(request, await sender.send(LIST, [...values], expiresAt))
     builder ??= buildPage(request, await sender.send(LIST_LARGE, [...values, maxBytes], expiresAt))!
     isLarge = builder.isHeavy || builder.plants.some(({ rest }) => rest.length >= LARGE_BYTES)
     return builder.plants

@@ -54,8 +54,7 @@ export class Sender {
     const { name, text, writes } = statement
     const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
-    let attempt = 1
-    for (;;) {
+    for (let attempt = 1; ;) {
       try {
         const result = await this.#sendQuery(query, expiresAt)
         const { rows, rowCount } = result
