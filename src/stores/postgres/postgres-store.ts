@@ -143,7 +143,10 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       })
     },
     close: () => runner.close(),
-    [Symbol.asyncDispose]: () => Promise.resolve().then(() => runner.close()),
+    [Symbol.asyncDispose]() {
+      runner.close()
+      return Promise.resolve()
+    },
   }
   return store
 }
