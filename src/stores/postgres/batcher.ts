@@ -6,7 +6,7 @@ export interface BatcherOptions {
   readonly maxInFlight: number
   readonly maxBatch: number
   readonly timeoutMs: number
-  readonly onBatch?: (size: number) => void
+  readonly onBatch: (size: number) => void
 }
 
 /** Sends writes in order; those that come while a group is in flight go together. Only one with a wrong value fails. */
@@ -28,7 +28,7 @@ export function createBatcher<Write, Result>(
     const share = settled === 0 ? length : Math.ceil((settled + length) / 2)
     const group = waiting.splice(0, batchSize(waiting, Math.min(share, maxBatch)))
     inFlight++
-    onBatch?.(group.length)
+    onBatch(group.length)
     await settle(group)
     inFlight--
     wake(group.length)

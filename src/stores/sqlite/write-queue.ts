@@ -16,7 +16,7 @@ type Entry = WaitingWrite<Write, boolean>
 export interface WriteQueueOptions {
   readonly busyTimeoutMs: number
   readonly maxBatch: number
-  readonly onBatch?: (size: number) => void
+  readonly onBatch: (size: number) => void
 }
 
 /** Commits writes in their order, those of one round in one transaction, unless they are too many or too large. */
@@ -84,7 +84,7 @@ export class WriteQueue {
       // After a commit has failed, a second failure would leave unknown what became of these plants. So one is tried.
       if (this.#connection.failure instanceof StoreUnavailableError) this.#tryWrite()
       const results = this.#connection.transaction(() => group.map(({ write }) => write()))
-      this.#options.onBatch?.(group.length)
+      this.#options.onBatch(group.length)
       for (const [index, { resolve }] of this.#waiting.splice(0, group.length).entries()) resolve(results[index]!)
     } catch (error) {
       if (isBusy(error)) {

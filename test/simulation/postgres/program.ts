@@ -80,6 +80,7 @@ export class Program implements Target {
       (error: unknown) => {
         isSettled = true
         world.tell('ping: not ready', error)
+        world.expect((error as Error).message !== '', 'a ping that fails says why')
         const saysThatOneHangs = String(error).includes('A write has had no answer')
         world.expect(mayHang || !saysThatOneHangs, 'no write is said to hang that does not')
         pool.thrift.failed()

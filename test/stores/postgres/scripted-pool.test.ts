@@ -85,8 +85,34 @@ test('asks by statements that write nothing whether a plant can be created, if t
   const { store, asked } = start([serverError('53100'), serverError('23514')])
   await failureOf(store.create('ann', { id: 1n, name: 'fern' }))
   await store.ping()
-  const texts = asked.slice(1).map(([text]) => [...String(text).matchAll(/^ *([A-Z]+)/gm)].map(([, word]) => word))
+  const words = (text: unknown): unknown[] => [...String(text).matchAll(/^ *([A-Z]+)/gm)].map(([, word]) => word)
+  const texts = asked.slice(1).map(([text, ...values]) => [...words(text), ...values])
   assert.deepEqual(texts, [['INSERT', 'DELETE'], ['DELETE'], ['INSERT']])
+})
+
+test('believes for 900 ms what a ping has tried, and that a write which has had no answer will get one', async (t) => {
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
+  const full = serverError('53100')
+  const { store, asked } = start([full, full])
+  await failureOf(store.create('ann', { id: 1n, name: 'fern' }))
+  const error = await failureOf(store.ping())
+  now += 899
+  assert.equal(await failureOf(store.ping()), error)
+  now++
+  await store.ping()
+  assert.equal(asked.length, 3)
+
+  let answer!: (result: QueryResult) => void
+  const answers = [new Promise<QueryResult>((resolve) => (answer = resolve))]
+  const other = postgresStore(poolOf(() => answers.shift() ?? Promise.resolve(CHANGED)))
+  const write = remove(other)
+  now += 899
+  await other.ping()
+  now++
+  assert.equal((await failure(other.ping())).message, 'A write has had no answer for 900 ms.')
+  answer(CHANGED)
+  await write
 })
 
 test('shares the next statement of a page with all who ask for the same meanwhile, and for nothing else', async () => {
@@ -206,6 +232,21 @@ test('waits for a silent server with a timer that keeps no process alive, and ne
   assert.equal(silence.isOn, false)
 })
 
+test('waits for a silent server only if it was asked after it last said something, and sends nothing too late', async (t) => {
+  t.mock.method(performance, 'now', () => 1000)
+  const silence = new Silence(() => Promise.resolve(true))
+  silence.begin(1000)
+  await silence.next()
+  silence.begin(1000)
+  assert.equal(silence.isOn, false)
+  silence.begin(1001)
+  assert.equal(silence.isOn, true)
+  await silence.next()
+  const query: Query = { text: '', values: [], rowMode: 'array', types: AS_TEXT }
+  const message = 'No time was left for another statement.'
+  await assert.rejects(new QueryRunner(poolOf(never), 100).send(query, 1000), { message })
+})
+
 test('keeps no statement that is given up while the server says nothing', async (t) => {
   const { port } = await takeMessages(t, () => undefined)
   const connection = { ...(await poolOf(() => Promise.resolve(CHANGED)).connect()), host: '127.0.0.1', port }
@@ -218,6 +259,13 @@ test('keeps no statement that is given up while the server says nothing', async 
     return new WeakRef(query)
   }
   await giveUp()
+  // The server says nothing, but that is not why this pool lends nothing.
+  let refusals = 0
+  pool.connect = () => (refusals++, Promise.reject(new Error('Cannot use a pool after calling end on the pool')))
+  await giveUp()
+  const before = refusals
+  await giveUp()
+  assert.ok(refusals > before)
   pool.connect = () => Promise.reject(new Error('timeout exceeded when trying to connect'))
   await giveUp()
   const statement = await giveUp()
