@@ -128,6 +128,7 @@ for (const [name, nearest] of [
   ['PLANT_STORE_DATABASE_URL', 'PLANT_STORE_URL'],
   ['PLANT_STORE_PORT', 'PORT'],
   ['PLANT_STORE_tokens', 'PLANT_STORE_TOKENS'],
+  ['PLANT_STORE_PG_POOL_SIZE', 'PLANT_STORE_POSTGRES_POOL_SIZE'],
   ['PLANT_STORE_SERVICE_HOST_NAME', 'PLANT_STORE_ADMIN_HOST'],
 ] as const) {
   test(`${name} is no setting, and ${nearest} is named`, () => {
