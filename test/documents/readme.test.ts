@@ -132,12 +132,19 @@ test('the README lists every operation', () => {
   assert.deepEqual(listed.sort(), operations.filter((name) => !name.startsWith('HEAD ')).sort())
 })
 
-test('the README says in sentences what the service does, and what it lacks', () => {
-  const [first] = /is an HTTP service that .* plants\./.exec(README.text)!
+test('sentences say what the service does, and what it lacks', () => {
   const described = Object.values(openapi.paths).flatMap((item) => Object.values<OperationObject>(item as never))
   // Such as "List plants", but for HEAD and OPTIONS.
   const verbs = described.flatMap(({ summary }) => /^(\w+) plants?$/.exec(summary)?.[1]?.toLowerCase() ?? [])
-  for (const verb of verbs) assert.match(first, RegExp(`\\b${verb}s\\b`))
+  for (const [path, sentence] of [
+    ['README.md', /is an HTTP service that .* plants\./],
+    ['CHANGELOG.md', /makes a function [^.]* plants\s/],
+    ['CONTRIBUTING.md', /src\/operations.ts +create.*/],
+    ['src/standalone/paths/page/browser/page.html', /An HTTP service that .* plants\./],
+  ] as const) {
+    const [said] = sentence.exec(readFileSync(path, 'utf8'))!
+    for (const verb of verbs) assert.match(said, RegExp(`\\b${verb}s?\\b`), path)
+  }
   assert.equal(README.text.includes('changes a plant or reads one'), !('GET' in OPERATIONS['/plants/{id}']))
 })
 
