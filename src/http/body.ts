@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
+import process from 'node:process'
 import { HttpError } from './errors.ts'
 import { MAX_DEPTH } from './json.ts'
 import { streamOf } from './transport.ts'
