@@ -219,7 +219,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
       const [isReadOnly, server, client, , schema, problems] = ('rows' in answer ? answer.rows[0]! : []) as string[]
       session.isFit = isReadOnly === 'off' && server === client && server === 'UTF8' && problems === ''
       session.isFit &&= schema !== 'other'
-      this.hasServed ||= session.isFit
+      this.hasServed ||= session.isFit && !session.isLate && session.isLent
       this.#knowsSchema ||= session.isFit && schema === 'public'
       if ('rows' in answer && isReadOnly === 'off' && !session.isFit) this.#noteBreak()
     } else if (breaks) {

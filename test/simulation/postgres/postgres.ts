@@ -93,7 +93,7 @@ async function play(scenario: Scenario, world: World): Promise<void> {
     }
     await createThree()
     // Until the host has given back what it took.
-    await world.pass(10_000)
+    await world.pass(60_000)
     const asked = programs.map(({ pool }) => pool.asked)
     await createThree()
     for (const [at, { pool }] of programs.entries()) {
