@@ -234,8 +234,8 @@ async function play(scenario: Scenario, world: World): Promise<void> {
     world.expect(openOnes().length === 0, 'each connection is closed in the end')
   } else await world.pass(drainMs)
   drain()
-  // The longest of the timers is the guard's.
-  await world.pass(scenario.drainTimeoutMs + LIMITS.guardMs + MOST_WORK_MS)
+  // The longest of the timers is the guard's, and the process may be stopped twice.
+  await world.pass(scenario.drainTimeoutMs + LIMITS.guardMs + 3 * MOST_WORK_MS)
   world.expect(cut !== undefined, 'a drain ends')
   world.expect(time.left === 0, 'no timer is left in the end:', time.left)
   for (const client of clients) {
