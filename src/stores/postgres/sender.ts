@@ -54,7 +54,8 @@ export class Sender {
     const { name, text, writes } = statement
     const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
-    for (let attempt = 1; ;) {
+    let attempt = 1
+    for (;;) {
       try {
         const result = await this.#sendQuery(query, expiresAt)
         const { rows, rowCount } = result
