@@ -59,7 +59,7 @@ function collect(
       body = NOTHING
       return context.runInAsyncScope(onError, undefined, bodyTooLarge(maxBytes))
     }
-    // Most bodies are one chunk, which is not copied, unless it would keep a larger piece of memory alive.
+    // The first chunk, mostly the only one, is not copied, unless it would keep a larger piece of memory alive.
     if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
       body = chunk
       return

@@ -45,9 +45,9 @@ async function play(scenario: Scenario, world: World): Promise<void> {
   const lateOnes = new Set<unknown>()
   /** When the drain begins, and whom it waits for. */
   let drainAt = Infinity
+  let awaited: readonly Client[] = []
   /** How long the process was stopped. */
   let stoppedMs = 0
-  let awaited: readonly Client[] = []
 
   const plants = new Plants(world, scenario.fates, () => current.getStore()!)
   const service = createPlantStore({
