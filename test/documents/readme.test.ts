@@ -130,6 +130,12 @@ test('the README lists every operation', () => {
   const operations = RESOURCE_PATHS.flatMap((path) => Object.keys(OPERATIONS[path]).map((name) => `${name} ${path}`))
   // HEAD goes without saying.
   assert.deepEqual(listed.sort(), operations.filter((name) => !name.startsWith('HEAD ')).sort())
+  const examples = listedIn('CONTRIBUTING.md', /^For example `([A-Z]+ \/\S*)`/gm)
+  assert.deepEqual(
+    examples.map((name) => operations.includes(name)),
+    [false],
+    'the operation to add is there',
+  )
 })
 
 test('sentences say what the service does, and what it lacks', () => {
@@ -140,6 +146,8 @@ test('sentences say what the service does, and what it lacks', () => {
     ['README.md', /is an HTTP service that .* plants\./],
     ['CHANGELOG.md', /makes a function [^.]* plants\s/],
     ['CONTRIBUTING.md', /src\/operations.ts +create.*/],
+    ['docs/running.md', /who may .*/],
+    ['src/http/caller.ts', /What a caller may do .*/],
     ['src/standalone/paths/page/browser/page.html', /An HTTP service that .* plants\./],
   ] as const) {
     const [said] = sentence.exec(readFileSync(path, 'utf8'))!
