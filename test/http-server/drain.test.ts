@@ -36,9 +36,9 @@ for (const isShared of [false, true]) {
   test(`a drain accepts what came while the process was busy, if others ${isShared ? '' : 'do not '}listen beside it`, async (t) => {
     const http = await serve(t)
     const timers = countTimers()
-    const drained = http.drain(isShared)
-    // The timers come next, and find that the quiet has lasted for long enough.
+    // The timers come next after this, and find that the quiet has lasted for long enough.
     await setImmediate()
+    const drained = http.drain(isShared)
     const connecting = Promise.all([1, 2, 3].map(() => RawConnection.open(http.server)))
     // After the tick in which the connections are begun.
     process.nextTick(block, 200)
@@ -48,6 +48,16 @@ for (const isShared of [false, true]) {
     assert.equal(countTimers(), timers)
   })
 }
+
+test('a drain cuts what came while the process was busy until its time was over', async (t) => {
+  const http = await serve(t, { drainTimeoutMs: 100 })
+  await setImmediate()
+  const drained = http.drain()
+  const connecting = RawConnection.open(http.server)
+  process.nextTick(block, 200)
+  assert.equal(await (await connecting).closed, '')
+  assert.equal(await drained, 1)
+})
 
 test('once it no longer listens, a drain closes what has no request that is being answered', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 2000 })
