@@ -61,13 +61,13 @@ function goOn(rest: string): Act {
 suite('a body', { timeout: 60_000 }, () => {
   const whole = '0123456789'
   const end = '0\r\n\r\n'
-  const long = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n'
+  const announced = (length: number): string => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`
   const tooLong = chunked(`${whole}0`) + end
   for (const [name, sent, before, meanwhile, expected] of [
-    ['is read if it has as many bytes as it may have', chunked(whole) + end, none, none, whole],
+    ['is read if it has as many bytes as it may have', announced(10) + whole, none, none, whole],
     ['is read if it comes in pieces', chunked('01234'), none, goOn(`5\r\n56789\r\n${end}`), whole],
     ['is read if its client went when all of it was here', chunked(whole) + end, leaveBefore, none, whole],
-    ['is refused as soon as its length is announced, if that is too much', long, none, none, TOO_LARGE],
+    ['is refused as soon as its length is announced, if that is too much', announced(11), none, none, TOO_LARGE],
     ['is refused as soon as too much of it has come', chunked('012345'), none, goOn('5\r\n67890\r\n'), TOO_LARGE],
     ['is refused if its client went when too much was here', tooLong, leaveBefore, none, TOO_LARGE],
     ['is none if its client goes before it is complete', chunked('01234'), none, leave, undefined],
