@@ -114,6 +114,11 @@ suite('asks whether a server says anything', () => {
     assert.equal(await isAnswering(connection({ ...BACKEND, port }), 10_000), true)
     assert.equal(await isAnswering(connection({ ...BACKEND, port: 1 }), 10_000), true)
   })
+
+  test('but not its silence', async (t) => {
+    const { port } = await takeMessages(t, () => undefined)
+    assert.equal(await isAnswering(connection({ ...BACKEND, port }), 50), false)
+  })
 })
 
 test('cancels a statement of PostgreSQL over TCP, a Unix socket or TLS', { skip: needsDebian }, async (t) => {
