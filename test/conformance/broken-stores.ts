@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import type { NewPlant } from '../../src/plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../src/plants/store.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
@@ -71,7 +71,7 @@ function sharing(keyOf: (owner: string, page: PageRequest) => string): Change {
       list(owner, page) {
         const key = keyOf(owner, page)
         const plants = store.list(owner, page)
-        const shared = underWay.get(key) ?? nextTurn(plants).finally(() => underWay.delete(key))
+        const shared = underWay.get(key) ?? nextRound(plants).finally(() => underWay.delete(key))
         underWay.set(key, shared)
         return shared
       },
@@ -184,7 +184,7 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
     (store) => ({
       async create(owner, plant) {
         if (store.has(owner, plant.id)) return false
-        await nextTurn()
+        await nextRound()
         store.plants.set(store.key(owner, plant.id), { ...plant, owner })
         return true
       },
@@ -195,7 +195,7 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
     (store) => ({
       async delete(owner, id) {
         if (!store.has(owner, id)) return false
-        await nextTurn()
+        await nextRound()
         store.delete(owner, id)
         return true
       },
@@ -205,7 +205,7 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
     let last = false
     async function together(answer: boolean): Promise<boolean> {
       last = answer
-      await nextTurn()
+      await nextRound()
       return last
     }
     return {
@@ -220,7 +220,7 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
       return {
         async delete(owner, id) {
           const first = (waiting ??= owner)
-          await nextTurn()
+          await nextRound()
           waiting = undefined
           return store.delete(first, id)
         },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { everyCharacter } from '../../src/conformance/awkward-values.ts'
 import { findDifference } from '../../src/conformance/steps.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
@@ -30,8 +30,8 @@ test('takes a store that ends a page with the plant with which it comes to maxBy
 test('takes a store that lists at once, and creates some rounds of the event loop later', async () => {
   const checks = suiteOf((store) => ({
     async create(owner, plant) {
-      await nextTurn()
-      await nextTurn()
+      await nextRound()
+      await nextRound()
       return store.create(owner, plant)
     },
   }))

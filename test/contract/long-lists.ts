@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { MAX_PAGE, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
 import { get, type Request } from '../support/wire/service.ts'
 
@@ -39,7 +39,7 @@ export function createStore(): Store {
   return {
     ...memory,
     list(owner, page) {
-      if (owner === 'endless') return nextTurn(nextPlants(page))
+      if (owner === 'endless') return nextRound(nextPlants(page))
       if (owner === 'failing' && page.after !== undefined) throw new Error('disk')
       if (owner === 'failing') return lists.list('some', page)
       return (owner in LISTS ? lists : memory).list(owner, page)
