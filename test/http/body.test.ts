@@ -30,7 +30,7 @@ async function announce(t: TestContext, sent: string): Promise<{ client: RawConn
 function readBody(request: IncomingMessage, contentLength: number, maxBytes: number): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     readBodyThen(request, contentLength, maxBytes, resolve, reject)
-    if (request.closed) resolve(undefined)
+    if (request.closed) setImmediate(resolve, undefined)
     request.on('close', () => resolve(undefined))
   })
 }
