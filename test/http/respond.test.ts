@@ -123,6 +123,20 @@ function refuse(request: IncomingMessage, response: ServerResponse): void {
   void respond(request, response, { ...WHOLE, status: 400 })
 }
 
+for (const [name, status, request] of [
+  ['a refusal of a request without a body', 400, GET],
+  ['a success whose request has a body', 200, { ...GET, method: 'POST', body: 'ribbit' }],
+] as const) {
+  test(`${name} is handed over at once`, async (t) => {
+    let sent: unknown
+    const client = await serveIn(t, 'http', (request, response) => {
+      sent = respond(request, response, { ...WHOLE, status })
+    })
+    await client.send(request)
+    assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: true })
+  })
+}
+
 suite('a refusal whose body is awaited', { timeout: 60_000 }, () => {
   for (const method of ['POST', 'HEAD']) {
     test(`to ${method} goes out at once, and ends when the body does`, async (t) => {
