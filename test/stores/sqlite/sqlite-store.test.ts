@@ -111,6 +111,15 @@ test('while another process has the lock, says so soon, and lists plants', { ski
   await store.ping()
 })
 
+test('waits, as it opens, until another process lets go of the lock', { skip }, async (t) => {
+  const path = newPath(t)
+  const letGo = await lockElsewhere(t, path, 200)
+  const free = letGo()
+  // Nothing else runs until it is open.
+  await sqliteStore(path, { busyTimeoutMs: 60_000 }).close()
+  await free
+})
+
 suite('refuses what it cannot keep plants in, names it, closes it and leaves it as it was', { skip }, () => {
   const other = 'it holds something other than plants; nothing was changed'
   const rows: [string, (path: string) => unknown, string][] = [

@@ -29,13 +29,13 @@ export function openStore(t: TestContext, options = {}, path = newPath(t)): { pa
   return { path, store }
 }
 
-/** Another process that has run SQL on a file, and has the file open until it is told to close it. */
-export async function runElsewhere(t: TestContext, path: string, sql: string): Promise<() => Promise<void>> {
+/** Another process that has run SQL on a file, and has the file open until it is told to close it, so long after that. */
+export async function runElsewhere(t: TestContext, path: string, sql: string, ms = 0): Promise<() => Promise<void>> {
   const program = `
     const database = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(process.argv[1])
     database.exec(process.argv[2])
     process.stdout.write('begun')
-    process.stdin.once('data', () => { database.close(); process.exit() })`
+    process.stdin.once('data', () => setTimeout(() => { database.close(); process.exit() }, ${ms}))`
   const child = spawn(process.execPath, ['-e', program, path, sql], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => child.kill())
   await once(child.stdout, 'data')
@@ -47,6 +47,6 @@ export async function runElsewhere(t: TestContext, path: string, sql: string): P
 }
 
 /** Has another process take the write lock of a file, until it is told to let go. */
-export function lockElsewhere(t: TestContext, path: string): Promise<() => Promise<void>> {
-  return runElsewhere(t, path, 'BEGIN IMMEDIATE')
+export function lockElsewhere(t: TestContext, path: string, ms = 0): Promise<() => Promise<void>> {
+  return runElsewhere(t, path, 'BEGIN IMMEDIATE', ms)
 }
