@@ -117,6 +117,11 @@ export class VirtualTime {
     this.now = Math.max(this.now, end)
   }
 
+  /** Makes the rounds that code under test waits for: it may wait by what it shares with all that is played later. */
+  async settle(): Promise<void> {
+    for (let timer; (timer = this.#immediates.shift()) !== undefined;) if (!timer.isCleared) await this.#run(timer)
+  }
+
   #run(timer: Timer): Promise<void> {
     if (++this.#steps > MAX_STEPS) throw new Error('It goes on for ever.')
     this.happenedAt = timer.at
