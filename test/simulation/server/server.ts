@@ -95,13 +95,14 @@ async function play(scenario: Scenario, world: World): Promise<void> {
   /** Node announces a request. */
   function announce(client: Client): void {
     const mustWake = isFull(openOnes().filter(({ wire }) => !wire.writableEnded))
-    world.expect(!mustWake || http.isGuarded(), 'the guard wakes while many requests wait')
+    world.expect(!mustWake || house.isGuarded, 'the guard wakes while many requests wait')
     client.announced++
     world.expect(!client.isSliced || client.waiting <= MAX_IN_SLICE, 'while the guard is awake, few requests wait')
   }
 
   function guard(isAwake: boolean): void {
     world.tell('guard', isAwake ? 'wakes' : 'sleeps')
+    world.expect(house.isGuarded !== isAwake, 'the guard tells of changes')
     house.isGuarded = isAwake
     const isBusy = isFull(openOnes()) || plants.hasWorked
     world.expect(!isAwake || isBusy, 'the guard sleeps while few requests wait')
@@ -238,6 +239,7 @@ async function play(scenario: Scenario, world: World): Promise<void> {
   await world.pass(scenario.drainTimeoutMs + LIMITS.guardMs + 3 * MOST_WORK_MS)
   world.expect(cut !== undefined, 'a drain ends')
   world.expect(time.left === 0, 'no timer is left in the end:', time.left)
+  world.expect(!house.isGuarded && !http.isGuarded(), 'the guard sleeps in the end')
   for (const client of clients) {
     world.expect(client.bare === client.refusals || client.missesSome, 'each refusal is told of')
     for (const asked of client.asked) check(asked)
