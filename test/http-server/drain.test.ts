@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createPlantStore } from '../../src/index.ts'
@@ -57,6 +57,19 @@ test('a drain cuts what came while the process was busy until its time was over'
   process.nextTick(block, 200)
   assert.equal(await (await connecting).closed, '')
   assert.equal(await drained, 1)
+})
+
+test('a drain has an answer that is under way say that its connection closes', { timeout: 60_000 }, async (t) => {
+  const http = createHttpServer(() => undefined)
+  await serveUntilEnd(t, http.server)
+  const asked = once(http.server, 'request') as Promise<[unknown, ServerResponse]>
+  const client = await RawConnection.open(http.server)
+  client.send(LIST)
+  const [, response] = await asked
+  const drained = http.drain()
+  response.end()
+  assert.match(await client.closed, /\r\nConnection: close\r\n/)
+  assert.equal(await drained, 0)
 })
 
 test('once it no longer listens, a drain closes what has no request that is being answered', async (t) => {
