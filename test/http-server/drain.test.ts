@@ -49,7 +49,7 @@ for (const isShared of [false, true]) {
   })
 }
 
-test('a drain cuts what came while the process was busy until its time was over', async (t) => {
+test('a drain cuts what came while the process was busy until its time was over', { timeout: 60_000 }, async (t) => {
   const http = await serve(t, { drainTimeoutMs: 100 })
   await setImmediate()
   const drained = http.drain()

@@ -116,6 +116,7 @@ async function play<Scenario>(part: Part<Scenario>, scenario: Scenario, world: W
     await part.play(scenario, world)
     world.throwIfBroken()
   } finally {
+    // What is thrown after the end is no part of this history.
     await world.time.settle().catch(() => undefined)
     await world.end()
   }

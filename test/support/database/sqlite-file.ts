@@ -46,7 +46,7 @@ export async function runElsewhere(t: TestContext, path: string, sql: string, ms
   }
 }
 
-/** Has another process take the write lock of a file, until it is told to let go. */
+/** Has another process take the write lock of a file, until so long after it is told to let go. */
 export function lockElsewhere(t: TestContext, path: string, ms = 0): Promise<() => Promise<void>> {
   return runElsewhere(t, path, 'BEGIN IMMEDIATE', ms)
 }
