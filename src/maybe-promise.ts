@@ -18,19 +18,41 @@ export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createEr
   })
 }
 
-/** Goes on with a result: at once if it is there, as promises are dear. */
-export function andThen<T, U>(result: MaybePromise<T>, goOn: (value: T) => MaybePromise<U>): MaybePromise<U> {
-  return result instanceof Promise ? result.then(goOn) : goOn(result)
+/**
+ * Goes on with a result: at once if it is there, as promises are dear.
+ * @param state what `goOn` is given besides: a closure would be made for each request
+ */
+export function andThen<T, U, S>(
+  result: MaybePromise<T>,
+  goOn: (value: T, state: S) => MaybePromise<U>,
+  state: S = undefined as S,
+): MaybePromise<U> {
+  return result instanceof Promise ? later(result, goOn, state) : goOn(result, state)
 }
 
-/** Calls; passes a thrown or rejected error to `onError`, which ignores it by default. The only catch-all. */
-export function attempt(call: () => unknown, onError: (thrown: unknown) => void = () => undefined): void {
+// Each in a function of its own: what a closure holds is on the heap from where its function begins.
+function later<T, U, S>(result: Promise<T>, goOn: (value: T, state: S) => MaybePromise<U>, state: S): Promise<U> {
+  return result.then((value) => goOn(value, state))
+}
+function catchLater<S>(result: PromiseLike<unknown>, onError: (thrown: unknown, state: S) => void, state: S): void {
+  // Adopted first, too: nobody would hold the other one.
+  Promise.resolve(result).then(undefined, (thrown: unknown) => onError(thrown, state))
+}
+
+/**
+ * Calls; passes a thrown or rejected error to `onError`, which ignores it by default. The only catch-all.
+ * @param state what both are given, as by {@link andThen}
+ */
+export function attempt<S>(
+  call: (state: S) => unknown,
+  onError: (thrown: unknown, state: S) => void = () => undefined,
+  state: S = undefined as S,
+): void {
   try {
-    const result = call()
-    // Adopted first, too: nobody would hold the other one.
-    if (isPromiseLike(result)) Promise.resolve(result).then(undefined, onError)
+    const result = call(state)
+    if (isPromiseLike(result)) catchLater(result, onError, state)
   } catch (thrown) {
-    onError(thrown)
+    onError(thrown, state)
   }
 }
 

@@ -11,9 +11,9 @@ import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
 import type { ListSlots } from './plants/list-slots.ts'
-import { listPlants, type PlantSource } from './plants/listing.ts'
+import { listPlants, type Listing, type ListQuery, type PlantSource } from './plants/listing.ts'
 import { encodeRest, type NewPlant } from './plants/plant.ts'
-import { StoreUnavailableError } from './plants/store.ts'
+import { StoreUnavailableError, type Page, type PageRequest } from './plants/store.ts'
 
 export interface Service {
   readonly store: CheckedStore
@@ -78,33 +78,52 @@ export const methodsOf = (path: ResourcePath): readonly string[] => [...Object.k
 
 const allowField = (path: ResourcePath): readonly string[] => ['Allow', methodsOf(path).join(', ')]
 
-function list(
-  { store, maxLimit, slots }: Service,
-  { owner, query, response }: OperationInput,
-): MaybePromise<HttpResponse> {
-  const asked = parseListQuery(query)
-  const limit = Math.min(asked.limit, maxLimit)
-  const source: PlantSource = {
-    owner,
-    slots,
-    readPage: (request) => store.list(owner, request),
-    isGone: () => isClosed(response),
-    whenGone: (listener) => whenClosed(response, listener),
+/** In a class, as closures would be made for each list, though few are long. */
+class OwnPlants implements PlantSource {
+  readonly owner: string
+  readonly slots: ListSlots
+  readonly #store: CheckedStore
+  readonly #response: ServerResponse
+
+  constructor({ slots, store }: Service, { owner, response }: OperationInput) {
+    this.owner = owner
+    this.slots = slots
+    this.#store = store
+    this.#response = response
   }
-  return andThen(listPlants(source, { ...asked, limit }), ({ body, cursor }) => {
-    const include = asked.includesId ? '&include=id' : ''
-    const headers =
-      cursor === undefined ? NO_FIELDS : ['Link', `<?limit=${limit}&after=${cursor}${include}>; rel="next"`]
-    return { status: 200, headers, body }
-  })
+
+  readPage(request: PageRequest): MaybePromise<Page> {
+    return this.#store.list(this.owner, request)
+  }
+
+  isGone(): boolean {
+    return isClosed(this.#response)
+  }
+
+  whenGone(listener: () => void): void {
+    whenClosed(this.#response, listener)
+  }
+}
+
+function list(service: Service, input: OperationInput): MaybePromise<HttpResponse> {
+  const query = parseListQuery(input.query, service.maxLimit)
+  return andThen(listPlants(new OwnPlants(service, input), query), describeList, query)
+}
+
+function describeList({ body, cursor }: Listing, { limit, includesId }: ListQuery): HttpResponse {
+  if (cursor === undefined) return { status: 200, headers: NO_FIELDS, body }
+  const include = includesId ? '&include=id' : ''
+  return { status: 200, headers: ['Link', `<?limit=${limit}&after=${cursor}${include}>; rel="next"`], body }
 }
 
 function create(service: Service, { owner, body }: OperationInput): MaybePromise<HttpResponse> {
   const plant = parseNewPlant(readJson(body))
   checkRules(service, plant)
-  return andThen(service.store.create(owner, plant), (isCreated) => {
-    return isCreated ? { status: 200, headers: NO_FIELDS, body: `{${encodeRest(plant)}` } : HTTP_ERRORS.idTaken
-  })
+  return andThen(service.store.create(owner, plant), describePlant, plant)
+}
+
+function describePlant(isCreated: boolean, plant: NewPlant): HttpResponse {
+  return isCreated ? { status: 200, headers: NO_FIELDS, body: `{${encodeRest(plant)}` } : HTTP_ERRORS.idTaken
 }
 
 function checkRules({ validate }: Service, plant: NewPlant): void {

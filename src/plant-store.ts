@@ -2,15 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { readBearerToken } from './http/bearer.ts'
 import { NOTHING, readBody, takeParsedBody } from './http/body.ts'
+import type { Caller } from './http/caller.ts'
 import { checkContent } from './http/content.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
-import { rawHeadersOf, readHeaderFields } from './http/header-fields.ts'
+import { rawHeadersOf, readHeaderFields, type HeaderFields } from './http/header-fields.ts'
 import { respond, type HttpResponse, type Sent } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import type { HostRequest } from './http/transport.ts'
 import { arrivalOf, inTurn } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
-import { describeMethods, findOperation, RESOURCE_PATHS, type ResourcePath, type Service } from './operations.ts'
+import { describeMethods, findOperation, RESOURCE_PATHS } from './operations.ts'
+import type { Operation, ResourcePath, Service } from './operations.ts'
 import { quote } from './option-checks.ts'
 import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './options.ts'
 import { checkStore } from './plants/checked-store.ts'
@@ -27,13 +29,16 @@ export type PlantStore = (
   next?: () => void,
 ) => void
 
+/** What is known of a request by now. It is handed from step to step, in place of closures. */
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly resource: Resource<ResourcePath> | undefined
   /** By `performance.now()`; 0 if the host has no `onResponse`. */
-  readonly startedAt: number
+  startedAt: number
+  fields: HeaderFields | undefined
   owner: string | undefined
+  found: HttpResponse | undefined
 }
 
 /**
@@ -76,76 +81,88 @@ export function createService(
   const message = ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`)
   const noResource = new HttpError('noResource', message)
 
-  function serve(exchange: Exchange, part: () => MaybePromise<HttpResponse | undefined>): void {
-    attempt(
-      () => andThen(part(), (found) => found && send(exchange, found)),
-      (thrown) => fail(exchange, thrown),
-    )
+  function begin(exchange: Exchange): void {
+    if (onResponse !== undefined) exchange.startedAt = arrivalOf(exchange.response)
+    attempt(serve, fail, exchange)
+  }
+
+  function serve(exchange: Exchange): MaybePromise<void> {
+    return andThen(carryOut(exchange), send, exchange)
   }
 
   /** The way of a request, from its path to its response; undefined if it goes on once the body is there. */
   function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
-    const { request, response, resource } = exchange
+    const { request, resource } = exchange
     if (resource === undefined) return noResource
-    const fields = readHeaderFields(rawHeadersOf(request))
-    const { path, id, query } = resource
-    if (request.method === 'OPTIONS' && id !== undefined) return describeMethods(path)
-    const token = readBearerToken(fields.authorization)
-    return andThen(findCaller(token, request), (caller) => {
-      if (caller === undefined) return HTTP_ERRORS.tokenRefused
-      const { owner } = caller
-      exchange.owner = owner
-      const operation = findOperation(resource, request.method!, caller)
-      const run = (body: Uint8Array) => operation.run(service, { owner, id: id!, query, body, response })
-      if (operation.takesBody !== true) return run(NOTHING)
+    exchange.fields = readHeaderFields(rawHeadersOf(request))
+    if (request.method === 'OPTIONS' && resource.id !== undefined) return describeMethods(resource.path)
+    const token = readBearerToken(exchange.fields)
+    return typeof token === 'string' ? andThen(findCaller(token, request), admit, exchange) : token
+  }
 
-      checkContent(fields.contentType, fields.contentEncoding)
-      const parsed = takeParsedBody(request, maxBodyBytes)
-      if (parsed !== undefined) return run(parsed)
-      const goOn = (body: Uint8Array) => serve(exchange, () => run(body))
-      readBody(request, fields.contentLength, maxBodyBytes, goOn, (error) => fail(exchange, error))
-      return undefined
+  function admit(caller: Caller | undefined, exchange: Exchange): MaybePromise<HttpResponse | undefined> {
+    if (caller === undefined) return HTTP_ERRORS.tokenRefused
+    exchange.owner = caller.owner
+    const operation = findOperation(exchange.resource!, exchange.request.method!, caller)
+    return operation.takesBody === true ? takeBody(exchange, operation) : run(exchange, operation, NOTHING)
+  }
+
+  function takeBody(exchange: Exchange, operation: Operation): MaybePromise<HttpResponse | undefined> {
+    const { request } = exchange
+    const { contentType, contentEncoding, contentLength } = exchange.fields!
+    checkContent(contentType, contentEncoding)
+    const parsed = takeParsedBody(request, maxBodyBytes)
+    if (parsed !== undefined) return run(exchange, operation, parsed)
+    readBody(request, contentLength, maxBodyBytes, (body) => {
+      const found = () => (body instanceof HttpError ? body : run(exchange, operation, body))
+      attempt(() => andThen(found(), send, exchange), fail, exchange)
     })
+    return undefined
   }
 
-  function send(exchange: Exchange, found: HttpResponse): MaybePromise<void> {
-    return andThen(respond(exchange.request, exchange.response, found), (sent) => conclude(exchange, found, sent))
+  function run({ resource, owner, response }: Exchange, operation: Operation, body: Uint8Array) {
+    const { id, query } = resource!
+    return operation.run(service, { owner: owner!, id: id!, query, body, response })
   }
 
-  function conclude(exchange: Exchange, { status, error }: HttpResponse, { bytes, complete, failure }: Sent): void {
-    if (failure !== undefined) report(exchange, failure.thrown)
+  function send(found: HttpResponse | undefined, exchange: Exchange): MaybePromise<void> {
+    if (found === undefined) return
+    exchange.found = found
+    return andThen(respond(exchange.request, exchange.response, found), conclude, exchange)
+  }
+
+  function conclude({ bytes, complete, failure }: Sent, exchange: Exchange): void {
+    if (failure !== undefined) report(failure.thrown, exchange)
     if (onResponse === undefined) return
     const { request, owner, startedAt } = exchange
+    const { status, error } = exchange.found!
     const resource = exchange.resource?.path
     const durationMs = performance.now() - startedAt
-    attempt(() => onResponse({ request, resource, owner, status, error, bytes, complete, durationMs }))
+    attempt(onResponse, undefined, { request, resource, owner, status, error, bytes, complete, durationMs })
   }
 
-  function fail(exchange: Exchange, thrown: unknown): void {
+  function fail(thrown: unknown, exchange: Exchange): void {
     // No owner is known: authenticate itself has failed.
     const failure = toHttpError(thrown, exchange.owner !== undefined)
     const isFault = failure.status === 500 || failure.status === 503
-    if (isFault) report(exchange, failure.cause)
+    if (isFault) report(failure.cause, exchange)
     attempt(
-      () => send(exchange, failure),
+      () => send(failure, exchange),
       // A middleware has replaced methods of the response, and those throw.
       (thrown) => {
         exchange.response.destroy()
-        conclude(exchange, failure, { bytes: 0, complete: false, ...(!isFault && { failure: { thrown } }) })
+        conclude({ bytes: 0, complete: false, ...(!isFault && { failure: { thrown } }) }, exchange)
       },
     )
   }
 
-  function report({ request }: Exchange, thrown: unknown): void {
+  function report(thrown: unknown, { request }: Exchange): void {
     attempt(() => onError(thrown, request))
   }
 
   return (request, response, resource) => {
-    inTurn(request, response, () => {
-      const startedAt = onResponse === undefined ? 0 : arrivalOf(response)
-      const exchange: Exchange = { request, response, resource, startedAt, owner: undefined }
-      serve(exchange, () => carryOut(exchange))
-    })
+    const found = undefined
+    inTurn(request, response, begin, { request, response, resource, startedAt: 0, fields: found, owner: found, found })
   }
 }
 

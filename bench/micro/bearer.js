@@ -11,5 +11,6 @@ const received = Buffer.from(known).toString('latin1')
 
 compare('bearer', {
   'authorization === known': () => received === known,
-  'findOwner(readBearerToken(authorization))': () => findOwner(readBearerToken([received])),
+  'findOwner(readBearerToken(fields))': () =>
+    findOwner(readBearerToken({ authorization: received, authorizations: 1 })),
 })

@@ -1,5 +1,5 @@
 import { HTTP_ERRORS, HttpError } from './errors.ts'
-import { TCHAR } from './header-fields.ts'
+import { TCHAR, type HeaderFields } from './header-fields.ts'
 
 /** RFC 6750 section 2.1, `b64token`. */
 export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
@@ -8,12 +8,13 @@ export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const BEARER = new RegExp(`^bearer +${B64TOKEN}$`, 'i')
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
-/** @throws HttpError 40100 if there is no bearer credential; 40101 if it is malformed, or there are two fields */
-export function readBearerToken(authorization: readonly string[]): string {
-  const [credential = '', second] = authorization
-  if (second !== undefined) throw GIVEN_TWICE
-  if (BEARER.test(credential)) return credential.slice(credential.lastIndexOf(' ') + 1)
-  throw BEARER_SCHEME.test(credential) ? HTTP_ERRORS.tokenRefused : HTTP_ERRORS.noToken
+export type Credentials = Pick<HeaderFields, 'authorization' | 'authorizations'>
+
+/** The token, or the error: 40100 if there is no bearer credential; 40101 if it is malformed, or there are two fields. */
+export function readBearerToken({ authorization, authorizations }: Credentials): string | HttpError {
+  if (authorizations > 1) return GIVEN_TWICE
+  if (BEARER.test(authorization)) return authorization.slice(authorization.lastIndexOf(' ') + 1)
+  return BEARER_SCHEME.test(authorization) ? HTTP_ERRORS.tokenRefused : HTTP_ERRORS.noToken
 }
 
 /** A proxy may have checked the other one of two credentials. */

@@ -10,26 +10,24 @@ const DISCARD_MAX_MS = 2000
 
 export const NOTHING: Buffer = Buffer.alloc(0)
 
-/** Counts bytes as they come; believes a Content-Length only if it is too much. Calls back in its own async context. */
+/** Counts bytes as they come; believes a Content-Length only if it is too much. Goes on, with the body or 41300, in its own async context. */
 export function readBody(
   request: IncomingMessage,
   contentLength: number,
   maxBytes: number,
-  onBody: (body: Uint8Array) => void,
-  onError: (error: HttpError) => void,
+  goOn: (body: Uint8Array | HttpError) => void,
 ): void {
-  if (contentLength > maxBytes) return onError(bodyTooLarge(maxBytes))
+  if (contentLength > maxBytes) return goOn(bodyTooLarge(maxBytes))
   if (!isUntouched(request)) return read(false)
   // Node parses the rest of a packet before the next tick. Events for what is there by then would be dear.
   process.nextTick(() => read(request.complete && request.readableFlowing === null))
 
   /** @param isThere whether all of it has arrived, and nobody else reads it */
   function read(isThere: boolean): void {
-    if (!isThere && !request.destroyed && !request.readableEnded) return collect(request, maxBytes, onBody, onError)
+    if (!isThere && !request.destroyed && !request.readableEnded) return collect(request, maxBytes, goOn)
     if (isBodyAwaited(request)) return
     const rest = readRest(request)
-    if (rest.length > maxBytes) onError(bodyTooLarge(maxBytes))
-    else onBody(rest)
+    goOn(rest.length > maxBytes ? bodyTooLarge(maxBytes) : rest)
   }
 }
 
@@ -40,12 +38,7 @@ function isUntouched(request: IncomingMessage): boolean {
   return isNodes && request.readableFlowing === null && request.listenerCount('resume') === 0
 }
 
-function collect(
-  request: IncomingMessage,
-  maxBytes: number,
-  onBody: (body: Uint8Array) => void,
-  onError: (error: HttpError) => void,
-): void {
+function collect(request: IncomingMessage, maxBytes: number, goOn: (body: Uint8Array | HttpError) => void): void {
   // The events come in the context of whatever else the connection does.
   const context = new AsyncResource('plant-store')
   let body: Buffer = NOTHING
@@ -57,7 +50,7 @@ function collect(
     if (length > maxBytes) {
       request.off('data', onData).off('end', onEnd)
       body = NOTHING
-      return context.runInAsyncScope(onError, undefined, bodyTooLarge(maxBytes))
+      return context.runInAsyncScope(goOn, undefined, bodyTooLarge(maxBytes))
     }
     // The first chunk, mostly the only one, is not copied, unless it would keep a larger piece of memory alive.
     if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
@@ -75,7 +68,7 @@ function collect(
   function onEnd(): void {
     // Node would, by a slower way.
     request.off('data', onData)
-    context.runInAsyncScope(onBody, undefined, body.length === length ? body : body.subarray(0, length))
+    context.runInAsyncScope(goOn, undefined, body.length === length ? body : body.subarray(0, length))
   }
   request.on('data', onData).on('end', onEnd)
   // Otherwise a lost client would end the process, if the request is one that a host has made up.
@@ -86,9 +79,11 @@ function collect(
 
 /** Reads a body that is there: in full, or all that Node will emit for a client that has gone. */
 function readRest(request: IncomingMessage): Buffer {
-  const chunks: Buffer[] = []
-  for (let chunk; (chunk = request.read() as Buffer | null) !== null;) chunks.push(chunk)
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+  let body = NOTHING
+  for (let chunk; (chunk = request.read() as Buffer | null) !== null;) {
+    body = body.length === 0 ? chunk : Buffer.concat([body, chunk])
+  }
+  return body
 }
 
 /** Undefined if nothing was read yet. @throws HttpError 41300; TypeError if what a host's parser left is not exact */

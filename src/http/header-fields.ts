@@ -5,7 +5,10 @@ import { HTTP_ERRORS, HttpError } from './errors.ts'
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
 export interface HeaderFields {
-  readonly authorization: readonly string[]
+  /** The last one; empty if there is none. */
+  readonly authorization: string
+  /** How many there are. */
+  readonly authorizations: number
   readonly contentType: string | undefined
   readonly contentEncoding: string
   readonly contentLength: number
@@ -27,7 +30,8 @@ export function rawHeadersOf(
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   if (hasTooManyFields(rawHeaders)) throw HTTP_ERRORS.tooManyFields
 
-  const authorization: string[] = []
+  let authorization = ''
+  let authorizations = 0
   let hosts = 0
   let contentTypes = 0
   let contentType: string | undefined
@@ -50,7 +54,10 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
         }
         break
       case 13:
-        if (name.toLowerCase() === 'authorization') authorization.push(value)
+        if (name.toLowerCase() === 'authorization') {
+          authorizations++
+          authorization = value
+        }
         break
       case 14:
         if (name.toLowerCase() === 'content-length') contentLength = Number(value)
@@ -67,7 +74,7 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   if (transferEncoding !== '' && !/^,chunked$/i.test(transferEncoding)) throw HTTP_ERRORS.unknownTransferCoding
   if (hosts > 1) throw new HttpError('malformedRequest', 'The request has more than one Host field.')
   if (contentTypes > 1) throw new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
-  return { authorization, contentType, contentEncoding, contentLength }
+  return { authorization, authorizations, contentType, contentEncoding, contentLength }
 }
 
 /** RFC 9112 section 3.2. It is not empty, as an http URI has a host (RFC 9110 section 4.2.1). */

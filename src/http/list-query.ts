@@ -4,16 +4,18 @@ import type { ListQuery } from '../plants/listing.ts'
 import { HttpError } from './errors.ts'
 import { decodePercent } from './percent.ts'
 
-const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined, includesId: false }
 /** How long the name of a parameter can be, without escapes and with them. */
 const MIN_NAME = 'limit'.length
 const MAX_NAME = 3 * 'include'.length
 const AMPERSAND = 0x26
 const EQUALS = 0x3d
 
-/** @throws HttpError 40004 that names each of `limit`, `after` and `include` that is wrong; other parameters are ignored */
-export function parseListQuery(query: string): ListQuery {
-  if (query === '') return WHOLE_LIST
+/**
+ * The limit is at most `maxLimit`. Parameters other than `limit`, `after` and `include` are ignored.
+ * @throws HttpError 40004 that names each that is wrong
+ */
+export function parseListQuery(query: string, maxLimit: number): ListQuery {
+  if (query === '') return { limit: maxLimit, after: undefined, includesId: false }
 
   let limitText: string | undefined
   let afterText: string | undefined
@@ -41,7 +43,9 @@ export function parseListQuery(query: string): ListQuery {
   const isAfterWrong = afterText !== undefined && after === undefined
   const includesId = include === 'id'
   const isIncludeWrong = include !== undefined && !includesId
-  if (limit !== undefined && !isAfterWrong && !isIncludeWrong) return { limit, after, includesId }
+  if (limit !== undefined && !isAfterWrong && !isIncludeWrong) {
+    return { limit: Math.min(limit, maxLimit), after, includesId }
+  }
 
   const wrong: string[] = []
   if (limit === undefined) wrong.push(`limit must be a decimal whole number from 0 to ${MAX_INT32}, given once`)

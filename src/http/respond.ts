@@ -1,4 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers/promises'
 import { attempt, type MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
@@ -54,28 +55,29 @@ export interface Sent {
  * @throws what the body or a middleware throws before the head: nothing is sent then
  */
 export function respond(request: IncomingMessage, response: ServerResponse, found: HttpResponse): MaybePromise<Sent> {
-  if (found.status < 400 || !isBodyAwaited(request)) return send(request, response, found, false)
-  // Node announces a request before it has parsed a body that came in the same packet.
-  return setImmediate().then(() => send(request, response, found, isBodyAwaited(request)))
+  const mayBeEarly = found.status >= 400 && isBodyAwaited(request)
+  return mayBeEarly ? sendLater(request, response, found) : send(request, response, found, false)
+}
+
+/** Node announces a request before it has parsed a body that came in the same packet. */
+async function sendLater(request: IncomingMessage, response: ServerResponse, found: HttpResponse): Promise<Sent> {
+  await setImmediate()
+  return send(request, response, found, isBodyAwaited(request))
 }
 
 /** @param isEarly whether this refuses a request whose body is still arriving */
 function send(request: IncomingMessage, response: ServerResponse, found: HttpResponse, isEarly: boolean) {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
-  // Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read.
   const stream = streamOf(response)
-  if (stream?.endAfterHeaders === true) stream.resume()
-  stream?.once('aborted', () => stream.destroy())
+  if (stream !== undefined) destroyIfReset(stream)
   if (isEndUncertain(request)) response.setHeader('Connection', 'close')
   const { status, body } = found
   const isWhole = typeof body !== 'object' || body instanceof Uint8Array
-  const headers = [...found.headers]
   if (body === undefined) withdraw(response, 'Content-Type')
-  else headers.push('Content-Type', found.contentType ?? JSON_TYPE)
   if (body === undefined || !isWhole) withdraw(response, 'Content-Length')
-  else headers.push('Content-Length', String(body.length))
+  const headers = headersOf(found)
   const isHead = request.method === 'HEAD'
-  if (!isWhole && !isHead) return writeAll(request, response, () => writeHead(response, status, headers), body)
+  if (!isWhole && !isHead) return writeAll(request, response, status, headers, body)
 
   const content = isWhole && !isHead ? body : undefined
   const bytes = content?.length ?? 0
@@ -87,22 +89,38 @@ function send(request: IncomingMessage, response: ServerResponse, found: HttpRes
     // The response goes out now. Its end, after which the connection closes, waits for the client.
     else if (content === undefined) response.flushHeaders()
     else writeNow(response, content)
-    if (isEarly) discardBody(request, () => endEarly(request, response))
+    if (isEarly) endEarly(request, response)
     return { bytes, complete: true }
   } catch (thrown) {
     return breakOff(request, response, response.writableEnded ? bytes : 0, thrown)
   }
 }
 
+/** Those that all have come first: V8 makes room for them from the start. */
+function headersOf({ headers, body, contentType = JSON_TYPE }: HttpResponse): string[] {
+  if (body === undefined) return [...headers]
+  const isWhole = typeof body === 'string' || body instanceof Uint8Array
+  if (!isWhole) return ['Content-Type', contentType, ...headers]
+  return ['Content-Type', contentType, 'Content-Length', String(body.length), ...headers]
+}
+
+/** Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read. */
+function destroyIfReset(stream: ServerHttp2Stream): void {
+  if (stream.endAfterHeaders) stream.resume()
+  stream.once('aborted', () => stream.destroy())
+}
+
 function endEarly(request: IncomingMessage, response: ServerResponse): void {
-  const stream = streamOf(response)
-  // Nothing but a reset ends the client's side of a stream. Before that the response must be whole (RFC 9113 section 8.1).
-  if (stream === undefined)
-    attempt(
-      () => response.end(),
-      () => cutOff(request, response),
-    )
-  else if (!request.complete) stream.close()
+  discardBody(request, () => {
+    const stream = streamOf(response)
+    // Nothing but a reset ends the client's side of a stream. Before that the response must be whole (RFC 9113 section 8.1).
+    if (stream === undefined)
+      attempt(
+        () => response.end(),
+        () => cutOff(request, response),
+      )
+    else if (!request.complete) stream.close()
+  })
 }
 
 /** Whether a response has Node's own methods, so that a faster way changes nothing for a middleware. */
@@ -125,11 +143,11 @@ export function addFields(response: Extended, fields: readonly string[]): void {
 }
 
 /** Sends the head. Middleware that wraps a response ignores the fields of `writeHead`, and expects `setHeader`. */
-function writeHead(response: Extended, status: number, headers: string[]): void {
+function writeHead(response: Extended, status: number, own: readonly string[]): void {
   const added = response[ADDED]
-  if (added !== undefined) headers.push(...added)
+  const headers = added === undefined ? own : own.concat(added)
   if (isBare(response)) {
-    response.writeHead(status, headers)
+    response.writeHead(status, headers as string[])
     return
   }
   for (let i = 0; i < headers.length; i += 2) response.setHeader(headers[i]!, headers[i + 1]!)
@@ -169,7 +187,8 @@ function writeNow(response: ServerResponse, body: string | Uint8Array): void {
 async function writeAll(
   request: IncomingMessage,
   response: ServerResponse,
-  begin: () => void,
+  status: number,
+  headers: string[],
   body: AsyncIterable<string>,
 ): Promise<Sent> {
   let bytes = 0
@@ -180,7 +199,7 @@ async function writeAll(
   try {
     for await (const piece of body) {
       if (isClosed(response)) return { bytes, complete: false }
-      if (bytes === 0) begin()
+      if (bytes === 0) writeHead(response, status, headers)
       bytes += piece.length
       const drained = new Promise<void>((resolve) => (goOn = resolve))
       if (write(response, piece)) await drained

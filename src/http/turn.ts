@@ -19,18 +19,27 @@ export const arrivalOf = (response: Arrived): number => response[ARRIVED] ?? per
  * gives a response the socket once all earlier ones are sent; until then nothing more is read from the connection.
  * @returns whether the request waits
  */
-export function inTurn(request: IncomingMessage, response: Arrived, run: () => void): boolean {
+export function inTurn<S>(
+  request: IncomingMessage,
+  response: Arrived,
+  run: (state: S) => void,
+  state: S = undefined as S,
+): boolean {
   const socket = socketOf(request)
   // A response that the host has ended never gets the socket back.
   if (response.socket !== null || response.writableEnded || socket === null) {
-    if (isOpen(request)) run()
+    if (isOpen(request)) run(state)
     return false
   }
+  response[ARRIVED] = performance.now()
+  wait(request, response, socket, () => run(state))
+  return true
+}
 
+function wait(request: IncomingMessage, response: ServerResponse, socket: Duplex, run: () => void): void {
   const before = waiting.get(socket) ?? 0
   if (before === 0) socket.on('resume', pause).pause()
   waiting.set(socket, before + 1)
-  response[ARRIVED] = performance.now()
 
   // The event comes once, in the async context of the request before.
   const context = new AsyncResource('plant-store')
@@ -42,7 +51,6 @@ export function inTurn(request: IncomingMessage, response: Arrived, run: () => v
       if (isOpen(request)) context.runInAsyncScope(run)
     })
   })
-  return true
 }
 
 /** Node resumes a connection whenever a message is complete or a response is sent. The event comes before any byte. */

@@ -9,14 +9,12 @@ export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'>
 
 /** Limits the time of a store's calls, and checks their results: `undefined` must not mean that a plant is kept. */
 export function checkStore(store: Store, timeoutMs: number): CheckedStore {
-  function withTimeout(result: MaybePromise<unknown>): MaybePromise<unknown> {
-    return withDeadline(result, timeoutMs, () => {
-      return new StoreUnavailableError(`The store did not answer within ${timeoutMs} ms.`, { isOutcomeUnknown: true })
-    })
-  }
+  const createError = (): StoreUnavailableError =>
+    new StoreUnavailableError(`The store did not answer within ${timeoutMs} ms.`, { isOutcomeUnknown: true })
+  const withTimeout = (result: MaybePromise<unknown>) => withDeadline(result, timeoutMs, createError)
   return {
     create: (owner, plant) => andThen(withTimeout(store.create(owner, plant)), requireBoolean),
-    list: (owner, request) => andThen(withTimeout(store.list(owner, request)), (page) => requirePage(page, request)),
+    list: (owner, request) => andThen(withTimeout(store.list(owner, request)), requirePage, request),
     delete: (owner, id) => andThen(withTimeout(store.delete(owner, id)), requireBoolean),
   }
 }

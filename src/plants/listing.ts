@@ -31,24 +31,38 @@ export interface Listing {
 const MAX_SMALL = 2n ** 31n - 1n
 const PIECE_BYTES = 65_536
 
+interface ListJob {
+  readonly source: PlantSource
+  readonly query: ListQuery
+  /** So many plants were asked for. */
+  readonly asked: number
+}
+
 /** Lists plants. A page or two and a piece of text are in memory at once, however long the list and its texts are. */
 export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<Listing> {
-  const { limit, after, includesId } = query
+  const { limit, after } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
   // One plant more than wanted shows whether the limit cuts the list short.
   const asked = Math.min(limit + 1, MAX_PAGE)
-  return andThen(source.readPage({ limit: asked, maxBytes: MAX_PAGE_BYTES, after }), (page) => {
-    if (page.length > limit) return { body: encodeCut(page, limit, includesId), cursor: page[limit - 1]!.id }
-    const body = page.length < asked ? encodeWhole(page, page.length, includesId) : undefined
-    if (body !== undefined) return { body, cursor: undefined }
+  const first = source.readPage({ limit: asked, maxBytes: MAX_PAGE_BYTES, after })
+  return andThen(first, listFrom, { source, query, asked })
+}
 
-    if (limit === Infinity) return { body: encodePages(allPages(source, after, page), includesId), cursor: undefined }
-    if (page.length < limit) return listSurveyed(source, page, query)
-    const last = page.at(-1)!.id
-    return andThen(source.readPage({ limit: 1, maxBytes: MAX_PAGE_BYTES, after: last }), (following) => {
-      return { body: encodeCut(page, limit, includesId), cursor: following.length === 0 ? undefined : last }
-    })
-  })
+function listFrom(page: Page, { source, query, asked }: ListJob): MaybePromise<Listing> {
+  const { limit, after, includesId } = query
+  if (page.length > limit) return { body: encodeCut(page, limit, includesId), cursor: page[limit - 1]!.id }
+  const body = page.length < asked ? encodeWhole(page, page.length, includesId) : undefined
+  if (body !== undefined) return { body, cursor: undefined }
+
+  if (limit === Infinity) return { body: encodePages(allPages(source, after, page), includesId), cursor: undefined }
+  return page.length < limit ? listSurveyed(source, page, query) : listPage(source, page, query)
+}
+
+/** Lists a page that may be the last one. */
+async function listPage(source: PlantSource, page: Page, { limit, includesId }: ListQuery): Promise<Listing> {
+  const last = page.at(-1)!.id
+  const following = await source.readPage({ limit: 1, maxBytes: MAX_PAGE_BYTES, after: last })
+  return { body: encodeCut(page, limit, includesId), cursor: following.length === 0 ? undefined : last }
 }
 
 /** Waits for a slot, and ends once the client has gone. If it has to wait, `first` is not kept, but read again. */
