@@ -13,21 +13,21 @@ export function parseNewPlant(value: JsonValue): NewPlant {
   let id: JsonValue | undefined
   let name: JsonValue | undefined
   let tag: JsonValue | undefined
-  const repeated = new Set<string>()
+  const repeated: string[] = []
   for (let member = value.first; member !== undefined; member = member.next) {
     if (member.name === 'id') {
-      if (id !== undefined) repeated.add('id')
+      if (id !== undefined) repeated.push('id')
       id = member.value
     } else if (member.name === 'name') {
-      if (name !== undefined) repeated.add('name')
+      if (name !== undefined) repeated.push('name')
       name = member.value
     } else if (member.name === 'tag') {
-      if (tag !== undefined) repeated.add('tag')
+      if (tag !== undefined) repeated.push('tag')
       tag = member.value
     }
   }
 
-  if (repeated.size === 0 && typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag))) {
+  if (repeated.length === 0 && typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag))) {
     return tag === undefined ? { id, name } : { id, name, tag }
   }
 
@@ -35,6 +35,6 @@ export function parseNewPlant(value: JsonValue): NewPlant {
   if (typeof id !== 'bigint') wrong.push(`id must be a whole number from ${MIN_INT64} to ${MAX_INT64}`)
   if (!isText(name)) wrong.push(`name must be a string of ${TEXT}`)
   if (tag !== undefined && !isText(tag)) wrong.push(`tag must be absent, or a string of ${TEXT}`)
-  for (const member of repeated) wrong.push(`${member} must be given only once`)
+  for (const member of new Set(repeated)) wrong.push(`${member} must be given only once`)
   throw new HttpError('notPlant', `The body is not a plant: ${wrong.join('; ')}.`)
 }

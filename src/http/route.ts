@@ -11,20 +11,18 @@ export type Router<Path extends string> = (target: string) => Resource<Path> | u
 
 export function createRouter<Path extends string>(basePath: string, paths: readonly Path[]): Router<Path> {
   const resources = paths.map((path) => {
-    const id = path.endsWith('/{id}') ? '([^/]+)' : ''
-    return { path, pattern: new RegExp(`^${writtenAs(basePath)}${writtenAs(path.replace('{id}', ''))}${id}$`) }
+    const hasId = path.endsWith('/{id}')
+    const id = hasId ? '[^/]+' : ''
+    return { path, hasId, pattern: new RegExp(`^${writtenAs(basePath)}${writtenAs(path.replace('{id}', ''))}${id}$`) }
   })
 
   return function route(target) {
     const queryAt = target.indexOf('?')
     const path = withoutAuthority(queryAt === -1 ? target : target.slice(0, queryAt))
-    for (const resource of resources) {
-      const match = resource.pattern.exec(path)
-      if (match === null) continue
-      const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
-      return { path: resource.path, id: decodePercent(match[1] ?? ''), query }
-    }
-    return undefined
+    const found = resources.find(({ pattern }) => pattern.test(path))
+    if (found === undefined) return undefined
+    const id = found.hasId ? decodePercent(path.slice(path.lastIndexOf('/') + 1)) : ''
+    return { path: found.path, id, query: queryAt === -1 ? '' : target.slice(queryAt + 1) }
   }
 }
 

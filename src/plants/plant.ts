@@ -26,17 +26,16 @@ export class EncodedPlant implements NewPlant {
   }
 
   get name(): string {
-    return this.#decode().name
+    return decodeRest(this.rest).name
   }
 
   get tag(): string | undefined {
-    return this.#decode().tag
-  }
-
-  #decode(): Plant {
-    return JSON.parse(`{${decodeUtf8(this.rest)}`) as Plant
+    return decodeRest(this.rest).tag
   }
 }
+
+// A private method would make each object larger.
+const decodeRest = (rest: string): Plant => JSON.parse(`{${decodeUtf8(rest)}`) as Plant
 
 /** The JSON text of a plant behind its opening brace, where an id may come; in UTF-8, one character for each byte. */
 export function encodeRest(plant: NewPlant): string {
