@@ -1,5 +1,5 @@
 import { createHttpServer, type HttpServer, type Observer } from '../http-server/http-server.ts'
-import type { Authenticate } from '../http/caller.ts'
+import type { FindCaller } from '../http/caller.ts'
 import type { Resource } from '../http/route.ts'
 import type { ResourcePath } from '../operations.ts'
 import { resolveOptions } from '../options.ts'
@@ -18,7 +18,7 @@ import type { Settings } from './settings/settings.ts'
 
 export function createProgram(
   settings: Settings,
-  parts: { store: Store; scheme: string; authenticate: Authenticate; isDraining: () => boolean },
+  parts: { store: Store; scheme: string; authenticate: FindCaller; isDraining: () => boolean },
 ): { readonly http: HttpServer; readonly admin: HttpServer | undefined } {
   const { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner, corsOrigins, adminPort } = settings
   const { scheme, authenticate, isDraining } = parts
@@ -29,7 +29,9 @@ export function createProgram(
 
   const { onError, onResponse, onRefusal } = createReports(settings.accessLog, settings.slowMs)
   const limits = { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner }
-  const plants = createService(resolveOptions({ authenticate, store, ...limits, onError, onResponse }))
+  const options = resolveOptions({ authenticate, store, ...limits, onError, onResponse })
+  // What it finds was checked as the program took the tokens.
+  const plants = createService({ ...options, findCaller: authenticate })
   const readiness = createReadiness(store, isDraining)
   const serve = createProgramPaths({ readiness, documents, onAnswer: onResponse }, resourceOf, (request, response) => {
     plants(request, response, resourceOf(request) as Resource<ResourcePath> | undefined)
