@@ -66,7 +66,7 @@ async function sendLater(request: IncomingMessage, response: ServerResponse, fou
 }
 
 /** @param isEarly whether this refuses a request whose body is still arriving */
-function send(request: IncomingMessage, response: ServerResponse, found: HttpResponse, isEarly: boolean) {
+function send(request: IncomingMessage, response: Extended, found: HttpResponse, isEarly: boolean) {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
   const stream = streamOf(response)
   if (stream !== undefined) destroyIfReset(stream)
@@ -75,7 +75,7 @@ function send(request: IncomingMessage, response: ServerResponse, found: HttpRes
   const isWhole = typeof body !== 'object' || body instanceof Uint8Array
   if (body === undefined) withdraw(response, 'Content-Type')
   if (body === undefined || !isWhole) withdraw(response, 'Content-Length')
-  const headers = headersOf(found)
+  const headers = headersOf(found, response[ADDED])
   const isHead = request.method === 'HEAD'
   if (!isWhole && !isHead) return writeAll(request, response, status, headers, body)
 
@@ -97,11 +97,11 @@ function send(request: IncomingMessage, response: ServerResponse, found: HttpRes
 }
 
 /** Those that all have come first: V8 makes room for them from the start. */
-function headersOf({ headers, body, contentType = JSON_TYPE }: HttpResponse): string[] {
-  if (body === undefined) return [...headers]
+function headersOf({ headers, body, contentType = JSON_TYPE }: HttpResponse, added: readonly string[] = []): string[] {
+  if (body === undefined) return [...headers, ...added]
   const isWhole = typeof body === 'string' || body instanceof Uint8Array
-  if (!isWhole) return ['Content-Type', contentType, ...headers]
-  return ['Content-Type', contentType, 'Content-Length', String(body.length), ...headers]
+  if (!isWhole) return ['Content-Type', contentType, ...headers, ...added]
+  return ['Content-Type', contentType, 'Content-Length', String(body.length), ...headers, ...added]
 }
 
 /** Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read. */
@@ -143,11 +143,9 @@ export function addFields(response: Extended, fields: readonly string[]): void {
 }
 
 /** Sends the head. Middleware that wraps a response ignores the fields of `writeHead`, and expects `setHeader`. */
-function writeHead(response: Extended, status: number, own: readonly string[]): void {
-  const added = response[ADDED]
-  const headers = added === undefined ? own : own.concat(added)
+function writeHead(response: ServerResponse, status: number, headers: string[]): void {
   if (isBare(response)) {
-    response.writeHead(status, headers as string[])
+    response.writeHead(status, headers)
     return
   }
   for (let i = 0; i < headers.length; i += 2) response.setHeader(headers[i]!, headers[i + 1]!)
