@@ -30,14 +30,9 @@ export function andThen<T, U, S>(
   return result instanceof Promise ? later(result, goOn, state) : goOn(result, state)
 }
 
-// Each in a function of its own: what a closure holds is on the heap from where its function begins.
-function later<T, U, S>(result: Promise<T>, goOn: (value: T, state: S) => MaybePromise<U>, state: S): Promise<U> {
-  return result.then((value) => goOn(value, state))
-}
-function catchLater<S>(result: PromiseLike<unknown>, onError: (thrown: unknown, state: S) => void, state: S): void {
-  // Adopted first, too: nobody would hold the other one.
-  Promise.resolve(result).then(undefined, (thrown: unknown) => onError(thrown, state))
-}
+/** In a function of its own: what a closure holds is on the heap from where its function begins. */
+const later = <T, U, S>(result: Promise<T>, goOn: (value: T, state: S) => MaybePromise<U>, state: S): Promise<U> =>
+  result.then((value) => goOn(value, state))
 
 /**
  * Calls; passes a thrown or rejected error to `onError`, which ignores it by default. The only catch-all.
@@ -50,7 +45,8 @@ export function attempt<S>(
 ): void {
   try {
     const result = call(state)
-    if (isPromiseLike(result)) catchLater(result, onError, state)
+    // Adopted first, too: nobody would hold the other one.
+    if (isPromiseLike(result)) Promise.resolve(result).then(undefined, (thrown: unknown) => onError(thrown, state))
   } catch (thrown) {
     onError(thrown, state)
   }

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { isClosed, whenClosed } from './http/transport.ts'
 import type { Access, Caller } from './http/caller.ts'
 import { HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { readJson } from './http/json.ts'
@@ -11,9 +10,9 @@ import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
 import type { ListSlots } from './plants/list-slots.ts'
-import { listPlants, type Listing, type ListQuery, type PlantSource } from './plants/listing.ts'
+import { listPlants, type Listing, type PlantList } from './plants/listing.ts'
 import { encodeRest, type NewPlant } from './plants/plant.ts'
-import { StoreUnavailableError, type Page, type PageRequest } from './plants/store.ts'
+import { StoreUnavailableError } from './plants/store.ts'
 
 export interface Service {
   readonly store: CheckedStore
@@ -78,39 +77,14 @@ export const methodsOf = (path: ResourcePath): readonly string[] => [...Object.k
 
 const allowField = (path: ResourcePath): readonly string[] => ['Allow', methodsOf(path).join(', ')]
 
-/** In a class, as closures would be made for each list, though few are long. */
-class OwnPlants implements PlantSource {
-  readonly owner: string
-  readonly slots: ListSlots
-  readonly #store: CheckedStore
-  readonly #response: ServerResponse
-
-  constructor({ slots, store }: Service, { owner, response }: OperationInput) {
-    this.owner = owner
-    this.slots = slots
-    this.#store = store
-    this.#response = response
-  }
-
-  readPage(request: PageRequest): MaybePromise<Page> {
-    return this.#store.list(this.owner, request)
-  }
-
-  isGone(): boolean {
-    return isClosed(this.#response)
-  }
-
-  whenGone(listener: () => void): void {
-    whenClosed(this.#response, listener)
-  }
+function list({ store, slots, maxLimit }: Service, input: OperationInput): MaybePromise<HttpResponse> {
+  const { owner, query, response: client } = input
+  const { limit, after, includesId } = parseListQuery(query, maxLimit)
+  const list: PlantList = { owner, store, slots, client, limit, after, includesId }
+  return andThen(listPlants(list), describeList, list)
 }
 
-function list(service: Service, input: OperationInput): MaybePromise<HttpResponse> {
-  const query = parseListQuery(input.query, service.maxLimit)
-  return andThen(listPlants(new OwnPlants(service, input), query), describeList, query)
-}
-
-function describeList({ body, cursor }: Listing, { limit, includesId }: ListQuery): HttpResponse {
+function describeList({ body, cursor }: Listing, { limit, includesId }: PlantList): HttpResponse {
   if (cursor === undefined) return { status: 200, headers: NO_FIELDS, body }
   const include = includesId ? '&include=id' : ''
   return { status: 200, headers: ['Link', `<?limit=${limit}&after=${cursor}${include}>; rel="next"`], body }

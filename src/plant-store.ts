@@ -8,7 +8,7 @@ import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields, type HeaderFields } from './http/header-fields.ts'
 import { respond, type HttpResponse, type Sent } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
-import type { HostRequest } from './http/transport.ts'
+import { isClosed, whenClosed, type HostRequest } from './http/transport.ts'
 import { arrivalOf, inTurn } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS } from './operations.ts'
@@ -75,7 +75,7 @@ export function createService(
   const service: Service = {
     ...settings,
     store: checkStore(settings.store, storeTimeoutMs),
-    slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs),
+    slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs, { isGone: isClosed, whenGone: whenClosed }),
   }
 
   const message = ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`)
@@ -86,9 +86,7 @@ export function createService(
     attempt(serve, fail, exchange)
   }
 
-  function serve(exchange: Exchange): MaybePromise<void> {
-    return andThen(carryOut(exchange), send, exchange)
-  }
+  const serve = (exchange: Exchange): MaybePromise<void> => andThen(carryOut(exchange), send, exchange)
 
   /** The way of a request, from its path to its response; undefined if it goes on once the body is there. */
   function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {

@@ -1,5 +1,4 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers/promises'
 import { attempt, type MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
@@ -69,7 +68,9 @@ async function sendLater(request: IncomingMessage, response: ServerResponse, fou
 function send(request: IncomingMessage, response: Extended, found: HttpResponse, isEarly: boolean) {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
   const stream = streamOf(response)
-  if (stream !== undefined) destroyIfReset(stream)
+  // Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read.
+  if (stream?.endAfterHeaders === true) stream.resume()
+  stream?.once('aborted', stream.destroy.bind(stream))
   if (isEndUncertain(request)) response.setHeader('Connection', 'close')
   const { status, body } = found
   const isWhole = typeof body !== 'object' || body instanceof Uint8Array
@@ -102,12 +103,6 @@ function headersOf({ headers, body, contentType = JSON_TYPE }: HttpResponse, add
   const isWhole = typeof body === 'string' || body instanceof Uint8Array
   if (!isWhole) return ['Content-Type', contentType, ...headers, ...added]
   return ['Content-Type', contentType, 'Content-Length', String(body.length), ...headers, ...added]
-}
-
-/** Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read. */
-function destroyIfReset(stream: ServerHttp2Stream): void {
-  if (stream.endAfterHeaders) stream.resume()
-  stream.once('aborted', () => stream.destroy())
 }
 
 function endEarly(request: IncomingMessage, response: ServerResponse): void {

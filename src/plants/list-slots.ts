@@ -1,8 +1,14 @@
 import { StoreUnavailableError } from './store.ts'
 
-interface LongList {
+export interface LongList {
   readonly owner: string
-  whenGone(listener: () => void): void
+  readonly client: unknown
+}
+
+/** What is known of the client of a list. */
+export interface Clients {
+  isGone(client: unknown): boolean
+  whenGone(client: unknown, listener: () => void): void
 }
 
 interface OwnerLists {
@@ -12,13 +18,15 @@ interface OwnerLists {
 
 /** Limits how many long lists of an owner are read at once: each holds a page in memory. The others wait in order. */
 export class ListSlots {
+  readonly clients: Clients
   readonly #maxPerOwner: number
   readonly #timeoutMs: number
   readonly #owners = new Map<string, OwnerLists>()
 
-  constructor(maxPerOwner: number, timeoutMs: number) {
+  constructor(maxPerOwner: number, timeoutMs: number, clients: Clients) {
     this.#maxPerOwner = maxPerOwner
     this.#timeoutMs = timeoutMs
+    this.clients = clients
   }
 
   /** Undefined if a slot is free, else a promise: of true once one is, or of false if the client goes before. */
@@ -30,7 +38,7 @@ export class ListSlots {
     return undefined
   }
 
-  #wait({ waiting }: OwnerLists, list: LongList): Promise<boolean> {
+  #wait({ waiting }: OwnerLists, { client }: LongList): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.delete(begin)
@@ -42,7 +50,7 @@ export class ListSlots {
         resolve(true)
       }
       waiting.add(begin)
-      list.whenGone(() => {
+      this.clients.whenGone(client, () => {
         // The list may have begun long ago.
         if (!waiting.delete(begin)) return
         clearTimeout(timer)

@@ -1,23 +1,20 @@
 import { laterRound } from '../later-round.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
-import type { ListSlots } from './list-slots.ts'
+import type { ListSlots, LongList } from './list-slots.ts'
 import { encodeRest } from './plant.ts'
-import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type PageRequest } from './store.ts'
+import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type Store } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
-
-export interface PlantSource {
-  readonly owner: string
-  readonly slots: ListSlots
-  readPage(request: PageRequest): MaybePromise<Page>
-  isGone(): boolean
-  whenGone(listener: () => void): void
-}
 
 export interface ListQuery {
   /** At most this many; Infinity if there is no limit. */
   readonly limit: number
   readonly after: bigint | undefined
   readonly includesId: boolean
+}
+
+export interface PlantList extends ListQuery, LongList {
+  readonly store: Pick<Store, 'list'>
+  readonly slots: ListSlots
 }
 
 export interface Listing {
@@ -31,54 +28,53 @@ export interface Listing {
 const MAX_SMALL = 2n ** 31n - 1n
 const PIECE_BYTES = 65_536
 
-interface ListJob {
-  readonly source: PlantSource
-  readonly query: ListQuery
-  /** So many plants were asked for. */
-  readonly asked: number
-}
-
 /** Lists plants. A page or two and a piece of text are in memory at once, however long the list and its texts are. */
-export function listPlants(source: PlantSource, query: ListQuery): MaybePromise<Listing> {
-  const { limit, after } = query
-  if (limit === 0) return { body: '[]', cursor: undefined }
-  // One plant more than wanted shows whether the limit cuts the list short.
-  const asked = Math.min(limit + 1, MAX_PAGE)
-  const first = source.readPage({ limit: asked, maxBytes: MAX_PAGE_BYTES, after })
-  return andThen(first, listFrom, { source, query, asked })
+export function listPlants(list: PlantList): MaybePromise<Listing> {
+  if (list.limit === 0) return { body: '[]', cursor: undefined }
+  return andThen(readPage(list, firstPage(list), list.after), listFrom, list)
 }
 
-function listFrom(page: Page, { source, query, asked }: ListJob): MaybePromise<Listing> {
-  const { limit, after, includesId } = query
+/** One plant more than wanted shows whether the limit cuts the list short. */
+const firstPage = ({ limit }: ListQuery): number => Math.min(limit + 1, MAX_PAGE)
+
+const readPage = ({ owner, store }: PlantList, limit: number, after: bigint | undefined): MaybePromise<Page> =>
+  store.list(owner, { limit, maxBytes: MAX_PAGE_BYTES, after })
+
+function listFrom(page: Page, list: PlantList): MaybePromise<Listing> {
+  const { limit, after, includesId } = list
   if (page.length > limit) return { body: encodeCut(page, limit, includesId), cursor: page[limit - 1]!.id }
-  const body = page.length < asked ? encodeWhole(page, page.length, includesId) : undefined
+  const body = page.length < firstPage(list) ? encodeWhole(page, page.length, includesId) : undefined
   if (body !== undefined) return { body, cursor: undefined }
 
-  if (limit === Infinity) return { body: encodePages(allPages(source, after, page), includesId), cursor: undefined }
-  return page.length < limit ? listSurveyed(source, page, query) : listPage(source, page, query)
+  if (limit === Infinity) return { body: encodePages(allPages(list, after, page), includesId), cursor: undefined }
+  return page.length < limit ? listSurveyed(list, page) : listPage(list, page)
 }
 
 /** Lists a page that may be the last one. */
-async function listPage(source: PlantSource, page: Page, { limit, includesId }: ListQuery): Promise<Listing> {
+async function listPage(list: PlantList, page: Page): Promise<Listing> {
   const last = page.at(-1)!.id
-  const following = await source.readPage({ limit: 1, maxBytes: MAX_PAGE_BYTES, after: last })
-  return { body: encodeCut(page, limit, includesId), cursor: following.length === 0 ? undefined : last }
+  const following = await readPage(list, 1, last)
+  const body = encodeCut(page, list.limit, list.includesId)
+  return { body, cursor: following.length === 0 ? undefined : last }
 }
 
 /** Waits for a slot, and ends once the client has gone. If it has to wait, `first` is not kept, but read again. */
-async function* allPages(source: PlantSource, after: bigint | undefined, first?: Page): AsyncGenerator<Page> {
-  const { owner, slots } = source
-  const waiting = slots.take(source)
+async function* allPages(list: PlantList, after: bigint | undefined, first?: Page): AsyncGenerator<Page> {
+  const { owner, slots, client } = list
+  const waiting = slots.take(list)
   if (waiting !== undefined) {
     first = undefined
     if (!(await waiting)) return
   }
   try {
-    let page = first ?? (await readNext(source, after))
+    let page = first ?? (await readNext(list, after))
     first = undefined
     yield page
-    while (!source.isGone() && (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined)) {
-      page = await readNext(source, page.at(-1)!.id)
+    while (
+      !slots.clients.isGone(client) &&
+      (page.length === MAX_PAGE || encodeWhole(page, page.length) === undefined)
+    ) {
+      page = await readNext(list, page.at(-1)!.id)
       yield page
     }
   } finally {
@@ -87,18 +83,18 @@ async function* allPages(source: PlantSource, after: bigint | undefined, first?:
 }
 
 /** Reads in another round of the event loop, so that a long list does not hold up other requests. */
-async function readNext(source: PlantSource, after: bigint | undefined): Promise<Page> {
+async function readNext(list: PlantList, after: bigint | undefined): Promise<Page> {
   await laterRound()
-  return source.readPage({ limit: MAX_PAGE, maxBytes: MAX_PAGE_BYTES, after })
+  return readPage(list, MAX_PAGE, after)
 }
 
 /** In two passes: the header says where the next list begins. If the ids are too many to keep, this is cut short. */
-async function listSurveyed(source: PlantSource, first: Page, query: ListQuery): Promise<Listing> {
-  const { limit, after, includesId } = query
+async function listSurveyed(list: PlantList, first: Page): Promise<Listing> {
+  const { limit, after, includesId } = list
   const ids = new SurveyedIds()
   let count = 0
   let isCut = false
-  for await (const page of allPages(source, after, first)) {
+  for await (const page of allPages(list, after, first)) {
     for (const { id } of page) {
       isCut = count === limit || ids.isFull
       if (isCut) break
@@ -107,14 +103,14 @@ async function listSurveyed(source: PlantSource, first: Page, query: ListQuery):
     }
     if (isCut) break
   }
-  return { body: encodePages(surveyedPages(source, ids, after), includesId), cursor: isCut ? ids.last : undefined }
+  return { body: encodePages(surveyedPages(list, ids), includesId), cursor: isCut ? ids.last : undefined }
 }
 
 /** Reads the surveyed plants. One created since would make the list too long, or push out one that no other list holds. */
-async function* surveyedPages(source: PlantSource, ids: SurveyedIds, after: bigint | undefined): AsyncGenerator<Page> {
+async function* surveyedPages(list: PlantList, ids: SurveyedIds): AsyncGenerator<Page> {
   const surveyed = ids[Symbol.iterator]()
   let wanted = surveyed.next()
-  for await (const page of allPages(source, after)) {
+  for await (const page of allPages(list, list.after)) {
     yield page.filter(({ id }) => {
       while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()
       const isWanted = wanted.value === id

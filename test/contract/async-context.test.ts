@@ -12,7 +12,7 @@ import {
   type Store,
 } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
-import { pageAfter } from '../support/database/plant-source.ts'
+import { pageAfter } from '../support/database/plant-list.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, serve } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'

@@ -9,7 +9,7 @@ import { MIN_INT64 } from '../../src/plants/int64.ts'
 import { listPlants } from '../../src/plants/listing.ts'
 import { EncodedPlant, encodeRest } from '../../src/plants/plant.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
-import { plantSource } from '../support/database/plant-source.ts'
+import { plantList } from '../support/database/plant-list.ts'
 import { memoryUsed } from '../support/heap.ts'
 import { until } from '../support/until.ts'
 import { get, open, portOf, send, servePlants } from '../support/wire/service.ts'
@@ -120,8 +120,8 @@ test('a list is read no further than its limit, to find its end and to send it',
   ] as const) {
     const store = storeOf(copies(2500))
     const reads: unknown[] = []
-    const source = plantSource((request) => (reads.push(request.after), store.list('ada', request)))
-    const { body, cursor } = await listPlants(source, { limit, after: undefined, includesId: false })
+    const list = plantList((request) => (reads.push(request.after), store.list('ada', request)), { limit })
+    const { body, cursor } = await listPlants(list)
     assert.deepEqual([cursor, reads], [idOf(limit - 1), first])
     for await (const piece of body) assert.ok(piece !== '')
     assert.deepEqual(reads, [...first, ...second])
@@ -156,8 +156,8 @@ for (const limit of [Infinity, 4500]) {
     let ticking = setImmediate(count)
     const turns: number[] = []
     const store = storeOf(copies(5000))
-    const source = plantSource((request) => (turns.push(turn), store.list('ada', request)))
-    const { body } = await listPlants(source, { limit, after: undefined, includesId: false })
+    const list = plantList((request) => (turns.push(turn), store.list('ada', request)), { limit })
+    const { body } = await listPlants(list)
     for await (const piece of body) assert.ok(piece !== '')
     clearImmediate(ticking)
     assert.ok(turns.length > 5)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { memoryStore, type NewPlant, type PageRequest } from '../../src/index.ts'
 import { listPlants } from '../../src/plants/listing.ts'
-import { plantSource } from '../support/database/plant-source.ts'
+import { plantList } from '../support/database/plant-list.ts'
 
 const ids = fc.nat(40)
 
@@ -40,12 +40,11 @@ test('gives each plant that was there throughout once, however others come and g
       }
       return store.list('ada', request)
     }
-    const source = plantSource(readPage)
     const listed: number[] = []
     let after: bigint | undefined
     for (let list = 0; list === 0 || after !== undefined; list++) {
       const limit = limits[list % limits.length]!
-      const { body, cursor } = await listPlants(source, { limit, after, includesId: false })
+      const { body, cursor } = await listPlants(plantList(readPage, { limit, after }))
       const found = await idsOf(body)
       assert.ok(found.length <= limit)
       listed.push(...found)
