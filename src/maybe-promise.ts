@@ -18,26 +18,22 @@ export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createEr
   })
 }
 
-/**
- * Goes on with a result: at once if it is there, as promises are dear.
- * @param state what `goOn` is given besides: a closure would be made for each request
- */
+type GoOn<T, U, S> = (value: T, state: S) => MaybePromise<U>
+
+/** Goes on with a result: at once if it is there, as promises are dear. So are closures, of which `state` saves one. */
 export function andThen<T, U, S>(
   result: MaybePromise<T>,
-  goOn: (value: T, state: S) => MaybePromise<U>,
-  state: S = undefined as S,
+  goOn: GoOn<T, U, S>,
+  state = undefined as S,
 ): MaybePromise<U> {
   return result instanceof Promise ? later(result, goOn, state) : goOn(result, state)
 }
 
 /** In a function of its own: what a closure holds is on the heap from where its function begins. */
-const later = <T, U, S>(result: Promise<T>, goOn: (value: T, state: S) => MaybePromise<U>, state: S): Promise<U> =>
+const later = <T, U, S>(result: Promise<T>, goOn: GoOn<T, U, S>, state: S): Promise<U> =>
   result.then((value) => goOn(value, state))
 
-/**
- * Calls; passes a thrown or rejected error to `onError`, which ignores it by default. The only catch-all.
- * @param state what both are given, as by {@link andThen}
- */
+/** Calls; passes a thrown or rejected error to `onError`, which ignores it by default. The only catch-all. */
 export function attempt<S>(
   call: (state: S) => unknown,
   onError: (thrown: unknown, state: S) => void = () => undefined,
@@ -52,6 +48,5 @@ export function attempt<S>(
   }
 }
 
-function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function'
-}
+const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
+  typeof (value as PromiseLike<T> | null | undefined)?.then === 'function'

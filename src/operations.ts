@@ -24,10 +24,7 @@ export interface Service {
 
 export interface OperationInput {
   readonly owner: string
-  readonly id: string
-  readonly query: string
-  /** Empty unless the operation takes one. */
-  readonly body: Uint8Array
+  readonly resource: Resource<ResourcePath>
   readonly response: ServerResponse
 }
 
@@ -35,7 +32,7 @@ export interface Operation {
   readonly access: Access
   /** Its body must be JSON, and is read before it runs. */
   readonly takesBody?: true
-  readonly run: (service: Service, input: OperationInput) => MaybePromise<HttpResponse>
+  readonly run: (service: Service, input: OperationInput, body: Uint8Array) => MaybePromise<HttpResponse>
 }
 
 /** The path of a resource, as the interface description writes it. */
@@ -78,8 +75,8 @@ export const methodsOf = (path: ResourcePath): readonly string[] => [...Object.k
 const allowField = (path: ResourcePath): readonly string[] => ['Allow', methodsOf(path).join(', ')]
 
 function list({ store, slots, maxLimit }: Service, input: OperationInput): MaybePromise<HttpResponse> {
-  const { owner, query, response: client } = input
-  const { limit, after, includesId } = parseListQuery(query, maxLimit)
+  const { owner, resource, response: client } = input
+  const { limit, after, includesId } = parseListQuery(resource.query, maxLimit)
   const list: PlantList = { owner, store, slots, client, limit, after, includesId }
   return andThen(listPlants(list), describeList, list)
 }
@@ -90,7 +87,7 @@ function describeList({ body, cursor }: Listing, { limit, includesId }: PlantLis
   return { status: 200, headers: ['Link', `<?limit=${limit}&after=${cursor}${include}>; rel="next"`], body }
 }
 
-function create(service: Service, { owner, body }: OperationInput): MaybePromise<HttpResponse> {
+function create(service: Service, { owner }: OperationInput, body: Uint8Array): MaybePromise<HttpResponse> {
   const plant = parseNewPlant(readJson(body))
   checkRules(service, plant)
   return andThen(service.store.create(owner, plant), describePlant, plant)
@@ -119,8 +116,8 @@ function checkRules({ validate }: Service, plant: NewPlant): void {
 
 const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined }
 
-function remove({ store }: Service, input: OperationInput): MaybePromise<HttpResponse> {
-  const id = parseInt64(input.id)
+function remove({ store }: Service, { owner, resource }: OperationInput): MaybePromise<HttpResponse> {
+  const id = parseInt64(resource.id!)
   if (id === undefined) return HTTP_ERRORS.badId
-  return andThen(store.delete(input.owner, id), (isDeleted) => (isDeleted ? DELETED : HTTP_ERRORS.noPlant))
+  return andThen(store.delete(owner, id), (isDeleted) => (isDeleted ? DELETED : HTTP_ERRORS.noPlant))
 }

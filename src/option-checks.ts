@@ -50,9 +50,8 @@ function checkWholeNumber(name: string, value: unknown, { min, max }: Bounds = {
 
 export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-export function wrong(name: string, expected: string, got: unknown): TypeError {
-  return new TypeError(`${name} must be ${expected}, not ${quote(got)}`)
-}
+export const wrong = (name: string, expected: string, got: unknown): TypeError =>
+  new TypeError(`${name} must be ${expected}, not ${quote(got)}`)
 
 /** Quotes a value without the members of an object, which may be secrets. */
 export const quote = (value: unknown): string => inspect(value, { depth: -1, customInspect: false })

@@ -9,10 +9,10 @@ import { rawHeadersOf, readHeaderFields, type HeaderFields } from './http/header
 import { respond, type HttpResponse, type Sent } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { isClosed, whenClosed, type HostRequest } from './http/transport.ts'
-import { arrivalOf, inTurn } from './http/turn.ts'
+import { arrivalOf, inTurn, type Arrival } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS } from './operations.ts'
-import type { Operation, ResourcePath, Service } from './operations.ts'
+import type { Operation, OperationInput, ResourcePath, Service } from './operations.ts'
 import { quote } from './option-checks.ts'
 import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './options.ts'
 import { checkStore } from './plants/checked-store.ts'
@@ -30,14 +30,13 @@ export type PlantStore = (
 ) => void
 
 /** What is known of a request by now. It is handed from step to step, in place of closures. */
-interface Exchange {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+interface Exchange extends Arrival {
   readonly resource: Resource<ResourcePath> | undefined
   /** By `performance.now()`; 0 if the host has no `onResponse`. */
   startedAt: number
   fields: HeaderFields | undefined
   owner: string | undefined
+  operation: Operation | undefined
   found: HttpResponse | undefined
 }
 
@@ -101,27 +100,24 @@ export function createService(
   function admit(caller: Caller | undefined, exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     if (caller === undefined) return HTTP_ERRORS.tokenRefused
     exchange.owner = caller.owner
-    const operation = findOperation(exchange.resource!, exchange.request.method!, caller)
-    return operation.takesBody === true ? takeBody(exchange, operation) : run(exchange, operation, NOTHING)
+    exchange.operation = findOperation(exchange.resource!, exchange.request.method!, caller)
+    return exchange.operation.takesBody === true ? takeBody(exchange) : run(NOTHING, exchange)
   }
 
-  function takeBody(exchange: Exchange, operation: Operation): MaybePromise<HttpResponse | undefined> {
+  function takeBody(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request } = exchange
     const { contentType, contentEncoding, contentLength } = exchange.fields!
     checkContent(contentType, contentEncoding)
     const parsed = takeParsedBody(request, maxBodyBytes)
-    if (parsed !== undefined) return run(exchange, operation, parsed)
+    if (parsed !== undefined) return run(parsed, exchange)
     readBody(request, contentLength, maxBodyBytes, (body) => {
-      const found = () => (body instanceof HttpError ? body : run(exchange, operation, body))
-      attempt(() => andThen(found(), send, exchange), fail, exchange)
+      attempt(() => andThen(run(body, exchange), send, exchange), fail, exchange)
     })
     return undefined
   }
 
-  function run({ resource, owner, response }: Exchange, operation: Operation, body: Uint8Array) {
-    const { id, query } = resource!
-    return operation.run(service, { owner: owner!, id: id!, query, body, response })
-  }
+  const run = (body: Uint8Array | HttpError, exchange: Exchange): MaybePromise<HttpResponse> =>
+    body instanceof HttpError ? body : exchange.operation!.run(service, exchange as OperationInput, body)
 
   function send(found: HttpResponse | undefined, exchange: Exchange): MaybePromise<void> {
     if (found === undefined) return
@@ -159,8 +155,11 @@ export function createService(
   }
 
   return (request, response, resource) => {
-    const found = undefined
-    inTurn(request, response, begin, { request, response, resource, startedAt: 0, fields: found, owner: found, found })
+    const none = undefined
+    inTurn(
+      { request, response, resource, startedAt: 0, fields: none, owner: none, operation: none, found: none },
+      begin,
+    )
   }
 }
 

@@ -80,9 +80,8 @@ export function assertOnce(method: 'create' | 'delete', results: readonly unknow
   )
 }
 
-export function plantsOf(ids: readonly bigint[]): NewPlant[] {
-  return ids.map((id) => ({ id, name: `Plant ${id}`, tag: `Tag ${id}` }))
-}
+export const plantsOf = (ids: readonly bigint[]): NewPlant[] =>
+  ids.map((id) => ({ id, name: `Plant ${id}`, tag: `Tag ${id}` }))
 
 export function findDifference(page: unknown, expected: Page, { limit, after }: PageRequest): string | undefined {
   if (!Array.isArray(page)) return `must return an array. It returned ${quote(page)}.`
@@ -158,8 +157,7 @@ export async function settleCall<T>(call: string, act: () => MaybePromise<T>, ti
   }
 }
 
-export function callText(method: StoreMethod, ...args: readonly unknown[]): string {
-  return `${method}(${args.map((argument) => quote(argument)).join(', ')})`
-}
+export const callText = (method: StoreMethod, ...args: readonly unknown[]): string =>
+  `${method}(${args.map((argument) => quote(argument)).join(', ')})`
 
 export const quote = (value: unknown): string => inspect(value, { breakLength: Infinity, maxStringLength: 40 })

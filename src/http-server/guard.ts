@@ -68,10 +68,8 @@ export function createGuard(
     if (longLooks >= LONG_LOOKS && connections.length > 1) wake()
   }
   server.on('listening', begin)
-  lookEvery(LOOK_MS, server, () => {
-    // A request may have looked within the same round, which must not count twice.
-    if (performance.now() > lookedAt + LOOK_MS / 2) look()
-  })
+  // A request may have looked within the same round, which must not count twice.
+  lookEvery(LOOK_MS, server, () => performance.now() > lookedAt + LOOK_MS / 2 && look())
 
   return {
     isAwake: () => timer !== undefined,

@@ -110,7 +110,7 @@ export function createHttpServer(
     hold(connection, response)
     guard.look()
     let waits = false
-    waits = inTurn(request, response, () => {
+    waits = inTurn({ request, response }, () => {
       if (waits) guard.goOn(connection)
       connection.current = response
       addFields(response, commonFields(request))

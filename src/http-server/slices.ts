@@ -59,11 +59,9 @@ export function readInSlices(connection: Connection): void {
   socket.push('')
 }
 
-function isInChunks(request: IncomingMessage | undefined): boolean {
-  return request?.complete === false && request.headers['transfer-encoding'] !== undefined
-}
+const isInChunks = (request: IncomingMessage | undefined): boolean =>
+  request?.complete === false && request.headers['transfer-encoding'] !== undefined
 
 /** Whether a body comes faster than it is read. */
-function isBodyWaiting(request: IncomingMessage | undefined): boolean {
-  return request?.complete === false && request.readableLength >= request.readableHighWaterMark
-}
+const isBodyWaiting = (request: IncomingMessage | undefined): boolean =>
+  request?.complete === false && request.readableLength >= request.readableHighWaterMark

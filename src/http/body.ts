@@ -10,7 +10,7 @@ const DISCARD_MAX_MS = 2000
 
 export const NOTHING: Buffer = Buffer.alloc(0)
 
-/** Counts bytes as they come; believes a Content-Length only if it is too much. Goes on, with the body or 41300, in its own async context. */
+/** Counts bytes as they come; believes a Content-Length only if it is too much. Goes on in its own async context. */
 export function readBody(
   request: IncomingMessage,
   contentLength: number,
@@ -171,6 +171,5 @@ export function discardBody(request: IncomingMessage, done: () => void): void {
   request.on('data', onData).on('end', stop).on('close', stop).resume()
 }
 
-function bodyTooLarge(maxBytes: number): HttpError {
-  return new HttpError('bodyTooLarge', `The body is larger than ${maxBytes} bytes.`)
-}
+const bodyTooLarge = (maxBytes: number): HttpError =>
+  new HttpError('bodyTooLarge', `The body is larger than ${maxBytes} bytes.`)

@@ -5,9 +5,8 @@ import { HTTP_ERRORS, HttpError } from './errors.ts'
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
 export interface HeaderFields {
-  /** The last one; empty if there is none. */
+  /** The last of so many fields; empty if there is none. */
   readonly authorization: string
-  /** How many there are. */
   readonly authorizations: number
   readonly contentType: string | undefined
   readonly contentEncoding: string

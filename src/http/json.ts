@@ -28,30 +28,11 @@ export const MAX_DEPTH = 64
 
 /** Stands for the byte after the last. */
 const END = -1
-const TAB = 0x09
-const LINE_FEED = 0x0a
-const CARRIAGE_RETURN = 0x0d
-const SPACE = 0x20
-const QUOTE = 0x22
-const PLUS = 0x2b
-const COMMA = 0x2c
-const MINUS = 0x2d
-const POINT = 0x2e
-const ZERO = 0x30
-const NINE = 0x39
-const COLON = 0x3a
-const UPPER_E = 0x45
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const LOWER_A = 0x61
-const LOWER_E = 0x65
-const LOWER_F = 0x66
-const LOWER_N = 0x6e
-const LOWER_T = 0x74
-const LOWER_U = 0x75
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
+const [TAB, LINE_FEED, CARRIAGE_RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20] as const
+const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d] as const
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a] as const
+const [PLUS, MINUS, POINT, ZERO, NINE, UPPER_E] = [0x2b, 0x2d, 0x2e, 0x30, 0x39, 0x45] as const
+const [LOWER_A, LOWER_E, LOWER_F, LOWER_N, LOWER_T, LOWER_U] = [0x61, 0x65, 0x66, 0x6e, 0x74, 0x75] as const
 const ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrtu'))
 
 /** One class in one file: V8 makes faster code of it than of one that calls into other modules. */

@@ -7,13 +7,9 @@ import { decodePercent } from './percent.ts'
 /** How long the name of a parameter can be, without escapes and with them. */
 const MIN_NAME = 'limit'.length
 const MAX_NAME = 3 * 'include'.length
-const AMPERSAND = 0x26
-const EQUALS = 0x3d
+const [AMPERSAND, EQUALS] = [0x26, 0x3d] as const
 
-/**
- * The limit is at most `maxLimit`. Parameters other than `limit`, `after` and `include` are ignored.
- * @throws HttpError 40004 that names each that is wrong
- */
+/** Its limit is at most `maxLimit`; ignores other parameters. @throws HttpError 40004 that names each that is wrong */
 export function parseListQuery(query: string, maxLimit: number): ListQuery {
   if (query === '') return { limit: maxLimit, after: undefined, includesId: false }
 

@@ -27,9 +27,8 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
 }
 
 /** Any request may have the absolute form (RFC 9112 section 3.2.2), where no path is `/` (RFC 9110 section 4.2.3). */
-function withoutAuthority(path: string): string {
-  return path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?:\/|$)/i, '/')
-}
+const withoutAuthority = (path: string): string =>
+  path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?:\/|$)/i, '/')
 
 /** A pattern for a path: an escaped slash divides no segments. */
 function writtenAs(path: string): string {

@@ -11,18 +11,16 @@ export type HostRequest = IncomingMessage | Http2ServerRequest
 export const socketOf = (request: IncomingMessage): Duplex | null => request.socket
 
 /** The stream under a message of HTTP/2. It can do and tell what the compatibility API cannot. */
-export function streamOf(message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined {
-  return (message as { stream?: ServerHttp2Stream }).stream
-}
+export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined =>
+  (message as { stream?: ServerHttp2Stream }).stream
 
 /** Listens to a response itself: the `on` of a middleware may add the listener to another stream. */
 export function listenTo(response: ServerResponse, event: 'close' | 'finish' | 'socket', listener: () => void): void {
   EventEmitter.prototype.on.call(response, event, listener)
 }
 
-export function isClosed(response: ServerResponse): boolean {
-  return response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
-}
+export const isClosed = (response: ServerResponse): boolean =>
+  response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
 
 /** Whether a connection is lost. If a write fails, Node 20 and 22 go on for a moment before they destroy it. */
 export const isLost = (socket: Duplex | null): boolean => socket?.destroyed === true || Boolean(socket?.errored)

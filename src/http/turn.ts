@@ -10,6 +10,11 @@ const waiting = new WeakMap<Duplex, number>()
 const ARRIVED: unique symbol = Symbol('arrived')
 type Arrived = ServerResponse & { [ARRIVED]?: number }
 
+export interface Arrival {
+  readonly request: IncomingMessage
+  readonly response: Arrived
+}
+
 /** When a request arrived, by `performance.now()`: now, unless it has waited for its turn. */
 export const arrivalOf = (response: Arrived): number => response[ARRIVED] ?? performance.now()
 
@@ -19,24 +24,20 @@ export const arrivalOf = (response: Arrived): number => response[ARRIVED] ?? per
  * gives a response the socket once all earlier ones are sent; until then nothing more is read from the connection.
  * @returns whether the request waits
  */
-export function inTurn<S>(
-  request: IncomingMessage,
-  response: Arrived,
-  run: (state: S) => void,
-  state: S = undefined as S,
-): boolean {
+export function inTurn<A extends Arrival>(arrival: A, run: (arrival: A) => void): boolean {
+  const { request, response } = arrival
   const socket = socketOf(request)
   // A response that the host has ended never gets the socket back.
   if (response.socket !== null || response.writableEnded || socket === null) {
-    if (isOpen(request)) run(state)
+    if (isOpen(request)) run(arrival)
     return false
   }
-  response[ARRIVED] = performance.now()
-  wait(request, response, socket, () => run(state))
+  wait(arrival, socket, () => run(arrival))
   return true
 }
 
-function wait(request: IncomingMessage, response: ServerResponse, socket: Duplex, run: () => void): void {
+function wait({ request, response }: Arrival, socket: Duplex, run: () => void): void {
+  response[ARRIVED] = performance.now()
   const before = waiting.get(socket) ?? 0
   if (before === 0) socket.on('resume', pause).pause()
   waiting.set(socket, before + 1)

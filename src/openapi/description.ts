@@ -47,9 +47,7 @@ interface MediaType {
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
 }
 
-export interface Reference {
-  readonly $ref: string
-}
+export type Reference = Texts<'$ref'>
 
 export interface Parameter extends Header {
   readonly name: string

@@ -4,9 +4,8 @@ export const MAX_INT64: bigint = 2n ** 63n - 1n
 export const isInt64 = (value: bigint): boolean => MIN_INT64 <= value && value <= MAX_INT64
 
 /** Reads a decimal int64 such as `42`; undefined for anything else: `01`, `+1`, `1.0`, a space, 2^63. */
-export function parseInt64(text: string): bigint | undefined {
-  return /^-?(?:0|[1-9][0-9]*)$/.test(text) ? int64(text) : undefined
-}
+export const parseInt64 = (text: string): bigint | undefined =>
+  /^-?(?:0|[1-9][0-9]*)$/.test(text) ? int64(text) : undefined
 
 /** The value of a text that is an integer without a zero before it; undefined if that is beyond int64. */
 export function int64(integer: string): bigint | undefined {

@@ -1,9 +1,8 @@
 export const TEXT = 'well-formed Unicode without U+0000'
 
 /** Whether a value is a string that every store keeps unchanged. */
-export function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
-}
+export const isText = (value: unknown): value is string =>
+  typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
 /** Writes a text in UTF-8, one character for each byte: so its length counts bytes, and Node sends a plain copy. */
 export function encodeUtf8(text: string): string {

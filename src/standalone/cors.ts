@@ -55,6 +55,5 @@ export function createCors(
   }
 }
 
-function isPreflight({ method, headers }: RequestHead): boolean {
-  return method === 'OPTIONS' && headers?.origin !== undefined && 'access-control-request-method' in headers
-}
+const isPreflight = ({ method, headers }: RequestHead): boolean =>
+  method === 'OPTIONS' && headers?.origin !== undefined && 'access-control-request-method' in headers

@@ -12,11 +12,8 @@ import type { Settings } from './settings/settings.ts'
 import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
 
-interface Started {
-  store?: Store
-  http?: HttpServer
-  isShared?: boolean
-}
+/** What a stop has to end. */
+type Started = Partial<{ store: Store; http: HttpServer; isShared: boolean }>
 
 /** Starts the service, which stops at SIGTERM or SIGINT. @throws SettingError if the store or a port cannot be had */
 export async function start(settings: Settings): Promise<void> {

@@ -23,12 +23,9 @@ export class PageBuilder {
 
   /** Whether names and tags have come to `maxBytes`. They are counted only if the texts have, which is rare. */
   get isHeavy(): boolean {
-    if (this.#bytes >= this.#maxBytes) this.#count()
-    return this.#bytes >= this.#maxBytes
-  }
-
-  #count(): void {
+    if (this.#bytes < this.#maxBytes) return false
     for (const { rest } of this.plants.slice(this.#counted)) this.#bytes += countTextBytes(rest) - rest.length
     this.#counted = this.plants.length
+    return this.#bytes >= this.#maxBytes
   }
 }

@@ -26,7 +26,7 @@ function connect(listener: RequestListener) {
   return { client, slices, requests }
 }
 
-const answer: RequestListener = (request, response) => inTurn(request, response, () => response.end())
+const answer: RequestListener = (request, response) => inTurn({ request, response }, () => response.end())
 
 const ignore: RequestListener = () => undefined
 

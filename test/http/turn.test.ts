@@ -12,7 +12,7 @@ const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 test('a connection is held back while a request waits for its turn', { timeout: 60_000 }, async (t) => {
   const seen: boolean[] = []
   const server = await serve(t, (request, response) => {
-    inTurn(request, response, () => {
+    inTurn({ request, response }, () => {
       seen.push(isHeldBack(request.socket))
       // The requests behind it are announced first.
       setImmediate(() => response.end())
@@ -33,7 +33,7 @@ for (const [what, act] of [
     let isCarriedOut = false
     const server = await serve(t, (request, response) => {
       act(request.socket)
-      inTurn(request, response, () => (isCarriedOut = true))
+      inTurn({ request, response }, () => (isCarriedOut = true))
     })
     const client = await RawConnection.open(server)
     await client.send(GET).closed
@@ -45,7 +45,7 @@ test('a stream of HTTP/2 is carried out though its connection is lost', { timeou
   let isCarriedOut = false
   const client = await serveIn(t, 'h2c', (request, response) => {
     request.socket.destroy()
-    setImmediate(() => inTurn(request, response, () => (isCarriedOut = true)))
+    setImmediate(() => inTurn({ request, response }, () => (isCarriedOut = true)))
   })
   await assert.rejects(client.send({ method: 'GET', path: '/', fields: [] }))
   await until(() => isCarriedOut)

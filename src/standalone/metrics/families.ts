@@ -28,9 +28,8 @@ export function family(type: Family['type'], name: string, help: string, samples
   return { name, help, type, samples }
 }
 
-export function single(type: 'counter' | 'gauge', name: string, help: string, read: () => number | boolean): Family {
-  return family(type, name, help, () => [[{}, Number(read())]])
-}
+export const single = (type: 'counter' | 'gauge', name: string, help: string, read: () => number | boolean): Family =>
+  family(type, name, help, () => [[{}, Number(read())]])
 
 export type Observe = (value: number) => void
 

@@ -35,21 +35,20 @@ for (const [name, { prototype }] of Object.entries({ NoAnswerError, UnconfirmedE
 
 type Test = (error: unknown) => boolean
 
-function hasState(pattern: RegExp): Test {
-  return (error) => pattern.test(sqlState(error) ?? '')
-}
+const hasState =
+  (pattern: RegExp): Test =>
+  (error) =>
+    pattern.test(sqlState(error) ?? '')
 
-export function isTransient(error: unknown): boolean {
-  return isFromServer(error) ? hasState(TRANSIENT)(error) : error instanceof Error && !isFault(error)
-}
+export const isTransient = (error: unknown): boolean =>
+  isFromServer(error) ? hasState(TRANSIENT)(error) : error instanceof Error && !isFault(error)
 
 /** Whether the code is wrong. All other errors without a SQLSTATE are taken for those of a connection. */
 export const isFault: Test = (error) => error instanceof TypeError || error instanceof RangeError
 
 /** Whether the server said nothing for too long. A pool says so in words only. */
-export function isTimeout(error: unknown): boolean {
-  return error instanceof NoAnswerError || (!isFromServer(error) && /time-?out/i.test(String(error)))
-}
+export const isTimeout = (error: unknown): boolean =>
+  error instanceof NoAnswerError || (!isFromServer(error) && /time-?out/i.test(String(error)))
 
 /** Whether the server sent this error: then it does nothing more about the statement. */
 export const isFromServer: Test = (error) => sqlState(error) !== undefined
@@ -63,9 +62,8 @@ export function breaksConnection(error: unknown): boolean {
 }
 
 /** Whether the table was altered, and the connection keeps a plan for what it was before. Nothing was done. */
-export function isPlanStale(error: unknown): boolean {
-  return hasState(/^0A000/)(error) && (error as { routine?: string }).routine === 'RevalidateCachedQuery'
-}
+export const isPlanStale = (error: unknown): boolean =>
+  hasState(/^0A000/)(error) && (error as { routine?: string }).routine === 'RevalidateCachedQuery'
 
 /** Whether another session prepared the statement, as a pooler lends one for each transaction. Nothing was done. */
 export const isNotPrepared: Test = hasState(/^(?:42P05|26000)/)

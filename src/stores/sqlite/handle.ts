@@ -43,6 +43,5 @@ export function pathOf(handle: SqliteHandle): string {
   return main.file
 }
 
-export function ask(handle: SqliteHandle, pragma: string): unknown {
-  return Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]
-}
+export const ask = (handle: SqliteHandle, pragma: string): unknown =>
+  Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]

@@ -72,9 +72,8 @@ export class WatchedFile {
 }
 
 /** Where there was none and is none, that is the same: a connection that locks a file for good has no shared memory. */
-function isSame(found: BigIntStats | undefined, opened: BigIntStats | undefined): boolean {
-  return found?.ino === opened?.ino && found?.dev === opened?.dev
-}
+const isSame = (found: BigIntStats | undefined, opened: BigIntStats | undefined): boolean =>
+  found?.ino === opened?.ino && found?.dev === opened?.dev
 
 function find(path: string): BigIntStats | undefined {
   // To open the file would drop SQLite's locks on it.
