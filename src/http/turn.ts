@@ -32,11 +32,12 @@ export function inTurn<A extends Arrival>(arrival: A, run: (arrival: A) => void)
     if (isOpen(request)) run(arrival)
     return false
   }
-  wait(arrival, socket, () => run(arrival))
+  wait(arrival, socket, run)
   return true
 }
 
-function wait({ request, response }: Arrival, socket: Duplex, run: () => void): void {
+function wait<A extends Arrival>(arrival: A, socket: Duplex, run: (arrival: A) => void): void {
+  const { request, response } = arrival
   response[ARRIVED] = performance.now()
   const before = waiting.get(socket) ?? 0
   if (before === 0) socket.on('resume', pause).pause()
@@ -49,7 +50,7 @@ function wait({ request, response }: Arrival, socket: Duplex, run: () => void): 
       const left = waiting.get(socket)! - 1
       waiting.set(socket, left)
       if (left === 0) socket.off('resume', pause).resume()
-      if (isOpen(request)) context.runInAsyncScope(run)
+      if (isOpen(request)) context.runInAsyncScope(run, undefined, arrival)
     })
   })
 }

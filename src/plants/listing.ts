@@ -135,9 +135,8 @@ async function* encodePages(pages: AsyncIterable<Page> | Iterable<Page>, include
 }
 
 /** The list of a page's first plants, piece by piece if it is long: a store may make a page of any size. */
-function encodeCut(page: Page, count: number, includesId: boolean): Listing['body'] {
-  return encodeWhole(page, count, includesId) ?? encodePages([page.slice(0, count)], includesId)
-}
+const encodeCut = (page: Page, count: number, includesId: boolean): Listing['body'] =>
+  encodeWhole(page, count, includesId) ?? encodePages([page.slice(0, count)], includesId)
 
 /** The list of a page's first plants, or undefined if their text is `MAX_PAGE_BYTES` long or longer. */
 function encodeWhole(page: Page, count: number, includesId = false): string | undefined {
