@@ -79,11 +79,10 @@ function collect(request: IncomingMessage, maxBytes: number, goOn: (body: Uint8A
 
 /** Reads a body that is there: in full, or all that Node will emit for a client that has gone. */
 function readRest(request: IncomingMessage): Buffer {
-  let body = NOTHING
-  for (let chunk; (chunk = request.read() as Buffer | null) !== null;) {
-    body = body.length === 0 ? chunk : Buffer.concat([body, chunk])
-  }
-  return body
+  const first = (request.read() as Buffer | null) ?? NOTHING
+  const others: Buffer[] = []
+  for (let chunk; (chunk = request.read() as Buffer | null) !== null;) others.push(chunk)
+  return others.length === 0 ? first : Buffer.concat([first, ...others])
 }
 
 /** Undefined if nothing was read yet. @throws HttpError 41300; TypeError if what a host's parser left is not exact */

@@ -98,6 +98,13 @@ suite('a body', { timeout: 60_000 }, () => {
     assert.equal(await body, undefined)
   })
 
+  test('is read in all its pieces if its client went while it flowed', async () => {
+    const request = new PassThrough().resume()
+    request.push('0')
+    request.push('1')
+    assert.deepEqual(await readBody(request.destroy() as unknown as IncomingMessage, 0, LIMIT), Buffer.from('01'))
+  })
+
   test('is none if a request that a host makes up fails', async () => {
     const request = new PassThrough() as unknown as IncomingMessage
     const body = readBody(request, 0, LIMIT)
