@@ -55,13 +55,13 @@ suite('the guard looks at the event loop', () => {
     const waits: number[] = []
     function authenticate(): string {
       const lookedAt = performance.now()
-      work(25)
+      work(21)
       t.mock.timers.tick(100)
       waits.push(performance.now() - lookedAt)
       return 'ada'
     }
     // On a busy machine the moment may be too long.
-    while (!(waits.at(-1)! < 45)) {
+    while (!(waits.at(-1)! < 49)) {
       const http = await serve(t, { authenticate })
       const { client } = await openBoth(http.server)
       await openBoth(http.server)
@@ -69,7 +69,7 @@ suite('the guard looks at the event loop', () => {
       work()
       await client.send(LIST).statuses(1)
       t.mock.timers.reset()
-      assert.ok(waits.at(-1)! >= 45 || !http.isGuarded())
+      assert.ok(waits.at(-1)! >= 49 || !http.isGuarded())
     }
   })
 
@@ -77,7 +77,7 @@ suite('the guard looks at the event loop', () => {
   function work(ms = 210): void {
     const before = process.cpuUsage()
     const startedAt = performance.now()
-    do for (const until = performance.now() + 5; performance.now() < until;);
+    do for (const until = performance.now() + 1; performance.now() < until;);
     while (cpuTimeSince(before) < 1000 * ms || performance.now() < startedAt + ms)
   }
 
