@@ -89,6 +89,25 @@ for (const protocol of ['http', 'h2c'] as const) {
       })
     }
 
+    test('a refusal whose writeHead throws ends, and is told of', async (t) => {
+      const told: unknown[] = []
+      const fault = new Error('wrapped')
+      const plantStore = createService({
+        onError: (error) => told.push(error),
+        onResponse: ({ status, complete }) => told.push({ status, complete }),
+      })
+      const client = await serveIn(t, protocol, (request, response) => {
+        response.writeHead = () => {
+          throw fault
+        }
+        plantStore(request, response)
+      })
+
+      await assert.rejects(client.send(get('ada', '/plants?limit=x')))
+
+      assert.deepEqual(told, [fault, { status: 400, complete: false }])
+    })
+
     const whatHostsSet = [
       ['a plant', CREATE, 200, { 'content-type': 'application/json', 'content-length': '15' }],
       ['a list', get('many'), 200, { 'content-type': 'application/json' }],
