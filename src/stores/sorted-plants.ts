@@ -30,8 +30,10 @@ export class SortedPlants {
     const number = this.#blockOf(id)
     const block = this.#block(number)
     const rank = block.rank(id)
-    if (rank > 0 && block.ids[rank - 1] === id) return false
+    if (rank > 0 && block.ids[rank - 1] === id) return block.putBack(rank - 1, text)
     block.insert(rank, id, text)
+    if (block.size < CAPACITY) return true
+    block.compact()
     if (block.size === CAPACITY) this.#split(number)
     return true
   }
@@ -40,9 +42,11 @@ export class SortedPlants {
     const number = this.#blockOf(id)
     const block = this.#block(number)
     const at = block.rank(id) - 1
-    if (at < 0 || block.ids[at] !== id) return false
+    if (at < 0 || block.ids[at] !== id || block.entries[at] === undefined) return false
     block.remove(at)
-    if (block.size === 0 && number > 0) this.#blocks!.remove(number)
+    if (block.size > 0 || number === 0) return true
+    this.#blocks!.remove(number)
+    this.#blocks!.compact()
     return true
   }
 
@@ -53,7 +57,10 @@ export class SortedPlants {
     let at = after === undefined ? 0 : this.#block(number).rank(after)
     for (; number < this.#count; number++, at = 0) {
       const { ids, entries } = this.#block(number)
-      for (; at < entries.length; at++) if (!page.add(ids[at]!, entries[at]!)) return page.plants
+      for (; at < entries.length; at++) {
+        const text = entries[at]
+        if (text !== undefined && !page.add(ids[at]!, text)) return page.plants
+      }
     }
     return page.plants
   }
@@ -75,9 +82,11 @@ export class SortedPlants {
 /** Entries, ascending by id. In a typed array, ids are exact, and nothing that the garbage collector follows. */
 class Entries<Entry> {
   ids: BigInt64Array
-  entries: Entry[]
+  /** Those that were removed are undefined, and at most half: to move what is behind each of them would be dear. */
+  entries: (Entry | undefined)[]
+  #removed = 0
 
-  constructor(ids: BigInt64Array = new BigInt64Array(LEAST_ROOM), entries: Entry[] = []) {
+  constructor(ids: BigInt64Array = new BigInt64Array(LEAST_ROOM), entries: (Entry | undefined)[] = []) {
     this.ids = ids
     this.entries = entries
   }
@@ -108,13 +117,32 @@ class Entries<Entry> {
     else this.entries.splice(at, 0, entry)
   }
 
-  /** Gives memory back once little of it is in use. */
+  /** @returns whether the entry of this place had been removed */
+  putBack(at: number, entry: Entry): boolean {
+    if (this.entries[at] !== undefined) return false
+    this.entries[at] = entry
+    this.#removed--
+    return true
+  }
+
   remove(at: number): void {
-    this.ids.copyWithin(at, at + 1, this.size)
-    this.entries.splice(at, 1)
-    if (this.ids.length <= LEAST_ROOM || this.size > this.ids.length / 4) return
-    this.#setRoom(this.ids.length / 2)
-    this.entries = this.entries.slice()
+    this.entries[at] = undefined
+    this.#removed++
+    if (this.#removed > this.size / 2) this.compact()
+  }
+
+  /** Drops what was removed, and gives memory back once little of it is in use. */
+  compact(): void {
+    const { ids, entries } = this
+    let size = 0
+    for (let at = 0; at < entries.length; at++) {
+      if (entries[at] === undefined) continue
+      ids[size] = ids[at]!
+      entries[size++] = entries[at]
+    }
+    entries.length = size
+    this.#removed = 0
+    if (ids.length > LEAST_ROOM && size <= ids.length / 4) this.#setRoom(ids.length / 2)
   }
 
   cut(at: number): Entries<Entry> {
