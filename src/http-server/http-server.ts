@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 import { hasTooManyFields, isHost } from '../http/header-fields.ts'
 import { addFields } from '../http/respond.ts'
-import { inTurn, isHeldBack, stopReading } from '../http/turn.ts'
+import { inTurn, isHeldBack, stopReading, type Arrival } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
 import { connectionOf, cutStalled, hold, isWhole, keepConnections, type Connection } from './connections.ts'
 import { closeServer } from './drain.ts'
@@ -54,6 +54,13 @@ export interface HttpServer extends Omit<PlantServer, typeof Symbol.asyncDispose
   /** @param isShared whether another process takes the connections that come later; default false */
   readonly drain: (isShared?: boolean) => Promise<number>
   readonly isGuarded: () => boolean
+}
+
+/** A request, and what it needs once its turn has come. */
+interface Turn extends Arrival {
+  readonly listener: RequestListener
+  readonly connection: Connection
+  waits: boolean
 }
 
 export function createHttpServer(
@@ -109,19 +116,21 @@ export function createHttpServer(
     const connection = connectionOf(request.socket)!
     hold(connection, response)
     guard.look()
-    let waits = false
-    waits = inTurn({ request, response }, () => {
-      if (waits) guard.goOn(connection)
-      connection.current = response
-      addFields(response, commonFields(request))
-      onRequest?.(request, response)
-      // If requests wait behind this one, the connection closes after the last of them.
-      if (draining !== undefined && connection.latest === response) response.setHeader('Connection', 'close')
-      const problem = findHostProblem(request)
-      if (problem === undefined) listener(request, response)
-      else refuseRequest(request, response, new HttpError('malformedRequest', problem))
-    })
-    if (waits) guard.wait(connection)
+    const turn = { request, response, listener, connection, waits: false }
+    turn.waits = inTurn(turn, take)
+    if (turn.waits) guard.wait(connection)
+  }
+
+  function take({ request, response, listener, connection, waits }: Turn): void {
+    if (waits) guard.goOn(connection)
+    connection.current = response
+    addFields(response, commonFields(request))
+    onRequest?.(request, response)
+    // If requests wait behind this one, the connection closes after the last of them.
+    if (draining !== undefined && connection.latest === response) response.setHeader('Connection', 'close')
+    const problem = findHostProblem(request)
+    if (problem === undefined) listener(request, response)
+    else refuseRequest(request, response, new HttpError('malformedRequest', problem))
   }
 
   function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {

@@ -1,4 +1,4 @@
-import { createHttpServer, type HttpServer, type Observer } from '../http-server/http-server.ts'
+import { createHttpServer, type CommonFields, type HttpServer, type Observer } from '../http-server/http-server.ts'
 import type { FindCaller } from '../http/caller.ts'
 import type { Resource } from '../http/route.ts'
 import type { ResourcePath } from '../operations.ts'
@@ -15,6 +15,8 @@ import { createReadiness } from './paths/readiness.ts'
 import { createReports } from './reports.ts'
 import { createResources, idOf } from './requests.ts'
 import type { Settings } from './settings/settings.ts'
+
+const nameRequest: CommonFields = (request) => ['X-Request-Id', idOf(request)]
 
 export function createProgram(
   settings: Settings,
@@ -49,15 +51,13 @@ export function createProgram(
   const http = createHttpServer(
     cors?.answerPreflights(serve) ?? serve,
     { ...settings, optimizeEmptyRequests: true },
-    (request) => ['X-Request-Id', idOf(request), ...(cors?.fields(request) ?? [])],
+    cors === undefined ? nameRequest : (request) => [...nameRequest(request), ...cors.fields(request)],
     observer,
   )
   // Node tells the address of a connection that has closed only if it was asked before.
   if (onResponse !== undefined) http.server.on('connection', ({ remoteAddress }) => remoteAddress)
   if (metrics === undefined) return { http, admin: undefined }
   metrics.watchServer(http)
-  const admin = createHttpServer(createAdminListener(readiness, metrics.format), settings, (request) => {
-    return ['X-Request-Id', idOf(request)]
-  })
+  const admin = createHttpServer(createAdminListener(readiness, metrics.format), settings, nameRequest)
   return { http, admin }
 }

@@ -4,14 +4,14 @@ import { createRouter, type Resource } from '../http/route.ts'
 
 /** Visible ASCII. Two fields would be joined by a comma and a space. */
 const ID = /^[\x21-\x7e]{1,128}$/
-const PROCESS = randomBytes(8).toString('hex')
+const PREFIX = `${randomBytes(8).toString('hex')}-`
 let count = 0
 const KEY: unique symbol = Symbol('id')
 
 /** The id of a request, in its response and log: the client's own, or a new one if that could not stand in a log. */
 export function idOf(request: RequestHead & { [KEY]?: string | undefined }): string {
   const sent = request.headers?.['x-request-id']
-  return (request[KEY] ??= typeof sent === 'string' && ID.test(sent) ? sent : `${PROCESS}-${++count}`)
+  return (request[KEY] ??= typeof sent === 'string' && ID.test(sent) ? sent : `${PREFIX}${++count}`)
 }
 
 export type ResourceOf = (request: RequestHead) => Resource<string> | undefined
