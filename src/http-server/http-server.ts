@@ -56,13 +56,6 @@ export interface HttpServer extends Omit<PlantServer, typeof Symbol.asyncDispose
   readonly isGuarded: () => boolean
 }
 
-/** A request, and what it needs once its turn has come. */
-interface Turn extends Arrival {
-  readonly listener: RequestListener
-  readonly connection: Connection
-  waits: boolean
-}
-
 export function createHttpServer(
   listener: RequestListener,
   options: Partial<Limits> & Assumptions = {},
@@ -116,13 +109,12 @@ export function createHttpServer(
     const connection = connectionOf(request.socket)!
     hold(connection, response)
     guard.look()
-    const turn = { request, response, listener, connection, waits: false }
-    turn.waits = inTurn(turn, take)
-    if (turn.waits) guard.wait(connection)
+    if (inTurn({ request, response, listener }, take)) guard.wait(connection)
   }
 
-  function take({ request, response, listener, connection, waits }: Turn): void {
-    if (waits) guard.goOn(connection)
+  function take({ request, response, listener }: Arrival & { listener: RequestListener }, hasWaited: boolean): void {
+    const connection = connectionOf(request.socket)!
+    if (hasWaited) guard.goOn(connection)
     connection.current = response
     addFields(response, commonFields(request))
     onRequest?.(request, response)

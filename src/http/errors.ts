@@ -27,10 +27,7 @@ export const ERRORS = {
   },
   noResource: { error: 40400, message: 'There is nothing at this path. The plants are at /plants.' },
   noPlant: { error: 40401, message: 'You have no plant with this id.' },
-  methodNotAllowed: {
-    error: 40500,
-    message: 'This resource does not have that method; Allow lists those that it has.',
-  },
+  methodNotAllowed: { error: 40500, message: 'The resource does not have this method; Allow lists those it has.' },
   requestTimeout: { error: 40800, message: 'The request did not arrive in time.' },
   idTaken: { error: 40900, message: 'You already have a plant with this id; it stays as it was.' },
   bodyTooLarge: { error: 41300, message: 'The body is larger than this service takes.' },

@@ -83,8 +83,7 @@ const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$
 let latestHost: string | undefined
 
 export function isHost(value: string): boolean {
-  if (value === latestHost) return true
-  if (!HOST.test(value)) return false
+  if (value !== latestHost && !HOST.test(value)) return false
   latestHost = value
   return true
 }

@@ -24,19 +24,19 @@ export const arrivalOf = (response: Arrived): number => response[ARRIVED] ?? per
  * gives a response the socket once all earlier ones are sent; until then nothing more is read from the connection.
  * @returns whether the request waits
  */
-export function inTurn<A extends Arrival>(arrival: A, run: (arrival: A) => void): boolean {
+export function inTurn<A extends Arrival>(arrival: A, run: (arrival: A, hasWaited: boolean) => void): boolean {
   const { request, response } = arrival
   const socket = socketOf(request)
   // A response that the host has ended never gets the socket back.
   if (response.socket !== null || response.writableEnded || socket === null) {
-    if (isOpen(request)) run(arrival)
+    if (isOpen(request)) run(arrival, false)
     return false
   }
   wait(arrival, socket, run)
   return true
 }
 
-function wait<A extends Arrival>(arrival: A, socket: Duplex, run: (arrival: A) => void): void {
+function wait<A extends Arrival>(arrival: A, socket: Duplex, run: (arrival: A, hasWaited: boolean) => void): void {
   const { request, response } = arrival
   response[ARRIVED] = performance.now()
   const before = waiting.get(socket) ?? 0
@@ -50,7 +50,7 @@ function wait<A extends Arrival>(arrival: A, socket: Duplex, run: (arrival: A) =
       const left = waiting.get(socket)! - 1
       waiting.set(socket, left)
       if (left === 0) socket.off('resume', pause).resume()
-      if (isOpen(request)) context.runInAsyncScope(run, undefined, arrival)
+      if (isOpen(request)) context.runInAsyncScope(run, undefined, arrival, true)
     })
   })
 }

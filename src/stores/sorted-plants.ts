@@ -30,7 +30,7 @@ export class SortedPlants {
     const number = this.#blockOf(id)
     const block = this.#block(number)
     const rank = block.rank(id)
-    if (rank > 0 && block.ids[rank - 1] === id) return block.putBack(rank - 1, text)
+    if (rank > 0 && block.ids[rank - 1] === id) return block.replace(rank - 1, text)
     block.insert(rank, id, text)
     if (block.size < CAPACITY) return true
     block.compact()
@@ -42,10 +42,9 @@ export class SortedPlants {
     const number = this.#blockOf(id)
     const block = this.#block(number)
     const at = block.rank(id) - 1
-    if (at < 0 || block.ids[at] !== id || block.entries[at] === undefined) return false
-    block.remove(at)
+    if (at < 0 || block.ids[at] !== id || !block.replace(at, undefined)) return false
     if (block.size > 0 || number === 0) return true
-    this.#blocks!.remove(number)
+    this.#blocks!.replace(number, undefined)
     this.#blocks!.compact()
     return true
   }
@@ -117,18 +116,13 @@ class Entries<Entry> {
     else this.entries.splice(at, 0, entry)
   }
 
-  /** @returns whether the entry of this place had been removed */
-  putBack(at: number, entry: Entry): boolean {
-    if (this.entries[at] !== undefined) return false
+  /** Removes an entry, or puts one where one was removed; returns false if that is so already. */
+  replace(at: number, entry: Entry | undefined): boolean {
+    if ((this.entries[at] === undefined) === (entry === undefined)) return false
     this.entries[at] = entry
-    this.#removed--
-    return true
-  }
-
-  remove(at: number): void {
-    this.entries[at] = undefined
-    this.#removed++
+    this.#removed += entry === undefined ? 1 : -1
     if (this.#removed > this.size / 2) this.compact()
+    return true
   }
 
   /** Drops what was removed, and gives memory back once little of it is in use. */
