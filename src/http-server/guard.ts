@@ -34,7 +34,6 @@ export function createGuard(
   const sliced = new WeakSet<Connection>()
   let timer: NodeJS.Timeout | undefined
   let waiting = 0
-  let requests = 0
 
   function slice(connection: Connection): void {
     if (sliced.has(connection) || connection.isUpgraded) return
@@ -79,8 +78,8 @@ export function createGuard(
       connection.socket.once('close', () => (waiting -= connection.waiting))
     },
     look() {
-      // A round may be long because of what many connections send in it, and must not have to end first. Time is dear.
-      if (++requests % 16 === 0 && performance.now() > lookedAt + 2 * LOOK_MS) look()
+      // A round may be long because of what many connections send in it, and must not have to end first.
+      if (performance.now() > lookedAt + 2 * LOOK_MS) look()
     },
     wait(connection) {
       connection.waiting++
