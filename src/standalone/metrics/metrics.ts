@@ -21,10 +21,7 @@ export interface Metrics {
 }
 
 export function createMetrics(resourceOf: ResourceOf): Metrics {
-  const durations = createHistogram(
-    'http_server_request_duration_seconds',
-    'How long requests took, from the arrival of their header to the end of the response.',
-  )
+  const durations = createHistogram('http_server_request_duration_seconds', 'From a header to the end of its response.')
   /** By route, then by method and status, as a text that joins the three would be new for each request. */
   const series = new Map<string, Map<number, Observe>>()
   const refusals = new Map<number, number>()
@@ -50,12 +47,9 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
   const families: Family[] = [
     durations,
     single('gauge', 'http_server_active_requests', 'Requests that are being served.', () => active),
-    family(
-      'counter',
-      'plant_store_http_refusals_total',
-      'Requests that were refused before the service saw them: late, too large or malformed.',
-      () => Array.from(refusals, ([status, count]) => [{ http_response_status_code: status }, count]),
-    ),
+    family('counter', 'plant_store_http_refusals_total', 'Requests refused before the service saw them.', () => {
+      return Array.from(refusals, ([status, count]) => [{ http_response_status_code: status }, count])
+    }),
     ...store.families,
     ...createProcessMetrics(),
     family('counter', 'plant_store_log_events_total', 'Events of the log, by name.', () => {
@@ -86,18 +80,8 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
       families.push(
         single('gauge', 'plant_store_http_open_connections', 'Connections that are open.', connectionCount),
         single('gauge', 'plant_store_http_max_connections', 'The most connections.', () => server.maxConnections),
-        single(
-          'counter',
-          'plant_store_http_dropped_connections_total',
-          'Connections closed at once because the maximum was open.',
-          () => dropped,
-        ),
-        single(
-          'gauge',
-          'plant_store_http_guarded',
-          'Whether all connections are read in slices, as a client has sent too much in small pieces.',
-          isGuarded,
-        ),
+        single('counter', 'plant_store_http_dropped_connections_total', 'Connections beyond the most.', () => dropped),
+        single('gauge', 'plant_store_http_guarded', 'Whether connections are read in slices.', isGuarded),
       )
     },
     format(isReady) {

@@ -12,10 +12,7 @@ type WatchedMethod = Exclude<StoreMethod, 'close'>
 type AllSeries = Readonly<Record<WatchedMethod, Readonly<Record<Outcome, Observe>>>>
 
 export function createStoreMetrics(): { readonly families: readonly Family[]; watch(store: Store): Store } {
-  const durations = createHistogram(
-    'plant_store_store_call_duration_seconds',
-    'How long the store took, by operation and outcome.',
-  )
+  const durations = createHistogram('plant_store_store_call_duration_seconds', 'How long the store took.')
   let active = 0
   const batchSizes = createHistogram(
     'plant_store_store_batch_size',

@@ -9,10 +9,7 @@ type ProgramPaths = Readonly<Record<'/livez' | '/readyz' | '/openapi.json', Prog
 
 const PROGRAM = 'program'
 const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
-const IF_NONE_MATCH = header(
-  'The entity tags of what the client has already; `*` stands for any (RFC 9110 section 13.1.2).',
-  '"k5Zl6FR3"',
-)
+const IF_NONE_MATCH = header('The entity tags that the client has; `*` is any (RFC 9110 section 13.1.2).', '"k5Zl6FR3"')
 
 export const programDescription: Description<PlantPaths & ProgramPaths> & {
   readonly servers: readonly { readonly url: string }[]
