@@ -6,6 +6,7 @@ import type { Case } from '../cases.ts'
 import type { Contestant } from '../contestants.ts'
 import { inOrder, settingsOf } from '../measure.ts'
 import type { Measured } from '../report/table.ts'
+import { YOUNG_ROOM } from '../server-process.ts'
 
 /** What a contestant took in one round, client and server, in microseconds for each request. */
 export interface MemoryMeasurement extends Measured {
@@ -117,7 +118,7 @@ export async function measureInMemory(
 
 function start(order: Order): ChildProcess {
   // Node itself takes the types out, where it can, and leaves what is timed as it is written.
-  const options = process.features.typescript ? [] : process.execArgv
+  const options = [YOUNG_ROOM, ...(process.features.typescript ? [] : process.execArgv)]
   return fork(fileURLToPath(new URL('process.ts', import.meta.url)), [JSON.stringify(order)], {
     ...(CORE === undefined
       ? { execArgv: options }
