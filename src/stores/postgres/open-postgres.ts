@@ -96,8 +96,8 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     },
   }
   figuresOf(opened, figuresOf(store)).gauges = [
-    ['plant_store_postgres_used_connections', 'Postgres connections in use.', () => pool.totalCount - pool.idleCount],
-    ['plant_store_postgres_idle_connections', 'Idle Postgres connections.', () => pool.idleCount],
+    ['plant_store_postgres_used_connections', 'In use, or being made.', () => pool.totalCount - pool.idleCount],
+    ['plant_store_postgres_idle_connections', 'Idle connections.', () => pool.idleCount],
     ['plant_store_postgres_waiting_statements', 'Statements that wait for a connection.', () => pool.waitingCount],
   ]
   return opened
