@@ -79,11 +79,4 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
 /** RFC 9112 section 3.2. It is not empty, as an http URI has a host (RFC 9110 section 4.2.1). */
 const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i
 
-/** Most requests name the same one. */
-let latestHost: string | undefined
-
-export function isHost(value: string): boolean {
-  if (value !== latestHost && !HOST.test(value)) return false
-  latestHost = value
-  return true
-}
+export const isHost = (value: string): boolean => HOST.test(value)
