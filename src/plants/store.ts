@@ -18,7 +18,8 @@ export interface Store {
   create(owner: string, plant: NewPlant): MaybePromise<boolean>
   /**
    * Plants of the owner with an id greater than `after`, ascending by id, at most `limit`. May stop earlier once their
-   * names and tags come to `maxBytes`, and then with at least one plant. A page that is shorter than `limit`, and whose JSON text is shorter than `maxBytes`, is taken for the last one.
+   * names and tags come to `maxBytes`, and then with at least one plant. A page that is shorter than `limit`, and whose
+   * JSON text is shorter than `maxBytes`, is taken for the last one.
    */
   list(owner: string, request: PageRequest): MaybePromise<Page>
   /**
