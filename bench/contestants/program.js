@@ -1,12 +1,11 @@
 // The servers of the program, put together as it does that itself. Run `npm run build` first.
-import { once } from 'node:events'
 import { memoryStore } from '../../dist/index.js'
 import { createProgram } from '../../dist/standalone/program.js'
 import { readSettings } from '../../dist/standalone/settings/settings.js'
 import { createTokenSource } from '../../dist/standalone/settings/rotation.js'
 
 /** @param options.environment further settings */
-export default async function listen({ token, options }) {
+export default function listen({ token, options }) {
   const settings = readSettings({ PLANT_STORE_TOKENS: `bench:${token}`, ...options?.environment })
   const { http, admin } = createProgram(settings, {
     store: memoryStore(),
@@ -14,8 +13,6 @@ export default async function listen({ token, options }) {
     authenticate: createTokenSource(settings.tokens).authenticate,
     isDraining: () => false,
   })
-  for (const { server } of admin === undefined ? [http] : [http, admin]) {
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-  }
-  return http.server
+  admin?.server.listen(0, '127.0.0.1')
+  return http.server.listen(0, '127.0.0.1')
 }
