@@ -11,24 +11,34 @@ export type Router<Path extends string> = (target: string) => Resource<Path> | u
 
 export function createRouter<Path extends string>(basePath: string, paths: readonly Path[]): Router<Path> {
   const resources = paths.map((path) => {
-    const hasId = path.endsWith('/{id}')
-    const id = hasId ? '[^/]+' : ''
-    return { path, hasId, pattern: new RegExp(`^${writtenAs(basePath)}${writtenAs(path.replace('{id}', ''))}${id}$`) }
+    const prefix = basePath + path.replace('{id}', '')
+    return { path, hasId: path.endsWith('/{id}'), prefix, escaped: new RegExp(writtenAs(prefix), 'y') }
   })
 
   return function route(target) {
-    const queryAt = target.indexOf('?')
-    const path = withoutAuthority(queryAt === -1 ? target : target.slice(0, queryAt))
-    const found = resources.find(({ pattern }) => pattern.test(path))
-    if (found === undefined) return undefined
-    const id = found.hasId ? decodePercent(path.slice(path.lastIndexOf('/') + 1)) : ''
-    return { path: found.path, id, query: queryAt === -1 ? '' : target.slice(queryAt + 1) }
+    const from = inOriginForm(target)
+    const queryAt = from.indexOf('?')
+    const end = queryAt === -1 ? from.length : queryAt
+    for (const { path, hasId, prefix, escaped } of resources) {
+      let start = prefix.length
+      // A pattern takes longer, and few escape what they need not.
+      if (!from.startsWith(prefix)) {
+        escaped.lastIndex = 0
+        if (!escaped.test(from)) continue
+        start = escaped.lastIndex
+      }
+      if (hasId !== end > start) continue
+      const id = from.slice(start, end)
+      if (id.includes('/')) continue
+      return { path, id: decodePercent(id), query: from.slice(end + 1) }
+    }
+    return undefined
   }
 }
 
 /** Any request may have the absolute form (RFC 9112 section 3.2.2), where no path is `/` (RFC 9110 section 4.2.3). */
-const withoutAuthority = (path: string): string =>
-  path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?:\/|$)/i, '/')
+const inOriginForm = (target: string): string =>
+  target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*\/?/i, '/')
 
 /** A pattern for a path: an escaped slash divides no segments. */
 function writtenAs(path: string): string {
