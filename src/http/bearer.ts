@@ -4,8 +4,8 @@ import { TCHAR, type HeaderFields } from './header-fields.ts'
 /** RFC 6750 section 2.1, `b64token`. */
 export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 
-/** RFC 9110 section 11.4: a scheme in any case, one space or more, the credentials. */
-const BEARER = new RegExp(`^bearer +${B64TOKEN}$`, 'i')
+/** RFC 9110 section 11.4: a scheme in any case, one space or more, the credentials, where `lastIndex` is then. */
+const BEARER = new RegExp(`bearer +(?=${B64TOKEN}$)`, 'iy')
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
 export type Credentials = Pick<HeaderFields, 'authorization' | 'authorizations'>
@@ -13,7 +13,8 @@ export type Credentials = Pick<HeaderFields, 'authorization' | 'authorizations'>
 /** The token, or the error: 40100 if there is no bearer credential; 40101 if it is malformed, or there are two fields. */
 export function readBearerToken({ authorization, authorizations }: Credentials): string | HttpError {
   if (authorizations > 1) return GIVEN_TWICE
-  if (BEARER.test(authorization)) return authorization.slice(authorization.lastIndexOf(' ') + 1)
+  BEARER.lastIndex = 0
+  if (BEARER.test(authorization)) return authorization.slice(BEARER.lastIndex)
   return BEARER_SCHEME.test(authorization) ? HTTP_ERRORS.tokenRefused : HTTP_ERRORS.noToken
 }
 
