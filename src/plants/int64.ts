@@ -4,8 +4,22 @@ export const MAX_INT64: bigint = 2n ** 63n - 1n
 export const isInt64 = (value: bigint): boolean => MIN_INT64 <= value && value <= MAX_INT64
 
 /** Reads a decimal int64 such as `42`; undefined for anything else: `01`, `+1`, `1.0`, a space, 2^63. */
-export const parseInt64 = (text: string): bigint | undefined =>
-  /^-?(?:0|[1-9][0-9]*)$/.test(text) ? int64(text) : undefined
+export function parseInt64(text: string): bigint | undefined {
+  // So far a double is exact, and a bigint of it takes half the time of one of a text.
+  const value = text.length <= 15 ? valueOf(text) : NaN
+  if (value > 0) return BigInt(value)
+  return /^-?(?:0|[1-9][0-9]*)$/.test(text) ? int64(text) : undefined
+}
+
+/** NaN if there is anything but digits, or a zero before others. */
+function valueOf(text: string): number {
+  let value = text.startsWith('0') ? NaN : 0
+  for (let at = 0; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - 48
+    value = digit >= 0 && digit <= 9 ? 10 * value + digit : NaN
+  }
+  return value
+}
 
 /** The value of a text that is an integer without a zero before it; undefined if that is beyond int64. */
 export function int64(integer: string): bigint | undefined {
