@@ -136,7 +136,7 @@ class Entries<Entry> {
     }
     entries.length = size
     this.#removed = 0
-    if (ids.length > LEAST_ROOM && size <= ids.length / 4) this.#setRoom(ids.length / 2)
+    if (ids.length > LEAST_ROOM && size <= ids.length / 8) this.ids = ids.slice(0, ids.length / 4)
   }
 
   cut(at: number): Entries<Entry> {
