@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { runByHand, type Scope } from '../support/child.ts'
-import { DrainLoad, type Failure } from '../support/program/drain-load.ts'
+import { DrainLoad } from '../support/program/drain-load.ts'
 import { asSystemd, openSocket } from '../support/program/held-socket.ts'
 import { Program } from '../support/program/program.ts'
 import { temporaryDirectory } from '../support/temporary-file.ts'
@@ -42,7 +42,7 @@ if (options.migrate) {
   process.exit(status ?? 1)
 }
 
-const report = { drains: 0, answered: 0, failures: [] as Failure[], badExits: 0, slowestSeconds: 0 }
+const report = { drains: 0, answered: 0, failures: [] as string[], badExits: 0, slowestSeconds: 0 }
 
 async function drain({ child, ended }: Program): Promise<void> {
   const startedAt = performance.now()

@@ -107,9 +107,10 @@ test('with a delay before the drain the program is not ready, and serves as befo
 })
 
 test('a drain answers on each connection that was accepted, and ends with status 0, if clients keep coming', async (t) => {
-  // The system resets a connection that comes between the last look for new ones and the close of the socket.
+  // The system resets a connection that comes between the last look for new ones and the close of the socket. They are
+  // counted, as the port of one may have been that of another.
   const log = `import { subscribe } from 'node:diagnostics_channel'
-    subscribe('net.server.socket', ({ socket }) => console.error('accepted ' + socket.remotePort))`
+    subscribe('net.server.socket', () => console.error('accepted'))`
   // With the default timeout: in a shorter one not all of the clients come to a stop.
   const program = await Program.start({}, importing(log))
   t.after(() => program.end())
@@ -118,8 +119,8 @@ test('a drain answers on each connection that was accepted, and ends with status
   program.child.kill('SIGTERM')
   assert.equal(await program.ended, 0)
   await load.ended
-  const lost = load.failures.filter(({ port }) => program.stderr.all.includes(`accepted ${port}`))
-  assert.deepEqual(lost, [])
+  const accepted = program.stderr.all.filter((line) => line === 'accepted').length
+  assert.ok(load.failures.length <= load.connected - accepted, load.failures.join())
 })
 
 for (const [what, code] of [

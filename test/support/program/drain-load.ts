@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { Agent, request, type IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { TOKEN } from './program.ts'
 
@@ -9,21 +8,16 @@ const HEADERS = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application
 // A store that keeps plants has those of earlier runs.
 let lastId = BigInt(Date.now()) * 1_000_000n
 
-export interface Failure {
-  /** The response or the error. */
-  readonly reason: string
-  /** The client's port on its latest connection. */
-  readonly port: number | undefined
-}
-
 /**
  * Clients that create plants without a pause, each slow to send its body. Every other one opens a connection for each
  * request; the rest keep theirs for as long as they may, and then open another.
  */
 export class DrainLoad {
   answered = 0
-  /** What befell the requests that were not answered 200. */
-  readonly failures: Failure[] = []
+  /** How many connections have come about, of which the system may have reset some before they were accepted. */
+  connected = 0
+  /** What befell the requests that were not answered 200: the response or the error. */
+  readonly failures: string[] = []
   /** Settles once every client has ended: it was refused a connection, or told to stop. */
   readonly ended: Promise<unknown>
   #isStopped = false
@@ -56,27 +50,26 @@ export class DrainLoad {
 
   async #work(keepAlive: boolean): Promise<void> {
     const agent = new Agent({ keepAlive, maxSockets: 1 })
-    let port: number | undefined
     while (!this.#isStopped) {
       try {
-        const status = await this.#create(agent, (socket) => (port = socket.localPort))
+        const status = await this.#create(agent)
         if (status === 200) this.#goals.get(++this.answered)?.()
-        else this.failures.push({ reason: `status ${status}`, port })
+        else this.failures.push(`status ${status}`)
       } catch (error) {
         // A reset is a refusal too as long as the client has not connected: it has sent nothing.
         if (this.#endsIfRefused && (error as NodeJS.ErrnoException).syscall === 'connect') break
-        this.failures.push({ reason: String(error), port })
+        this.failures.push(String(error))
       }
     }
     agent.destroy()
   }
 
-  async #create(agent: Agent, onConnect: (socket: Socket) => void): Promise<number | undefined> {
+  async #create(agent: Agent): Promise<number | undefined> {
     const body = `{"id":${++lastId},"name":"Fern"}`
     const headers = { ...HEADERS, 'Content-Length': body.length }
     const sent = request({ agent, host: '127.0.0.1', port: this.#port, method: 'POST', path: '/plants', headers })
     sent.once('socket', (socket) => {
-      if (socket.connecting) socket.once('connect', () => onConnect(socket))
+      if (socket.connecting) socket.once('connect', () => this.connected++)
     })
     sent.write(body.slice(0, 1))
     const slow = setTimeout(Math.random() * this.#slowestMs).then(() => sent.end(body.slice(1)))
