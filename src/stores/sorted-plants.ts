@@ -108,7 +108,11 @@ class Entries<Entry> {
 
   insert(at: number, id: bigint, entry: Entry): void {
     const { size } = this
-    if (size === this.ids.length) this.#setRoom(size + Math.min(size, CAPACITY / 2))
+    if (size === this.ids.length) {
+      const larger = new BigInt64Array(size + Math.min(size, CAPACITY / 2))
+      larger.set(this.ids)
+      this.ids = larger
+    }
     this.ids.copyWithin(at + 1, at, size)
     this.ids[at] = id
     // An array that grows from nothing gets room for 17.
@@ -144,11 +148,5 @@ class Entries<Entry> {
     this.ids = this.ids.slice(0, at)
     this.entries = this.entries.slice(0, at)
     return rest
-  }
-
-  #setRoom(room: number): void {
-    const ids = new BigInt64Array(room)
-    ids.set(this.ids.subarray(0, this.size))
-    this.ids = ids
   }
 }
