@@ -4,7 +4,7 @@ import { TCHAR, type HeaderFields } from './header-fields.ts'
 /** RFC 6750 section 2.1, `b64token`. */
 export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 
-/** RFC 9110 section 11.4: a scheme in any case, one space or more, the credentials, where `lastIndex` is then. */
+/** RFC 9110 section 11.4: a scheme in any case, one space or more, and then the credentials, where a match ends. */
 const BEARER = new RegExp(`bearer +(?=${B64TOKEN}$)`, 'iy')
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
