@@ -11,7 +11,7 @@ import type { CheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
 import type { ListSlots } from './plants/list-slots.ts'
 import { listPlants, type Listing, type PlantList } from './plants/listing.ts'
-import { encodeRest, type NewPlant } from './plants/plant.ts'
+import { closeRest, encodeRest, type NewPlant } from './plants/plant.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 
 export interface Service {
@@ -94,7 +94,7 @@ function create(service: Service, { owner }: OperationInput, body: Uint8Array): 
 }
 
 function describePlant(isCreated: boolean, plant: NewPlant): HttpResponse {
-  return isCreated ? { status: 200, headers: NO_FIELDS, body: `{${encodeRest(plant)}` } : HTTP_ERRORS.idTaken
+  return isCreated ? { status: 200, headers: NO_FIELDS, body: `{${closeRest(encodeRest(plant))}` } : HTTP_ERRORS.idTaken
 }
 
 function checkRules({ validate }: Service, plant: NewPlant): void {

@@ -1,7 +1,7 @@
 import { laterRound } from '../later-round.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { ListSlots, LongList } from './list-slots.ts'
-import { encodeRest } from './plant.ts'
+import { closeRest, encodeRest } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type Store } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
 
@@ -127,7 +127,7 @@ async function* encodePages(pages: AsyncIterable<Page> | Iterable<Page>, include
     for (let at = 0; at < page.length;) {
       const { text, end } = encodePlants(page, at, page.length, PIECE_BYTES, includesId)
       yield opening + text
-      opening = ','
+      opening = end < page.length ? '' : ','
       at = end
     }
   }
@@ -144,21 +144,23 @@ function encodeWhole(page: Page, count: number, includesId = false): string | un
   return text.length < MAX_PAGE_BYTES ? `[${text}]` : undefined
 }
 
-/** The text of plants of a page, up to the one that makes it so many bytes long, and the index after that. */
+/**
+ * The text of plants of a page, up to the one that makes it so many bytes long, and the index after that. Before `stop`,
+ * it ends behind the next plant's opening brace, where a text that starts within the page goes on.
+ */
 function encodePlants(page: Page, start: number, stop: number, maxBytes: number, includesId: boolean) {
-  const opening = includesId ? '{"id":' : '{'
-  const next = `,${opening}`
-  let text = ''
+  let text = start === 0 && stop > 0 ? '{' : ''
   let end = start
   for (; end < stop && text.length < maxBytes; end++) {
     const plant = page[end]!
-    // Several steps: one with a template would make a string more for each plant.
-    text += end > start ? next : opening
     if (includesId) {
+      // Several steps: one with a template would make a string more for each plant.
+      text += '"id":'
       text += toDigits(plant.id)
       text += ','
     }
-    text += encodeRest(plant)
+    const rest = encodeRest(plant)
+    text += end + 1 < stop ? rest : closeRest(rest)
   }
   return { text, end }
 }

@@ -35,21 +35,30 @@ export class EncodedPlant implements NewPlant {
 }
 
 // A private method would make each object larger.
-const decodeRest = (rest: string): Plant => JSON.parse(`{${decodeUtf8(rest)}`) as Plant
+const decodeRest = (rest: string): Plant => JSON.parse(decodeUtf8(closeRest(`{${rest}`))) as Plant
 
-/** The JSON text of a plant behind its opening brace, where an id may come; in UTF-8, one character for each byte. */
+/** What stands between two plants of a list. */
+export const NEXT = ',{'
+
+/** Makes a plant's text that of the last one of a list. */
+export const closeRest = (rest: string): string => rest.slice(0, -NEXT.length)
+
+/**
+ * The JSON text of a plant behind its opening brace, where an id may come, up to that of the next plant: a list then puts
+ * one text together for each, not two. In UTF-8, one character for each byte.
+ */
 export function encodeRest(plant: NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.rest
   const { name, tag } = plant
-  if (tag === undefined) return encodeUtf8(`"name":${encodeText(name)}}`)
-  return encodeUtf8(`"name":${encodeText(name)},"tag":${encodeText(tag)}}`)
+  if (tag === undefined) return encodeUtf8(`"name":${encodeText(name)}}${NEXT}`)
+  return encodeUtf8(`"name":${encodeText(name)},"tag":${encodeText(tag)}}${NEXT}`)
 }
 
 /** How many bytes of UTF-8 the name and tag of a plant are, by its {@link encodeRest}. */
 export function countTextBytes(rest: string): number {
   // A quote within a name stands behind a backslash, so this is none of it.
   const hasTag = rest.includes('","tag":"')
-  let bytes = rest.length - (hasTag ? '"name":"","tag":""}' : '"name":""}').length
+  let bytes = rest.length - (hasTag ? '"name":"","tag":""},{' : '"name":""},{').length
   const firstEscape = rest.indexOf('\\')
   if (firstEscape === -1) return bytes
   for (let at = firstEscape, length; at < rest.length; at += length) {

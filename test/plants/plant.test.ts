@@ -42,9 +42,9 @@ for (const [value, expected] of [
   test(`${expected ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => assert.equal(isText(value), expected))
 }
 
-test('encodes a plant without its id, an absent tag, and the brace that would come before it', () => {
-  assert.equal(encodeRest({ id: 1n, name: 'a "fern"', tag: '' }), '"name":"a \\"fern\\"","tag":""}')
-  assert.equal(encodeRest({ id: 1n, name: '', tag: undefined }), '"name":""}')
+test('encodes a plant without its id, an absent tag, and the brace before them, up to that of the next plant', () => {
+  assert.equal(encodeRest({ id: 1n, name: 'a "fern"', tag: '' }), '"name":"a \\"fern\\"","tag":""},{')
+  assert.equal(encodeRest({ id: 1n, name: '', tag: undefined }), '"name":""},{')
 })
 
 test('a plant keeps its text through its encoding', () => {
@@ -54,7 +54,7 @@ test('a plant keeps its text through its encoding', () => {
 })
 
 test('an encoded plant keeps its text as it is, and may have no tag', () => {
-  const rest = '"name":"F\\u0065rn"}'
+  const rest = '"name":"F\\u0065rn"},{'
   const plant = new EncodedPlant(1n, rest)
   assert.deepEqual([encodeRest(plant), plant.tag], [rest, undefined])
 })

@@ -4,6 +4,7 @@
  */
 
 import { withDefaults, wrong, type Resolved } from '../../option-checks.ts'
+import { NEXT } from '../../plants/plant.ts'
 import type { Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
 import { textLength } from '../batch-size.ts'
@@ -54,7 +55,7 @@ const PING_WAIT_MS = 1000
 
 /** SQLite makes the JSON text of the response, as `encodeRest` would: that takes less time than encoding it here. */
 const SELECT = `
-  SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2)
+  SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${NEXT}'
   FROM plants WHERE owner = ?`
 
 /**

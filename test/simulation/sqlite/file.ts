@@ -1,3 +1,4 @@
+import { encodeRest } from '../../../src/plants/plant.ts'
 import type { World } from '../simulation.ts'
 import { pageOf, type Call, type Truth } from '../truth.ts'
 
@@ -54,10 +55,10 @@ export class PlantsFile {
     this.#leftInLog = []
   }
 
-  /** The plants that a process reads: their ids, and the rest of their texts after the opening brace. */
+  /** The plants that a process reads: their ids, and the rest of their texts, as the store's query makes them. */
   read(owner: string, after: bigint | undefined, limit: number): [bigint, string][] {
     const rows = pageOf(this.truth.plants, owner, after).slice(0, limit)
-    return rows.map(([id, name]) => [id, JSON.stringify({ name }).slice(1)])
+    return rows.map(([id, name]) => [id, encodeRest({ id, name })])
   }
 
   moveAway(which: number): void {
