@@ -157,6 +157,30 @@ function behindMiddleware(theCase: Case): Case {
   }
 }
 
+const BROWSER = [
+  'Connection: keep-alive',
+  'User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
+  'Accept: application/json',
+  'Accept-Language: en-US,en;q=0.5',
+  'Accept-Encoding: gzip, deflate, br, zstd',
+  'Referer: https://app.example/',
+  'Origin: https://app.example',
+  'Sec-Fetch-Dest: empty',
+  'Sec-Fetch-Mode: cors',
+  'Sec-Fetch-Site: same-site',
+  'X-Forwarded-For: 192.0.2.1',
+  'X-Forwarded-Proto: https',
+]
+
+/** A case with the header fields of a browser behind a proxy. */
+function fromBrowser(theCase: Case): Case {
+  return {
+    ...theCase,
+    name: `${theCase.name}-browser`,
+    request: (n) => theCase.request(n).replace('\r\n', `\r\n${BROWSER.join('\r\n')}\r\n`),
+  }
+}
+
 /** Everything that takes no database. */
 export const CASES: readonly Case[] = [
   list(10),
@@ -174,4 +198,5 @@ export const CASES: readonly Case[] = [
   unauthorized('unauthorized-no-token', `GET ${LIST_10} HTTP/1.1\r\nHost: bench\r\n\r\n`, errorBody('noToken')),
   unauthorized('unauthorized-create', create(ascending(0), NAME, WRONG_TOKEN), REFUSED),
   behindMiddleware(list(10)),
+  fromBrowser(list(10)),
 ]

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
-import { hasTooManyFields, isHost } from '../http/header-fields.ts'
+import { fieldsOf, hasTooManyFields, isHost } from '../http/header-fields.ts'
 import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading, type Arrival } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
@@ -20,7 +20,7 @@ export interface Assumptions {
 }
 
 /** What is known of a request: nothing if `node:http` itself refused it. */
-export type RequestHead = Partial<Pick<IncomingMessage, 'headers' | 'method' | 'url' | 'socket'>>
+export type RequestHead = Partial<Pick<IncomingMessage, 'rawHeaders' | 'method' | 'url' | 'socket'>>
 
 /** Makes the header fields that every response to a request must have: name, value, name, value… */
 export type CommonFields = (request: RequestHead) => readonly string[]
@@ -210,7 +210,8 @@ export function createHttpServer(
 /** Whether a request may be late because nothing was read while others had their turns. */
 const isUnread = ({ socket }: Connection): boolean => isHeldBack(socket) || socket.readableLength > 0
 
-function findHostProblem({ headers: { host }, httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
+function findHostProblem({ httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
+  const host = fieldsOf(rawHeaders, 'host')[0]
   if (host !== undefined) return isHost(host) ? undefined : 'The Host field is not a host.'
   // Node may have dropped it.
   return httpVersionMinor === 0 || hasTooManyFields(rawHeaders) ? undefined : 'The request has no Host field.'

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
 import process from 'node:process'
 import { HttpError } from './errors.ts'
+import { fieldsOf, rawHeadersOf } from './header-fields.ts'
 import { MAX_DEPTH } from './json.ts'
 import { streamOf } from './transport.ts'
 
@@ -146,8 +147,9 @@ export function isBodyAwaited(request: IncomingMessage): boolean {
   if (complete !== false) return false
   const stream = streamOf(request)
   if (stream !== undefined) return !stream.endAfterHeaders
-  const { headers, readableLength } = request
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > readableLength
+  const rawHeaders = rawHeadersOf(request)
+  if (fieldsOf(rawHeaders, 'transfer-encoding').length > 0) return true
+  return Number(fieldsOf(rawHeaders, 'content-length')[0] ?? 0) > request.readableLength
 }
 
 export function discardBody(request: IncomingMessage, done: () => void): void {

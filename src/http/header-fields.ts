@@ -25,6 +25,20 @@ export function rawHeadersOf(
   return Object.entries(request.headers).flatMap(([name, value = []]) => [value].flat().flatMap((one) => [name, one]))
 }
 
+const NONE: string[] = []
+
+/** The values of the fields of a name. `req.headers` takes longer: Node 26 makes it of all fields once it is read. */
+export function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
+  let found = NONE
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const field = rawHeaders[i]!
+    if (field.length !== name.length || field.toLowerCase() !== name) continue
+    if (found === NONE) found = [rawHeaders[i + 1]!]
+    else found.push(rawHeaders[i + 1]!)
+  }
+  return found
+}
+
 /** In one pass. `req.headers` would hide what was given twice. @throws HttpError 43100, 50100, or 40000 */
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   if (hasTooManyFields(rawHeaders)) throw HTTP_ERRORS.tooManyFields

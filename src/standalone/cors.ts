@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import { fieldsOf } from '../http/header-fields.ts'
 import { answer, type OnAnswer } from '../http-server/refusal.ts'
 import type { HttpResponse } from '../http/respond.ts'
 import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
@@ -29,11 +30,12 @@ export function createCors(
   // With a list, responses depend on the origin whether or not there is one, so a cache must know.
   const vary = origins === '*' ? [] : ['Vary', 'Origin']
 
-  function findAllowed({ headers }: RequestHead): string | undefined {
+  function findAllowed({ rawHeaders }: RequestHead): string | undefined {
     if (origins === '*') return '*'
     // A request that could not be read may come from any origin. If there is only one, no other page learns anything.
-    if (headers === undefined) return origins.size === 1 ? [...origins][0] : undefined
-    return headers.origin !== undefined && origins.has(headers.origin) ? headers.origin : undefined
+    if (rawHeaders === undefined) return origins.size === 1 ? [...origins][0] : undefined
+    const origin = fieldsOf(rawHeaders, 'origin').join(', ')
+    return origins.has(origin) ? origin : undefined
   }
 
   return {
@@ -55,5 +57,6 @@ export function createCors(
   }
 }
 
-const isPreflight = ({ method, headers }: RequestHead): boolean =>
-  method === 'OPTIONS' && headers?.origin !== undefined && 'access-control-request-method' in headers
+const isPreflight = ({ method, rawHeaders = [] }: RequestHead): boolean =>
+  method === 'OPTIONS' &&
+  ['origin', 'access-control-request-method'].every((name) => fieldsOf(rawHeaders, name).length > 0)

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestHead } from '../http-server/http-server.ts'
+import { fieldsOf } from '../http/header-fields.ts'
 import { createRouter, type Resource } from '../http/route.ts'
 
-/** Visible ASCII. Two fields would be joined by a comma and a space. */
+/** Visible ASCII. */
 const ID = /^[\x21-\x7e]{1,128}$/
 const PREFIX = `${randomBytes(8).toString('hex')}-`
 let count = 0
@@ -10,8 +11,12 @@ const KEY: unique symbol = Symbol('id')
 
 /** The id of a request, in its response and log: the client's own, or a new one if that could not stand in a log. */
 export function idOf(request: RequestHead & { [KEY]?: string | undefined }): string {
-  const sent = request.headers?.['x-request-id']
-  return (request[KEY] ??= typeof sent === 'string' && ID.test(sent) ? sent : `${PREFIX}${++count}`)
+  return (request[KEY] ??= sentId(request) ?? `${PREFIX}${++count}`)
+}
+
+function sentId({ rawHeaders = [] }: RequestHead): string | undefined {
+  const sent = fieldsOf(rawHeaders, 'x-request-id')
+  return sent.length === 1 && ID.test(sent[0]!) ? sent[0] : undefined
 }
 
 export type ResourceOf = (request: RequestHead) => Resource<string> | undefined
