@@ -1,5 +1,5 @@
 // Making the text of a page out of plants that keep theirs, against JSON.stringify of plain objects.
-import { encodeRest } from '../../dist/plants/plant.js'
+import { closeRest, encodeRest } from '../../dist/plants/plant.js'
 import { MAX_PAGE_BYTES } from '../../dist/plants/store.js'
 import { memoryStore } from '../../dist/stores/memory-store.js'
 import { compare } from './compare.ts'
@@ -13,7 +13,7 @@ for (const length of [10, 100, 999]) {
     store.create('bench', { id: BigInt(n), ...plant })
   }
   const page = store.list('bench', { limit: 1000, maxBytes: MAX_PAGE_BYTES })
-  const encodeList = () => `[{${page.map(encodeRest).join('').slice(0, -2)}]`
+  const encodeList = () => `[{${closeRest(page.map(encodeRest).join(''))}]`
   if (encodeList() !== JSON.stringify(plants)) throw new Error('the two texts differ')
 
   compare(`a page of ${length} as text, and its length in bytes`, {

@@ -5,7 +5,7 @@ import { encodeUtf8 } from '../plants/text.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
 import type { ErrorCode } from './errors.ts'
 import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed, type HostRequest } from './transport.ts'
-import { rawHeadersOf } from './header-fields.ts'
+import { fieldsOf, rawHeadersOf } from './header-fields.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -226,15 +226,11 @@ function endWhole(request: IncomingMessage, response: ServerResponse): Promise<b
 /** Whether Node and a proxy before it may disagree on where the request ends. */
 function isEndUncertain(request: IncomingMessage): boolean {
   const rawHeaders = rawHeadersOf(request)
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!
-    // After a request that asks for another protocol, Node drops the rest of what it has read.
-    if (name.length === 7 && name.toLowerCase() === 'upgrade') return true
-    // HTTP/1.0 has no transfer codings, and beside an empty one Node 20 takes a Content-Length (RFC 9112 section 6.1).
-    const isCoding = name.length === 17 && name.toLowerCase() === 'transfer-encoding'
-    if (isCoding && (request.httpVersionMinor === 0 || rawHeaders[i + 1]!.toLowerCase() !== 'chunked')) return true
-  }
-  return false
+  // After a request that asks for another protocol, Node drops the rest of what it has read.
+  if (fieldsOf(rawHeaders, 'upgrade').length > 0) return true
+  const codings = fieldsOf(rawHeaders, 'transfer-encoding')
+  // HTTP/1.0 has no transfer codings, and beside an empty one Node 20 takes a Content-Length (RFC 9112 section 6.1).
+  return codings.some((coding) => request.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked')
 }
 
 /** Ends a response in the middle, so that the client does not take it for a whole one. */
