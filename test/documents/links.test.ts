@@ -8,8 +8,8 @@ import { temporaryDirectory } from '../support/temporary-file.ts'
 
 const root = new URL('../../', import.meta.url)
 
-/** What is not packed is linked too. */
-const ALL = [...DOCUMENTS, ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'].map(readDocument)]
+/** What is not packed is read too. */
+const ALL = [...DOCUMENTS, ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'].map(readDocument)]
 
 /** The links of a document that lead to no other site: the path, seen from the root of the repository, and the anchor. */
 function linksOf(document: Document): [path: string, anchor: string | undefined][] {
@@ -36,6 +36,12 @@ for (const document of ALL) {
       const linked = ALL.find((other) => other.path === path)
       if (anchor !== undefined) assert.ok(linked && anchorsOf(linked).includes(anchor), `${path}#${anchor}`)
     }
+  })
+}
+
+for (const document of ALL) {
+  test(`every row of ${document.path} is in a table, which a blank line would end`, () => {
+    for (const [rows] of proseOf(document).matchAll(/(?:^\|.*\n)+/gm)) assert.match(rows, /^.*\n\|(?:-+\|)+\n/)
   })
 }
 
