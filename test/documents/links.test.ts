@@ -37,9 +37,7 @@ for (const document of ALL) {
       if (anchor !== undefined) assert.ok(linked && anchorsOf(linked).includes(anchor), `${path}#${anchor}`)
     }
   })
-}
 
-for (const document of ALL) {
   test(`every row of ${document.path} is in a table, which a blank line would end`, () => {
     for (const [rows] of proseOf(document).matchAll(/(?:^\|.*\n)+/gm)) assert.match(rows, /^.*\n\|(?:-+\|)+\n/)
   })

@@ -1,6 +1,6 @@
 // Attacks the program from many connections, and looks how long a client that means well waits meanwhile, and how much
 // memory the program takes. By hand, on Linux, with Node 24 or later: on Node 20, many fields and one-byte chunks miss.
-//   npm run attacks                          each attack for 10 s, half an hour
+//   npm run attacks                          each attack for 10 s, a quarter of an hour
 //   npm run attacks -- --only 300x20 --seconds 30       those whose name has this in it
 //   npm run attacks -- --only unread-lists --store postgres://user@host/database    which is empty
 //   npm run attacks -- --only unread-lists --clients 1000 --lists 1000              of one owner at once
