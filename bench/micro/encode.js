@@ -12,7 +12,7 @@ for (const length of [10, 100, 999]) {
     plants.push(plant)
     store.create('bench', { id: BigInt(n), ...plant })
   }
-  const page = store.list('bench', { limit: 1000, maxBytes: MAX_PAGE_BYTES })
+  const { plants: page } = store.list('bench', { limit: 1000, maxBytes: MAX_PAGE_BYTES })
   const encodeList = () => `[{${closeRest(page.map(encodeRest).join(''))}]`
   if (encodeList() !== JSON.stringify(plants)) throw new Error('the two texts differ')
 

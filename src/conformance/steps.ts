@@ -21,29 +21,36 @@ function wrongResult(call: string, expected: boolean, isThere: boolean, result: 
   return new Error(`${call} must return ${expected}: this owner has ${plant}. It returned ${quote(result)}.`)
 }
 
+/** Lists up to `limit` of the plants, which are all that the owner has after `after`. */
 export async function assertList(
   store: WatchedStore,
   owner: string,
-  expected: readonly NewPlant[],
+  plants: readonly NewPlant[],
   { limit = MAX_PAGE, maxBytes = MANY_BYTES, after }: Partial<PageRequest> = {},
 ): Promise<void> {
   const request = { limit, maxBytes, after }
+  const expected = { plants: plants.slice(0, limit), hasMore: plants.length > limit }
   assertPage(owner, request, await store.list(owner, request), expected)
 }
 
-function assertPage(owner: string, request: PageRequest, page: unknown, expected: readonly NewPlant[]): void {
+function assertPage(owner: string, request: PageRequest, page: unknown, expected: Page): void {
   const difference = findDifference(page, expected, request)
   if (difference !== undefined) throw new Error(`${callText('list', owner, request)} ${difference}`)
 }
 
-/** Reads all plants page by page. The service would take a page that ends early for the last, so none may. */
-export async function assertPages(store: WatchedStore, owner: string, all: Page, page: PageRequest): Promise<void> {
+/** Reads all plants page by page. */
+export async function assertPages(
+  store: WatchedStore,
+  owner: string,
+  all: readonly NewPlant[],
+  page: PageRequest,
+): Promise<void> {
   for (let left = all, after: bigint | undefined; left.length > 0;) {
     const request = { ...page, after }
     const returned = await store.list(owner, request)
-    const length = Array.isArray(returned) ? returned.length : 0
+    const { length } = plantsIn(returned)
     const plants = left.slice(0, length)
-    assertPage(owner, request, returned, plants)
+    assertPage(owner, request, returned, { plants, hasMore: left.length > length })
     const bytes = plants.reduce((sum, { name, tag = '' }) => sum + Buffer.byteLength(name + tag), 0)
     const isFull = length === Math.min(page.limit, left.length)
     if (!isFull && bytes < page.maxBytes) {
@@ -57,10 +64,15 @@ export async function assertPages(store: WatchedStore, owner: string, all: Page,
 }
 
 export async function assertEmpty(store: WatchedStore): Promise<void> {
-  const page = await store.list('owner', { limit: 1, maxBytes: MANY_BYTES })
-  if (Array.isArray(page) && page.length > 0) {
-    throw new Error(`create of the options must make a store without plants. This one has ${quote(page[0])}.`)
+  const [plant] = plantsIn(await store.list('owner', { limit: 1, maxBytes: MANY_BYTES }))
+  if (plant !== undefined) {
+    throw new Error(`create of the options must make a store without plants. This one has ${quote(plant)}.`)
   }
+}
+
+function plantsIn(page: unknown): readonly unknown[] {
+  const { plants } = (page ?? {}) as Partial<Record<keyof Page, unknown>>
+  return Array.isArray(plants) ? plants : []
 }
 
 export async function assertKept(store: WatchedStore, plants: readonly NewPlant[]): Promise<void> {
@@ -84,10 +96,12 @@ export const plantsOf = (ids: readonly bigint[]): NewPlant[] =>
   ids.map((id) => ({ id, name: `Plant ${id}`, tag: `Tag ${id}` }))
 
 export function findDifference(page: unknown, expected: Page, { limit, after }: PageRequest): string | undefined {
-  if (!Array.isArray(page)) return `must return an array. It returned ${quote(page)}.`
-  const wrong = page.findIndex((plant: Partial<NewPlant> | null | undefined) => typeof plant?.id !== 'bigint')
-  if (wrong !== -1) return `must return plants whose id is a bigint. One is ${quote(page[wrong])}.`
-  const plants = page as NewPlant[]
+  const returned = (page ?? {}) as Partial<Record<keyof Page, unknown>>
+  if (!Array.isArray(returned.plants)) return `must return an object with an array, plants. It returned ${quote(page)}.`
+  const { plants, hasMore } = returned as Page
+  if (typeof hasMore !== 'boolean') return `must return hasMore, true or false. It returned ${quote(hasMore)}.`
+  const wrong = plants.findIndex((plant: Partial<NewPlant> | null | undefined) => typeof plant?.id !== 'bigint')
+  if (wrong !== -1) return `must return plants whose id is a bigint. One is ${quote(plants[wrong])}.`
 
   if (plants.length > limit) return `must return at most limit plants: ${limit}. It returned ${plants.length}.`
   for (const [i, { id }] of plants.entries()) {
@@ -98,20 +112,21 @@ export function findDifference(page: unknown, expected: Page, { limit, after }: 
     }
   }
 
-  const [ids, expectedIds] = [plants, expected].map((list) => new Set(list.map(({ id }) => id)))
-  const missing = expected.find(({ id }) => !ids!.has(id))
+  const [ids, expectedIds] = [plants, expected.plants].map((list) => new Set(list.map(({ id }) => id)))
+  const missing = expected.plants.find(({ id }) => !ids!.has(id))
   if (missing) return `must return every plant of the owner that is asked for. ${missing.id}n is missing.`
   const foreign = plants.find(({ id }) => !expectedIds!.has(id))
   if (foreign) return `must return only plants that the owner has. One is ${quote(foreign)}.`
 
-  for (const [i, { id, name, tag }] of expected.entries()) {
+  for (const [i, { id, name, tag }] of expected.plants.entries()) {
     const plant = plants[i]!
     if (plant.name !== name) return `must return names to the letter. ${compareTexts(id, plant.name, name)}`
     if (plant.tag === tag) continue
     if (tag !== undefined) return `must return tags to the letter. ${compareTexts(id, plant.tag, tag)}`
     return `must return no tag, or undefined, if the plant has none. That of ${id}n is ${quote(plant.tag)}.`
   }
-  return undefined
+  if (hasMore || !expected.hasMore) return undefined
+  return 'must return hasMore: true if the owner has more plants after these. It returned false.'
 }
 
 function compareTexts(id: bigint, actual: unknown, expected: string): string {

@@ -1,4 +1,6 @@
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
+import { isObject, wrong } from '../option-checks.ts'
+import type { NewPlant } from './plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store, type StoreMethod } from './store.ts'
 
 export const STORE_METHODS: {
@@ -24,14 +26,24 @@ function requireBoolean(result: unknown): boolean {
   return result
 }
 
-/** A list of pages out of order would be wrong and look whole, or would never end. */
+const EMPTY_PAGE: Page = { plants: [], hasMore: false }
+
+/** Pages out of order could make a wrong list that looks complete, or a list that never ends. */
 function requirePage(result: unknown, { limit, after }: PageRequest): Page {
-  if (Array.isArray(result) && result.length <= limit && isAscending(result as Page, after)) return result as Page
-  throw new TypeError('list of a store must return an array of at most limit plants, ascending and beyond after')
+  if (!isObject(result)) throw wrong('the result of list of a store', 'an object { plants, hasMore }', result)
+  const { plants, hasMore } = result as Partial<Record<keyof Page, unknown>>
+  if (!Array.isArray(plants)) throw wrong('plants, returned by list of a store,', 'an array', plants)
+  if (typeof hasMore !== 'boolean') throw wrong('hasMore, returned by list of a store,', 'true or false', hasMore)
+  if (plants.length > limit) throw new TypeError(`list of a store returned ${plants.length} plants; limit is ${limit}`)
+  if (!isAscending(plants as readonly NewPlant[], after)) {
+    throw new TypeError('list of a store must return plants whose ids are bigints, ascending and greater than after')
+  }
+  // An empty page ends the list: without a last plant, the service would ask for the same page again.
+  return plants.length === 0 ? EMPTY_PAGE : (result as Page)
 }
 
-function isAscending(page: Page, after: bigint | undefined): boolean {
-  for (const { id } of page) {
+function isAscending(plants: readonly NewPlant[], after: bigint | undefined): boolean {
+  for (const { id } of plants) {
     if (typeof id !== 'bigint' || (after !== undefined && id <= after)) return false
     after = id
   }

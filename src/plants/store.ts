@@ -17,9 +17,8 @@ export interface Store {
    */
   create(owner: string, plant: NewPlant): MaybePromise<boolean>
   /**
-   * Plants of the owner with an id greater than `after`, ascending by id, at most `limit`. May stop earlier once their
-   * names and tags come to `maxBytes`, and then with at least one plant. A page that is shorter than `limit`, and whose
-   * JSON text is shorter than `maxBytes`, is taken for the last one.
+   * Returns the owner's plants with an id greater than `after`, ascending by id, at most `limit`, and whether more
+   * follow. Can stop early, after at least one plant, once the names and tags amount to `maxBytes`.
    */
   list(owner: string, request: PageRequest): MaybePromise<Page>
   /**
@@ -37,8 +36,16 @@ export interface Store {
 
 export type StoreMethod = Extract<keyof Store, string>
 
-/** Plants of one owner, ascending by id. */
-export type Page = readonly NewPlant[]
+/** The result of {@link Store.list}. */
+export interface Page {
+  /** Plants of one owner, ascending by id. */
+  readonly plants: readonly NewPlant[]
+  /**
+   * Whether the owner has more plants after these. A store that can't know returns `true`: the service then asks again,
+   * and an empty page ends the list.
+   */
+  readonly hasMore: boolean
+}
 
 /** Which plants of an owner {@link Store.list} is asked for. */
 export interface PageRequest {

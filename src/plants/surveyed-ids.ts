@@ -9,15 +9,14 @@ export class SurveyedIds {
   #length = 0
   last: bigint | undefined
 
-  get isFull(): boolean {
-    return this.#length > MAX_BYTES - MAX_ENTRY_BYTES
-  }
-
-  add(id: bigint): void {
+  /** @returns false if there is no more space, so the id isn't kept */
+  add(id: bigint): boolean {
+    if (this.#length > MAX_BYTES - MAX_ENTRY_BYTES) return false
     let distance = this.last === undefined ? BigInt.asUintN(64, id) : id - this.last
     this.last = id
     for (; distance > 127n; distance >>= 7n) this.#push(Number(distance & 127n) | 128)
     this.#push(Number(distance))
+    return true
   }
 
   *[Symbol.iterator](): Generator<bigint> {

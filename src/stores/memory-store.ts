@@ -1,5 +1,5 @@
-import { encodeRest, type EncodedPlant, type NewPlant } from '../plants/plant.ts'
-import type { PageRequest, Store } from '../plants/store.ts'
+import { encodeRest, type NewPlant } from '../plants/plant.ts'
+import type { Page, PageRequest, Store } from '../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
 
 const NO_PLANTS = new SortedPlants()
@@ -32,7 +32,7 @@ export function memoryStore(): Store {
       }
       return plants.add(plant.id, text)
     },
-    list(owner: string, request: PageRequest): readonly EncodedPlant[] {
+    list(owner: string, request: PageRequest): Page {
       return (owners.get(owner) ?? NO_PLANTS).list(request)
     },
     delete(owner: string, id: bigint): boolean {

@@ -1,9 +1,11 @@
 import { countTextBytes, EncodedPlant } from '../plants/plant.ts'
-import type { PageRequest } from '../plants/store.ts'
+import type { Page, PageRequest } from '../plants/store.ts'
 
 /** Collects the plants of a page, up to `limit`, or until their names and tags come to `maxBytes`. */
 export class PageBuilder {
   readonly plants: EncodedPlant[] = []
+  /** Whether a plant was offered that didn't fit anymore. */
+  hasMore = false
   readonly #limit: number
   readonly #maxBytes: number
   /** The bytes of the names and tags of the counted plants, and of the texts of the others. */
@@ -15,10 +17,21 @@ export class PageBuilder {
     this.#maxBytes = maxBytes
   }
 
-  /** @returns whether the page takes more plants after this one */
+  get page(): Page {
+    return { plants: this.plants, hasMore: this.hasMore }
+  }
+
+  get isFull(): boolean {
+    return this.plants.length === this.#limit || this.isHeavy
+  }
+
+  /** @returns false if the page was full, so the plant isn't part of it */
   add(id: bigint, rest: string): boolean {
+    this.hasMore = this.isFull
+    if (this.hasMore) return false
     this.#bytes += rest.length
-    return this.plants.push(new EncodedPlant(id, rest)) < this.#limit && !this.isHeavy
+    this.plants.push(new EncodedPlant(id, rest))
+    return true
   }
 
   /** Whether names and tags have come to `maxBytes`. They are counted only if the texts have, which is rare. */

@@ -1,6 +1,5 @@
 import { MIN_INT64 } from '../plants/int64.ts'
-import type { EncodedPlant } from '../plants/plant.ts'
-import type { PageRequest } from '../plants/store.ts'
+import type { Page, PageRequest } from '../plants/store.ts'
 import { PageBuilder } from './page-builder.ts'
 
 /** A block of this many plants is split: smaller ones miss the processor's caches, larger ones move more. */
@@ -49,8 +48,8 @@ export class SortedPlants {
     return true
   }
 
-  list(request: PageRequest): EncodedPlant[] {
-    const page = new PageBuilder(request)
+  list(request: PageRequest): Page {
+    const builder = new PageBuilder(request)
     const { after } = request
     let number = after === undefined ? 0 : this.#blockOf(after)
     let at = after === undefined ? 0 : this.#block(number).rank(after)
@@ -58,10 +57,10 @@ export class SortedPlants {
       const { ids, entries } = this.#block(number)
       for (; at < entries.length; at++) {
         const text = entries[at]
-        if (text !== undefined && !page.add(ids[at]!, text)) return page.plants
+        if (text !== undefined && !builder.add(ids[at]!, text)) return builder.page
       }
     }
-    return page.plants
+    return builder.page
   }
 
   #blockOf(id: bigint): number {

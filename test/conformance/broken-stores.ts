@@ -17,10 +17,10 @@ export class SortingStore implements Store {
   }
 
   list(owner: string, { limit, after }: PageRequest): Page {
-    return [...this.plants.values()]
+    const plants = [...this.plants.values()]
       .filter((plant) => plant.owner === owner && (after === undefined || plant.id > after))
       .sort((a, b) => (a.id < b.id ? -1 : 1))
-      .slice(0, limit)
+    return { plants: plants.slice(0, limit), hasMore: plants.length > limit }
   }
 
   delete(owner: string, id: bigint): boolean {
@@ -50,16 +50,27 @@ function naming(change: (name: string) => string): Change {
   return keeping((plant) => ({ ...plant, name: change(plant.name) }))
 }
 
-/** One that changes what it lists. */
-function listing(change: (list: (page: PageRequest) => Page, page: PageRequest) => unknown): Change {
-  return (store) => ({ list: (owner, page) => change((inner) => store.list(owner, inner), page) as Page })
+/** Changes the page that is returned for a request. */
+function paging(change: (page: Page, list: (request: PageRequest) => Page, request: PageRequest) => unknown): Change {
+  return (store) => ({
+    list(owner, request) {
+      const list = (other: PageRequest): Page => store.list(owner, other)
+      return change(list(request), list, request) as Page
+    },
+  })
+}
+
+/** Changes the plants that are listed. */
+function listing(change: (plants: Page['plants']) => unknown): Change {
+  return paging(({ plants, hasMore }) => ({ plants: change(plants), hasMore }))
 }
 
 /** One that ends a page as soon as it may, by the bytes that it counts of a plant. */
 export function counting(bytesOf: (plant: NewPlant) => number): Change {
-  return listing((list, page) => {
+  return paging(({ plants, hasMore }, _, { maxBytes }) => {
     let bytes = 0
-    return list(page).filter((plant) => (bytes += bytesOf(plant)) - bytesOf(plant) < page.maxBytes)
+    const kept = plants.filter((plant) => (bytes += bytesOf(plant)) - bytesOf(plant) < maxBytes)
+    return { plants: kept, hasMore: hasMore || kept.length < plants.length }
   })
 }
 
@@ -94,14 +105,14 @@ function row(...row: Row): Row {
 export const BROKEN_STORES: Readonly<Record<string, Row>> = {
   'keeps a plant with its id, name and tag': row(
     'must return plants whose id is a bigint.',
-    listing((list, page) => list(page).map((plant) => ({ ...plant, id: Number(plant.id) }))),
+    listing((plants) => plants.map((plant) => ({ ...plant, id: Number(plant.id) }))),
   ),
   'lists nothing for an owner who has no plants': row('must return only plants that the owner has.', (store) => ({
-    list: (_, { limit }) => [...store.plants.values()].slice(0, limit),
+    list: (_, { limit }) => ({ plants: [...store.plants.values()].slice(0, limit), hasMore: false }),
   })),
   'keeps an absent tag absent and an empty tag empty': row(
     'must return no tag, or undefined, if the plant has none.',
-    listing((list, page) => list(page).map((plant) => ({ ...plant, tag: plant.tag ?? null }))),
+    listing((plants) => plants.map((plant) => ({ ...plant, tag: plant.tag ?? null }))),
   ),
   'returns false if the id is taken, and keeps the first plant': row(
     `${NAMES} From character 0 on, that of 1n is "second"…, and must be "first"….`,
@@ -140,11 +151,11 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
   ),
   'lists plants ascending by id, in whatever order they came': row(
     'must return plants ascending by id, each once.',
-    listing((list, page) => list(page).toSorted((a, b) => (String(a.id) < String(b.id) ? -1 : 1))),
+    listing((plants) => plants.toSorted((a, b) => (String(a.id) < String(b.id) ? -1 : 1))),
   ),
   'lists at most as many plants as the limit says': row(
     'must return at most limit plants: 1. It returned 2.',
-    listing((list, page) => list({ ...page, limit: page.limit + 1 })),
+    paging((_, list, request) => list({ ...request, limit: request.limit + 1 })),
   ),
   'ends a page before its limit only once names and tags come to maxBytes': row(
     'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
@@ -152,12 +163,12 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
   ),
   'lists only ids greater than after': row(
     'must return only ids greater than after.',
-    listing((list, page) => list({ ...page, after: page.after === 0n ? undefined : page.after })),
+    paging((_, list, request) => list({ ...request, after: request.after === 0n ? undefined : request.after })),
   ),
   'gives each plant once, page by page, while others come and go': row(ALL, (store) => ({
     list(owner, page) {
       const { after = -1n } = page
-      return after < 0n || store.has(owner, after) ? store.list(owner, page) : []
+      return after < 0n || store.has(owner, after) ? store.list(owner, page) : { plants: [], hasMore: false }
     },
   })),
   'keeps names and tags to the letter': row(

@@ -5,8 +5,7 @@ import { everyCharacter } from '../../src/conformance/awkward-values.ts'
 import { findDifference } from '../../src/conformance/steps.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import { isInt64 } from '../../src/plants/int64.ts'
-import type { NewPlant } from '../../src/plants/plant.ts'
-import { MAX_PAGE, type StoreMethod } from '../../src/plants/store.ts'
+import { MAX_PAGE, type Page, type StoreMethod } from '../../src/plants/store.ts'
 import { isText } from '../../src/plants/text.ts'
 import { BROKEN_STORES, changed, counting, SortingStore, type Change } from './broken-stores.ts'
 
@@ -118,10 +117,34 @@ test('says what a store throws, of which call with its long texts cut, and keeps
   })
 })
 
-test('says of a page that is no array what it is', async () => {
+test('reports a result of list that has no plants', async () => {
   const name = 'ends a page before its limit only once names and tags come to maxBytes'
   const complaint = await complaintOf(name, () => ({ list: () => undefined as never }))
-  assert.match(complaint, /^list\(.+\) must return an array\. It returned undefined\.$/)
+  assert.match(complaint, /^list\(.+\) must return an object with an array, plants\. It returned undefined\.$/)
+})
+
+suite('reports a wrong hasMore', () => {
+  const name = 'lists at most as many plants as the limit says'
+  const complaint = (hasMore: unknown): Promise<string> =>
+    complaintOf(name, (store) => ({
+      list: (owner, request) => ({ ...store.list(owner, request), hasMore: hasMore as boolean }),
+    }))
+
+  test('that is false although more plants follow', async () => {
+    const says = 'must return hasMore: true if the owner has more plants after these. It returned false.'
+    assert.ok((await complaint(false)).endsWith(says))
+  })
+
+  test('that is no boolean', async () => {
+    assert.ok((await complaint(undefined)).endsWith('must return hasMore, true or false. It returned undefined.'))
+  })
+})
+
+test('accepts a store that always returns hasMore: true', async () => {
+  const checks = suiteOf((store) => ({
+    list: (owner, request) => ({ ...store.list(owner, request), hasMore: true }),
+  }))
+  for (const check of checks.values()) await check()
 })
 
 test('has no test that every broken store passes', () => {
@@ -178,13 +201,14 @@ test('every character stands once in texts of at most 64 KiB', () => {
 })
 
 test('what is no plant is shown', () => {
-  const difference = findDifference([null], [], { limit: 1, maxBytes: 1000 })
+  const page = { plants: [null], hasMore: false }
+  const difference = findDifference(page, { plants: [], hasMore: false }, { limit: 1, maxBytes: 1000 })
   assert.equal(difference, 'must return plants whose id is a bigint. One is null.')
 })
 
 suite('two texts are shown', () => {
   const digits = '0123456789'
-  const plants = (name: string): NewPlant[] => [{ id: 1n, name }]
+  const page = (name: string): Page => ({ plants: [{ id: 1n, name }], hasMore: false })
   for (const [how, actual, expected, from, is, must] of [
     ['from their start, if they part soon', 'Farn', 'Fern', 0, 'Farn', 'Fern'],
     ['from ten characters before they part', `${digits}abc`, `${digits}abd`, 2, '23456789abc', '23456789abd'],
@@ -194,7 +218,7 @@ suite('two texts are shown', () => {
     ['in ASCII, with controls as escapes', ' ~é\u007f', ' ~\u0001楓', 0, ' ~\\u00e9\\u007f', ' ~\\u0001\\u6953'],
   ] as const) {
     test(how, () => {
-      const difference = findDifference(plants(actual), plants(expected), { limit: 1, maxBytes: 1000 })
+      const difference = findDifference(page(actual), page(expected), { limit: 1, maxBytes: 1000 })
       const part = `From character ${from} on, that of 1n is "${is}"…, and must be "${must}"….`
       assert.equal(difference, `must return names to the letter. ${part}`)
     })

@@ -12,7 +12,7 @@ import {
   type Store,
 } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
-import { pageAfter } from '../support/database/plant-list.ts'
+import { EMPTY_PAGE, pageAfter } from '../support/database/plant-list.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, serve } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
@@ -99,7 +99,7 @@ async function together(open: Open, ...requests: readonly string[]): Promise<voi
 
 /** Lists of 3,000 plants. */
 const LONG: Partial<Store> = {
-  list: (_, { after = 0n }) => (after % 10_000n === 3000n ? [] : pageAfter(after)),
+  list: (_, { after = 0n, limit }) => (after % 10_000n === 3000n ? EMPTY_PAGE : pageAfter(after, { limit })),
 }
 
 type Row = readonly [

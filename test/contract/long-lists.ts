@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setImmediate as nextRound } from 'node:timers/promises'
-import { MAX_PAGE, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
+import { MAX_PAGE, memoryStore, type Page, type PageRequest, type Store } from '../../src/index.ts'
 import { get, type Request } from '../support/wire/service.ts'
 
 /** The owners of long lists, and how many plants each has. */
@@ -26,8 +26,9 @@ export function firstPageOf(owner: string): number {
 const LONG_NAMES = Array.from({ length: 100 }, () => randomBytes(750).toString('base64'))
 
 /** Plants of which there are always more. */
-function nextPlants({ limit, after = 0n }: PageRequest): readonly NewPlant[] {
-  return Array.from({ length: limit }, (_, i) => ({ id: after + BigInt(i) + 1n, name: LONG_NAMES[i % 100]! }))
+function nextPage({ limit, after = 0n }: PageRequest): Page {
+  const plants = Array.from({ length: limit }, (_, i) => ({ id: after + BigInt(i) + 1n, name: LONG_NAMES[i % 100]! }))
+  return { plants, hasMore: true }
 }
 
 /**
@@ -39,7 +40,7 @@ export function createStore(): Store {
   return {
     ...memory,
     list(owner, page) {
-      if (owner === 'endless') return nextRound(nextPlants(page))
+      if (owner === 'endless') return nextRound(nextPage(page))
       if (owner === 'failing' && page.after !== undefined) throw new Error('disk')
       if (owner === 'failing') return lists.list('some', page)
       return (owner in LISTS ? lists : memory).list(owner, page)

@@ -115,7 +115,8 @@ suite('a schema says what is wrong with a plant', () => {
 const PINO = code('A log by pino', 'js')
 
 test('pino logs who asked, what came of it and why, and no token', { skip: skipExample(PINO) }, async (t) => {
-  const failing = "store: { create: () => { throw new Error('broken') }, list: () => [], delete: () => true }, onError"
+  const failing =
+    "store: { create: () => { throw new Error('broken') }, list: () => ({ plants: [], hasMore: false }), delete: () => true }, onError"
   const { port, child } = await startExample(t, PINO.replace('onError', failing))
   let log = ''
   child.stdout!.on('data', (chunk: Buffer) => (log += chunk.toString()))

@@ -116,7 +116,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     for (const [what, request, status, fields] of whatHostsSet) {
       test(`what the host set before gives way to ${what}`, async (t) => {
         const store = memoryStore()
-        for (const plant of [...pageAfter(), ...pageAfter(1000n)]) void store.create('many', plant)
+        for (const plant of [...pageAfter().plants, ...pageAfter(1000n).plants]) void store.create('many', plant)
         const plantStore = createService({ store })
         const client = await serveIn(t, protocol, (request, response) => {
           response.statusCode = 404

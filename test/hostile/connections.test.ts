@@ -8,7 +8,7 @@ import { suite, test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { memoryStore } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
-import { pageAfter } from '../support/database/plant-list.ts'
+import { EMPTY_PAGE, pageAfter } from '../support/database/plant-list.ts'
 import { heapUsed } from '../support/heap.ts'
 import { Held } from '../support/held.ts'
 import { serveStandalone } from '../support/program/standalone-server.ts'
@@ -81,9 +81,9 @@ test('a client that never reads its answers costs one of them', async (t) => {
   let pages = 0
   const store = delegatingStore(memoryStore(), {
     list: (_, { after = 0n }) => {
-      if (after >= 10_000n) return []
+      if (after >= 10_000n) return EMPTY_PAGE
       pages++
-      return pageAfter(after, name)
+      return pageAfter(after, { name })
     },
   })
   const server = await servePlants(t, { store })

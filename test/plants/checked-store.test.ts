@@ -32,23 +32,33 @@ for (const method of ['create', 'delete'] as const) {
 
 suite('the list of a store', () => {
   const plants = [1n, 2n, 3n].map((id) => ({ id, name: `${id}` }))
-  const wrong: readonly (readonly [name: string, page: unknown, after?: bigint])[] = [
-    ['no array', { length: 1, at: () => FERN }],
-    ['nothing', undefined],
-    ['more plants than the limit', plants],
-    ['a plant whose id is a number', [{ id: 1, name: 'Fern' }, FERN]],
-    ['plants out of order', plants.slice(0, 2).reverse()],
-    ['a plant twice', [FERN, FERN]],
-    ['the plant at the cursor', plants.slice(1, 2), 2n],
-    ['plants before the cursor', plants.slice(0, 2), 3n],
-    ['a plant at the cursor and one after it', plants.slice(1), 2n],
+  const order = 'list of a store must return plants whose ids are bigints, ascending and greater than after'
+  const shape = 'the result of list of a store must be an object { plants, hasMore }, not'
+  const array = 'plants, returned by list of a store, must be an array, not'
+  const boolean = 'hasMore, returned by list of a store, must be true or false, not'
+  const page = (...plants: readonly unknown[]) => ({ plants, hasMore: false })
+  const wrong: readonly (readonly [name: string, message: string, page: unknown, after?: bigint])[] = [
+    ['nothing', `${shape} undefined`, undefined],
+    ['null', `${shape} null`, null],
+    ['an array of plants', `${array} undefined`, plants.slice(0, 1)],
+    ['plants that are no array', `${array} [Object]`, { plants: { length: 1, at: () => FERN }, hasMore: false }],
+    ['no hasMore', `${boolean} undefined`, { plants: [FERN] }],
+    ['a hasMore that is a string', `${boolean} 'false'`, { plants: [FERN], hasMore: 'false' }],
+    ['more plants than the limit', 'list of a store returned 3 plants; limit is 2', page(...plants)],
+    ['a plant whose id is a number', order, page({ id: 1, name: 'Fern' }, FERN)],
+    ['plants out of order', order, page(...plants.slice(0, 2).reverse())],
+    ['a plant twice', order, page(FERN, FERN)],
+    ['the plant at the cursor', order, page(...plants.slice(1, 2)), 2n],
+    ['plants before the cursor', order, page(...plants.slice(0, 2)), 3n],
+    ['a plant at the cursor and one after it', order, page(...plants.slice(1)), 2n],
   ]
-  for (const [name, page, after] of wrong) {
+  for (const [name, message, page, after] of wrong) {
     test(`must not return ${name}`, () => {
-      assert.throws(
-        () => call('list', page, { ...PAGE, after }),
-        new TypeError('list of a store must return an array of at most limit plants, ascending and beyond after'),
-      )
+      assert.throws(() => call('list', page, { ...PAGE, after }), new TypeError(message))
     })
   }
+
+  test('can return an empty page that claims to have more: it ends the list', () => {
+    assert.deepEqual(call('list', { plants: [], hasMore: true }), { plants: [], hasMore: false })
+  })
 })

@@ -95,16 +95,22 @@ export class Clients {
 
   list(target: Target, owner: string, limit: number, after?: bigint): Call {
     const call = this.#begin(target, 'list', owner)
-    this.#follow(target, call, target.store.list(owner, { limit, maxBytes: MAX_BYTES, after }), (page) => {
-      const found = page.map(({ id, name }) => `${id} ${name}`)
-      this.#world.tell('call', call.number, found)
-      const isHeavy = page.length > 0 && page.reduce((bytes, { name }) => bytes + name.length, 0) >= MAX_BYTES
-      this.#truth.settlePage(call, after, (plants) => {
-        const isWhole = isHeavy || found.length === Math.min(limit, plants.length)
-        return isWhole && found.every((plant, at) => plant === plants[at]?.join(' '))
-      })
-      this.settle(target, call, 'page')
-    })
+    this.#follow(
+      target,
+      call,
+      target.store.list(owner, { limit, maxBytes: MAX_BYTES, after }),
+      ({ plants: listed, hasMore }) => {
+        const found = listed.map(({ id, name }) => `${id} ${name}`)
+        this.#world.tell('call', call.number, found)
+        const isHeavy = listed.length > 0 && listed.reduce((bytes, { name }) => bytes + name.length, 0) >= MAX_BYTES
+        this.#truth.settlePage(call, after, (plants) => {
+          const isWhole = isHeavy || found.length === Math.min(limit, plants.length)
+          const isExact = hasMore === found.length < plants.length
+          return isWhole && isExact && found.every((plant, at) => plant === plants[at]?.join(' '))
+        })
+        this.settle(target, call, 'page')
+      },
+    )
     return call
   }
 

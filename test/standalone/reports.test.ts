@@ -71,9 +71,9 @@ suite('failures within a second after one', () => {
 
 test('a list that breaks off is logged as its client saw it, with the reason', async (t) => {
   const events = captureLog(t)
-  const page = Array.from({ length: 1000 }, (_, i) => ({ id: BigInt(i), name: 'Fern' }))
+  const plants = Array.from({ length: 1000 }, (_, i) => ({ id: BigInt(i), name: 'Fern' }))
   const store = delegatingStore(memoryStore(), {
-    list: (_, { after }) => (after === undefined ? page : Promise.reject(new Error('disk'))),
+    list: (_, { after }) => (after === undefined ? { plants, hasMore: true } : Promise.reject(new Error('disk'))),
   })
   await assert.rejects(sendTo(await serveProgram(t, LOGGED, store), get(WRITER)), { code: 'ECONNRESET' })
 

@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { queryObjects } from 'node:v8'
-import { MAX_PAGE_BYTES } from '../../src/plants/store.ts'
+import { MAX_PAGE_BYTES, type Page, type Store } from '../../src/plants/store.ts'
 import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import { memoryStore } from '../../src/stores/memory-store.ts'
+import { assertExactPages } from '../support/database/exact-pages.ts'
 import { memoryUsed } from '../support/heap.ts'
 
 storeConformance({ test, create: memoryStore })
 
+test('returns exact pages', () => assertExactPages(memoryStore(), 300))
+
+function readPage(store: Store, owner: string): Page {
+  return store.list(owner, { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as Page
+}
+
 test('answers without a promise', () => {
   const store = memoryStore()
   assert.equal(store.create('demo', { id: 1n, name: 'Fern' }), true)
-  assert.ok(Array.isArray(store.list('demo', { limit: 1, maxBytes: MAX_PAGE_BYTES })))
+  assert.equal(readPage(store, 'demo').plants.length, 1)
   assert.equal(store.delete('demo', 1n), true)
 })
 
@@ -29,7 +36,7 @@ for (const [order, first, step, most] of [
     for (const id of ids.slice(0, 99_000)) void store.delete('demo', id)
     // The first block stays, and another one may be half empty.
     assert.ok(blockCount() - before <= most / 50 + 2)
-    assert.equal((store.list('demo', { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as unknown[]).length, 1000)
+    assert.equal(readPage(store, 'demo').plants.length, 1000)
   })
 }
 
@@ -45,7 +52,7 @@ test('takes at most 120 bytes a plant, and gives them back', async () => {
   for (let i = 0; i < 100_000; i++) if (i % 50 !== 0) void store.delete('demo', BigInt(i))
   const sparse = (await memoryUsed()) - before
   assert.ok(sparse < 2000 * 500, `2,000 plants of them take ${sparse} bytes`)
-  assert.equal((store.list('demo', { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as unknown[]).length, 1000)
+  assert.equal(readPage(store, 'demo').plants.length, 1000)
 })
 
 test('takes less than 2.5 KB for an owner with ten plants, and keeps nothing once they are deleted', async () => {
@@ -58,7 +65,7 @@ test('takes less than 2.5 KB for an owner with ten plants, and keeps nothing onc
   for (let i = 0; i < 100_000; i++) void store.delete(`owner ${i % 10_000}`, BigInt(i))
   const left = (await memoryUsed()) - before
   assert.ok(left < 10_000 * 100, `10,000 owners leave ${left} bytes`)
-  assert.deepEqual(store.list('owner 1', { limit: 1, maxBytes: MAX_PAGE_BYTES }), [])
+  assert.deepEqual(readPage(store, 'owner 1'), { plants: [], hasMore: false })
 })
 
 /** How many blocks of ids there are, in all stores of this process. */

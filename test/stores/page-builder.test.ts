@@ -9,16 +9,18 @@ const text = fc.string({ unit: fc.constantFrom('x', '楓', '🌿', '\n', '"', '\
 
 const plants = fc.array(fc.record({ name: text, tag: fc.option(text, { nil: undefined }) }), { minLength: 1 })
 
-test('a page ends right after the plant with which names and tags come to maxBytes, or at its limit', () => {
+test('ends a page after the plant with which names and tags come to maxBytes, or at its limit', () => {
   const bound = fc.integer({ min: 1, max: 500 })
   const property = fc.property(plants, bound, bound, (plants, limit, maxBytes) => {
     const builder = new PageBuilder({ limit, maxBytes })
     let bytes = 0
     for (const [at, { name, tag }] of plants.entries()) {
+      const isAdded = builder.add(BigInt(at), encodeRest({ id: BigInt(at), name, tag }))
+      assert.equal(isAdded, at < limit && bytes < maxBytes)
+      assert.equal(builder.page.hasMore, !isAdded)
+      assert.equal(builder.page.plants.length, isAdded ? at + 1 : at)
+      if (!isAdded) return
       bytes += Buffer.byteLength(name + (tag ?? ''))
-      const takesMore = builder.add(BigInt(at), encodeRest({ id: BigInt(at), name, tag }))
-      assert.equal(takesMore, at + 1 < limit && bytes < maxBytes)
-      if (!takesMore) return
     }
   })
   fc.assert(property, { numRuns: 1000 })

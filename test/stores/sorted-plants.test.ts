@@ -2,16 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
-import type { EncodedPlant } from '../../src/plants/plant.ts'
+import { encodeRest } from '../../src/plants/plant.ts'
+import type { Page } from '../../src/plants/store.ts'
 import { SortedPlants } from '../../src/stores/sorted-plants.ts'
 
 function readPages(plants: SortedPlants, limit: number): bigint[] {
   const ids: bigint[] = []
-  let page: readonly EncodedPlant[]
+  let page: Page
   do {
     page = plants.list({ limit, maxBytes: Infinity, after: ids.at(-1) })
-    for (const { id } of page) ids.push(id)
-  } while (page.length === limit)
+    for (const { id } of page.plants) ids.push(id)
+  } while (page.hasMore)
   return ids
 }
 
@@ -42,10 +43,10 @@ test('does what a sorted array does, whatever runs of ids are added and deleted'
           texts.delete(id)
         }
       }
-      const listed = plants.list({ limit: 10_000, maxBytes: Infinity })
+      const listed = plants.list({ limit: 10_000, maxBytes: Infinity }).plants
       const [found, ids] = [listed.map(({ id }) => id), BigInt64Array.from(texts.keys()).sort()]
       assert.deepEqual(found, [...ids])
-      assert.ok(listed.every(({ id, rest }) => rest === texts.get(id)))
+      assert.ok(listed.every((plant) => encodeRest(plant) === texts.get(plant.id)))
       assert.deepEqual(readPages(plants, 7), [...ids])
     }
     assert.deepEqual([plants.add(MIN_INT64, ''), readPages(plants, 1000)[0]], [true, MIN_INT64])

@@ -6,8 +6,8 @@ import type { QueryResult } from './pool.ts'
 import type { Sender } from './sender.ts'
 import { LARGE_BYTES, LIST, LIST_LARGE } from './statements.ts'
 
-/** A plant as the server sends it; both texts are null if it is large. */
-type PlantRow = readonly [id: string, name: string | null, tag: string | null]
+/** A plant as the server sends it; both texts are null if it is large. Only LIST_LARGE has `isFollowed`. */
+type PlantRow = readonly [id: string, name: string | null, tag: string | null, isFollowed?: 't' | 'f']
 
 /** Reads pages. If a plant is large, another statement lets the server cut the page, so that it sends no more. */
 export function createPageReader(sender: Sender): (owner: string, request: PageRequest) => Promise<Page> {
@@ -16,13 +16,14 @@ export function createPageReader(sender: Sender): (owner: string, request: PageR
 
   return async (owner, request) => {
     const { limit, maxBytes, after } = request
-    if (after === MAX_INT64) return []
-    const values = [owner, String(after === undefined ? MIN_INT64 : after + 1n), limit]
+    if (after === MAX_INT64) return { plants: [], hasMore: false }
+    // One more than fits the page shows whether more follow.
+    const values = [owner, String(after === undefined ? MIN_INT64 : after + 1n), limit + 1]
     const expiresAt = sender.deadline()
     let builder = isLarge ? undefined : buildPage(request, await sender.send(LIST, [...values], expiresAt))
     builder ??= buildPage(request, await sender.send(LIST_LARGE, [...values, maxBytes], expiresAt))!
     isLarge = builder.isHeavy || builder.plants.some(({ rest }) => rest.length >= LARGE_BYTES)
-    return builder.plants
+    return builder.page
   }
 }
 
@@ -49,11 +50,14 @@ export function shareReads<Result>(): (key: string, read: () => Promise<Result>)
 
 function buildPage(request: PageRequest, { rows }: QueryResult): PageBuilder | undefined {
   const builder = new PageBuilder(request)
-  for (const [text, name, tag] of rows as readonly PlantRow[]) {
+  const plants = rows as readonly PlantRow[]
+  for (const [text, name, tag] of plants) {
+    if (builder.isFull) break
     if (name === null) return undefined
     const id = BigInt(text)
     // Encoded here, once for all requests that share the page.
-    if (!builder.add(id, encodeRest(tag === null ? { id, name } : { id, name, tag }))) break
+    builder.add(id, encodeRest(tag === null ? { id, name } : { id, name, tag }))
   }
+  builder.hasMore = builder.plants.length < plants.length || plants.at(-1)?.[3] === 't'
   return builder
 }

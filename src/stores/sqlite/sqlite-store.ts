@@ -92,6 +92,7 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
   const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
+  const readIds = connection.prepareQuery('SELECT id FROM plants WHERE owner = ? AND id > ? LIMIT ?')
   const writes = new WriteQueue(connection, { ...resolved, onBatch: (size) => figuresOf(store).onBatch(size) })
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => (closed ??= writes.idle().then(() => connection.close()))
@@ -103,13 +104,19 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
     },
     list(owner, request) {
       return connection.whenFree(() => {
-        const { limit, after } = request
+        const { after } = request
+        // One more than fits the page shows whether more follow.
+        const limit = request.limit + 1
         const builder = new PageBuilder(request)
         for (const row of after === undefined ? readFirst(owner, limit) : readNext(owner, after, limit)) {
           const [id, rest] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
           if (!builder.add(id, encodeUtf8(rest))) break
+          // The next plant can be large, so only its id is read.
+          if (!builder.isHeavy) continue
+          builder.hasMore = [...readIds(owner, id, 1)].length > 0
+          break
         }
-        return builder.plants
+        return builder.page
       })
     },
     delete: (owner, id) => writes.add(() => remove.run(owner, id).changes > 0),

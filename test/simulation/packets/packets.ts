@@ -184,7 +184,8 @@ function openService(world: World, { isPlain, pace }: Scenario): Service {
         answer(`list ${page.limit} ${page.after}`, () => {
           if (owner === 'ada') return service.memory.list(owner, page) as Page
           const start = Number(page.after ?? -1) + 1
-          return MANY.slice(start, start + page.limit)
+          const end = start + page.limit
+          return { plants: MANY.slice(start, end), hasMore: end < MANY.length }
         }),
       ping: () => new Promise((resolve) => world.time.after(1, resolve)),
     },

@@ -151,9 +151,10 @@ export class Cluster {
     let bytes = 0
     const cut = rows.findIndex(([, name]) => (bytes += name.length) >= (maxBytes ?? Infinity))
     return {
-      rows: rows
-        .slice(0, cut === -1 ? undefined : cut + 1)
-        .map(([id, name]) => [String(id), isAll || name.length < LARGE ? name : null, null]),
+      rows: rows.slice(0, cut === -1 ? undefined : cut + 1).map(([id, name], at) => {
+        if (isAll) return [String(id), name, null, at + 1 < rows.length ? 't' : 'f']
+        return [String(id), name.length < LARGE ? name : null, null]
+      }),
       rowCount: rows.length,
     }
   }

@@ -47,8 +47,10 @@ export class Plants implements Store {
     const isLong = owner === 'eve'
     return this.#call('list', () => {
       const ids = isLong ? [1n, 2n] : [...this.kept].sort((a, b) => Number(a - b))
-      const page = ids.filter((id) => id > after).slice(0, isLong ? 1 : limit)
-      return page.map((id) => ({ id, name: isLong ? LONG : `plant ${id}` }))
+      const following = ids.filter((id) => id > after)
+      const count = isLong ? 1 : limit
+      const plants = following.slice(0, count).map((id) => ({ id, name: isLong ? LONG : `plant ${id}` }))
+      return { plants, hasMore: following.length > count }
     })
   }
 

@@ -22,7 +22,7 @@ suite('the calls of a store', () => {
     const metrics = createStoreMetrics()
     const store = metrics.watch({ ...memory, ping: () => Promise.resolve() })
     assert.equal(store.create('ada', { id: 1n, name: 'Fern' }), true)
-    assert.equal((store.list('ada', { limit: 1, maxBytes: 1 }) as Page).length, 1)
+    assert.equal((store.list('ada', { limit: 1, maxBytes: 1 }) as Page).plants.length, 1)
     assert.equal(store.delete('ada', 2n), false)
     await store.ping?.()
     assert.deepEqual(

@@ -67,7 +67,7 @@ test('takes rows as arrays of texts, and leaves the driver neither values nor ro
   const queries: Query[] = []
   const result: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
   const store = postgresStore(poolOf((query) => (queries.push(query), Promise.resolve(result))))
-  assert.equal((await store.list('ann', { limit: 1, maxBytes: 1 })).length, 1)
+  assert.equal((await store.list('ann', { limit: 1, maxBytes: 1 })).plants.length, 1)
   const [{ values, rowMode, types }] = queries as [Query]
   assert.deepEqual([values, result.rows, rowMode, types.getTypeParser()('7')], [[], [], 'array', '7'])
 })
@@ -129,14 +129,16 @@ test('shares the next statement of a page with all who ask for the same meanwhil
     store.list('ann', { ...request, maxBytes: 10 }),
     store.list('ann', { ...request, after: 0n }),
   ]
-  for (const listed of await Promise.all(lists)) assert.deepEqual([listed.length, listed[0]!.id], [1, 1n])
+  for (const { plants, hasMore } of await Promise.all(lists)) {
+    assert.deepEqual([plants.map(({ id }) => id), hasMore], [[1n], false])
+  }
   assert.deepEqual(asked, [
-    ['plant-store list', 'ann', first, 10],
-    ['plant-store list', 'bob', first, 10],
-    ['plant-store list', 'ann', first, 1],
-    ['plant-store list', 'ann', first, 10],
-    ['plant-store list', 'ann', '1', 10],
-    ['plant-store list', 'ann', first, 10],
+    ['plant-store list', 'ann', first, 11],
+    ['plant-store list', 'bob', first, 11],
+    ['plant-store list', 'ann', first, 2],
+    ['plant-store list', 'ann', first, 11],
+    ['plant-store list', 'ann', '1', 11],
+    ['plant-store list', 'ann', first, 11],
   ])
 })
 

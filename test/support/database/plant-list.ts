@@ -1,4 +1,4 @@
-import { MAX_PAGE, type NewPlant, type Page, type PageRequest } from '../../../src/index.ts'
+import { MAX_PAGE, type Page, type PageRequest } from '../../../src/index.ts'
 import type { MaybePromise } from '../../../src/maybe-promise.ts'
 import { ListSlots } from '../../../src/plants/list-slots.ts'
 import type { ListQuery, PlantList } from '../../../src/plants/listing.ts'
@@ -23,6 +23,9 @@ export function plantList(
 }
 
 /** A page of plants after a cursor; there is always a next one. */
-export function pageAfter(after = 0n, name = 'Fern'): NewPlant[] {
-  return Array.from({ length: MAX_PAGE }, (_, i) => ({ id: after + BigInt(i) + 1n, name }))
+export function pageAfter(after = 0n, { name = 'Fern', limit = MAX_PAGE } = {}): Page {
+  const plants = Array.from({ length: limit }, (_, i) => ({ id: after + BigInt(i) + 1n, name }))
+  return { plants, hasMore: true }
 }
+
+export const EMPTY_PAGE: Page = { plants: [], hasMore: false }

@@ -127,5 +127,5 @@ export function bearer(token: string): readonly string[] {
 
 /** The ids of the plants that a store has of the owner ada, up to a page of them. */
 export async function keptIds(store: Store): Promise<bigint[]> {
-  return (await store.list('ada', { limit: MAX_PAGE, maxBytes: Infinity })).map(({ id }) => id)
+  return (await store.list('ada', { limit: MAX_PAGE, maxBytes: Infinity })).plants.map(({ id }) => id)
 }

@@ -17,6 +17,7 @@ import {
   withHosts,
 } from '../../../support/database/servers/distributed-table.ts'
 import { race, Workload } from '../../../support/database/histories/workload.ts'
+import { EMPTY_PAGE } from '../../../support/database/plant-list.ts'
 import type { Scope } from '../../../support/child.ts'
 import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram } from '../../../support/program/program.ts'
@@ -99,7 +100,7 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     for (const store of stores) await store.migrate()
     const store = spread(stores)
     const places = spread(
-      [true, false].map((isHeld) => ({ create: () => isHeld, list: () => [], delete: () => isHeld })),
+      [true, false].map((isHeld) => ({ create: () => isHeld, list: () => EMPTY_PAGE, delete: () => isHeld })),
     )
     const names = Array.from({ length: 20 }, (_, n) => `owner ${n}`)
     const createAll = (isHeld: boolean) =>
