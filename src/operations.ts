@@ -84,7 +84,8 @@ function list({ store, slots, maxLimit }: Service, input: OperationInput): Maybe
 function describeList({ body, cursor }: Listing, { limit, includesId }: PlantList): HttpResponse {
   if (cursor === undefined) return { status: 200, headers: NO_FIELDS, body }
   const include = includesId ? '&include=id' : ''
-  return { status: 200, headers: ['Link', `<?limit=${limit}&after=${cursor}${include}>; rel="next"`], body }
+  // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment for a reference that is only a query.
+  return { status: 200, headers: ['Link', `<plants?limit=${limit}&after=${cursor}${include}>; rel="next"`], body }
 }
 
 function create(service: Service, { owner }: OperationInput, body: Uint8Array): MaybePromise<HttpResponse> {

@@ -70,7 +70,7 @@ export const openapi: PlantStoreDescription = {
       include: parameter('query', 'include', 'Give each plant of the list its id.', 'id', INCLUDE),
     },
     headers: {
-      Link: header('Leads to the rest of the list (RFC 8288).', '<?limit=10&after=42>; rel="next"'),
+      Link: header('Leads to the rest of the list (RFC 8288).', '<plants?limit=10&after=42>; rel="next"'),
       Allow: header('The methods that the resource has.', 'GET, HEAD, POST, OPTIONS', true),
       'WWW-Authenticate': header('How to send a token (RFC 6750 section 3).', 'Bearer realm="plant-store"', true),
       'Retry-After': header('After how many seconds to try again.', '1', true),

@@ -93,7 +93,7 @@ function plant(body: string): ContractCase['request'] {
 }
 
 const NEXT = (limit: number, after: number, include = ''): Record<string, string> => ({
-  link: `<?limit=${limit}&after=${after}${include}>; rel="next"`,
+  link: `<plants?limit=${limit}&after=${after}${include}>; rel="next"`,
 })
 
 /** The cases by what they are about. */

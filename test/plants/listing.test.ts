@@ -136,9 +136,9 @@ suite('hasMore decides whether a list goes on', () => {
 
 suite('hasMore decides whether a limited list has a Link', () => {
   for (const [hasMore, limit, link] of [
-    [true, 2, '<?limit=2&after=2>; rel="next"'],
+    [true, 2, '<plants?limit=2&after=2>; rel="next"'],
     [false, 2, undefined],
-    [true, 2000, '<?limit=2000&after=2000>; rel="next"'],
+    [true, 2000, '<plants?limit=2000&after=2000>; rel="next"'],
     [false, 2000, undefined],
   ] as const) {
     test(`${hasMore}, with a limit of ${limit}`, async (t) => {
@@ -244,7 +244,7 @@ suite('a list that is too large for a string', () => {
   for (const [which, keeping] of STORES) {
     for (const [query, link] of [
       ['?limit=560', undefined],
-      ['?limit=559', '<?limit=559&after=559>; rel="next"'],
+      ['?limit=559', '<plants?limit=559&after=559>; rel="next"'],
     ] as const) {
       test(`is answered to GET /plants${query} from a store ${which}`, async (t) => {
         const server = await servePlants(t, { store: keeping(storeOfCopies(560, rest)) })

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { createServer as createHttp2Server } from 'node:http2'
+import { createServer, type Server } from 'node:http'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test, type TestContext } from 'node:test'
+import connect from 'connect'
+import express from 'express'
+import Fastify from 'fastify'
+import middie from '@fastify/middie'
+import { memoryStore, type PlantStore } from '../../src/index.ts'
+import { withoutCommand } from '../support/requirements.ts'
+import { temporaryDirectory } from '../support/temporary-file.ts'
+import { connectTo } from '../support/wire/client.ts'
+import { createService, get, listen, portOf, close } from '../support/wire/service.ts'
+
+/** Each way to mount the service, with the path of `/plants` there. */
+const MOUNTS: Readonly<Record<string, readonly [path: string, create: () => Promise<Server> | Server]>> = {
+  'node:http': ['/plants', () => createServer(plants())],
+  'node:http2': ['/plants', () => createHttp2Server(plants()) as unknown as Server],
+  'a basePath': ['/api/v1/plants', () => createServer(plants('/api/v1'))],
+  'a basePath with escapes': ['/caf%C3%A9/a%20b/plants', () => createServer(plants('/caf%C3%A9/a%20b'))],
+  Express: ['/api/plants', () => createServer(express().use('/api', plants()))],
+  'Express routers in each other': [
+    '/api/v1/plants',
+    () => createServer(express().use('/api', express.Router().use('/v1', plants()))),
+  ],
+  Connect: ['/api/plants', () => createServer(connect().use('/api', plants()))],
+  '@fastify/middie': [
+    '/api/plants',
+    async () => {
+      const app = Fastify()
+      await app.register(middie)
+      app.use('/api', plants())
+      await app.ready()
+      return app.server
+    },
+  ],
+}
+
+/** The service with three plants of ada. */
+function plants(basePath = ''): PlantStore {
+  const store = memoryStore()
+  for (const id of [1n, 2n, 3n]) void store.create('ada', { id, name: `plant ${id}` })
+  return createService({ store, basePath })
+}
+
+async function open(t: TestContext, create: () => Promise<Server> | Server, protocol: 'http' | 'h2c') {
+  const server = await create()
+  await listen(server)
+  const client = connectTo(protocol, portOf(server))
+  t.after(() => {
+    client.close()
+    return close(server)
+  })
+  return client
+}
+
+function referenceIn(link: string | undefined): string {
+  return /^<(.+)>; rel="next"$/.exec(link ?? '')![1]!
+}
+
+suite('Link points to the next page', () => {
+  for (const [mount, [path, create]] of Object.entries(MOUNTS)) {
+    test(`under ${mount}`, async (t) => {
+      const client = await open(t, create, mount === 'node:http2' ? 'h2c' : 'http')
+      const { headers, body } = await client.send(get('ada', `${path}?limit=1&include=id&other=1`))
+      assert.equal(body, '[{"id":1,"name":"plant 1"}]')
+      const { pathname, search } = new URL(referenceIn(headers['link']), `http://host${path}?limit=1`)
+      assert.equal(pathname + search, `${path}?limit=1&after=1&include=id`)
+      assert.equal((await client.send(get('ada', pathname + search))).body, '[{"id":2,"name":"plant 2"}]')
+    })
+  }
+
+  for (const [what, method, target] of [
+    ['HEAD', 'HEAD', '/api/plants?limit=1'],
+    ['a target in absolute form', 'GET', 'http://host/api/plants?limit=1'],
+    ['an escaped path', 'GET', '/%61pi/%70lants?limit=1'],
+  ] as const) {
+    test(`in the response to ${what}`, async (t) => {
+      const client = await open(t, () => createServer(plants('/api')), 'http')
+      const { headers } = await client.send({ ...get('ada', target), method })
+      const { href } = new URL(referenceIn(headers['link']), new URL(target, 'http://host'))
+      assert.equal(href.replace('%61', 'a'), 'http://host/api/plants?limit=1&after=1')
+    })
+  }
+})
+
+const JAVA = `
+  public class Resolve {
+    public static void main(String[] args) {
+      for (int i = 1; i < args.length; i++) System.out.println(java.net.URI.create(args[i]).resolve(args[0]));
+    }
+  }`
+
+const PYTHON = `
+import sys, urllib.parse
+for base in sys.argv[2:]: print(urllib.parse.urljoin(base, sys.argv[1]))`
+
+suite('Link is resolved right', () => {
+  const reference = 'plants?limit=1&after=1'
+  const bases = ['http://host/plants', 'http://host/plants?limit=1', 'https://host:8/a/b/plants?limit=1&after=0']
+  const expected = ['http://host/', 'http://host/', 'https://host:8/a/b/'].map((folder) => folder + reference)
+
+  test('by the service’s own reference', async (t) => {
+    const client = await open(t, () => createServer(plants()), 'http')
+    const { headers } = await client.send(get('ada', '/plants?limit=1'))
+    assert.equal(referenceIn(headers['link']), reference)
+  })
+
+  test('by WHATWG URL', () => {
+    assert.deepEqual(
+      bases.map((base) => new URL(reference, base).href),
+      expected,
+    )
+  })
+
+  test('by java.net.URI, which follows RFC 2396', { skip: withoutCommand('java') }, (t) => {
+    const file = join(temporaryDirectory(t), 'Resolve.java')
+    writeFileSync(file, JAVA)
+    const resolved = execFileSync('java', [file, reference, ...bases], { encoding: 'utf8' })
+    assert.deepEqual(resolved.trim().split('\n'), expected)
+  })
+
+  test('by Python’s urljoin, which follows RFC 3986', { skip: withoutCommand('python3') }, () => {
+    const resolved = execFileSync('python3', ['-c', PYTHON, reference, ...bases], { encoding: 'utf8' })
+    assert.deepEqual(resolved.trim().split('\n'), expected)
+  })
+})
