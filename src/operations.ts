@@ -57,7 +57,7 @@ export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) a
 const NO_FIELDS: readonly string[] = []
 
 export function describeMethods(path: ResourcePath): HttpResponse {
-  return { status: 204, headers: allowField(path), body: undefined }
+  return { status: 204, headers: allowField(path), body: undefined, allowsCaching: true }
 }
 
 /** @throws HttpError 40000, 40500 or 40300 if the path, the method or the caller does not fit */

@@ -25,6 +25,7 @@ export function refuse(socket: Duplex, error: HttpError, fields: readonly string
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
+    'Cache-Control: no-store',
     `Date: ${new Date().toUTCString()}`,
     'Connection: close',
   ]

@@ -18,6 +18,8 @@ export interface HttpResponse {
   /** Text in UTF-8, one character for each byte, whole or in pieces; or its bytes. Undefined if there is no body. */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined
   readonly error?: ErrorCode
+  /** Whether caches can store the response. Others have `Cache-Control: no-store`. */
+  readonly allowsCaching?: true
 }
 
 export function jsonResponse(value: object): HttpResponse & { readonly body: string } {
@@ -97,12 +99,18 @@ function send(request: IncomingMessage, response: Extended, found: HttpResponse,
   }
 }
 
+/** RFC 9111 lets a shared cache store no response to a request with Authorization, but nginx does so by default. */
+const NO_STORE: readonly string[] = ['Cache-Control', 'no-store']
+const NO_FIELDS: readonly string[] = []
+
 /** Those that all have come first: V8 makes room for them from the start. */
-function headersOf({ headers, body, contentType = JSON_TYPE }: HttpResponse, added: readonly string[] = []): string[] {
-  if (body === undefined) return [...headers, ...added]
+function headersOf(found: HttpResponse, added: readonly string[] = NO_FIELDS): string[] {
+  const { headers, body, contentType = JSON_TYPE, allowsCaching } = found
+  const caching = allowsCaching === true ? NO_FIELDS : NO_STORE
+  if (body === undefined) return [...caching, ...headers, ...added]
   const isWhole = typeof body === 'string' || body instanceof Uint8Array
-  if (!isWhole) return ['Content-Type', contentType, ...headers, ...added]
-  return ['Content-Type', contentType, 'Content-Length', String(body.length), ...headers, ...added]
+  if (!isWhole) return ['Content-Type', contentType, ...caching, ...headers, ...added]
+  return ['Content-Type', contentType, 'Content-Length', String(body.length), ...caching, ...headers, ...added]
 }
 
 function endEarly(request: IncomingMessage, response: ServerResponse): void {

@@ -84,6 +84,9 @@ export function json(schema: Schema | Reference, example: unknown): { readonly c
   return { content: { 'application/json': { schema, example } } }
 }
 
+/** The header that every response has except documents and those to OPTIONS. */
+export const NO_STORE: Readonly<Record<string, Reference>> = { 'Cache-Control': ref('headers/Cache-Control') }
+
 /** Any request may get these. OpenAPI has no place for other paths and methods, so each operation lists them too. */
 const ANY: readonly ErrorName[] = [
   'noResource',
@@ -102,7 +105,7 @@ export function errors(...names: readonly ErrorName[]): OperationObject['respons
 }
 
 function error(names: readonly ErrorName[]): Response {
-  const headers: Record<string, Reference> = {}
+  const headers: Record<string, Reference> = { ...NO_STORE }
   const examples: Record<string, { readonly value: object }> = {}
   for (const name of names) {
     const { error, message, headers: fields } = HTTP_ERRORS[name]

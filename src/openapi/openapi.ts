@@ -71,6 +71,7 @@ export const openapi: PlantStoreDescription = {
     },
     headers: {
       Link: header('Leads to the rest of the list (RFC 8288).', '<plants?limit=10&after=42>; rel="next"'),
+      'Cache-Control': header('Forbids caches to store the response (RFC 9111 section 5.2.2.5).', 'no-store', true),
       Allow: header('The methods that the resource has.', 'GET, HEAD, POST, OPTIONS', true),
       'WWW-Authenticate': header('How to send a token (RFC 6750 section 3).', 'Bearer realm="plant-store"', true),
       'Retry-After': header('After how many seconds to try again.', '1', true),

@@ -1,6 +1,6 @@
 import type { ErrorName } from '../http/errors.ts'
 import type { ResourceMethods, ResourcePath } from '../operations.ts'
-import { errors, getAndHead, json, options, ref, type PathItem } from './description.ts'
+import { errors, getAndHead, json, NO_STORE, options, ref, type PathItem } from './description.ts'
 
 export type PlantPaths = { readonly [Path in ResourcePath]: PathItem<Lowercase<ResourceMethods[Path]> | 'options'> }
 
@@ -24,7 +24,7 @@ export const PLANT_PATHS: PlantPaths = {
       responses: {
         200: {
           description: 'The plants.',
-          headers: { Link: ref('headers/Link') },
+          headers: { ...NO_STORE, Link: ref('headers/Link') },
           ...json({ type: 'array', items: ref('schemas/ListedPlant') }, [PLANT]),
         },
         ...errors('badQuery', ...TOKEN, ...STORE),
@@ -36,7 +36,7 @@ export const PLANT_PATHS: PlantPaths = {
       summary: 'Create plant',
       requestBody: { required: true, description: 'A plant.', ...json(ref('schemas/NewPlant'), { id: 1, ...PLANT }) },
       responses: {
-        200: { description: 'The plant, without its id.', ...json(ref('schemas/Plant'), PLANT) },
+        200: { description: 'The plant, without its id.', headers: NO_STORE, ...json(ref('schemas/Plant'), PLANT) },
         ...errors(...BODY, 'notPlant', 'idTaken', ...WRITE, ...STORE),
       },
     },
@@ -48,7 +48,10 @@ export const PLANT_PATHS: PlantPaths = {
       tags: [PLANTS],
       operationId: 'deletePlant',
       summary: 'Delete plant',
-      responses: { 204: { description: 'The plant is deleted.' }, ...errors('badId', 'noPlant', ...WRITE, ...STORE) },
+      responses: {
+        204: { description: 'The plant is deleted.', headers: NO_STORE },
+        ...errors('badId', 'noPlant', ...WRITE, ...STORE),
+      },
     },
     // A path with a malformed escape needs a token.
     options: options(PLANTS, 'getPlantOptions', ...TOKEN),

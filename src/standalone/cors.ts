@@ -19,7 +19,7 @@ const PREFLIGHT = [
   '7200',
 ]
 
-const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined }
+const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined, allowsCaching: true }
 
 /** Fields for browsers, and answers to preflights for unknown paths: a browser shows no 404 after a refused one. */
 export function createCors(

@@ -10,7 +10,7 @@ import { del, get, post, toAnswer, type Answer, type Request as Asked } from '..
 import { authenticate, CONTRACT_CASES } from './cases.ts'
 import { checkCases } from './check-cases.ts'
 
-const JSON_FIELDS = { 'content-type': 'application/json' }
+const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
 /** The fields of a request that has each of them once. */
 function headersOf({ fields }: Asked): Record<string, string> {

@@ -16,7 +16,8 @@ export interface ContractCase {
   readonly isHttp1Only: boolean
 }
 
-const JSON_FIELDS = { 'content-type': 'application/json' }
+const NO_STORE = { 'cache-control': 'no-store' }
+const JSON_FIELDS = { 'content-type': 'application/json', ...NO_STORE }
 const NO_TOKEN = { 'www-authenticate': 'Bearer realm="plant-store"' }
 const BAD_TOKEN = { 'www-authenticate': 'Bearer realm="plant-store", error="invalid_token"' }
 const READ_ONLY = {
@@ -51,7 +52,7 @@ const ok = (body: string, headers: Record<string, string> = {}): Expectation => 
   headers: { ...JSON_FIELDS, ...headers },
   body,
 })
-const noContent = (headers: Record<string, string> = {}): Expectation => ({ status: 204, headers, body: '' })
+const noContent = (headers: Record<string, string> = NO_STORE): Expectation => ({ status: 204, headers, body: '' })
 const refused = (error: number, message: string, headers: Record<string, string> = {}): Expectation => ({
   status: Math.trunc(error / 100),
   headers: { ...JSON_FIELDS, ...headers },

@@ -84,7 +84,10 @@ for (const chain of CHAINS) {
           const answer = await client.send(getCoded(owner, coding))
 
           const { status, headers, body } = withoutAdded(chain, answer)
-          assert.deepEqual({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
+          assert.deepEqual(
+            { status, headers },
+            { status: 200, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } },
+          )
           assert.ok(body === TEXTS.get(owner), `${body.length} characters in place of ${TEXTS.get(owner)!.length}`)
         })
       }

@@ -11,6 +11,7 @@ import { until } from '../support/until.ts'
 
 const FERN = '{"id":1,"name":"Fern"}'
 const CREATE = post('ada', FERN)
+const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`answers once, in ${protocol}`, { timeout: 60_000 }, () => {
@@ -109,9 +110,9 @@ for (const protocol of ['http', 'h2c'] as const) {
     })
 
     const whatHostsSet = [
-      ['a plant', CREATE, 200, { 'content-type': 'application/json', 'content-length': '15' }],
-      ['a list', get('many'), 200, { 'content-type': 'application/json' }],
-      ['nothing', { ...get('many', '/plants/1'), method: 'DELETE' }, 204, {}],
+      ['a plant', CREATE, 200, { ...JSON_FIELDS, 'content-length': '15' }],
+      ['a list', get('many'), 200, JSON_FIELDS],
+      ['nothing', { ...get('many', '/plants/1'), method: 'DELETE' }, 204, { 'cache-control': 'no-store' }],
     ] as const
     for (const [what, request, status, fields] of whatHostsSet) {
       test(`what the host set before gives way to ${what}`, async (t) => {
@@ -122,6 +123,7 @@ for (const protocol of ['http', 'h2c'] as const) {
           response.statusCode = 404
           response.setHeader('content-type', 'text/html')
           response.setHeader('Content-Length', '1000')
+          response.setHeader('cache-control', 'public, max-age=3600')
           response.setHeader('X-Host', 'kept')
           plantStore(request, response)
         })

@@ -222,7 +222,12 @@ for (const protocol of ['http', 'h2c'] as const) {
       const answer = await (await connect()).send(get('ada'))
 
       const body = '{"error":50300,"message":"The plants are out of reach at the moment; try again."}'
-      const headers = { 'content-type': 'application/json', 'content-length': String(body.length), 'retry-after': '1' }
+      const headers = {
+        'content-type': 'application/json',
+        'content-length': String(body.length),
+        'cache-control': 'no-store',
+        'retry-after': '1',
+      }
       assert.deepEqual(answer, { status: 503, headers, body })
       const reason = 'The list has waited 100 ms for others to end: maxListsPerOwner is 1.'
       const event = { status: 503, error: 50300, bytes: body.length, complete: true } as const

@@ -31,7 +31,8 @@ const lost = new StoreUnavailableError('db.internal:5432 was lost', { isOutcomeU
 async function assertError(server: Server, request: Request, error: number, message: string): Promise<void> {
   const [status, body] = [Math.trunc(error / 100), JSON.stringify({ error, message })]
   const retry = status === 503 ? { 'retry-after': '1' } : {}
-  const headers = { 'content-type': 'application/json', 'content-length': String(body.length), ...retry }
+  const own = { 'content-type': 'application/json', 'content-length': String(body.length), 'cache-control': 'no-store' }
+  const headers = { ...own, ...retry }
   assert.deepEqual(await send(server, request), { status, headers, body })
 }
 

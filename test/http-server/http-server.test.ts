@@ -43,6 +43,7 @@ async function assertRefused({ closed }: RawConnection, error: number, message: 
   assert.match(statusLine!, new RegExp(`^HTTP/1\\.1 ${Math.trunc(error / 100)} [A-Z]`))
   assert.match(head, /^Date: \w{3}, [^\r]+ GMT$/m)
   assert.deepEqual(fields.filter((field) => !field.startsWith('Date: ')).sort(), [
+    'Cache-Control: no-store',
     'Connection: close',
     `Content-Length: ${body.length}`,
     'Content-Type: application/json',

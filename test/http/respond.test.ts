@@ -40,7 +40,7 @@ async function* long(): AsyncGenerator<string> {
   for (;;) yield await Promise.resolve('x'.repeat(100_000))
 }
 
-const FIELDS = { 'x-kind': 'frog', 'x-legs': '4' }
+const FIELDS = { 'x-kind': 'frog', 'x-legs': '4', 'cache-control': 'no-store' }
 const LENGTH = { 'content-length': String(TEXT_BYTES) }
 const GET: Request = { method: 'GET', path: '/', fields: [] }
 const HEAD = { ...GET, method: 'HEAD' }

@@ -56,7 +56,7 @@ test('says of a status with several errors what each of them means', () => {
 test('says which header fields come with each response that may have them', () => {
   const always = Object.entries(openapi.components.headers).filter(([, { required }]) => required)
   const seen = always.map(([name]) => name)
-  assert.deepEqual(seen, ['Allow', 'WWW-Authenticate', 'Retry-After'])
+  assert.deepEqual(seen, ['Cache-Control', 'Allow', 'WWW-Authenticate', 'Retry-After'])
 })
 
 test('says U+0000 so that no generator of clients writes a NUL byte into its source', () => {

@@ -11,7 +11,7 @@ function exampleWith(text: string): string {
   return programsOf(readDocument('docs/authentication.md')).find(({ code }) => code.includes(text))!.code
 }
 
-const CONTENT = { 'content-type': 'application/json' }
+const CONTENT = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 const REFUSED = {
   status: 401,
   headers: { ...CONTENT, 'www-authenticate': 'Bearer realm="plant-store", error="invalid_token"' },

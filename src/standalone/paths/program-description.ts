@@ -1,4 +1,4 @@
-import { errors, getAndHead, header, json, options } from '../../openapi/description.ts'
+import { errors, getAndHead, header, json, NO_STORE, options } from '../../openapi/description.ts'
 import type { Description, OperationObject, PathItem, Response, Schema } from '../../openapi/description.ts'
 import { openapi } from '../../openapi/openapi.ts'
 import type { PlantPaths } from '../../openapi/plants.ts'
@@ -56,5 +56,5 @@ function describeGet(get: Omit<OperationObject, 'tags' | 'security'>): ProgramPa
 
 function probeResponse(description: string, status: string): Response {
   const properties: Schema['properties'] = { status: { type: 'string', enum: [status] } }
-  return { description, ...json({ type: 'object', required: ['status'], properties }, { status }) }
+  return { description, headers: NO_STORE, ...json({ type: 'object', required: ['status'], properties }, { status }) }
 }

@@ -79,7 +79,7 @@ function serveGets(gets: Gets, resourceOf: ResourceOf, notFound: RequestListener
 async function find(get: Get, request: IncomingMessage): Promise<HttpResponse> {
   try {
     readHeaderFields(request.rawHeaders)
-    if (request.method === 'OPTIONS') return { status: 204, headers: ALLOW, body: undefined }
+    if (request.method === 'OPTIONS') return { status: 204, headers: ALLOW, body: undefined, allowsCaching: true }
     if (request.method === 'GET' || request.method === 'HEAD') return await get(request)
     return new HttpError('methodNotAllowed', undefined, { headers: ALLOW })
   } catch (error) {
@@ -96,8 +96,8 @@ export function createDocument(document: Document): (request: IncomingMessage) =
   const body = Buffer.from(document.body, 'latin1')
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const headers = [...document.headers, 'ETag', etag]
-  const whole: HttpResponse = { ...document, headers, body }
-  const notModified: HttpResponse = { status: 304, headers, body: undefined }
+  const whole: HttpResponse = { ...document, headers, body, allowsCaching: true }
+  const notModified: HttpResponse = { status: 304, headers, body: undefined, allowsCaching: true }
 
   return function getDocument({ headers: { 'if-none-match': known = '' } }) {
     // The comparison is weak. A tag holds no quote, so our text, quotes included, can only be a whole member.

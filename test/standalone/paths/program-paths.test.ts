@@ -25,7 +25,9 @@ function ask(server: Server, path: string, method = 'GET', fields: readonly stri
   return send(server, { method, path, fields })
 }
 
-function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
+const NO_STORE = { 'cache-control': 'no-store' }
+
+function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = NO_STORE): Answer {
   const body = JSON.stringify(value)
   const length = String(Buffer.byteLength(body))
   return { status, headers: { 'content-type': 'application/json', 'content-length': length, ...headers }, body }
@@ -126,7 +128,7 @@ test('a document comes whole through what wraps the response', async (t) => {
 const READY = jsonAnswer(200, { status: 'ready' })
 
 function unready(message: string): Answer {
-  return jsonAnswer(503, { error: 50300, message }, { 'retry-after': '1' })
+  return jsonAnswer(503, { error: 50300, message }, { ...NO_STORE, 'retry-after': '1' })
 }
 
 suite('/readyz', () => {
