@@ -2,7 +2,7 @@ import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 /** Modules that know nothing of the service, so that all may import them. */
-const BASE = ['later-round.ts', 'maybe-promise.ts', 'option-checks.ts', 'version.ts']
+const BASE = ['later-round.ts', 'maybe-promise.ts', 'option-checks.ts', 'timers.ts', 'version.ts']
 const CORE = ['http/', 'openapi/', 'plants/', 'operations.ts', 'options.ts', 'plant-store.ts']
 
 /**
@@ -64,6 +64,54 @@ const DIRECTION_OF_IMPORTS = [
   },
 ]
 
+/** Fake timers replace all of these in the tests of a host. */
+const FAKED = [
+  ...['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate'],
+  ...['queueMicrotask', 'performance'],
+]
+const FROM_TIMERS = 'Import it from src/timers.ts, which fake timers cannot replace.'
+
+const TIMERS = {
+  files: ['src/**/*.ts'],
+  ignores: ['src/timers.ts', 'src/standalone/paths/page/browser/**'],
+  rules: {
+    'no-restricted-globals': ['error', ...FAKED.map((name) => ({ name, message: FROM_TIMERS }))],
+    'no-restricted-imports': [
+      'error',
+      { name: 'node:timers', message: FROM_TIMERS },
+      { name: 'node:timers/promises', message: FROM_TIMERS },
+      { name: 'node:process', importNames: ['nextTick'], message: FROM_TIMERS },
+    ],
+    'no-restricted-properties': ['error', { object: 'process', property: 'nextTick', message: FROM_TIMERS }],
+  },
+}
+
+/** Test runners run modules in realms of their own, which can lack what Node adds to the globals of JavaScript. */
+const GLOBALS_OF_NODE = {
+  files: ['src/**/*.ts'],
+  // The program runs in Node's own realm.
+  ignores: [
+    ...['src/server.ts', 'src/standalone/**', 'src/stores/open-store.ts', 'src/stores/postgres/postgres-url.ts'],
+    'src/timers.ts',
+  ],
+  rules: {
+    'no-restricted-globals': [
+      'error',
+      ...FAKED.map((name) => ({ name, message: FROM_TIMERS })),
+      ...[
+        'Buffer',
+        'URL',
+        'URLSearchParams',
+        'TextDecoder',
+        'TextEncoder',
+        'AbortSignal',
+        'AbortController',
+        'process',
+      ],
+    ],
+  },
+}
+
 /** What is thrown and no Error; its comment says why. */
 const THROWN = [{ from: 'file', name: 'HttpError' }]
 
@@ -82,6 +130,11 @@ export default defineConfig(
       '@typescript-eslint/explicit-module-boundary-types': 'error',
       '@typescript-eslint/only-throw-error': ['error', { allow: THROWN }],
       '@typescript-eslint/prefer-promise-reject-errors': ['error', { allow: THROWN, allowThrowingUnknown: true }],
+      // `Error.isError` needs Node 24.
+      '@typescript-eslint/no-deprecated': [
+        'error',
+        { allow: [{ from: 'package', package: 'node:util/types', name: 'isNativeError' }] },
+      ],
       '@typescript-eslint/no-confusing-void-expression': [
         'error',
         { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
@@ -93,6 +146,8 @@ export default defineConfig(
     },
   },
   ...DIRECTION_OF_IMPORTS,
+  TIMERS,
+  GLOBALS_OF_NODE,
   {
     files: ['test/**/*.ts'],
     rules: {

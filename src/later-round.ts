@@ -1,8 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import { nextTick } from 'node:process'
-
-// A test of a host may replace it, and then drop what waits.
-const { setImmediate } = globalThis
+import { nextTick, performance, setImmediate } from './timers.ts'
 
 type Call = () => void
 

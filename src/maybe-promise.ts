@@ -1,3 +1,5 @@
+import { clearTimeout, setTimeout } from './timers.ts'
+
 /** A result that is there at once, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>
 

@@ -18,6 +18,7 @@ import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './
 import { checkStore } from './plants/checked-store.ts'
 import { ListSlots } from './plants/list-slots.ts'
 import { StoreUnavailableError } from './plants/store.ts'
+import { performance } from './timers.ts'
 
 /**
  * Serves the requests for plants. It is a listener for `node:http`, `node:https` and the compatibility API of

@@ -1,7 +1,7 @@
-import { setImmediate as nextRound } from 'node:timers/promises'
 import { MIN_INT64 } from '../plants/int64.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE } from '../plants/store.ts'
+import { yieldToEventLoop } from '../timers.ts'
 import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS } from './awkward-values.ts'
 import {
   assertCreate,
@@ -206,7 +206,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     let isDone = false
     // A write may take longer than the list that began with it. These lists begin meanwhile.
     const listAllTheTime = async (): Promise<void> => {
-      while (!isDone) await Promise.all([list(), nextRound()])
+      while (!isDone) await Promise.all([list(), yieldToEventLoop()])
     }
     const createAndDelete = async (): Promise<void> => {
       for (const [i, plant] of plants.entries()) {

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { inspect } from 'node:util'
 import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { STORE_METHODS } from '../plants/checked-store.ts'

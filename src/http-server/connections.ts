@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { reset } from '../http/transport.ts'
+import { clearInterval, setImmediate, setInterval } from '../timers.ts'
 
 export interface Connection {
   readonly socket: Socket

@@ -1,7 +1,7 @@
 import { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
+import { clearTimeout, setTimeout, yieldToEventLoop } from '../timers.ts'
 import { isSilent, type Connection } from './connections.ts'
 
 const QUIET_MS = 50
@@ -40,7 +40,7 @@ export async function closeServer(
   if (isOver) cutAll()
   const timer = setTimeout(() => {
     // What has come while the process was busy is read first.
-    void setImmediate().then(() => closeSilent(server, connections, refuse))
+    void yieldToEventLoop().then(() => closeSilent(server, connections, refuse))
   }, LAST_REQUESTS * timeoutMs)
   await closed
   clearTimeout(timer)
@@ -86,7 +86,7 @@ function quiet(server: Server, connections: readonly Connection[], patienceMs: n
     }
     // A connection may have come while the process was busy.
     async function settleIfQuiet(since: NodeJS.Timeout | undefined): Promise<void> {
-      await setImmediate()
+      await yieldToEventLoop()
       if (since === moment && open.size === 0) settle()
     }
     function settle(): void {
@@ -107,7 +107,7 @@ async function acceptWaiting(server: Server): Promise<void> {
   const count = (): unknown => accepted++
   server.on('connection', count)
   for (let round = 0; round < BACKLOG; round++) {
-    await setImmediate()
+    await yieldToEventLoop()
     if (accepted <= round) break
   }
   server.off('connection', count)

@@ -1,5 +1,7 @@
 import type { Server } from 'node:http'
+import { performance as nodePerformance } from 'node:perf_hooks'
 import process from 'node:process'
+import { performance, setTimeout } from '../timers.ts'
 import { lookEvery, type Connection } from './connections.ts'
 import { readInSlices } from './slices.ts'
 
@@ -96,8 +98,8 @@ export function createGuard(
 /** How long the event loop has worked, and in how many rounds: no numbers in a runtime that does not tell. */
 function readLoop(): { cpuMs: number; activeMs: number; rounds: number } {
   const { user, system } = process.cpuUsage()
-  const loop: Partial<typeof performance> = performance
-  const timing: Partial<typeof performance.nodeTiming> | undefined = loop.nodeTiming
+  const loop: Partial<typeof nodePerformance> = nodePerformance
+  const timing: Partial<typeof nodePerformance.nodeTiming> | undefined = loop.nodeTiming
   return {
     cpuMs: (user + system) / 1000,
     activeMs: Number(loop.eventLoopUtilization?.().active),

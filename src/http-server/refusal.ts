@@ -4,6 +4,7 @@ import { HTTP_ERRORS, type HttpError } from '../http/errors.ts'
 import { respond, type AnswerEvent, type HttpResponse } from '../http/respond.ts'
 import { arrivalOf } from '../http/turn.ts'
 import { andThen } from '../maybe-promise.ts'
+import { clearTimeout, performance, setTimeout } from '../timers.ts'
 
 /** How long a client that was refused has to see the response. What it still sends is not read, so a reset follows. */
 const LINGER_MS = 1000

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
+import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import process from 'node:process'
+import { clearTimeout, nextTick, setTimeout } from '../timers.ts'
 import { HttpError } from './errors.ts'
 import { fieldsOf, rawHeadersOf } from './header-fields.ts'
 import { MAX_DEPTH } from './json.ts'
@@ -21,7 +22,7 @@ export function readBody(
   if (contentLength > maxBytes) return goOn(bodyTooLarge(maxBytes))
   if (!isUntouched(request)) return read(false)
   // Node parses the rest of a packet before the next tick. Events for what is there by then would be dear.
-  process.nextTick(() => read(request.complete && request.readableFlowing === null))
+  nextTick(() => read(request.complete && request.readableFlowing === null))
 
   /** @param isThere whether all of it has arrived, and nobody else reads it */
   function read(isThere: boolean): void {

@@ -1,7 +1,8 @@
+import { Buffer } from 'node:buffer'
 import { type IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
 import { attempt, type MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
+import { yieldToEventLoop } from '../timers.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
 import type { ErrorCode } from './errors.ts'
 import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed, type HostRequest } from './transport.ts'
@@ -62,7 +63,7 @@ export function respond(request: IncomingMessage, response: ServerResponse, foun
 
 /** Node announces a request before it has parsed a body that came in the same packet. */
 async function sendLater(request: IncomingMessage, response: ServerResponse, found: HttpResponse): Promise<Sent> {
-  await setImmediate()
+  await yieldToEventLoop()
   return send(request, response, found, isBodyAwaited(request))
 }
 

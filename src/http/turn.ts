@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { inLaterRound } from '../later-round.ts'
+import { performance } from '../timers.ts'
 import { isLost, listenTo, socketOf, streamOf } from './transport.ts'
 
 /** How many requests of a connection wait for their turn. */

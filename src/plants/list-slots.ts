@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from '../timers.ts'
 import { StoreUnavailableError } from './store.ts'
 
 export interface LongList {

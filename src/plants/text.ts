@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+
 export const TEXT = 'well-formed Unicode without U+0000'
 
 /** Whether a value is a string that every store keeps unchanged. */

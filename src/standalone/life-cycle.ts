@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpServer } from '../http-server/http-server.ts'
 import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { isSharedStore, openStore, schemeOf } from '../stores/open-store.ts'
+import { setTimeout, sleep } from '../timers.ts'
 import { adminPlace, inheritedSockets, listen, servicePlace } from './listening.ts'
 import { describeError, firstReason, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
@@ -113,7 +113,7 @@ async function stop(signal: NodeJS.Signals, settings: Settings, started: Started
   isStopping = true
   if (http !== undefined && drainDelayMs > 0) {
     log('drain-delay', { signal, ms: drainDelayMs })
-    await delay(drainDelayMs)
+    await sleep(drainDelayMs)
   }
   // The server keeps to this time, but the store may not.
   setTimeout(() => void end('stop', 1, { reason: `${drainTimeoutMs} ms were not enough`, ...count() }), drainTimeoutMs)

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { clearTimeout, performance, setTimeout, sleep } from '../timers.ts'
 
 /** How many characters of the log may wait for its reader. Node keeps what a pipe does not take. */
 const MAX_WAITING = 2 ** 20
@@ -53,7 +53,7 @@ export function throttle(report: (count: number) => void): () => void {
 export async function flushLog(): Promise<void> {
   for (const report of [...waitingReports]) report()
   const deadline = performance.now() + FLUSH_MS
-  while (process.stderr.writableLength > 0 && performance.now() < deadline) await delay(10)
+  while (process.stderr.writableLength > 0 && performance.now() < deadline) await sleep(10)
 }
 
 /** The stacks of an error and of its causes. Other members are left out: those of a driver's hold pieces of plants. */

@@ -1,3 +1,4 @@
+import '../support/fakeable-timers.ts'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'

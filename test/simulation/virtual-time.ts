@@ -1,5 +1,7 @@
+import '../support/fakeable-timers.ts'
 import { syncBuiltinESMExports } from 'node:module'
-import timersPromises from 'node:timers/promises'
+import timers from 'node:timers'
+import { scheduler } from 'node:timers/promises'
 
 /** More than any scenario takes. */
 const MAX_STEPS = 10_000
@@ -37,11 +39,6 @@ export class Hook<Function extends AnyFunction> {
     return () => (this.#current = undefined)
   }
 }
-
-const sleep = new Hook<(ms: number) => Promise<void>>(timersPromises, 'setTimeout')
-const nextRound = new Hook<() => Promise<void>>(timersPromises, 'setImmediate')
-/** For what keeps the function that it finds when it is imported. */
-const immediate = new Hook<(run: () => void) => object>(globalThis, 'setImmediate')
 
 /**
  * The time of a simulation. It stands still while code runs, and then goes to the next timer, so a minute takes as long
@@ -140,7 +137,7 @@ export class VirtualTime {
       this.#immediates.push(timer)
       return timer
     }
-    const globals = {
+    const functions = {
       setTimeout: set,
       setInterval: (run: () => void, ms = 1) => {
         return this.#handle({ at: this.now + ms, run, everyMs: Math.max(1, ms), isOfModel: false })
@@ -151,7 +148,9 @@ export class VirtualTime {
       clearImmediate: clear,
     }
     const restore = [
-      replace(globalThis, globals),
+      replace(globalThis, functions),
+      replace(timers, functions),
+      replace(scheduler, { yield: () => new Promise<void>((resolve) => setImmediate(resolve)) }),
       replace(performance, {
         now: () => this.now,
         eventLoopUtilization: () => ({ active: this.#workMs }),
@@ -159,9 +158,6 @@ export class VirtualTime {
       }),
       replace(process, { cpuUsage: () => ({ user: 1000 * this.#workMs, system: 0 }) }),
       replace(Math, { random: () => (this.#random = (this.#random * 48_271) % 2_147_483_647) / 2_147_483_647 }),
-      sleep.take((ms) => new Promise((resolve) => set(() => resolve(), ms))),
-      immediate.take(setImmediate),
-      nextRound.take(() => new Promise((resolve) => setImmediate(() => resolve()))),
     ]
     return () => {
       for (const each of restore) each()

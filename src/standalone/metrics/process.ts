@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { performance as nodePerformance } from 'node:perf_hooks'
 import { getHeapStatistics as heap } from 'node:v8'
+import { performance, setTimeout } from '../../timers.ts'
 import { VERSION } from '../../version.ts'
 import { createHistogram, family, single, type Family } from './families.ts'
 
@@ -7,7 +9,7 @@ const INTERVAL_MS = 100
 
 /** Metrics of the process, under the names that Prometheus's own client libraries use. */
 export function createProcessMetrics(): readonly Family[] {
-  const startedAt = performance.timeOrigin / 1000
+  const startedAt = nodePerformance.timeOrigin / 1000
   return [
     single('counter', 'process_cpu_seconds_total', 'CPU time of the process, in seconds.', () => {
       const { user, system } = process.cpuUsage()

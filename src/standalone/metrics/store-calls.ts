@@ -1,6 +1,7 @@
 import { STORE_METHODS } from '../../plants/checked-store.ts'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { figuresOf } from '../../stores/figures.ts'
+import { performance } from '../../timers.ts'
 import { createHistogram, single, type Family, type Observe } from './families.ts'
 
 const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const

@@ -1,5 +1,6 @@
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
+import { performance } from '../../timers.ts'
 import { describeError, log } from '../log.ts'
 
 export type Readiness = 'ready' | 'unready' | 'draining'

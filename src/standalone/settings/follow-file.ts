@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { doInRounds } from '../../later-round.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
+import { clearTimeout, setTimeout } from '../../timers.ts'
 import { log } from '../log.ts'
 import { rereadSettingFile, type SettingFile } from './setting-file.ts'
 import { SettingError } from './variables.ts'

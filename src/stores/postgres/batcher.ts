@@ -1,4 +1,5 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
+import { performance } from '../../timers.ts'
 import { batchSize, type WaitingWrite } from '../batch-size.ts'
 import { isRejectedValue } from './failure.ts'
 

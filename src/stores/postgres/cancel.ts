@@ -1,5 +1,7 @@
+import { Buffer } from 'node:buffer'
 import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { clearTimeout, setTimeout } from '../../timers.ts'
 import { NoAnswerError } from './failure.ts'
 import type { Connection } from './pool.ts'
 

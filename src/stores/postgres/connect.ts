@@ -1,3 +1,4 @@
+import { clearInterval, clearTimeout, performance, setInterval, setTimeout } from '../../timers.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
 import { AS_TEXT, type Connection, type ConnectionPool } from './pool.ts'
 import { LOOK } from './statements.ts'

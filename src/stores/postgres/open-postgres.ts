@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientConfig } from 'pg'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
+import { setTimeout } from '../../timers.ts'
 import { figuresOf } from '../figures.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore, type PostgresStore } from './postgres-store.ts'
@@ -75,7 +75,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
   async function retry(): Promise<void> {
     for (let wait = 500; problem !== undefined && !pool.ending; wait = Math.min(2 * wait, 10_000)) {
       onEvent('unreachable', problem)
-      await sleep(wait, undefined, { ref: false })
+      await new Promise<void>((resolve) => setTimeout(resolve, wait).unref())
       problem = await begin()
     }
   }

@@ -1,5 +1,6 @@
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
+import { performance } from '../../timers.ts'
 import { cancelStatement, isAnswering } from './cancel.ts'
 import { checkConnection, connectSoon, Silence } from './connect.ts'
 import {

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../plants/store.ts'
+import { performance, sleep } from '../../timers.ts'
 import { isConflict, isNotPrepared, isOutcomeUnknown, isPlanStale, isTransient } from './failure.ts'
 import { AS_TEXT, type Query, type QueryResult } from './pool.ts'
 import { PING, tryWrite, type Statement } from './statements.ts'

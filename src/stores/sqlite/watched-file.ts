@@ -1,5 +1,6 @@
 import { statSync, type BigIntStats } from 'node:fs'
 import { StoreUnavailableError } from '../../plants/store.ts'
+import { performance } from '../../timers.ts'
 import { ask, pathOf, type SqliteHandle } from './handle.ts'
 
 /** A log of this size is worth a warning, and so is each doubling. */

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailableError } from '../../plants/store.ts'
+import { performance, setImmediate, setTimeout, sleep } from '../../timers.ts'
 import { batchSize, type WaitingWrite } from '../batch-size.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'

@@ -66,7 +66,7 @@ export const faults: Faults = {
     ],
     [
       'a drain closes a connection whose request has come while the process was busy',
-      'void setImmediate().then(() => closeSilent(server, connections, refuse))',
+      'void yieldToEventLoop().then(() => closeSilent(server, connections, refuse))',
       'closeSilent(server, connections, refuse)',
     ],
     ['a drain cuts an answer that waits for its client', 'socket.destroy = () => socket', 'void socket'],

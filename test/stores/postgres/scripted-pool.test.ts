@@ -1,3 +1,4 @@
+import '../../support/fakeable-timers.ts'
 // What a store asks of a pool, and what it makes of the answers, as far as `test/simulation/postgres/` does not see it.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

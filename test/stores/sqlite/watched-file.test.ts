@@ -1,3 +1,4 @@
+import '../../support/fakeable-timers.ts'
 import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'

@@ -1,3 +1,4 @@
+import '../../support/fakeable-timers.ts'
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'

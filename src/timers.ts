@@ -1,0 +1,44 @@
+import { performance as nodePerformance } from 'node:perf_hooks'
+import process from 'node:process'
+import timers from 'node:timers'
+import { scheduler } from 'node:timers/promises'
+import { isProxy } from 'node:util/types'
+
+type AnyFunction = (...args: never[]) => unknown
+type SetTimer = <Args extends unknown[]>(run: (...args: Args) => void, ms: number, ...args: Args) => NodeJS.Timeout
+type ClearTimer = (timer: NodeJS.Timeout | undefined) => void
+type Schedule = (run: () => void) => unknown
+
+/**
+ * Binds a function of Node before a test can fake it. Fake timers replace the globals (Jest, Vitest), the members of
+ * `node:timers` (node:test), or both and `performance.now` (sinon). They can drop a callback, and a queue that waits for
+ * that callback would never run again.
+ */
+function bind<Owner, Name extends keyof Owner & string>(
+  owner: Owner,
+  name: Name,
+  fallback: AnyFunction = (...args) => (owner[name] as AnyFunction)(...args),
+): Owner[Name] {
+  const found = owner[name] as AnyFunction
+  // A fake that is already installed must not be bound. Fakes are proxies, or have members or names of their own.
+  const isNative = found.name === name && Object.keys(found).length === 0 && !isProxy(found)
+  return (isNative ? found.bind(owner) : fallback) as Owner[Name]
+}
+
+export const setTimeout: SetTimer = bind(timers, 'setTimeout')
+export const setInterval: SetTimer = bind(timers, 'setInterval')
+export const clearTimeout: ClearTimer = bind(timers, 'clearTimeout')
+export const clearInterval: ClearTimer = bind(timers, 'clearInterval')
+
+// No test framework fakes `scheduler.yield`, which is an immediate too.
+export const setImmediate: Schedule = bind(timers, 'setImmediate', (run: () => void) => scheduler.yield().then(run))
+
+/** Jest can fake `nextTick` before any module is loaded. Then callbacks run in the next tick of the event loop. */
+export const nextTick: Schedule = bind(process, 'nextTick', setImmediate)
+
+export const performance: { readonly now: () => number } = { now: bind(nodePerformance, 'now') }
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Resolves in the next tick of the event loop. */
+export const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import process from 'node:process'
+import { suite, test, type TestContext } from 'node:test'
+import { memoryStore } from '../src/index.ts'
+import * as bound from '../src/timers.ts'
+import { openStore, skip } from './support/database/sqlite-file.ts'
+import { get, portOf, post, send, servePlants } from './support/wire/service.ts'
+
+/** Loads the module once more, as a test does that fakes the timers before it imports the package. */
+function loadAnew(name: string): Promise<typeof bound> {
+  return import(`../src/timers.ts?${name}.ts`) as Promise<typeof bound>
+}
+
+function fakeAll(t: TestContext): void {
+  t.mock.timers.enable()
+  t.mock.method(globalThis, 'queueMicrotask', () => undefined)
+  t.mock.method(performance, 'now', () => 1000)
+}
+
+suite('while the timers are fake', () => {
+  test('creates plants in SQLite', { skip }, async (t) => {
+    const { store } = openStore(t)
+    fakeAll(t)
+    assert.equal(await store.create('ada', { id: 1n, name: 'Monstera' }), true)
+  })
+
+  test('sends lists of more than one page', async (t) => {
+    const store = memoryStore()
+    for (let id = 0n; id < 3000n; id++) void store.create('ada', { id, name: 'Monstera' })
+    const server = await servePlants(t, { store })
+    fakeAll(t)
+    const { status, body } = await send(server, get('ada'))
+    assert.equal(status, 200)
+    assert.equal((JSON.parse(body) as unknown[]).length, 3000)
+  })
+
+  test('responds to pipelined requests', async (t) => {
+    const server = await servePlants(t)
+    fakeAll(t)
+    const socket = connect(portOf(server), '127.0.0.1').setEncoding('latin1')
+    const request = 'GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\n'
+    socket.write(`${request}\r\n${request}\r\n${request}Connection: close\r\n\r\n`)
+    const received = (await socket.toArray()).join('')
+    assert.equal(received.match(/HTTP\/1\.1 200 OK/g)?.length, 3)
+  })
+
+  test('rejects a body that is too large', async (t) => {
+    const server = await servePlants(t, { maxBodyBytes: 10 })
+    fakeAll(t)
+    assert.equal((await send(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 413)
+  })
+
+  test('limits how long a call of the store takes', async (t) => {
+    const store = { ...memoryStore(), create: () => new Promise<boolean>(() => undefined) }
+    const server = await servePlants(t, { store, storeTimeoutMs: 20, onError: () => undefined })
+    fakeAll(t)
+    assert.equal((await send(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 503)
+  })
+
+  test('reads the real clock', async (t) => {
+    fakeAll(t)
+    const before = bound.performance.now()
+    await bound.sleep(2)
+    assert.ok(bound.performance.now() > before)
+  })
+})
+
+suite('if it is loaded while the timers are fake', () => {
+  test('runs immediates', async (t) => {
+    t.mock.timers.enable()
+    const { setImmediate, yieldToEventLoop } = await loadAnew('immediates')
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    await yieldToEventLoop()
+  })
+
+  test('uses the real timers once they are back', async (t) => {
+    t.mock.timers.enable()
+    const { clearInterval, clearTimeout, setInterval, setTimeout, sleep } = await loadAnew('restored')
+    t.mock.timers.reset()
+    const never = setTimeout(() => assert.fail(), 1)
+    clearTimeout(never)
+    await new Promise<void>((resolve) => {
+      const interval = setInterval(() => {
+        clearInterval(interval)
+        resolve()
+      }, 1)
+    })
+    await sleep(1)
+  })
+
+  test('uses the real clock once it is back', async (t) => {
+    const { mock } = t.mock.method(performance, 'now', () => 1000)
+    const clock = (await loadAnew('clock')).performance
+    assert.equal(clock.now(), 1000)
+    mock.restore()
+    assert.notEqual(clock.now(), 1000)
+  })
+
+  test('runs what waits for the next tick, if that is fake too', async (t) => {
+    const { mock } = t.mock.method(process, 'nextTick', () => undefined)
+    const { nextTick } = await loadAnew('next-tick')
+    mock.restore()
+    await new Promise<void>((resolve) => nextTick(resolve))
+  })
+})
