@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { isNativeError } from 'node:util/types'
 import { attempt } from './maybe-promise.ts'
 
 export const MAX_INT32: number = 2 ** 31 - 1
@@ -25,12 +26,11 @@ export function withDefaults<Options extends object>(
   defaults: Resolved<Options>,
   bounds: { readonly [Name in keyof Options]?: Bounds } = {},
 ): Resolved<Options> {
-  if (!isObject(options)) throw wrong('options', 'an object', options)
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(defaults, name))
-  if (unknown !== undefined) throw new TypeError(`unknown option "${unknown}"`)
+  const names = Object.keys(defaults) as (keyof Options & string)[]
+  const given = readOptions(options, names)
   const resolved: Record<string, unknown> = { ...defaults }
-  for (const name of Object.keys(defaults) as (keyof Options & string)[]) {
-    const value: unknown = options[name]
+  for (const name of names) {
+    const value: unknown = given[name]
     if (value === undefined || value === defaults[name]) continue
     const type = typeof defaults[name]
     if (type === 'number') checkWholeNumber(name, value, bounds[name])
@@ -41,12 +41,37 @@ export function withDefaults<Options extends object>(
   return resolved as Resolved<Options>
 }
 
+/**
+ * Reads the options of these names. What `Object.prototype` has doesn't count: a library with a prototype pollution
+ * vulnerability lets clients add members there. The members of the options' own class do count.
+ * @throws TypeError if the options aren't an object, or have an option of another name
+ */
+export function readOptions<Options extends object>(
+  options: Options,
+  names: readonly (keyof Options & string)[],
+): Options {
+  if (!isObject(options)) throw wrong('options', 'an object', options)
+  const unknown = Object.keys(options).find((name) => !(names as readonly string[]).includes(name))
+  if (unknown !== undefined) throw new TypeError(`unknown option "${unknown}"`)
+  return Object.fromEntries(names.map((name) => [name, isSet(options, name) ? options[name] : undefined])) as Options
+}
+
+/** Whether an object, or one of its prototypes but the last, has a member. */
+function isSet(value: object, name: string): boolean {
+  if (Object.hasOwn(value, name)) return true
+  const prototype = Object.getPrototypeOf(value) as object | null
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null && isSet(prototype, name)
+}
+
 /** Names of times end in `Ms`, and a timer must take them. */
 function checkWholeNumber(name: string, value: unknown, { min, max }: Bounds = { min: 1 }): void {
   const most = max ?? (name.endsWith('Ms') ? MAX_TIMER_MS : Number.MAX_SAFE_INTEGER)
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= most) return
   throw wrong(`options.${name}`, `a whole number from ${min} to ${most}`, value)
 }
+
+/** Whether a value is an error, also of another realm: in Jest, all errors of Node itself are. */
+export const isError = (value: unknown): value is Error => value instanceof Error || isNativeError(value)
 
 export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 

@@ -5,7 +5,7 @@ import { decodePercent } from './http/percent.ts'
 import type { AnswerEvent } from './http/respond.ts'
 import type { HostRequest } from './http/transport.ts'
 import type { ResourcePath } from './operations.ts'
-import { isObject, quote, withDefaults, wrong, type Resolved } from './option-checks.ts'
+import { isError, isObject, quote, readOptions, withDefaults, wrong, type Resolved } from './option-checks.ts'
 import { STORE_METHODS } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
@@ -92,15 +92,16 @@ export const DEFAULTS: Numbers = {
   storeTimeoutMs: 10_000,
 }
 
+const OPTION_NAMES: readonly (keyof PlantStoreOptions)[] = [
+  ...(['tokens', 'authenticate', 'store', 'basePath', 'validate', 'onError', 'onResponse'] as const),
+  ...(Object.keys(DEFAULTS) as (keyof Numbers)[]),
+]
+
 /** @throws TypeError that names the option and quotes what it got */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
-  if (!isObject(options)) throw wrong('options', 'an object', options)
-  const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...rest } = options
-  // A class may have them as getters, which `rest` lacks.
-  const { maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs } = options
-  const numbers = withDefaults({ ...rest, maxBodyBytes, maxLimit, maxListsPerOwner, storeTimeoutMs }, DEFAULTS, {
-    maxBodyBytes: { min: 1, max: MAX_BODY_BYTES },
-  })
+  const given = readOptions(options, OPTION_NAMES)
+  const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...rest } = given
+  const numbers = withDefaults(rest, DEFAULTS, { maxBodyBytes: { min: 1, max: MAX_BODY_BYTES } })
   return {
     ...numbers,
     findCaller: resolveFindCaller(tokens, authenticate, numbers.storeTimeoutMs),
@@ -118,7 +119,7 @@ function warnOnce(): ResolvedOptions['onError'] {
   return (error, { headers }) => {
     if (isWarned) return
     isWarned = true
-    const message = error instanceof Error ? error.message : quote(error)
+    const message = isError(error) ? error.message : quote(error)
     // An error of authenticate may quote the token.
     const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
     const shown = token === undefined ? message : message.replaceAll(token, '…')

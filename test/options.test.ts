@@ -5,7 +5,9 @@ import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { createPlantStore, memoryStore, type PlantStoreOptions } from '../src/index.ts'
+import { withDefaults } from '../src/option-checks.ts'
 import { resolveOptions } from '../src/options.ts'
+import { withPollution } from './support/pollution.ts'
 
 const tokens = { secret: 'ada' }
 const store = memoryStore()
@@ -128,4 +130,30 @@ for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
 
 test('are read where an object inherits them, as it does the getters of its class', () => {
   assert.equal(resolveOptions(Object.create({ tokens, maxLimit: 7 }) as PlantStoreOptions).maxLimit, 7)
+})
+
+const POLLUTION = {
+  ...{ tokens: { eve: 'eve' }, authenticate: () => 'eve', store: { ...store }, basePath: '/eve' },
+  ...{ validate: () => 'eve', onError: () => 'eve', onResponse: () => 'eve', maxLimit: 1, maxBodyBytes: 1 },
+}
+
+test('ignore what `Object.prototype` has', () => {
+  const { findCaller, store: chosen, onError, ...settings } = withPollution(POLLUTION, () => resolveOptions({ tokens }))
+  assert.deepEqual(settings, DEFAULTS)
+  assert.equal(findCaller('eve', request), undefined)
+  assert.notEqual(chosen, POLLUTION.store)
+  assert.notEqual(onError, POLLUTION.onError)
+})
+
+test('of stores and servers ignore what `Object.prototype` has', () => {
+  const defaults = { maxBatch: 1000, onWarning: () => undefined }
+  assert.deepEqual(
+    withPollution({ maxBatch: 1, onWarning: () => 'eve' }, () => withDefaults<Partial<typeof defaults>>({}, defaults)),
+    defaults,
+  )
+})
+
+test('can have no prototype at all', () => {
+  const options = Object.assign(Object.create(null) as object, { tokens, maxLimit: 7 })
+  assert.equal(resolveOptions(options).maxLimit, 7)
 })

@@ -45,17 +45,22 @@ export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number)
 
 /** @throws TypeError that begins with `complaint` if this is no holder of a token; names no other member: it may be one */
 export function toCaller(holder: unknown, complaint: string): Caller {
-  const caller = isObject(holder) ? holder : { owner: holder, access: 'write' }
-  const { owner, access } = caller as Record<string, unknown>
+  const isRecord = isObject(holder)
+  // An access that the holder doesn't have itself could come from a polluted `Object.prototype`.
+  const owner = isRecord ? ownMember(holder, 'owner') : holder
+  const access = isRecord ? ownMember(holder, 'access') : 'write'
   if (!isText(owner) || owner === '') throw new TypeError(`${complaint} an owner: a non-empty string of ${TEXT}`)
   if (access !== 'read' && access !== 'write') {
     throw new TypeError(`${complaint} an access of "read" or "write", not ${quote(access)}`)
   }
-  if (!Object.keys(caller).every((name) => name === 'owner' || name === 'access')) {
+  if (isRecord && Reflect.ownKeys(holder).length > 2) {
     throw new TypeError(`${complaint} an owner and an access, and nothing else`)
   }
   return { owner, access }
 }
+
+const ownMember = (holder: object, name: keyof Caller): unknown =>
+  Object.hasOwn(holder, name) ? (holder as Record<string, unknown>)[name] : undefined
 
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { createTokenTable } from '../../src/http/caller.ts'
+import { createTokenTable, toCaller } from '../../src/http/caller.ts'
+import { withPollution } from '../support/pollution.ts'
 
 suite('a table of tokens', () => {
   const find = createTokenTable([
@@ -20,4 +21,39 @@ suite('a table of tokens', () => {
   for (const token of ['', 'secre', 'secrets', 'Secret', '__proto__', 'constructor']) {
     test(`refuses "${token}"`, () => assert.equal(find(token), undefined))
   }
+})
+
+suite('a token holder', () => {
+  const hidden = Object.defineProperty({ owner: 'ada', access: 'read' }, 'scope', { value: 'write' })
+  const inherited = Object.create({ owner: 'ada', access: 'write' }) as object
+
+  for (const [name, holder, rule] of [
+    ['inherits both members', inherited, 'an owner: a non-empty string of well-formed Unicode without U+0000'],
+    ['inherits its access', Object.assign(Object.create({ access: 'write' }) as object, { owner: 'ada' }), 'an access'],
+    ['has a third member that is not enumerable', hidden, 'an owner and an access, and nothing else'],
+    [
+      'has a symbol as a third member',
+      { owner: 'ada', access: 'read', [Symbol('scope')]: 1 },
+      'an owner and an access',
+    ],
+  ] as const) {
+    test(`is rejected if it ${name}`, () => {
+      assert.throws(
+        () => toCaller(holder, 'must have'),
+        ({ message }: TypeError) => message.startsWith(`must have ${rule}`),
+      )
+    })
+  }
+
+  test('without an access is rejected if `Object.prototype` has one', () => {
+    assert.throws(
+      () => withPollution({ access: 'write' }, () => toCaller({ owner: 'ada' }, 'must have')),
+      new TypeError('must have an access of "read" or "write", not undefined'),
+    )
+  })
+
+  test('that is a string can write, whatever `Object.prototype` has', () => {
+    const caller = withPollution({ access: 'read', owner: 'eve' }, () => toCaller('ada', 'must have'))
+    assert.deepEqual(caller, { owner: 'ada', access: 'write' })
+  })
 })
