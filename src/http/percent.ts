@@ -10,12 +10,12 @@ export function decodePercent(text: string): string | undefined {
   }
 }
 
-/** A pattern for a text whose characters may be percent-escaped, and "/" and "%" must be. Takes linear time. */
+/** A pattern for a text whose characters may be percent-escaped, and "/", "?" and "%" must be. Takes linear time. */
 export function escapable(text: string): string {
   const patterns = Array.from(text, (character) => {
     const escape = Buffer.from(character).toString('hex').replace(/../g, '%$&')
     const inAnyCase = escape.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
-    return /[/%]/.test(character) ? inAnyCase : `(?:${character.replace(/\W/g, '\\$&')}|${inAnyCase})`
+    return /[/?%]/.test(character) ? inAnyCase : `(?:${character.replace(/\W/g, '\\$&')}|${inAnyCase})`
   })
   return patterns.join('')
 }

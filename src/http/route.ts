@@ -1,3 +1,4 @@
+import { isHost } from './header-fields.ts'
 import { decodePercent, escapable } from './percent.ts'
 
 export interface Resource<Path extends string> {
@@ -36,9 +37,16 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
   }
 }
 
-/** Any request may have the absolute form (RFC 9112 section 3.2.2), where no path is `/` (RFC 9110 section 4.2.3). */
-const inOriginForm = (target: string): string =>
-  target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*\/?/i, '/')
+/**
+ * Removes scheme and authority of a target in absolute form (RFC 9112 section 3.2.2), where an empty path is `/` (RFC 9110
+ * section 4.2.3). Returns a target of any other form unchanged, which matches no resource.
+ */
+function inOriginForm(target: string): string {
+  if (target.startsWith('/')) return target
+  const [, host = '', rest = ''] = /^https?:\/\/(?:[^/?#@]*@)?([^/?#@]*)(.*)$/is.exec(target) ?? []
+  if (!isHost(host)) return target
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
 
 /** A pattern for a path: an escaped slash divides no segments. */
 function writtenAs(path: string): string {
