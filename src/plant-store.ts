@@ -8,7 +8,7 @@ import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields, type HeaderFields } from './http/header-fields.ts'
 import { respond, type HttpResponse, type Sent } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
-import { isClosed, whenClosed, type HostRequest } from './http/transport.ts'
+import { isClosed, isTruncated, whenClosed, type HostRequest } from './http/transport.ts'
 import { arrivalOf, inTurn, type Arrival } from './http/turn.ts'
 import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
 import { describeMethods, findOperation, RESOURCE_PATHS } from './operations.ts'
@@ -39,6 +39,8 @@ interface Exchange extends Arrival {
   owner: string | undefined
   operation: Operation | undefined
   found: HttpResponse | undefined
+  /** Whether the operation has started, which needs the whole request. */
+  isStarted: boolean
 }
 
 /**
@@ -107,6 +109,8 @@ export function createService(
 
   function takeBody(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
     const { request } = exchange
+    // The client disconnected while `authenticate` ran. What a parser has read by then can be a part of the body.
+    if (isTruncated(request)) return undefined
     const { contentType, contentEncoding, contentLength } = exchange.fields!
     checkContent(contentType, contentEncoding)
     const parsed = takeParsedBody(request, maxBodyBytes)
@@ -117,8 +121,11 @@ export function createService(
     return undefined
   }
 
-  const run = (body: Uint8Array | HttpError, exchange: Exchange): MaybePromise<HttpResponse> =>
-    body instanceof HttpError ? body : exchange.operation!.run(service, exchange as OperationInput, body)
+  function run(body: Uint8Array | HttpError, exchange: Exchange): MaybePromise<HttpResponse> {
+    if (body instanceof HttpError) return body
+    exchange.isStarted = true
+    return exchange.operation!.run(service, exchange as OperationInput, body)
+  }
 
   function send(found: HttpResponse | undefined, exchange: Exchange): MaybePromise<void> {
     if (found === undefined) return
@@ -129,7 +136,9 @@ export function createService(
   function conclude({ bytes, complete, failure }: Sent, exchange: Exchange): void {
     if (failure !== undefined) report(failure.thrown, exchange)
     if (onResponse === undefined) return
-    const { request, owner, startedAt } = exchange
+    const { request, owner, startedAt, isStarted } = exchange
+    // A request that its client gave up before it was complete leaves no trace.
+    if (!complete && !isStarted && isTruncated(request)) return
     const { status, error } = exchange.found!
     const resource = exchange.resource?.path
     const durationMs = performance.now() - startedAt
@@ -158,7 +167,17 @@ export function createService(
   return (request, response, resource) => {
     const none = undefined
     inTurn(
-      { request, response, resource, startedAt: 0, fields: none, owner: none, operation: none, found: none },
+      {
+        request,
+        response,
+        resource,
+        startedAt: 0,
+        fields: none,
+        owner: none,
+        operation: none,
+        found: none,
+        isStarted: false,
+      },
       begin,
     )
   }

@@ -5,7 +5,7 @@ import { clearTimeout, nextTick, setTimeout } from '../timers.ts'
 import { HttpError } from './errors.ts'
 import { fieldsOf, rawHeadersOf } from './header-fields.ts'
 import { MAX_DEPTH } from './json.ts'
-import { streamOf } from './transport.ts'
+import { isTruncated, streamOf } from './transport.ts'
 
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
@@ -27,7 +27,7 @@ export function readBody(
   /** @param isThere whether all of it has arrived, and nobody else reads it */
   function read(isThere: boolean): void {
     if (!isThere && !request.destroyed && !request.readableEnded) return collect(request, maxBytes, goOn)
-    if (isBodyAwaited(request)) return
+    if (isTruncated(request)) return
     const rest = readRest(request)
     goOn(rest.length > maxBytes ? bodyTooLarge(maxBytes) : rest)
   }
@@ -70,6 +70,7 @@ function collect(request: IncomingMessage, maxBytes: number, goOn: (body: Uint8A
   function onEnd(): void {
     // Node would, by a slower way.
     request.off('data', onData)
+    if (isTruncated(request)) return
     context.runInAsyncScope(goOn, undefined, body.length === length ? body : body.subarray(0, length))
   }
   request.on('data', onData).on('end', onEnd)

@@ -7,8 +7,8 @@ import type { Duplex } from 'node:stream'
 /** A request as the host got it: of HTTP/1, or of the compatibility API of HTTP/2. */
 export type HostRequest = IncomingMessage | Http2ServerRequest
 
-/** The connection of a request. One that a serverless adapter makes up may have none. */
-export const socketOf = (request: IncomingMessage): Duplex | null => request.socket
+/** Returns the connection of a request, or null if a serverless adapter created the request without one. */
+export const socketOf = (request: { socket?: Duplex | null }): Duplex | null => request.socket ?? null
 
 /** The stream under a message of HTTP/2. It can do and tell what the compatibility API cannot. */
 export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined =>
@@ -24,6 +24,17 @@ export const isClosed = (response: ServerResponse): boolean =>
 
 /** Whether a connection is lost. If a write fails, Node 20 and 22 go on for a moment before they destroy it. */
 export const isLost = (socket: Duplex | null): boolean => socket?.destroyed === true || Boolean(socket?.errored)
+
+/** Whether the body will stay incomplete: the client disconnected, half-closed or reset its stream, or the host did. */
+export function isTruncated(request: IncomingMessage): boolean {
+  const { complete, destroyed, readableEnded } = request as Partial<IncomingMessage>
+  const isUnread = readableEnded === false
+  const stream = streamOf(request)
+  // Node emits `end` for a stream that was reset too, and calls its request complete. A stream that was reset in the
+  // packet that completes its body can't be told from one that was reset before.
+  if (stream !== undefined) return (stream.closed || (destroyed === true && isUnread)) && !stream.endAfterHeaders
+  return complete === false && isUnread && (destroyed === true || socketOf(request)?.readableEnded === true)
+}
 
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (isClosed(response)) listener()
