@@ -5,6 +5,7 @@
 
 export type { Access, Authenticate, TokenHolder } from './http/caller.ts'
 export type { ErrorCode } from './http/errors.ts'
+export type { Validate, ValidationContext } from './http/new-plant.ts'
 export type { HostRequest } from './http/transport.ts'
 export { openapi, type PlantStoreDescription } from './openapi/openapi.ts'
 export type { MaybePromise } from './maybe-promise.ts'

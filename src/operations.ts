@@ -3,27 +3,25 @@ import type { Access, Caller } from './http/caller.ts'
 import { HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { readJson } from './http/json.ts'
 import { parseListQuery } from './http/list-query.ts'
-import { parseNewPlant } from './http/new-plant.ts'
+import { parseNewPlant, type ValidationContext } from './http/new-plant.ts'
 import type { HttpResponse } from './http/respond.ts'
 import type { Resource } from './http/route.ts'
-import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
 import type { ListSlots } from './plants/list-slots.ts'
 import { listPlants, type Listing, type PlantList } from './plants/listing.ts'
 import { closeRest, encodeRest, type NewPlant } from './plants/plant.ts'
-import { StoreUnavailableError } from './plants/store.ts'
 
 export interface Service {
   readonly store: CheckedStore
   readonly maxLimit: number
   readonly slots: ListSlots
-  /** Checks a plant by the host's own rules: returns what is wrong with it. */
-  readonly validate: ((plant: NewPlant) => unknown) | undefined
+  /** Settles if the plant breaks no rule of the host. */
+  readonly checkRules: ((plant: NewPlant, context: ValidationContext) => MaybePromise<void>) | undefined
 }
 
-export interface OperationInput {
-  readonly owner: string
+export interface OperationInput extends ValidationContext {
   readonly resource: Resource<ResourcePath>
   readonly response: ServerResponse
 }
@@ -88,31 +86,22 @@ function describeList({ body, cursor }: Listing, { limit, includesId }: PlantLis
   return { status: 200, headers: ['Link', `<plants?limit=${limit}&after=${cursor}${include}>; rel="next"`], body }
 }
 
-function create(service: Service, { owner }: OperationInput, body: Uint8Array): MaybePromise<HttpResponse> {
+function create(service: Service, input: OperationInput, body: Uint8Array): MaybePromise<HttpResponse> {
   const plant = parseNewPlant(readJson(body))
-  checkRules(service, plant)
-  return andThen(service.store.create(owner, plant), describePlant, plant)
+  return service.checkRules === undefined ? keep(plant, service, input) : keepIfValid(plant, service, input)
 }
+
+/** In a function of its own, so that services without rules pay for no closure. */
+function keepIfValid(plant: NewPlant, service: Service, input: OperationInput): MaybePromise<HttpResponse> {
+  const { owner, request } = input
+  return andThen(service.checkRules!(plant, { owner, request }), () => keep(plant, service, input))
+}
+
+const keep = (plant: NewPlant, { store }: Service, { owner }: OperationInput): MaybePromise<HttpResponse> =>
+  andThen(store.create(owner, plant), describePlant, plant)
 
 function describePlant(isCreated: boolean, plant: NewPlant): HttpResponse {
   return isCreated ? { status: 200, headers: NO_FIELDS, body: `{${closeRest(encodeRest(plant))}` } : HTTP_ERRORS.idTaken
-}
-
-function checkRules({ validate }: Service, plant: NewPlant): void {
-  let message: unknown
-  try {
-    message = validate?.(plant)
-  } catch (cause) {
-    // Whatever its error says of the outcome, the store was not asked.
-    throw cause instanceof StoreUnavailableError ? new HttpError('storeUnavailable', undefined, { cause }) : cause
-  }
-  if (message === undefined || message === null || message === '') return
-  if (typeof message !== 'string') {
-    // A promise that rejects would end the process.
-    attempt(() => message)
-    throw new TypeError('validate must return a message or nothing, at once')
-  }
-  throw new HttpError('notPlant', message)
 }
 
 const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined }

@@ -1,13 +1,13 @@
 import process from 'node:process'
 import { checkAuthenticate, createTokenTable } from './http/caller.ts'
 import type { Authenticate, FindCaller, TokenHolder } from './http/caller.ts'
+import type { Validate } from './http/new-plant.ts'
 import { decodePercent } from './http/percent.ts'
 import type { AnswerEvent } from './http/respond.ts'
 import type { HostRequest } from './http/transport.ts'
 import type { ResourcePath } from './operations.ts'
 import { isError, isObject, quote, readOptions, withDefaults, wrong, type Resolved } from './option-checks.ts'
 import { STORE_METHODS } from './plants/checked-store.ts'
-import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
 
@@ -52,11 +52,12 @@ export interface CommonOptions {
   /** How long a call of the store, or of `authenticate`, may take, in milliseconds, at least 1. @default 10_000 */
   readonly storeTimeoutMs?: number | undefined
   /**
-   * Checks a plant by the host's own rules. Returns a message for people if one is broken, or nothing. It must return at
-   * once: the client gets 500 if it returns a promise, whatever that settles with, or throws; and 503 (error 50300) if
-   * it throws a {@link StoreUnavailableError}.
+   * Checks a plant by the host's own rules. Returns a message for the client if the plant breaks a rule, or nothing, or
+   * a promise of either. The plant isn't created if there is a message (error 40002), if the function takes longer than
+   * `storeTimeoutMs` or throws a {@link StoreUnavailableError} (error 50300), or if it throws or returns anything else
+   * (error 50000).
    */
-  readonly validate?: ((plant: NewPlant) => string | null | undefined) | undefined
+  readonly validate?: Validate | undefined
   /**
    * Gets the error behind each response with status 500 or 503, and behind each that breaks off half-way. Its own errors
    * are ignored. If there is none, the first such error is a warning of the process.

@@ -6,6 +6,7 @@ import type { Caller } from './http/caller.ts'
 import { checkContent } from './http/content.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields, type HeaderFields } from './http/header-fields.ts'
+import { checkValidate } from './http/new-plant.ts'
 import { respond, type HttpResponse, type Sent } from './http/respond.ts'
 import { createRouter, type Resource } from './http/route.ts'
 import { isClosed, isTruncated, whenClosed, type HostRequest } from './http/transport.ts'
@@ -73,10 +74,11 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
 export function createService(
   options: ResolvedOptions,
 ): (request: IncomingMessage, response: ServerResponse, resource: Resource<ResourcePath> | undefined) => void {
-  const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, onError, onResponse, ...settings } = options
+  const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, validate, onError, onResponse, ...settings } = options
   const service: Service = {
     ...settings,
     store: checkStore(settings.store, storeTimeoutMs),
+    checkRules: validate && checkValidate(validate, storeTimeoutMs),
     slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs, { isGone: isClosed, whenGone: whenClosed }),
   }
 

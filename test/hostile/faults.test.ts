@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { Server } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
+import { Held } from '../support/held.ts'
+import { until } from '../support/until.ts'
 import {
   createService,
   del,
   get,
   keptIds,
+  portOf,
   post,
   send,
   serve,
@@ -136,29 +142,38 @@ suite('an authenticate that', () => {
 })
 
 suite('a validate that', () => {
-  const answers: readonly [name: string, answer: () => unknown, status: number, message?: string][] = [
-    ['returns a message', () => 'name must not be Fern', 400, 'name must not be Fern'],
-    ['returns a message beyond ASCII', () => 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
-    ['returns undefined', () => undefined, 200],
-    ['returns null', () => null, 200],
-    ['returns an empty message', () => '', 200],
-    ['returns a promise', () => Promise.resolve('late'), 500, UNEXPECTED[1]],
-    ['returns a promise that rejects', () => Promise.reject(fault), 500, UNEXPECTED[1]],
-    ['returns false', () => false, 500, UNEXPECTED[1]],
+  const wrong = (value: string): TypeError =>
+    new TypeError(`validate must return a message or nothing, or a promise of either, not ${value}`)
+  const results: readonly [name: string, result: unknown, status: number, message?: string, error?: Error][] = [
+    ['returns a message', 'name must not be Fern', 400, 'name must not be Fern'],
+    ['returns a message beyond ASCII', 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
+    ['returns undefined', undefined, 200],
+    ['returns null', null, 200],
+    ['returns an empty message', '', 200],
+    ['returns false', false, 500, UNEXPECTED[1], wrong('false')],
+    ['returns an object', { message: 'no' }, 500, UNEXPECTED[1], wrong('[Object]')],
   ]
-  for (const [name, answer, status, message] of answers) {
-    test(name, async (t) => {
-      const errors: unknown[] = []
-      const server = await servePlants(t, {
-        validate: answer as PlantStoreOptions['validate'] & object,
-        onError: (error) => errors.push(error),
+  for (const [name, result, status, message, error] of results) {
+    for (const [when, validate] of [
+      ['', () => result],
+      [' later', () => Promise.resolve(result)],
+      [' later, in a thenable', () => ({ then: (settle: (value: unknown) => void) => settle(result) })],
+    ] as const) {
+      test(`${name}${when}: ${status}`, async (t) => {
+        const store = memoryStore()
+        const errors: unknown[] = []
+        const server = await servePlants(t, {
+          store,
+          validate: validate as PlantStoreOptions['validate'] & object,
+          onError: (error) => errors.push(error),
+        })
+        const received = await send(server, requests.create)
+        assert.equal(received.status, status)
+        assert.equal((JSON.parse(received.body) as { message?: string }).message, message)
+        assert.deepEqual(errors, error === undefined ? [] : [error])
+        assert.deepEqual(await keptIds(store), status === 200 ? [7n] : [])
       })
-      const received = await send(server, requests.create)
-      assert.equal(received.status, status)
-      assert.equal((JSON.parse(received.body) as { message?: string }).message, message)
-      const fault = new TypeError('validate must return a message or nothing, at once')
-      assert.deepEqual(errors, status === 500 ? [fault] : [])
-    })
+    }
   }
 
   for (const [name, error, expected] of [
@@ -166,17 +181,53 @@ suite('a validate that', () => {
     ['is unavailable', away, UNAVAILABLE],
     ['is lost in the middle', lost, UNAVAILABLE],
   ] as const) {
-    test(name, async (t) => {
-      const store = memoryStore()
-      await assertFault(t, { store, validate: fail(error) }, requests.create, [name, fail(error), expected, error])
-      assert.deepEqual(await keptIds(store), [])
-    })
+    for (const [when, validate] of [
+      ['', fail(error)],
+      [', later', () => Promise.reject(error)],
+    ] as const) {
+      test(`${name}${when}: ${expected[0]}`, async (t) => {
+        const store = memoryStore()
+        await assertFault(t, { store, validate }, requests.create, [name, validate, expected, error])
+        assert.deepEqual(await keptIds(store), [])
+      })
+    }
   }
 
-  test('is given the plant', async (t) => {
-    const server = await servePlants(t, { validate: ({ id, name, tag }) => `${id} ${name} ${tag}` })
+  test('takes too long: 50300, and a late result creates nothing', async (t) => {
+    const store = memoryStore()
+    const verdict = new Held<undefined>()
+    const options = { store, storeTimeoutMs: 20, validate: () => verdict.call() }
+    const error = new StoreUnavailableError("validate didn't settle within 20 ms")
+    await assertFault(t, options, requests.create, ['takes too long', options.validate, UNAVAILABLE, error])
+    verdict.answer(undefined)
+    await nextRound()
+    assert.deepEqual(await keptIds(store), [])
+  })
+
+  test('settles after the client has disconnected: the plant is created', async (t) => {
+    const store = memoryStore()
+    const verdict = new Held<undefined>()
+    const server = await servePlants(t, { store, validate: () => verdict.call() })
+    const socket = connect(portOf(server), '127.0.0.1')
+    const [accepted] = (await once(server, 'connection')) as [Socket]
+    const body = requests.create.body as string
+    const type = 'Content-Type: application/json'
+    const head = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\n${type}\r\n`
+    socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
+    await verdict.called
+    const closed = once(accepted, 'close')
+    socket.destroy()
+    await closed
+    verdict.answer(undefined)
+    await until(async () => (await keptIds(store)).length > 0)
+  })
+
+  test('is given the plant, the owner and the request', async (t) => {
+    const server = await servePlants(t, {
+      validate: ({ id, name, tag }, { owner, request }) => `${id} ${name} ${tag} ${owner} ${request.url}`,
+    })
     const { body } = await send(server, requests.create)
-    assert.deepEqual(JSON.parse(body), { error: 40002, message: '7 Fern undefined' })
+    assert.deepEqual(JSON.parse(body), { error: 40002, message: '7 Fern undefined ada /plants' })
   })
 })
 

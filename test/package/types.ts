@@ -52,8 +52,10 @@ createPlantStore({ tokens, maxBodybytes: 1 })
 createPlantStore({ tokens, storeTimeoutMs: '10s' })
 // @ts-expect-error a message, or nothing
 createPlantStore({ tokens, validate: () => false })
-// @ts-expect-error it is not waited for
 createPlantStore({ tokens, validate: async () => Promise.resolve(undefined) })
+createPlantStore({ tokens, validate: ({ name }, { owner, request }) => (name === owner ? request.url : null) })
+// @ts-expect-error a promise of a message, or of nothing
+createPlantStore({ tokens, validate: async () => Promise.resolve(false) })
 // @ts-expect-error a store has list, too
 createPlantStore({ tokens, store: { create: () => true, delete: () => true } })
 
