@@ -1,5 +1,6 @@
-import type { RequestListener } from 'node:http'
-import { fieldsOf } from '../http/header-fields.ts'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { HttpError } from '../http/errors.ts'
+import { fieldsOf, readHeaderFields } from '../http/header-fields.ts'
 import { answer, type OnAnswer } from '../http-server/refusal.ts'
 import type { HttpResponse } from '../http/respond.ts'
 import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
@@ -11,13 +12,11 @@ import type { Origins } from './settings/variables.ts'
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
 const EXPOSED = ['Access-Control-Expose-Headers', 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow']
 
-/** `*` would not cover Authorization (Fetch standard section 3.3.2). Browsers keep the response for at most 2 hours. */
-const PREFLIGHT = [
-  'Access-Control-Allow-Headers',
-  'Authorization, Content-Type, X-Request-Id',
-  'Access-Control-Max-Age',
-  '7200',
-]
+/**
+ * Libraries for tracing and error reports add headers of their own, such as `traceparent`. `*` doesn't cover Authorization
+ * (Fetch standard section 3.3.2). Browsers keep the response for at most 2 hours.
+ */
+const PREFLIGHT = ['Access-Control-Allow-Headers', '*, Authorization', 'Access-Control-Max-Age', '7200']
 
 const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined, allowsCaching: true }
 
@@ -51,9 +50,19 @@ export function createCors(
     },
     answerPreflights: (listener) => (request, response) => {
       const isAllowed = isPreflight(request) && findAllowed(request) !== undefined
-      if (isAllowed && resourceOf(request)?.id === undefined) answer(request, response, PERMISSION, onAnswer)
+      if (isAllowed && resourceOf(request)?.id === undefined) answer(request, response, permit(request), onAnswer)
       else listener(request, response)
     },
+  }
+}
+
+function permit({ rawHeaders }: IncomingMessage): HttpResponse {
+  try {
+    readHeaderFields(rawHeaders)
+    return PERMISSION
+  } catch (error) {
+    // readHeaderFields throws nothing else.
+    return error as HttpError
   }
 }
 

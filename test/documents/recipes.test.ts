@@ -106,9 +106,12 @@ suite('a schema says what is wrong with a plant', () => {
     })
   }
 
-  test('and cannot be asynchronous', { skip: skipExample(byZod) }, async (t) => {
-    const { port } = await startExample(t, byZod.replace('.max(200)', '.refine(async () => true)'))
-    assert.equal((await sendTo(port, post(ADA, '{"id":1,"name":"Fern"}'))).status, 500)
+  test('and can be asynchronous', { skip: skipExample(byZod) }, async (t) => {
+    const rule = ".refine(async (name) => name !== 'Fern', 'no ferns')"
+    const { port } = await startExample(t, byZod.replace('.max(200)', rule))
+    const body = JSON.stringify({ error: 40002, message: 'name: no ferns' })
+    assert.equal((await sendTo(port, post(ADA, '{"id":1,"name":"Fern"}'))).body, body)
+    assert.equal((await sendTo(port, post(ADA, '{"id":1,"name":"Moss"}'))).status, 200)
   })
 })
 

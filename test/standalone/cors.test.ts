@@ -95,7 +95,7 @@ suite('a preflight', () => {
   const ORIGIN = 'Origin: https://a.example\r\n'
   const METHOD = 'Access-Control-Request-Method: POST\r\n'
   const PERMITTED = {
-    'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id',
+    'access-control-allow-headers': '*, Authorization',
     'access-control-max-age': '7200',
   }
 
@@ -129,6 +129,14 @@ suite('a preflight', () => {
     test(`for ${path} of another origin is answered as any OPTIONS is`, async (t) => {
       const answer = await preflight(t, `${ONE},https://b.example`, `OPTIONS ${path}`)
       assert.deepEqual([answer.status, corsOf(answer)], [status, VARY])
+    })
+  }
+
+  for (const path of ['/plants', '/readyz', '/x', '/plants/%zz']) {
+    test(`for ${path} with two Host fields is rejected with 400`, async (t) => {
+      const answer = await preflight(t, '*', `OPTIONS ${path}`, `Host: plants\r\n${ORIGIN}${METHOD}`)
+      assert.deepEqual([answer.status, (JSON.parse(answer.body) as { error: number }).error], [400, 40000])
+      assert.equal(answer.headers.get('access-control-allow-origin'), '*')
     })
   }
 
