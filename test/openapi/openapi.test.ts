@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ERRORS } from '../../src/http/errors.ts'
 import type { OperationObject } from '../../src/openapi/description.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
+import { programDescription } from '../../src/standalone/paths/program-description.ts'
 import { VERSION } from '../../src/version.ts'
 
 /** Where a document holds an empty text, list or object. */
@@ -57,6 +58,13 @@ test('says which header fields come with each response that may have them', () =
   const always = Object.entries(openapi.components.headers).filter(([, { required }]) => required)
   const seen = always.map(([name]) => name)
   assert.deepEqual(seen, ['Cache-Control', 'Allow', 'WWW-Authenticate', 'Retry-After'])
+})
+
+test('names a server that is right under any path prefix', () => {
+  const [{ url }] = programDescription.servers as [{ url: string }]
+  for (const folder of ['http://127.0.0.1:3000/', 'https://plants.example/api/v1/']) {
+    assert.equal(new URL(url, `${folder}openapi.json`).href, folder)
+  }
 })
 
 test('says U+0000 so that no generator of clients writes a NUL byte into its source', () => {

@@ -15,8 +15,8 @@ export const programDescription: Description<PlantPaths & ProgramPaths> & {
   readonly servers: readonly { readonly url: string }[]
 } = {
   ...openapi,
-  // The host that the description was read from (OpenAPI 3.1.0 section 4.8.5).
-  servers: [{ url: '/' }],
+  // Relative to the URL of the description, so it's right under any path prefix (OpenAPI 3.1.0 section 4.8.5).
+  servers: [{ url: '.' }],
   tags: [...openapi.tags, { name: PROGRAM, description: 'The program that serves the plants. It needs no token.' }],
   paths: {
     ...openapi.paths,
