@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Access, Caller } from './http/caller.ts'
 import { HTTP_ERRORS, HttpError } from './http/errors.ts'
+import { integerProblem } from './http/integer-problem.ts'
 import { readJson } from './http/json.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant, type ValidationContext } from './http/new-plant.ts'
@@ -108,6 +109,6 @@ const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined
 
 function remove({ store }: Service, { owner, resource }: OperationInput): MaybePromise<HttpResponse> {
   const id = parseInt64(resource.id!)
-  if (id === undefined) return HTTP_ERRORS.badId
+  if (id === undefined) return new HttpError('badId', `The id in the path ${integerProblem(resource.id!)}.`)
   return andThen(store.delete(owner, id), (isDeleted) => (isDeleted ? DELETED : HTTP_ERRORS.noPlant))
 }

@@ -7,9 +7,9 @@ export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 export const ERRORS = {
   malformedRequest: { error: 40000, message: 'The request is malformed.' },
   notJson: { error: 40001, message: 'The body is not JSON.' },
-  notPlant: { error: 40002, message: 'The body is not a plant.' },
-  badId: { error: 40003, message: 'The id in the path must be a decimal int64, such as 42.' },
-  badQuery: { error: 40004, message: 'The query is wrong.' },
+  notPlant: { error: 40002, message: 'The plant is invalid.' },
+  badId: { error: 40003, message: 'The id in the path is not a decimal integer.' },
+  badQuery: { error: 40004, message: 'The query is invalid.' },
   noToken: {
     error: 40100,
     message: 'A bearer token is needed: send "Authorization: Bearer <token>".',

@@ -2,6 +2,7 @@ import { MAX_INT32 } from '../option-checks.ts'
 import { parseInt64 } from '../plants/int64.ts'
 import type { ListQuery } from '../plants/listing.ts'
 import { HttpError } from './errors.ts'
+import { integerProblem } from './integer-problem.ts'
 import { decodePercent } from './percent.ts'
 
 /** How long the name of a parameter can be, without escapes and with them. */
@@ -43,11 +44,11 @@ export function parseListQuery(query: string, maxLimit: number): ListQuery {
     return { limit: Math.min(limit, maxLimit), after, includesId }
   }
 
-  const wrong: string[] = []
-  if (limit === undefined) wrong.push(`limit must be a decimal whole number from 0 to ${MAX_INT32}, given once`)
-  if (isAfterWrong) wrong.push('after must be a decimal int64, given once')
-  if (isIncludeWrong) wrong.push('include must be id, given once')
-  throw new HttpError('badQuery', `In the query, ${wrong.join('; ')}.`)
+  const problems: string[] = []
+  if (limit === undefined) problems.push(`limit ${problemOf(limitText!) ?? integerProblem(limitText!, 0, MAX_INT32)}`)
+  if (isAfterWrong) problems.push(`after ${problemOf(afterText!) ?? integerProblem(afterText!)}`)
+  if (isIncludeWrong) problems.push(`include ${problemOf(include!) ?? 'must be id'}`)
+  throw new HttpError('badQuery', `The query is invalid: ${problems.join('; ')}.`)
 }
 
 function parseLimit(text: string): number | undefined {
@@ -56,6 +57,14 @@ function parseLimit(text: string): number | undefined {
   return limit <= MAX_INT32 ? limit : undefined
 }
 
-/** The value of a parameter. It is empty, which fits none of them, if it is missing, malformed or one of two. */
+/** Lone surrogates, which no decoded value has. They stand for values that can't be used, and are invalid themselves. */
+const REPEATED = '\ud800'
+const MALFORMED = '\ud801'
+
 const valueOf = (before: string | undefined, text: string): string =>
-  before === undefined ? (decodePercent(text) ?? '') : ''
+  before === undefined ? (decodePercent(text) ?? MALFORMED) : REPEATED
+
+function problemOf(value: string): string | undefined {
+  if (value === REPEATED) return 'is repeated'
+  return value === MALFORMED ? 'has a malformed percent-escape' : undefined
+}

@@ -3,7 +3,7 @@ import { quote } from '../option-checks.ts'
 import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { StoreUnavailableError } from '../plants/store.ts'
-import { isText, TEXT } from '../plants/text.ts'
+import { isText } from '../plants/text.ts'
 import { HttpError } from './errors.ts'
 import { JsonObject, type JsonValue } from './json.ts'
 import type { HostRequest } from './transport.ts'
@@ -19,10 +19,10 @@ export interface ValidationContext {
   readonly request: HostRequest
 }
 
-/** @throws HttpError 40002 that names every member that is wrong, and what was expected of it */
+/** @throws HttpError 40002 that names every invalid member and what is wrong with it */
 export function parseNewPlant(value: JsonValue): NewPlant {
   if (!(value instanceof JsonObject)) {
-    throw new HttpError('notPlant', 'The body must be a JSON object with the members id, name and, if wanted, tag.')
+    throw new HttpError('notPlant', 'The body must be a JSON object.')
   }
 
   let id: JsonValue | undefined
@@ -46,12 +46,30 @@ export function parseNewPlant(value: JsonValue): NewPlant {
     return tag === undefined ? { id, name } : { id, name, tag }
   }
 
-  const wrong: string[] = []
-  if (typeof id !== 'bigint') wrong.push(`id must be a whole number from ${MIN_INT64} to ${MAX_INT64}`)
-  if (!isText(name)) wrong.push(`name must be a string of ${TEXT}`)
-  if (tag !== undefined && !isText(tag)) wrong.push(`tag must be absent, or a string of ${TEXT}`)
-  for (const member of new Set(repeated)) wrong.push(`${member} must be given only once`)
-  throw new HttpError('notPlant', `The body is not a plant: ${wrong.join('; ')}.`)
+  const problems = [
+    ...idProblems(id),
+    ...(name === undefined ? ['name is required'] : textProblems('name', name)),
+    ...(tag === undefined ? [] : textProblems('tag', tag)),
+    ...Array.from(new Set(repeated), (member) => `${member} is repeated`),
+  ]
+  throw new HttpError('notPlant', `The plant is invalid: ${problems.join('; ')}.`)
+}
+
+function idProblems(id: JsonValue | undefined): string[] {
+  if (typeof id === 'bigint') return []
+  if (id === undefined) return ['id is required']
+  if (typeof id !== 'number') return ['id must be a number']
+  // readJson makes a bigint of every integer in range, so a number in range isn't an integer.
+  return [Math.abs(id) < 2 ** 63 ? 'id must be an integer' : `id must be from ${MIN_INT64} to ${MAX_INT64}`]
+}
+
+function textProblems(name: string, text: JsonValue): string[] {
+  if (text === null && name === 'tag') return ['tag must be a string or absent, not null']
+  if (typeof text !== 'string') return [`${name} must be a string`]
+  return [
+    ...(text.isWellFormed() ? [] : [`${name} contains a lone surrogate`]),
+    ...(text.includes('\0') ? [`${name} contains U+0000`] : []),
+  ]
 }
 
 /** Wraps a host's `validate`. The result throws HttpError 40002, or 50300 for a timeout or a StoreUnavailableError. */

@@ -17,7 +17,8 @@ const EXACT = '{"id":9007199254740993,"name":"Fern"}'
 
 const EMPTY = 'The body is empty: expected a value at byte 0.'
 const NO_JSON = 'The body is not JSON: expected "," or "}" at byte 7.'
-const NO_NAME = 'The body is not a plant: name must be a string of well-formed Unicode without U+0000.'
+const NO_NAME = 'The plant is invalid: name is required.'
+const WRONG_NAME = 'The plant is invalid: name must be a string.'
 const TOO_LARGE = 'The body is larger than 100 bytes.'
 const TOO_DEEP = 'The body is nested too deeply: expected at most 64 levels at byte 89.'
 
@@ -132,8 +133,8 @@ const ROWS: readonly Row[] = [
   ['a getter that throws', parseTo(() => failingPlant), PLANT, failed('Error: no')],
   ['a getter that says another id later', parseTo(countingPlant), PLANT, CREATED],
   ['a toJSON that says another id', parseTo(() => new OtherPlant()), PLANT, CREATED],
-  ['a Date in place of a name', parseTo(() => ({ id: 7, name: new Date() })), PLANT, refused(40002, NO_NAME)],
-  ['a BigInt in place of a name', parseTo(() => ({ id: 7, name: 7n })), PLANT, refused(40002, NO_NAME)],
+  ['a Date in place of a name', parseTo(() => ({ id: 7, name: new Date() })), PLANT, refused(40002, WRONG_NAME)],
+  ['a BigInt in place of a name', parseTo(() => ({ id: 7, name: 7n })), PLANT, refused(40002, WRONG_NAME)],
   ['a tag that is undefined', parseTo(() => ({ id: 7, name: 'Fern', tag: undefined })), PLANT, CREATED],
   ['an object and its bytes, with an id beyond 2^53', parseAndKeep, EXACT, CREATED],
   ['an object and its bytes, over the limit', parseAndKeep, PLANT + ' '.repeat(99), refused(41300, TOO_LARGE)],
