@@ -202,9 +202,10 @@ async function writeAll(
     for await (const piece of body) {
       if (isClosed(response)) return { bytes, complete: false }
       if (bytes === 0) writeHead(response, status, headers)
-      bytes += piece.length
       const drained = new Promise<void>((resolve) => (goOn = resolve))
-      if (write(response, piece)) await drained
+      const mustWait = write(response, piece)
+      bytes += piece.length
+      if (mustWait) await drained
     }
     return { bytes, complete: await endWhole(request, response) }
   } catch (thrown) {
@@ -249,6 +250,6 @@ function cutOff(request: IncomingMessage, response: ServerResponse): void {
   if (stream !== undefined) return void stream.destroy(new Error('The response could not be sent to its end'))
   // So does a response of HTTP/1.0, which ends with its connection (RFC 9112 section 6.3); all but 1.1 get one. That of
   // 1.1 lacks its last chunk, and a reset would take whole responses before it, too.
-  if (request.httpVersion !== '1.1' && response.socket !== null) reset(response.socket)
+  if (request.httpVersion !== '1.1' && response.socket) reset(response.socket)
   response.destroy()
 }

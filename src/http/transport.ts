@@ -10,6 +10,12 @@ export type HostRequest = IncomingMessage | Http2ServerRequest
 /** Returns the connection of a request, or null if a serverless adapter created the request without one. */
 export const socketOf = (request: { socket?: Duplex | null }): Duplex | null => request.socket ?? null
 
+/** Whether a request has a connection over which more of it can arrive. */
+export function isConnected(request: IncomingMessage): boolean {
+  const socket = socketOf(request) as Socket | null
+  return socket !== null && !socket.pending
+}
+
 /** The stream under a message of HTTP/2. It can do and tell what the compatibility API cannot. */
 export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined =>
   (message as { stream?: ServerHttp2Stream }).stream

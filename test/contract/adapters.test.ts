@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { Readable, Writable } from 'node:stream'
 import { suite, test } from 'node:test'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { toFetchResponse, toReqRes } from 'fetch-to-node'
 import { inject } from 'light-my-request'
 import { createMocks, type RequestMethod } from 'node-mocks-http'
@@ -107,3 +111,67 @@ for (const [name, call] of Object.entries(ADAPTERS)) {
     })
   })
 }
+
+/** A request and a response that a test creates, and the text that the response writes. */
+function createPair(request: IncomingMessage, asked: Asked): { response: ServerResponse; sent: () => string } {
+  const headers = { ...headersOf(asked), 'content-length': String(Buffer.byteLength(asked.body ?? '')) }
+  Object.assign(request, { method: asked.method, url: asked.path, headers })
+  const response = new ServerResponse(request)
+  let text = ''
+  const write = (chunk: Buffer, _: unknown, done: () => void): void => {
+    text += chunk.toString()
+    done()
+  }
+  response.assignSocket(new Writable({ write }) as unknown as Socket)
+  return { response, sent: () => text }
+}
+
+/** Lets pass what an immediate response needs. */
+async function passTicks(): Promise<void> {
+  for (let i = 0; i < 10; i++) await nextTick()
+}
+
+suite('a request that a test creates', { timeout: 60_000 }, () => {
+  const created = post('ada', '{"id":7,"name":"Fern"}')
+  const malformed = post('ada', '{"id":7]')
+  const rejected = { ...malformed, fields: [] }
+
+  const requests: Record<string, (body: string) => IncomingMessage> = {
+    'as a stream of strings without a socket': (body) => Readable.from([body]) as unknown as IncomingMessage,
+    'as a stream of bytes without a socket': (body) => Readable.from([Buffer.from(body)]) as unknown as IncomingMessage,
+  }
+  const sockets = { 'a socket that is not connected': () => new Socket(), null: () => null, undefined: () => undefined }
+  for (const [name, createSocket] of Object.entries(sockets)) {
+    requests[`as an IncomingMessage with ${name}`] = (body) => {
+      const request = new IncomingMessage(createSocket()!)
+      request.push(body)
+      request.push(null)
+      return request
+    }
+  }
+
+  for (const [name, createRequest] of Object.entries(requests)) {
+    for (const [what, asked, status] of [
+      ['a plant', created, 200],
+      ['a malformed body', malformed, 400],
+      ['no token', rejected, 401],
+    ] as const) {
+      test(`${name} gets its response immediately: ${what}`, async () => {
+        const request = createRequest(String(asked.body))
+        const { response, sent } = createPair(request, asked)
+        createPlantStore({ authenticate })(request, response)
+        await passTicks()
+        assert.match(sent(), new RegExp(`^HTTP/1\\.1 ${status} [^]*}(?:\r\n0\r\n\r\n)?$`))
+        assert.ok(response.writableEnded)
+      })
+    }
+  }
+
+  test('without a connection and without the end of its body is rejected immediately', async () => {
+    const request = new IncomingMessage(new Socket())
+    const { response } = createPair(request, rejected)
+    createPlantStore({ authenticate })(request, response)
+    await passTicks()
+    assert.deepEqual([response.statusCode, response.writableEnded], [401, true])
+  })
+})

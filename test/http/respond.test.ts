@@ -241,6 +241,27 @@ suite('a response that fails in its midst', { timeout: 60_000 }, () => {
   })
 })
 
+for (const socket of [null, undefined]) {
+  test(`destroys a truncated response whose socket is ${socket}`, async () => {
+    const request = new IncomingMessage(undefined as never)
+    const response = Object.defineProperty(new ServerResponse(request), 'socket', { value: socket })
+    const { failure } = await respond(request, response, inPieces(FAULT))
+    assert.deepEqual([failure, response.destroyed], [{ thrown: FAULT }, true])
+  })
+}
+
+test('counts only the pieces whose write has returned', async () => {
+  const request = new IncomingMessage(undefined as never)
+  const response = new ServerResponse(request)
+  let writes = 0
+  response.write = () => {
+    if (++writes === 2) throw FAULT
+    return true
+  }
+  const sent = await respond(request, response, inPieces())
+  assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: false, failure: { thrown: FAULT } })
+})
+
 test('a response without a connection is sent whole', async () => {
   const request = new IncomingMessage(null as never)
   const response = new ServerResponse(request)
