@@ -113,6 +113,24 @@ suite('a body', { timeout: 60_000 }, () => {
   })
 })
 
+test(
+  'is read although the tests of a host have replaced process.nextTick and queueMicrotask',
+  { timeout: 60_000 },
+  async (t) => {
+    const server = await serve(t, (request, response) => {
+      const { mock: nextTick } = t.mock.method(process, 'nextTick', () => undefined)
+      const { mock: queueMicrotask } = t.mock.method(globalThis, 'queueMicrotask', () => undefined)
+      readBodyThen(request, 2, LIMIT, (body) => response.end(body))
+      nextTick.restore()
+      queueMicrotask.restore()
+    })
+    const client = await RawConnection.open(server)
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok')
+    await client.receive(/ok$/)
+    client.socket.destroy()
+  },
+)
+
 test('what was read of a body that is too large is not kept', { timeout: 60_000 }, async (t) => {
   const { client, request } = await announce(t, chunked(''))
   const bytes = 30_000_000
