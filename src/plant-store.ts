@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
+import process from 'node:process'
 import { readBearerToken } from './http/bearer.ts'
 import { NOTHING, readBody, takeParsedBody } from './http/body.ts'
 import type { Caller } from './http/caller.ts'
@@ -82,6 +83,14 @@ export function createService(
     slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs, { isGone: isClosed, whenGone: whenClosed }),
   }
 
+  let isWarned = false
+  function warnOfParser(): void {
+    if (isWarned) return
+    isWarned = true
+    const hint = 'mount plant-store before the body parser, or keep the bytes in request.rawBody'
+    process.emitWarning(`A parser has read the body, and parsers round ids beyond 2^53: ${hint}`, 'PlantStoreWarning')
+  }
+
   const message = ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`)
   const noResource = new HttpError('noResource', message)
 
@@ -115,7 +124,7 @@ export function createService(
     if (isTruncated(request)) return undefined
     const { contentType, contentEncoding, contentLength } = exchange.fields!
     checkContent(contentType, contentEncoding)
-    const parsed = takeParsedBody(request, maxBodyBytes)
+    const parsed = takeParsedBody(request, maxBodyBytes, warnOfParser)
     if (parsed !== undefined) return run(parsed, exchange)
     readBody(request, contentLength, maxBodyBytes, (body) => {
       attempt(() => andThen(run(body, exchange), send, exchange), fail, exchange)

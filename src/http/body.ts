@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { isUint8Array } from 'node:util/types'
 import { clearTimeout, setTimeout } from '../timers.ts'
 import { HttpError } from './errors.ts'
 import { fieldsOf, rawHeadersOf } from './header-fields.ts'
@@ -93,12 +94,24 @@ function readRest(request: IncomingMessage): Buffer {
   return others.length === 0 ? first : Buffer.concat([first, ...others])
 }
 
-/** Undefined if nothing was read yet. @throws HttpError 41300; TypeError if what a host's parser left is not exact */
-export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint8Array | undefined {
+/**
+ * Undefined if nothing was read yet.
+ * @param onObject called if a parser left an object only
+ * @throws HttpError 41300; TypeError if what a host's parser left is not exact
+ */
+export function takeParsedBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  onObject: () => void,
+): Uint8Array | undefined {
   if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
   const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
-  const bytes = encodeExact(rawBody) ?? encodeExact(body) ?? encodeObject(body, maxBytes)
+  let bytes = encodeExact(rawBody) ?? encodeExact(body)
+  if (bytes === undefined && typeof body === 'object' && body !== null) {
+    onObject()
+    bytes = encodeObject(body, maxBytes)
+  }
   if (bytes === undefined) {
     throw new TypeError('The body was read before the service saw it: mount plant-store before the body parser')
   }
@@ -107,15 +120,17 @@ export function takeParsedBody(request: IncomingMessage, maxBytes: number): Uint
 }
 
 function encodeExact(body: unknown): Uint8Array | undefined {
-  if (body instanceof Uint8Array) return body
+  // `instanceof` fails for bytes of another realm, such as the one that Jest runs tests for browsers in.
+  if (isUint8Array(body)) return body
   return typeof body === 'string' ? Buffer.from(body) : undefined
 }
 
-/** A parser that makes doubles of numbers rounds every id beyond 2^53. */
-function encodeObject(body: unknown, maxBytes: number): Uint8Array | undefined {
+/** Encodes a parsed object as JSON. Undefined if its id is a double that may be rounded, as doubles beyond 2^53 are. */
+function encodeObject(body: object, maxBytes: number): Uint8Array | undefined {
   // The copy asks each getter once, so what is checked is what is taken.
-  const members = { ...(body as { readonly id?: unknown } | null | undefined) }
-  return Number.isSafeInteger(members.id) ? Buffer.from(writeJson(members, maxBytes)) : undefined
+  const members = { ...(body as { readonly id?: unknown }) }
+  const isExact = Number.isSafeInteger(members.id) || typeof members.id === 'bigint'
+  return isExact ? Buffer.from(writeJson(members, maxBytes)) : undefined
 }
 
 /** Writes JSON text, and stops once it is longer or deeper than a body may be. JSON.stringify would ask `toJSON`. */
@@ -125,6 +140,7 @@ function writeJson(root: object, maxBytes: number): string {
 
   function write(value: unknown, depth: number): void {
     if (typeof value === 'string') text += JSON.stringify(value)
+    else if (typeof value === 'number' && !Number.isFinite(value)) text += 'null'
     else if (typeof value !== 'object' || value === null) text += String(value)
     else writeMembers(value, depth)
   }

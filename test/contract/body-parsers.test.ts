@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
+import { runInNewContext } from 'node:vm'
 import express from 'express'
 import type { PlantStoreOptions } from '../../src/index.ts'
 import { serveIn } from '../support/wire/client.ts'
@@ -19,6 +20,7 @@ const EMPTY = 'The body is empty: expected a value at byte 0.'
 const NO_JSON = 'The body is not JSON: expected "," or "}" at byte 7.'
 const NO_NAME = 'The plant is invalid: name is required.'
 const WRONG_NAME = 'The plant is invalid: name must be a string.'
+const NO_ID = 'The plant is invalid: id must be from -9223372036854775808 to 9223372036854775807.'
 const TOO_LARGE = 'The body is larger than 100 bytes.'
 const TOO_DEEP = 'The body is nested too deeply: expected at most 64 levels at byte 89.'
 
@@ -48,6 +50,9 @@ function parseTo(body: (bytes: Buffer) => unknown, rawBody: typeof body = () => 
     })
   }
 }
+
+/** Copies bytes to an array that isn't an instance of the `Uint8Array` here, as those of Node aren't in Jest's jsdom. */
+const inOtherRealm = (bytes: Uint8Array): unknown => runInNewContext('Uint8Array.from(bytes)', { bytes })
 
 function deepPlant(levels: number): string {
   return `{"id":7,"name":"Fern","x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
@@ -118,6 +123,7 @@ const ROWS: readonly Row[] = [
   ['a Buffer of as many bytes as it may have', parseBuffer, PLANT.padEnd(100), CREATED],
   ['a Buffer over the limit', parseBuffer, PLANT.padEnd(101), refused(41300, TOO_LARGE)],
   ['a Uint8Array', parseTo((bytes) => new Uint8Array(bytes)), EXACT, CREATED],
+  ['a Uint8Array of another realm', parseTo((bytes) => inOtherRealm(bytes)), EXACT, CREATED],
   ['a string', parseText, PLANT, CREATED],
   ['a string, with an id beyond 2^53', parseText, EXACT, CREATED],
   ['an empty string', parseTo(() => ''), PLANT, refused(40001, EMPTY)],
@@ -135,6 +141,11 @@ const ROWS: readonly Row[] = [
   ['a toJSON that says another id', parseTo(() => new OtherPlant()), PLANT, CREATED],
   ['a Date in place of a name', parseTo(() => ({ id: 7, name: new Date() })), PLANT, refused(40002, WRONG_NAME)],
   ['a BigInt in place of a name', parseTo(() => ({ id: 7, name: 7n })), PLANT, refused(40002, WRONG_NAME)],
+  ['an id that is a bigint', parseTo(() => ({ id: 7n, name: 'Fern' })), PLANT, CREATED],
+  ['a bigint beyond 2^53', parseTo(() => ({ id: 9007199254740993n, name: 'Fern' })), EXACT, CREATED],
+  ['a bigint beyond int64', parseTo(() => ({ id: 2n ** 63n, name: 'Fern' })), PLANT, refused(40002, NO_ID)],
+  ['an unknown member beyond the range of a double', parseJson, '{"id":7,"name":"Fern","x":1e400}', CREATED],
+  ['a name beyond the range of a double', parseJson, '{"id":7,"name":1e400}', refused(40002, WRONG_NAME)],
   ['a tag that is undefined', parseTo(() => ({ id: 7, name: 'Fern', tag: undefined })), PLANT, CREATED],
   ['an object and its bytes, with an id beyond 2^53', parseAndKeep, EXACT, CREATED],
   ['an object and its bytes, over the limit', parseAndKeep, PLANT + ' '.repeat(99), refused(41300, TOO_LARGE)],
@@ -173,3 +184,23 @@ for (const protocol of ['http', 'h2c'] as const) {
     }
   })
 }
+
+test('warns once, at the first request whose body a parser has turned into an object', async (t) => {
+  const warnings: string[] = []
+  const keep = (warning: Error): unknown => warnings.push(String(warning))
+  process.on('warning', keep)
+  t.after(() => process.off('warning', keep))
+  const plantStore = createService()
+  const client = await serveIn(t, 'http', (request, response) => {
+    const parser = request.headers['x-parser'] === 'object' ? parseJson : parseAndKeep
+    parser(request, response, () => plantStore(request, response))
+  })
+
+  await client.send(post('ada', PLANT))
+  assert.deepEqual(warnings, [])
+  for (let i = 0; i < 2; i++) await client.send(post('ada', PLANT, ['x-parser', 'object']))
+  assert.deepEqual(warnings, [
+    'PlantStoreWarning: A parser has read the body, and parsers round ids beyond 2^53: ' +
+      'mount plant-store before the body parser, or keep the bytes in request.rawBody',
+  ])
+})
