@@ -88,7 +88,7 @@ function describeList({ body, cursor }: Listing, { limit, includesId }: PlantLis
 }
 
 function create(service: Service, input: OperationInput, body: Uint8Array): MaybePromise<HttpResponse> {
-  const plant = parseNewPlant(readJson(body))
+  const plant = parseNewPlant(readJson(body), body.length)
   return service.checkRules === undefined ? keep(plant, service, input) : keepIfValid(plant, service, input)
 }
 

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { quote } from '../option-checks.ts'
 import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
@@ -19,8 +20,14 @@ export interface ValidationContext {
   readonly request: HostRequest
 }
 
-/** @throws HttpError 40002 that names every invalid member and what is wrong with it */
-export function parseNewPlant(value: JsonValue): NewPlant {
+/** If a body is longer than twice its texts and this many bytes, the texts are copied. */
+const MAX_OVERHEAD = 200
+
+/**
+ * @param bodyLength the length of the JSON text in bytes
+ * @throws HttpError 40002 that names every invalid member and what is wrong with it
+ */
+export function parseNewPlant(value: JsonValue, bodyLength: number): NewPlant {
   if (!(value instanceof JsonObject)) {
     throw new HttpError('notPlant', 'The body must be a JSON object.')
   }
@@ -43,6 +50,8 @@ export function parseNewPlant(value: JsonValue): NewPlant {
   }
 
   if (repeated.length === 0 && typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag))) {
+    const length = name.length + (tag?.length ?? 0)
+    if (bodyLength > 2 * length + MAX_OVERHEAD) return copyTexts(id, name, tag)
     return tag === undefined ? { id, name } : { id, name, tag }
   }
 
@@ -99,4 +108,10 @@ function requireNoMessage(message: unknown): void {
 /** Whatever a StoreUnavailableError says about the outcome, the store hasn't been called. */
 function rethrow(cause: unknown): never {
   throw cause instanceof StoreUnavailableError ? new HttpError('storeUnavailable', undefined, { cause }) : cause
+}
+
+/** Copies the texts out of a longer body: V8 keeps the whole body alive for as long as a substring of it. */
+function copyTexts(id: bigint, name: string, tag: string | undefined): NewPlant {
+  const copy = (text: string): string => Buffer.from(text).toString()
+  return tag === undefined ? { id, name: copy(name) } : { id, name: copy(name), tag: copy(tag) }
 }

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readJson } from '../../src/http/json.ts'
+import { parseNewPlant } from '../../src/http/new-plant.ts'
+import { memoryUsed } from '../support/heap.ts'
+
+const COUNT = 500
+const PADDING = ' '.repeat(60_000)
+
+for (const [name, member] of [
+  ['name', ',"name":"a name of 20 letters"'],
+  ['name and tag', ',"name":"a name of 20 letters","tag":"some tag of 20 letters"'],
+] as const) {
+  test(`does not keep a body of 60 kB alive for a ${name} of 20 characters`, async () => {
+    const before = await memoryUsed()
+    const plants = Array.from({ length: COUNT }, (_, id) => {
+      const body = Buffer.from(`{"id":${id}${member}${PADDING}}`)
+      return parseNewPlant(readJson(body), body.length)
+    })
+    const taken = ((await memoryUsed()) - before) / plants.length
+    assert.ok(taken < 2000, `each plant takes ${Math.round(taken)} bytes`)
+  })
+}
+
+test('copies texts without changing them', () => {
+  const text = 'Żaba 🐸 a name that V8 would keep as a substring'
+  const [id, members] = [7n, `"name":${JSON.stringify(text)},"tag":"\\n"`]
+  const body = Buffer.from(`{"id":7,${members}${PADDING}}`)
+  assert.deepEqual(parseNewPlant(readJson(body), body.length), { id, name: text, tag: '\n' })
+})
