@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import process from 'node:process'
 import { readBearerToken } from './http/bearer.ts'
-import { NOTHING, readBody, takeParsedBody } from './http/body.ts'
+import { isBodyAwaited, NOTHING, readBody, takeParsedBody } from './http/body.ts'
 import type { Caller } from './http/caller.ts'
 import { checkContent } from './http/content.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
@@ -18,6 +18,7 @@ import type { Operation, OperationInput, ResourcePath, Service } from './operati
 import { quote } from './option-checks.ts'
 import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './options.ts'
 import { checkStore } from './plants/checked-store.ts'
+import { parseInt64 } from './plants/int64.ts'
 import { ListSlots } from './plants/list-slots.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 import { performance } from './timers.ts'
@@ -115,18 +116,32 @@ export function createService(
     if (caller === undefined) return HTTP_ERRORS.tokenRefused
     exchange.owner = caller.owner
     exchange.operation = findOperation(exchange.resource!, exchange.request.method!, caller)
-    return exchange.operation.takesBody === true ? takeBody(exchange) : run(NOTHING, exchange)
+    const { access, takesBody } = exchange.operation
+    // The client disconnected while `authenticate` ran. What a parser has read by then can be a part of the body.
+    if (access === 'write' && isTruncated(exchange.request)) {
+      // plant-store/server rejects a malformed body, and closes its connection, when the body is read.
+      exchange.request.resume()
+      return undefined
+    }
+    if (takesBody === true) return takeBody(exchange)
+    return mustAwaitBody(exchange) ? awaitBody(exchange) : run(NOTHING, exchange)
+  }
+
+  /** Whether a write that ignores its body must wait for it, because the client can still abort the request. */
+  function mustAwaitBody({ request, resource, operation }: Exchange): boolean {
+    // An invalid id is rejected immediately.
+    return operation!.access === 'write' && isBodyAwaited(request) && parseInt64(resource!.id!) !== undefined
   }
 
   function takeBody(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
-    const { request } = exchange
-    // The client disconnected while `authenticate` ran. What a parser has read by then can be a part of the body.
-    if (isTruncated(request)) return undefined
-    const { contentType, contentEncoding, contentLength } = exchange.fields!
+    const { contentType, contentEncoding } = exchange.fields!
     checkContent(contentType, contentEncoding)
-    const parsed = takeParsedBody(request, maxBodyBytes, warnOfParser)
-    if (parsed !== undefined) return run(parsed, exchange)
-    readBody(request, contentLength, maxBodyBytes, (body) => {
+    const parsed = takeParsedBody(exchange.request, maxBodyBytes, warnOfParser)
+    return parsed === undefined ? awaitBody(exchange) : run(parsed, exchange)
+  }
+
+  function awaitBody(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
+    readBody(exchange.request, exchange.fields!.contentLength, maxBodyBytes, (body) => {
       attempt(() => andThen(run(body, exchange), send, exchange), fail, exchange)
     })
     return undefined

@@ -223,6 +223,64 @@ for (const [name, bytes] of [
   })
 }
 
+suite('keeps a plant if the body of a DELETE, which means nothing, ends early:', { timeout: 60_000 }, () => {
+  const deletion = { ...HTTP2_FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
+  for (const [name, createAny, bytes] of [
+    ['a Content-Length', createServer, `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}Content-Length: 9\r\n\r\n{}`],
+    ['chunks', createServer, `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
+    ['HTTP/2', HTTP2.createServers['node:http2']!, Buffer.concat([PREFACE, headers(deletion), data('{}')])],
+  ] as const) {
+    for (const [when, wait] of [
+      ['', () => undefined],
+      [', while authenticate runs', (gate: Held<string>) => gate.answered],
+    ] as const) {
+      test(`${name}${when}`, async (t) => {
+        const { events, store, hooks } = observe()
+        const gate = new Held<string>()
+        const deletes = delegatingStore(store, { delete: (_, id) => events.push(`delete ${id}`) > 0 })
+        const plants = createService({ store: deletes, authenticate: (token) => wait(gate) ?? token, ...hooks })
+        await sendTruncated(t, createAny, plants, bytes, ANY_END['a TCP reset']!)
+        gate.answer('ada')
+        await passTicks()
+        assert.deepEqual(events, [])
+      })
+    }
+  }
+})
+
+for (const [name, path, status] of [
+  ['once its body is complete', '/plants/1', 204],
+  ['immediately if its id is invalid', '/plants/x', 400],
+] as const) {
+  test(`answers a DELETE with a body ${name}`, { timeout: 60_000 }, async (t) => {
+    const store = delegatingStore(memoryStore(), { delete: () => true })
+    const server = await serve(t, createService({ store }))
+    const { client } = await openBoth(server)
+    client.send(`DELETE ${path} HTTP/1.1\r\n${FIELDS}Content-Length: 9\r\n\r\n{}`)
+    if (status === 204) await passTicks()
+    else await client.receive(/}$/)
+    const before = client.received.slice(0, 12)
+    client.send('1234567')
+    await client.receive(/\r\n\r\n/)
+    assert.deepEqual(
+      [before, client.received.slice(0, 12)],
+      [status === 204 ? '' : 'HTTP/1.1 400', `HTTP/1.1 ${status}`],
+    )
+    client.socket.destroy()
+  })
+}
+
+test('plant-store/server closes a connection that was half-closed within a body', { timeout: 60_000 }, async (t) => {
+  const gate = new Held<string>()
+  const server = await serve(t, createPlantServer(createService({ authenticate: () => gate.call() })).server)
+  const { client, accepted } = await openBoth(server)
+  client.send(`POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`).socket.end()
+  await gate.called
+  await until(() => accepted.readableEnded)
+  gate.answer('ada')
+  assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
+})
+
 test('keeps a plant whose stream is reset once its body is complete', { timeout: 60_000 }, async (t) => {
   const { events, store, hooks } = observe()
   const gate = new Held<boolean>()
