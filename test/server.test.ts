@@ -64,7 +64,7 @@ suite('the start', () => {
     const program = await startProgram(t)
     const { time, ...start } = await program.logged('start')
     assert.match(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
-    assert.deepEqual(start, { event: 'start', url: program.url, store: 'memory' })
+    assert.deepEqual(start, { level: 'info', event: 'start', address: program.url, store: 'memory' })
     program.child.kill('SIGTERM')
     await program.ended
     assert.deepEqual(program.stdout.all, [`plant-store listening on ${program.url}`])

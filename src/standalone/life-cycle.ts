@@ -48,7 +48,7 @@ export async function start(settings: Settings): Promise<void> {
   const url = await listen(http.server, inherited.service ?? servicePlace(settings))
   Object.assign(started, { http, isShared: settings.reusePort || inherited.service !== undefined })
   reportDrops(http.server)
-  log('start', { url, admin: adminUrl, store: scheme })
+  log('start', { address: url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
 }
@@ -133,7 +133,7 @@ async function end(event: 'crash' | 'stop', status: number, fields: object = {})
   isEnding = true
   // Otherwise the last line could be dropped.
   await flushLog()
-  log(event, { status, ...fields })
+  log(event, { exitStatus: status, ...fields }, status === 0 ? 'info' : 'error')
   await flushLog()
   process.exit(status)
 }

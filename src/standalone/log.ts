@@ -6,17 +6,50 @@ const MAX_WAITING = 2 ** 20
 const FLUSH_MS = 500
 const INTERVAL_MS = 1000
 let dropped = 0
-export const eventCounts: Map<string, number> = new Map<string, number>()
+
+export type Level = 'info' | 'warn' | 'error'
+
+/** Every event of the log with its usual level. */
+const LEVELS = {
+  start: 'info',
+  response: 'info',
+  slow: 'warn',
+  refused: 'info',
+  failure: 'error',
+  'tokens-read': 'info',
+  'tokens-kept': 'warn',
+  'store-url-read': 'info',
+  'store-url-kept': 'warn',
+  unready: 'error',
+  ready: 'info',
+  disconnected: 'warn',
+  unreachable: 'error',
+  warning: 'warn',
+  guard: 'warn',
+  'connections-dropped': 'warn',
+  dropped: 'warn',
+  'drain-delay': 'info',
+  drain: 'info',
+  stop: 'info',
+  crash: 'error',
+} as const
+
+export type LogEvent = keyof typeof LEVELS
+
+/** How often each event was logged. Every event has an entry from the start, so that its counter starts at 0. */
+export const eventCounts: Map<LogEvent, number> = new Map<LogEvent, number>(
+  Object.keys(LEVELS).map((event) => [event as LogEvent, 0]),
+)
 const waitingReports = new Set<() => void>()
 
 /** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */
-export function log(event: string, fields: object): void {
-  eventCounts.set(event, (eventCounts.get(event) ?? 0) + 1)
+export function log(event: LogEvent, fields: object, level: Level = LEVELS[event]): void {
+  eventCounts.set(event, eventCounts.get(event)! + 1)
   const { stderr } = process
   if (stderr.writableLength > MAX_WAITING) {
     if (dropped++ === 0) stderr.once('drain', reportDropped)
   } else {
-    stderr.write(`${JSON.stringify({ time: new Date().toISOString(), event, ...fields })}\n`)
+    stderr.write(`${JSON.stringify({ time: new Date().toISOString(), level, event, ...fields })}\n`)
   }
 }
 

@@ -45,7 +45,7 @@ export function createProgram(
       onRefusal?.(error, request)
     },
     onAnswer: onResponse,
-    onGuard: (isAwake) => log('guard', { isAwake }),
+    onGuard: (isAwake) => log('guard', { isAwake }, isAwake ? 'warn' : 'info'),
   }
   const cors = corsOrigins && createCors(corsOrigins, resourceOf, onResponse)
   const http = createHttpServer(

@@ -19,15 +19,17 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
     log('failure', { request, reason: describeError(error), count })
   })
 
-  const onResponse: Reports['onResponse'] = ({ request, resource, owner, ...outcome }) => {
+  const onResponse: Reports['onResponse'] = (event) => {
+    const { request, resource, owner, status: statusCode, error: errorCode, bytes, complete, durationMs } = event
     const { method, socket } = request
-    const fields = { request: idOf(request), remoteAddress: socket.remoteAddress, method, resource, owner, ...outcome }
-    if (outcome.durationMs >= (slowMs ?? Infinity)) log('slow', fields)
+    const asked = { request: idOf(request), remoteAddress: socket.remoteAddress, method, resource, owner }
+    const fields = { ...asked, statusCode, errorCode, bytes, complete, durationMs }
+    if (durationMs >= (slowMs ?? Infinity)) log('slow', fields)
     if (accessLog) log('response', fields)
   }
 
-  const onRefusal: Reports['onRefusal'] = ({ status, error }, request) => {
-    log('refused', { request: idOf(request), remoteAddress: request.socket?.remoteAddress, status, error })
+  const onRefusal: Reports['onRefusal'] = ({ status: statusCode, error: errorCode }, request) => {
+    log('refused', { request: idOf(request), remoteAddress: request.socket?.remoteAddress, statusCode, errorCode })
   }
 
   return {

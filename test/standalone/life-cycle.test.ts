@@ -31,8 +31,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     program.child.kill(signal)
     assert.equal(await program.ended, 0)
     const { connections } = await program.logged('drain')
-    const { status } = await program.logged('stop')
-    assert.deepEqual({ connections, status }, { connections: 0, status: 0 })
+    const { exitStatus } = await program.logged('stop')
+    assert.deepEqual({ connections, exitStatus }, { connections: 0, exitStatus: 0 })
     assert.doesNotMatch(program.stderr.all.join(), /drain-delay|Debugger/)
   })
 }
@@ -47,7 +47,7 @@ test('SIGTERM ends a program that still waits for its store, with status 0', asy
   await asked
   program.child.kill('SIGTERM')
   assert.equal(await program.ended, 0)
-  assert.equal((await program.logged('stop'))['status'], 0)
+  assert.equal((await program.logged('stop'))['exitStatus'], 0)
   assert.deepEqual(program.stdout.all, [])
 })
 
@@ -132,8 +132,8 @@ for (const [what, code] of [
     const program = await Program.start({}, importing(fault))
     program.child.kill('SIGWINCH')
     assert.equal(await program.ended, 1)
-    const { status, reason } = await program.logged('crash')
-    assert.equal(status, 1)
+    const { exitStatus, reason } = await program.logged('crash')
+    assert.equal(exitStatus, 1)
     assert.match(String(reason), /^Error: a fault\n {4}at /)
     assert.match(program.stderr.all.at(-1)!, /"event":"crash"/)
   })

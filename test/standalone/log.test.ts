@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -8,7 +8,8 @@ import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { firstReason, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/package/documents.ts'
-import { importing, Program, TOKEN } from '../support/program/program.ts'
+import { scrape, startWithMetrics } from '../support/program/metrics.ts'
+import { importing, Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { until } from '../support/until.ts'
 
 /** An owner that makes each line of the access log long, so that few fill what may wait. */
@@ -62,6 +63,43 @@ test('docs/observing.md lists every event of the log, and each is logged', () =>
   assert.deepEqual(names(listed).sort(), [...new Set(logged)].sort())
 })
 
+test('docs/observing.md lists the level of every event', async (t) => {
+  const { program, admin } = await startWithMetrics(t)
+  const events = [...(await scrape(admin)).matchAll(/^plant_store_log_events_total\{event="([\w-]+)"\}/gm)]
+  const rows = readDocument('docs/observing.md').text.matchAll(/^\| `([a-z-]+)` \| (info|warn|error)\b/gm)
+  const listed = Array.from(rows, ([, event, level]) => [event, level])
+  assert.deepEqual(events.map(([, event]) => event).sort(), listed.map(([event]) => event).sort())
+  const module = new URL('../../src/standalone/log.ts', import.meta.url).href
+  const code = `import { log } from '${module}'\nfor (const event of ${JSON.stringify(listed)}) log(event[0], {})`
+  const { stderr } = spawnSync(process.execPath, [...process.execArgv, '--input-type=module', '--eval', code])
+  const lines = stderr.toString().trim().split('\n')
+  assert.deepEqual(
+    lines.map((line) => Object.keys(JSON.parse(line) as object)),
+    Array(listed.length).fill(['time', 'level', 'event']),
+  )
+  const logged = lines.map((line) => JSON.parse(line) as Record<string, string>)
+  assert.deepEqual(
+    logged.map(({ event, level }) => [event, level]),
+    listed,
+  )
+  await program.end()
+})
+
+for (const [status, level, signals] of [
+  [0, 'info', ['SIGTERM']],
+  [1, 'error', ['SIGTERM', 'SIGINT']],
+] as const) {
+  test(`a stop with status ${status} has the level ${level}`, async (t) => {
+    const program = await startProgram(t)
+    // With a request under way, only the second signal ends the program.
+    if (signals.length > 1) (await program.connect()).send('GET /livez HTTP/1.1\r\n')
+    for (const signal of signals) program.child.kill(signal)
+    assert.equal(await program.ended, status)
+    const stop = await program.logged('stop')
+    assert.deepEqual([stop['level'], stop['exitStatus']], [level, status])
+  })
+}
+
 test('nothing is waited for if no line waits', async () => {
   assert.equal(await Promise.race([flushLog().then(() => 'done'), setImmediate('waits')]), 'done')
 })
@@ -96,7 +134,7 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
     assert.equal(count('dropped'), 2)
     // A line has 20 KB. A MiB waits in the program, and some more in the pipe and in this process.
     for (const lines of [first, second]) assert.ok(Number(lines) > 100, `${String(lines)} lines were dropped`)
-    assert.match(program.stderr.all.at(-1)!, /"event":"stop","status":0}$/)
+    assert.match(program.stderr.all.at(-1)!, /"event":"stop","exitStatus":0}$/)
   })
 
   test('the program ends all the same, half a second after its last line, and as long before it', async (t) => {
@@ -115,7 +153,7 @@ suite('while nobody reads the log', { timeout: 120_000 }, () => {
     program.child.stderr.resume()
     await program.ended
     const stops = program.stdout.all.slice(1)
-    assert.deepEqual([stops.length, stops[0]?.endsWith(',"status":0}')], [1, true])
+    assert.deepEqual([stops.length, stops[0]?.endsWith(',"exitStatus":0}')], [1, true])
   })
 })
 

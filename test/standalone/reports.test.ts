@@ -80,7 +80,7 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
   const [failure, response] = events
   assert.match(String(failure!['reason']), /^Error: disk\n/)
   const { request } = failure!
-  const expected = { event: 'response', request, method: 'GET', resource: '/plants', owner: 'ada', status: 200 }
+  const expected = { event: 'response', request, method: 'GET', resource: '/plants', owner: 'ada', statusCode: 200 }
   const bytes = 1000 * '{"name":"Fern"},'.length
   assert.deepEqual(withoutDuration(response), { ...expected, bytes, complete: false })
 })
@@ -109,7 +109,7 @@ for (const [slowMs, accessLog, logged] of [
     const environment = { PLANT_STORE_SLOW_MS: slowMs, PLANT_STORE_ACCESS_LOG: accessLog }
     const { headers, body } = await ask(await serveProgram(t, environment, store), DELETE)
     const asked = { request: headers.get('x-request-id'), method: 'DELETE', resource: '/plants/{id}', owner: 'ada' }
-    const told = { ...asked, status: 404, error: 40401, bytes: body.length, complete: true }
+    const told = { ...asked, statusCode: 404, errorCode: 40401, bytes: body.length, complete: true }
     assert.deepEqual(
       events.map(withoutDuration),
       logged.map((event) => ({ event, ...told })),
@@ -152,7 +152,7 @@ suite('the access log has one line for', () => {
       await until(() => events.length > 1)
       assert.equal(events.length, 2)
       const asked = { event: 'response', request: 'mine', method: request.split(' ')[0], resource, owner }
-      const expected = { ...asked, status, error, bytes: body.length, complete: true }
+      const expected = { ...asked, statusCode: status, errorCode: error, bytes: body.length, complete: true }
       assert.deepEqual(withoutDuration(events[0]), JSON.parse(JSON.stringify(expected)))
     })
   }
@@ -172,7 +172,9 @@ test('a refusal on a bare connection is a line of the access log, with the id of
   const events = captureLog(t)
   const { headers } = await ask(await serveProgram(t, LOGGED), 'GET / HTTP/1.1\r\nno field\r\n\r\n')
   const request = headers.get('x-request-id')
-  assert.deepEqual(events, [{ event: 'refused', request, remoteAddress: '127.0.0.1', status: 400, error: 40000 }])
+  assert.deepEqual(events, [
+    { event: 'refused', request, remoteAddress: '127.0.0.1', statusCode: 400, errorCode: 40000 },
+  ])
 })
 
 test('the access log has the address of a client that has gone before the response', async (t) => {

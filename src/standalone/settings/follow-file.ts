@@ -17,7 +17,7 @@ const HALF_WRITTEN = 'takes a file that ends with a newline, as it did before: i
  */
 export function followFile<T>(
   { variable, path, bytes, parse }: SettingFile<T>,
-  event: string,
+  event: 'tokens' | 'store-url',
   take: (found: T) => MaybePromise<object>,
   keep: () => object,
   lookMs?: number,

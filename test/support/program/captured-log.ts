@@ -3,12 +3,13 @@ import type { TestContext } from 'node:test'
 
 export type Events = readonly Readonly<Record<string, unknown>>[]
 
-/** Keeps what the test's own process writes to stderr, as the events of a log. Each has a time, which is left out. */
+/** Captures the log lines of the test's own process, without their time and level, which every line has. */
 export function captureLog(t: TestContext): Events {
   const events: Record<string, unknown>[] = []
   t.mock.method(process.stderr, 'write', (line: string) => {
-    const { time, ...event } = JSON.parse(line) as Record<string, unknown>
+    const { time, level, ...event } = JSON.parse(line) as Record<string, unknown>
     assert.ok(Date.parse(String(time)) <= Date.now())
+    assert.match(String(level), /^(?:info|warn|error)$/)
     events.push(event)
     return true
   })
