@@ -8,6 +8,7 @@ import { describeError, firstReason, flushLog, log } from './log.ts'
 import { createProgram } from './program.ts'
 import { reportDrops } from './reports.ts'
 import { createTokenSource, followStoreUrl } from './settings/rotation.ts'
+import { warnIfOpen } from './settings/setting-file.ts'
 import type { Settings } from './settings/settings.ts'
 import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
@@ -25,6 +26,9 @@ export async function start(settings: Settings): Promise<void> {
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
 
+  // Otherwise diagnostic reports would contain the tokens.
+  delete process.env['PLANT_STORE_TOKENS']
+  for (const file of [settings.tokensFile, settings.storeUrlFile]) if (file !== undefined) warnIfOpen(file)
   const inherited = inheritedSockets(process.env)
   const demoToken = randomBytes(24).toString('base64url')
   const given = settings.tokens ?? settings.tokensFile?.value

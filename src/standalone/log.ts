@@ -40,6 +40,9 @@ export type LogEvent = keyof typeof LEVELS
 export const eventCounts: Map<LogEvent, number> = new Map<LogEvent, number>(
   Object.keys(LEVELS).map((event) => [event as LogEvent, 0]),
 )
+
+/** The settings files that are followed, by variable, and whether the latest content was rejected. */
+export const rejectedFiles: Map<string, boolean> = new Map<string, boolean>()
 const waitingReports = new Set<() => void>()
 
 /** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */

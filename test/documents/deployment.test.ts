@@ -96,8 +96,15 @@ test('the commands that docs/running.md shows make a token and its digest', asyn
   const [makeToken, digest] = codeOf('docs/running.md', 'sh').split('\n')
   const token = (await runScript(makeToken!)).trim()
   const sum = await runScript(digest!.replace('the token', token))
-  const program = await startProgram(t, { PLANT_STORE_TOKENS: `ada:$sha256$${sum.split(' ', 1)[0]}` })
+  const program = await startProgram(t, { PLANT_STORE_TOKENS: `ada:sha256=${sum.split(' ', 1)[0]}` })
   assert.equal((await sendTo(program.port, get(token))).status, 200)
+})
+
+test('the line that docs/running.md shows sets the digest of a token in a shell', async (t) => {
+  const set = codeOf('docs/running.md', 'sh', 'Tokens', 1)
+  const entry = (await runScript(`${set}\nprintenv PLANT_STORE_TOKENS`)).trim()
+  const program = await startProgram(t, { PLANT_STORE_TOKENS: entry })
+  assert.equal((await sendTo(program.port, get('YWRh'))).status, 200)
 })
 
 const needsShell = { skip: needsSqlite || withoutCommand('sqlite3') }

@@ -11,8 +11,8 @@ export function temporaryDirectory(t: Scope): string {
 }
 
 /** Writes a file that goes with the test. */
-export function temporaryFile(t: Scope, content: string | Buffer): string {
-  const path = join(temporaryDirectory(t), 'file')
+export function temporaryFile(t: Scope, content: string | Buffer, name = 'file'): string {
+  const path = join(temporaryDirectory(t), name)
   writeFileSync(path, content)
   return path
 }

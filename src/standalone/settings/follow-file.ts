@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { doInRounds } from '../../later-round.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 import { clearTimeout, setTimeout } from '../../timers.ts'
-import { log } from '../log.ts'
-import { rereadSettingFile, type SettingFile } from './setting-file.ts'
+import { log, rejectedFiles } from '../log.ts'
+import { endsWithNewline, rereadSettingFile, type SettingFile } from './setting-file.ts'
 import { SettingError } from './variables.ts'
 
 /** How soon a second look follows one that found a change. Both must find the same: a file may be half written. */
@@ -16,21 +16,21 @@ const HALF_WRITTEN = 'takes a file that ends with a newline, as it did before: i
  * @returns a function that rereads the file now, without the second look
  */
 export function followFile<T>(
-  { variable, path, bytes, parse }: SettingFile<T>,
+  { variable, path, digest, endsWithNewline: endedAtStart, parse }: SettingFile<T>,
   event: 'tokens' | 'store-url',
   take: (found: T) => MaybePromise<object>,
   keep: () => object,
-  lookMs?: number,
+  lookMs: number,
 ): () => void {
-  let endedLine = endsLine(bytes)
+  let endedLine = endedAtStart
   /** What the last look found: a digest of the file, which may hold secrets in plain text, or why it cannot be read. */
-  let seen = hash('sha256', bytes)
+  let seen = digest
   let told = seen
   let latest = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
 
-  function lookIn(ms: number | undefined): void {
-    if (ms !== undefined) timer = setTimeout(() => queue(false), ms).unref()
+  function lookIn(ms: number): void {
+    timer = setTimeout(() => queue(false), ms).unref()
   }
 
   /** One look at a time: a file on a network may take long to read. */
@@ -49,6 +49,8 @@ export function followFile<T>(
       told = print
       await takeOrKeep(found)
     }
+    // The memory of a freed buffer keeps its bytes until it is used again.
+    if (!(found instanceof SettingError)) found.fill(0)
     // The signal may have come before the file was whole.
     lookIn(isTold || !isSettled ? SETTLE_MS : lookMs)
   }
@@ -57,17 +59,18 @@ export function followFile<T>(
     try {
       if (found instanceof SettingError) throw found
       const value = await doInRounds(parse(found))
-      if (endedLine && !endsLine(found)) throw new SettingError(variable, HALF_WRITTEN)
+      if (endedLine && !endsWithNewline(found)) throw new SettingError(variable, HALF_WRITTEN)
       const fields = await take(value)
-      endedLine = endsLine(found)
+      endedLine = endsWithNewline(found)
+      rejectedFiles.set(variable, false)
       log(`${event}-read`, fields)
     } catch (error) {
+      rejectedFiles.set(variable, true)
       log(`${event}-kept`, { ...keep(), reason: (error as Error).message })
     }
   }
 
+  rejectedFiles.set(variable, false)
   lookIn(lookMs)
   return () => queue(true)
 }
-
-const endsLine = (bytes: Buffer): boolean => bytes.at(-1) === 0x0a

@@ -39,7 +39,7 @@ function* compare(before: Tokens, after: Tokens): Steps<Readonly<Record<string, 
   return { added, removed: before.size + added - after.size, changed }
 }
 
-/** Follows the URL of the store, which may get another password while the program runs, if a file holds it. */
+/** Makes the source of the store's URL. If it comes from a file, a new password in it takes effect without a restart. */
 export function followStoreUrl(
   url: string,
   file: SettingFile<string> | undefined,
@@ -51,6 +51,6 @@ export function followStoreUrl(
     current = found
     return { changed }
   }
-  const reread = file && followFile(file, 'store-url', take, () => ({}))
+  const reread = file && followFile(file, 'store-url', take, () => ({}), LOOK_MS)
   return { current: () => current, reread: reread ?? (() => undefined) }
 }

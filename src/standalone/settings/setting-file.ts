@@ -1,51 +1,87 @@
+import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { doNow, type Steps } from '../../later-round.ts'
-import { codeOf } from '../log.ts'
-import { SettingError, type Variable } from './variables.ts'
+import { codeOf, log } from '../log.ts'
+import { SettingError, text, type Variable } from './variables.ts'
 
 const MAX_BYTES = 16 * 2 ** 20
 /** Without O_NONBLOCK, to open a FIFO would wait for whoever writes to it. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
+/** A settings file as it was at startup. It keeps no bytes of the file, which may be secrets in plain text. */
 export interface SettingFile<T> {
   readonly variable: string
   readonly path: string
-  readonly bytes: Buffer
+  /** SHA-256 of the content, to notice changes. */
+  readonly digest: string
+  readonly endsWithNewline: boolean
   readonly value: T
-  /** Reads what the file holds, in steps that throw a SettingError. */
+  /** Reads the content of the file in steps that throw a SettingError. */
   readonly parse: (bytes: Buffer) => Steps<T>
+  /** The permission bits of the file. */
+  readonly mode: number
 }
 
 export type FileVariable<T> = Variable<SettingFile<T> | undefined>
 
-export function settingFile<T>(name: string, takes: string, parse: SettingFile<T>['parse']): FileVariable<T> {
-  function read(path: string): SettingFile<T> {
-    const bytes = readSettingFile(name, path)
-    return { variable: name, path, bytes, value: doNow(parse(bytes)), parse }
+/** @param parse receives the text of the file without a byte-order mark */
+export function settingFile<T>(name: string, takes: string, parse: (text: string) => Steps<T>): FileVariable<T> {
+  const path = text(name, undefined, takes, (path) => path !== '')
+  const parseBytes = (bytes: Buffer): Steps<T> => parse(decode(name, bytes))
+
+  function read(value: string): SettingFile<T> {
+    const file = { variable: name, path: path.parse(value)!, parse: parseBytes }
+    const { bytes, mode } = readSettingFile(name, file.path)
+    try {
+      const digest = hash('sha256', bytes)
+      return { ...file, digest, endsWithNewline: endsWithNewline(bytes), mode, value: doNow(parseBytes(bytes)) }
+    } finally {
+      bytes.fill(0)
+    }
   }
   return { name, preset: undefined, takes, parse: read }
 }
 
 export function textFile(name: string, other: Variable<string>): FileVariable<string> {
   const takes = `a file that holds the value of ${other.name}, in place of it`
-  return settingFile(name, takes, function* (bytes) {
+  return settingFile(name, takes, function* (content) {
     yield
+    const line = content.replace(/\r?\n$/, '')
+    if (line.includes('\n')) throw new SettingError(name, 'takes a file with one line, and this one has more')
     try {
-      return other.parse(bytes.toString().replace(/\r?\n$/, ''))
+      return other.parse(line)
     } catch (error) {
       throw new SettingError(name, `takes ${takes}, and this one does not: ${(error as SettingError).message}`)
     }
   })
 }
 
+/** Logs that other users can read or write a file with secrets. Windows has no such permission bits. */
+export function warnIfOpen({ variable, path, mode }: SettingFile<unknown>): void {
+  if (process.platform === 'win32' || (mode & 0o006) === 0) return
+  const access = ['read', 'write'].filter((_, i) => (mode & (4 >> i)) !== 0).join(' and ')
+  log('warning', { reason: `${variable}: other users can ${access} ${path} (mode ${mode.toString(8)})` })
+}
+
+export const endsWithNewline = (bytes: Buffer): boolean => bytes.at(-1) === 0x0a
+
+function decode(variable: string, bytes: Buffer): string {
+  // Otherwise two owners, or two paths, could become the same one.
+  if (!isUtf8(bytes)) throw new SettingError(variable, 'takes a file in UTF-8, and this one is not')
+  const content = bytes.toString()
+  return content.startsWith('\ufeff') ? content.slice(1) : content
+}
+
 /** Reads a file, up to the size that it has when opened: some have no end. @throws SettingError if that cannot be */
-export function readSettingFile(variable: string, path: string): Buffer {
+export function readSettingFile(variable: string, path: string): { readonly bytes: Buffer; readonly mode: number } {
   try {
     const fd = openSync(path, FLAGS)
     try {
-      const buffer = createBuffer(variable, fstatSync(fd))
-      return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0))
+      const stats = fstatSync(fd)
+      const buffer = createBuffer(variable, stats)
+      return { bytes: buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0)), mode: stats.mode & 0o777 }
     } finally {
       closeSync(fd)
     }

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { LIMITS, type Limits } from '../../http-server/limits.ts'
 import { DEFAULTS, MAX_BODY_BYTES } from '../../options.ts'
 import { POSTGRES_BATCH } from '../../stores/batch-size.ts'
@@ -127,15 +128,23 @@ export function readSettings(environment: NodeJS.ProcessEnv, version: string = p
   const values = all.map(([key, variable]) => [key, readVariable(ours, variable)])
   const settings = Object.fromEntries(values) as Settings
   if (settings.reusePort) checkSharing(settings, version)
+  // Workers share a port, so each request would see the plants of another worker.
+  if (cluster.isWorker && !isSharedStore(storeUrlOf(settings))) {
+    const { name } = settings.storeUrlFile === undefined ? storeUrl : storeUrlFile
+    throw new SettingError(name, 'takes a store that processes can share, in a worker of node:cluster (PM2)')
+  }
   return settings
 }
 
-function checkSharing({ host, port, storeUrl, storeUrlFile }: Settings, version: string): void {
+const storeUrlOf = ({ storeUrl, storeUrlFile }: Settings): string => storeUrlFile?.value ?? storeUrl
+
+function checkSharing(settings: Settings, version: string): void {
+  const { host, port } = settings
   const [major, minor] = version.split('.').map(Number)
   const { name } = VARIABLES.reusePort
   if (major! * 1000 + minor! < 22012) throw new SettingError(name, `needs Node 22.12 or later, not ${version}`)
   if (isPath(host) || port === 0) throw new SettingError(name, 'needs a PORT other than 0')
-  if (!isSharedStore(storeUrlFile?.value ?? storeUrl)) {
+  if (!isSharedStore(storeUrlOf(settings))) {
     throw new SettingError(name, 'needs a store that programs can share; here each would have plants of its own')
   }
 }

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { B64TOKEN } from '../../http/bearer.ts'
 import { digestToken, UNSET_TOKENS, type Caller } from '../../http/caller.ts'
 import { doNow, type Steps } from '../../later-round.ts'
@@ -9,20 +8,47 @@ export type Tokens = ReadonlyMap<string, Caller>
 
 /** A token has no colon, so the last one divides. An owner has no character that may stand between two entries. */
 const ENTRY = new RegExp(
-  String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f]+):(?:\$sha256\$(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
+  String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f]+):(?:(?:sha256=|\$sha256\$)(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
 )
 
 const FORM =
-  'owner:token or owner:$sha256$ with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
+  'owner:token or owner:sha256= with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
   'An owner has no white space, comma or quote and does not begin with "#"; ' +
   'a token has letters, digits and -._~+/, then any "="'
+
+const NO_DIGEST =
+  'takes a digest as owner:sha256= with 64 hexadecimal digits; in another form, or if a shell has expanded the $ of ' +
+  'owner:$sha256$, it would become a token'
+
+/** The beginning of a digest in a form that isn't accepted, such as the value that SRI has. */
+const DIGEST_NAME = /^sha-?256/i
+/** The end of an owner before such a digest: in `ada:sha256:2cf2…`, the last colon divides the entry. */
+const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
+
+/**
+ * What remains of `$sha256$2434cf…` where the number of a parameter can have several digits, as in zsh and in
+ * Dockerfiles; and of `$sha256$$2434cf…`, where a shell replaces `$$` with its process ID.
+ */
+const REST_OF_DIGEST = /^(?:[a-f][0-9a-f]{48,61}|[0-9]{1,7}[0-9a-f]{64})$/i
+/** What remains in other shells: the value of the parameter `$2`, or of `$0`, such as `bash`, and 63 digits. */
+const LAST_63_DIGITS = /(?:^|[^0-9a-f])[0-9a-f]{63}$/i
+/** What precedes the digits in make, which expands `$s`, and in a script whose path, `$0`, ends like a digest. */
+const NAME_OR_PATH = /ha256|\//i
+
+/** Whether a plain token looks like a digest or the rest of one. Digests aren't secret, so they must never be tokens. */
+function isDigest(owner: string, token: string): boolean {
+  if (DIGEST_NAME.test(token) || DIGEST_OWNER.test(owner) || REST_OF_DIGEST.test(token)) return true
+  // A search for the digits from the left would take quadratic time.
+  const end = token.slice(-64)
+  return LAST_63_DIGITS.test(end) || (/[0-9a-f]{63}$/i.test(end) && NAME_OR_PATH.test(token))
+}
 
 /** Tokens that an unset variable turns into. No program means to let in a client that sends one. */
 const UNSET: ReadonlySet<string> = new Set(['', ...UNSET_TOKENS].map(digestToken))
 
 export function tokenList(name: string): Variable<Tokens | undefined> {
   const takes =
-    'owner:token, "owner:token read" or owner:$sha256$<digest>, separated by commas; ' +
+    'owner:token, "owner:token read" or owner:sha256=<digest>, separated by commas; ' +
     'by default a random token for the owner demo'
   const parse = (value: string): Tokens => doNow(parseTokens(name, 'entry', value))
   return { name, preset: undefined, takes, parse }
@@ -30,15 +56,22 @@ export function tokenList(name: string): Variable<Tokens | undefined> {
 
 export function tokenFile(name: string, insteadOf: string): FileVariable<Tokens> {
   const takes = `a file with such an entry in each line, in place of ${insteadOf}; read again when it changes`
-  return settingFile(name, takes, (bytes) => {
-    // Otherwise two owners could become the same one.
-    if (!isUtf8(bytes)) throw new SettingError(name, 'takes a file in UTF-8, and this one is not')
-    return parseTokens(name, 'line', bytes.toString())
-  })
+  return settingFile(name, takes, (text) => parseTokens(name, 'line', text))
 }
 
 /** Its errors give the number of a wrong entry, and do not quote it: it may hold a token. */
 function* parseTokens(variable: string, unit: 'entry' | 'line', text: string): Steps<Tokens> {
+  try {
+    return yield* parseEntries(variable, unit, text)
+  } finally {
+    // V8 keeps the text that was matched last (`RegExp.input`) until something else matches.
+    NOTHING.test('')
+  }
+}
+
+const NOTHING = /^$/
+
+function* parseEntries(variable: string, unit: 'entry' | 'line', text: string): Steps<Tokens> {
   const tokens = new Map<string, Caller>()
   let number = 1
   let end = 0
@@ -50,13 +83,20 @@ function* parseTokens(variable: string, unit: 'entry' | 'line', text: string): S
     const entry = piece.trim()
     if (entry === '' || (unit === 'line' && entry.startsWith('#'))) continue
     const place = `${unit} ${number}`
+    if (entry.includes('\ufffd')) {
+      throw new SettingError(variable, `takes text in UTF-8; ${place} contains U+FFFD, which replaces other bytes`)
+    }
     const parts = ENTRY.exec(entry)?.groups
     if (parts === undefined) throw new SettingError(variable, `takes ${FORM}; ${place} is not of that form`)
     const { owner, digest, token, read } = parts as { owner: string } & Partial<Record<string, string>>
+    if (token !== undefined && isDigest(owner, token)) {
+      throw new SettingError(variable, `${NO_DIGEST}; ${place} looks like that`)
+    }
     const key = token === undefined ? Buffer.from(digest!, 'hex').toString('latin1') : digestToken(token)
     if (UNSET.has(key)) throw new SettingError(variable, `must not hold the token of an unset variable; ${place} does`)
     if (tokens.has(key)) throw new SettingError(variable, `takes each token once; ${place} repeats one`)
-    tokens.set(key, { owner, access: read === undefined ? 'write' : 'read' })
+    // The owner is a slice, which would keep the text with all tokens in memory.
+    tokens.set(key, { owner: Buffer.from(owner).toString(), access: read === undefined ? 'write' : 'read' })
   }
   if (tokens.size === 0) throw new SettingError(variable, 'takes at least one owner:token; there is none')
   return tokens

@@ -28,14 +28,31 @@ export interface Variable<T> {
   readonly parse: (value: string) => T
 }
 
+/**
+ * Characters that env files with CRLF line endings, quotes that a tool kept, or byte-order marks leave in a value. Node
+ * decodes bytes that are not UTF-8 to U+FFFD, so two different paths or hosts could become one.
+ */
+const STRAY = /[\p{Cc}\u2028\u2029\ufeff\ufffd]|^[\s"'`]|[\s"'`]$/u
+
 /** @param read gives undefined for what the variable does not take */
 function variable<T>(name: string, preset: string | undefined, takes: string, read: (value: string) => T | undefined) {
   function parse(value: string): T {
+    const [stray] = STRAY.exec(value) ?? []
+    if (stray !== undefined) {
+      throw new SettingError(name, `takes ${takes}; remove ${escapeCharacter(stray)} from its value`)
+    }
     const found = read(value)
     if (found === undefined) throw new SettingError(name, `takes ${takes}`)
     return found
   }
   return { name, preset, takes, parse }
+}
+
+/** Writes a character in double quotes, in printable ASCII. */
+function escapeCharacter(character: string): string {
+  return JSON.stringify(character).replace(/[\x7f-\uffff]/, (other) => {
+    return `\\u${other.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }
 
 export function text<P extends string | undefined>(
@@ -76,11 +93,12 @@ export type Origins = ReadonlySet<string> | '*'
 
 export function originList(name: string): Variable<Origins | undefined> {
   const takes = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
-  return variable<Origins>(name, undefined, takes, (value) => {
+  const list = variable<Origins>(name, undefined, takes, (value) => {
     const origins = value.split(',').map((origin) => origin.trim())
-    if (value.trim() === '*') return '*'
+    if (value === '*') return '*'
     return origins.every(isOrigin) ? new Set(origins) : undefined
   })
+  return { ...list, parse: (value) => list.parse(value.trim()) }
 }
 
 /** Whether a text is an origin as browsers write it: in lower case, without the default port and without a path. */

@@ -14,10 +14,15 @@ export const faults: Faults = {
       'latest = latest.then(() => look(isTold))',
       'void latest.then(() => look(isTold))',
     ],
-    ['a half-written file is taken', 'if (endedLine && !endsLine(found))', 'if (found.length === 0)'],
+    ['a half-written file is taken', 'if (endedLine && !endsWithNewline(found))', 'if (found.length === 0)'],
+    ['a rejected file does not show in the metrics', 'rejectedFiles.set(variable, true)', ''],
+    ['a file shows as rejected for good', 'rejectedFiles.set(variable, false)\n      log', 'log'],
     ['a file that cannot be read ends the looks', '.catch((error: unknown) => error as SettingError)', ''],
   ],
   'src/standalone/settings/setting-file.ts': [
+    ['a byte-order mark becomes a part of the URL', "content.startsWith('\\ufeff')", "content === ''"],
+    ['bytes that are not UTF-8 are replaced', '!isUtf8(bytes)', 'bytes.length > 2 ** 20'],
+    ['only the first line of a file is read', "line.includes('\\n')", "line.split('\\n').length > 2"],
     [
       'a file that is wrong stays open',
       '} finally {\n      await handle.close()',
@@ -30,6 +35,7 @@ export const faults: Faults = {
     ],
   ],
   'src/standalone/settings/rotation.ts': [
+    ['the URL file is read at a signal only', '() => ({}), LOOK_MS', '() => ({}), 2 ** 30'],
     ['removed tokens hold on', 'held = found', 'held = new Map([...held, ...found])'],
     [
       'the URL of another store holds although it is complained of',

@@ -146,6 +146,8 @@ export function readTokens(text: string, before: Held = {}): Meaning | undefined
 
 /** Reads a URL that differs from the one before in its password at most. */
 export function readUrl(text: string, before?: Held): Meaning | undefined {
-  const [, url] = /^(postgres:\/\/ann(?::s(?:e|%65)cret\d)?@host\/plants\?sslmode=require)\n?$/.exec(text) ?? []
+  const [, url] =
+    /^(?:\xef\xbb\xbf)?(postgres:\/\/ann(?::s(?:e|%65)cret\d)?@host\/plants\?sslmode=require)(?:\r?\n)?$/.exec(text) ??
+    []
   return url === undefined ? undefined : { held: { url }, fields: { changed: url !== before?.['url'] } }
 }

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { hash } from 'node:crypto'
 import fsPromises from 'node:fs/promises'
+import { rejectedFiles } from '../../../src/standalone/log.ts'
 import { createTokenSource, followStoreUrl } from '../../../src/standalone/settings/rotation.ts'
 import type { SettingFile } from '../../../src/standalone/settings/setting-file.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
@@ -42,13 +44,13 @@ async function play({ end, events, fates }: Scenario, world: World): Promise<voi
   const storeUrl = followStoreUrl('', follow(storeUrlFile!, 'url'))
   const currentUrl = (): Held => ({ url: storeUrl.current() })
   const tokens = new Followed('tokens', world, TEXTS.tokens + end, readTokens, currentCallers, 10_000)
-  const url = new Followed('store-url', world, TEXTS.url + end, readUrl, currentUrl, Infinity)
+  const url = new Followed('store-url', world, TEXTS.url + end, readUrl, currentUrl, 10_000)
   const followed: Readonly<Record<string, Followed>> = { tokens, url, store: url }
   world.atEnd(open.take((path) => files.open(path, followed[path]!.beginLook(signalled.getStore()))))
   world.atEnd(write.take(hear))
 
   function follow<T>(file: SettingFile<T>, path: (typeof NAMES)[number]): SettingFile<T> {
-    return { ...file, path, bytes: Buffer.from(TEXTS[path] + end) }
+    return { ...file, path, digest: hash('sha256', TEXTS[path] + end), endsWithNewline: end === '\n' }
   }
 
   function currentCallers(): Held {
@@ -63,6 +65,9 @@ async function play({ end, events, fates }: Scenario, world: World): Promise<voi
     world.tell({ ...told, reason: told.reason?.slice(0, 60) })
     world.expect(!/cret\d|ret4|\bt\d/.test(line), 'no line of the log holds a secret')
     followed[told.event.split('-')[0]!]!.hear(told)
+    const { variable } = told.event.startsWith('tokens') ? tokensFile! : storeUrlFile!
+    const isRejected = told.event.endsWith('-kept')
+    world.expect(rejectedFiles.get(variable) === isRejected, 'the metric shows whether the file is rejected')
     return true
   }
 
@@ -83,5 +88,5 @@ async function play({ end, events, fates }: Scenario, world: World): Promise<voi
   for (const name of NAMES) followed[name]!.end(signals)
   world.expect(tokens.told === files.read('tokens'), 'what is there in the end was seen')
   world.expect(files.opened === 0, 'each file is closed')
-  world.expect(world.time.left === 1, 'no timer is left in the end but one for the next look')
+  world.expect(world.time.left === 2, 'the only timers left are those for the next look at each file')
 }

@@ -23,6 +23,17 @@ const OTHER_URLS: readonly ((url: string) => string)[] = [
   (url) => url.replace('plants', 'others'),
   (url) => url.replace('?sslmode=require', ''),
   (url) => url.replace('secret0', 'sec/ret4'),
+  (url) => `${url}\n${url}`,
+  (url) => `${url} `,
+  (url) => url.replace('plants', 'pl\xe4nts'),
+]
+
+/** Wraps a URL as editors write it: with a byte-order mark, in UTF-8, and with a CR before the newline. */
+const BY_EDITORS: readonly ((url: string) => string)[] = [
+  (url) => url,
+  (url) => url,
+  (url) => `\xef\xbb\xbf${url}`,
+  (url) => `${url}\r`,
 ]
 
 const entry = fc
@@ -44,7 +55,12 @@ const tokens = fc.oneof(
 
 /** With another password, and with more changed than that. */
 const url = fc.oneof(
-  { arbitrary: fc.constantFrom(':secret0', ':secret1', ':s%65cret0', '').map(urlOf), weight: 3 },
+  {
+    arbitrary: fc
+      .tuple(fc.constantFrom(':secret0', ':secret1', ':s%65cret0', ''), fc.constantFrom(...BY_EDITORS))
+      .map(([password, wrap]) => wrap(urlOf(password))),
+    weight: 3,
+  },
   {
     arbitrary: fc.constantFrom('', 'memory:', 'secret3', ...OTHER_URLS.map((change) => change(urlOf(':secret0')))),
     weight: 1,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { chmodSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
@@ -35,7 +35,7 @@ function linkTo(t: TestContext, target: string): string {
 }
 
 for (const [when, read] of [
-  ['at the start', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path))],
+  ['at the start', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path).bytes)],
   ['again', (path: string) => rereadSettingFile('FILE', path)],
 ] as const) {
   suite(`a file that a setting names, as it is read ${when},`, { timeout: 60_000 }, () => {
@@ -69,6 +69,31 @@ for (const [when, read] of [
     })
   })
 }
+
+suite('a settings file that other users', { skip: process.platform === 'win32' }, () => {
+  for (const [mode, access] of [
+    [0o644, 'read'],
+    [0o602, 'write'],
+    [0o666, 'read and write'],
+    [0o660, undefined],
+  ] as const) {
+    test(`can ${access ?? 'neither read nor write'} is reported ${access ? 'once' : 'never'}`, async (t) => {
+      const [tokens, url] = [temporaryFile(t, 'ada:secret\n'), temporaryFile(t, 'memory:')]
+      for (const path of [tokens, url]) chmodSync(path, mode)
+      const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: tokens, PLANT_STORE_URL_FILE: url })
+      program.child.kill('SIGHUP')
+      await program.logged('store-url-read')
+      await program.end()
+      const events = program.stderr.all.map((line) => JSON.parse(line) as Record<string, unknown>)
+      const warnings = events.filter(({ event }) => event === 'warning').map(({ level, reason }) => [level, reason])
+      const reasons = [
+        `PLANT_STORE_TOKENS_FILE: other users can ${access} ${tokens} (mode ${mode.toString(8)})`,
+        `PLANT_STORE_URL_FILE: other users can ${access} ${url} (mode ${mode.toString(8)})`,
+      ]
+      assert.deepEqual(warnings, access === undefined ? [] : reasons.map((reason) => ['warn', reason]))
+    })
+  }
+})
 
 // `test/simulation/rotation/` has the rest.
 suite('at SIGHUP', { timeout: 60_000 }, () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
+import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+import { suite, test, type TestContext } from 'node:test'
 import { helpText, readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
 import { STORE_SCHEMES } from '../../../src/stores/open-store.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
@@ -59,10 +61,144 @@ suite('reads', () => {
     assert.deepEqual(readSettings(links), readSettings({}))
   })
 
-  test('the URL of a file, without its newline', (t) => {
-    for (const end of ['', '\n', '\r\n']) {
-      const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, `sqlite:plants.db${end}`) }
-      assert.equal(readSettings(environment).storeUrlFile?.value, 'sqlite:plants.db')
+  test('the URL of a file, without its byte-order mark and newline', (t) => {
+    for (const start of ['', '\ufeff']) {
+      for (const end of ['', '\n', '\r\n']) {
+        const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, `${start}sqlite:plants.db${end}`) }
+        assert.equal(readSettings(environment).storeUrlFile?.value, 'sqlite:plants.db')
+      }
+    }
+  })
+
+  test('origins and tokens with a CR at their end', () => {
+    const { corsOrigins, tokens } = readSettings({
+      PLANT_STORE_CORS_ORIGINS: 'https://app.example\r',
+      PLANT_STORE_TOKENS: 'ada:YWRh read\r',
+    })
+    assert.deepEqual(corsOrigins, new Set(['https://app.example']))
+    assert.deepEqual([...tokens!.values()], [{ owner: 'ada', access: 'read' }])
+    assert.equal(readSettings({ PLANT_STORE_CORS_ORIGINS: '*\r' }).corsOrigins, '*')
+  })
+})
+
+suite('rejects and shows escaped', () => {
+  const values: readonly [name: string, value: string][] = [
+    ['HOST', '127.0.0.1'],
+    ['HOST', '/run/plants.sock'],
+    ['PORT', '3000'],
+    ['PLANT_STORE_TOKENS_FILE', '/etc/tokens'],
+    ['PLANT_STORE_URL', 'memory:'],
+    ['PLANT_STORE_URL', 'sqlite:plants.db'],
+    ['PLANT_STORE_URL', 'postgres://ada:secret@db/plants'],
+    ['PLANT_STORE_URL_FILE', '/etc/url'],
+    ['PLANT_STORE_MIGRATE', '1'],
+    ['PLANT_STORE_MAX_LIMIT', '10'],
+    ['PLANT_STORE_SOCKET_MODE', '660'],
+    ['PLANT_STORE_ADMIN_HOST', '::1'],
+  ]
+  const strays: readonly [wrap: (value: string) => string, shown: string][] = [
+    [(value) => `${value}\r`, String.raw`"\r"`],
+    [(value) => `${value}\n`, String.raw`"\n"`],
+    [(value) => `\t${value}`, String.raw`"\t"`],
+    [(value) => `${value} `, '" "'],
+    [(value) => `\u00a0${value}`, String.raw`"\u00a0"`],
+    [(value) => `"${value}"`, String.raw`"\""`],
+    [(value) => `'${value}'`, `"'"`],
+    [(value) => `${value}\u007f`, String.raw`"\u007f"`],
+    [(value) => `${value}\u0085`, String.raw`"\u0085"`],
+    [(value) => `${value.slice(0, 1)}\u0007${value.slice(1)}`, String.raw`"\u0007"`],
+    [(value) => `\ufeff${value}`, String.raw`"\ufeff"`],
+    [(value) => `${value.slice(0, 1)}\ufffd${value.slice(1)}`, String.raw`"\ufffd"`],
+  ]
+  for (const [name, value] of values) {
+    for (const [wrap, shown] of strays) {
+      test(`${shown} in ${name}=${value}`, () => {
+        const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
+        const message = new RegExp(`^${name} takes [^]*; remove ${shown.replaceAll('\\', '\\\\')} from its value$`)
+        assertRefused({ ...beside, [name]: wrap(value) }, message)
+      })
+    }
+  }
+
+  for (const [what, content, problem] of [
+    ['two lines', 'sqlite:a.db\nsqlite:b.db\n', 'takes a file with one line, and this one has more'],
+    ['an empty second line', 'sqlite:a.db\n\n', 'takes a file with one line, and this one has more'],
+    ['a URL in cp1252', Buffer.from('sqlite:\xe9.db', 'latin1'), 'takes a file in UTF-8, and this one is not'],
+    ['a URL in UTF-16', Buffer.from('\ufeffsqlite:a.db', 'utf16le'), 'takes a file in UTF-8, and this one is not'],
+  ] as const) {
+    test(`${what} in PLANT_STORE_URL_FILE`, (t) => {
+      assertRefused({ PLANT_STORE_URL_FILE: temporaryFile(t, content) }, `PLANT_STORE_URL_FILE ${problem}`)
+    })
+  }
+
+  for (const content of ['sqlite:a.db\r', 'sqlite:a\u0000.db\n', 'sqlite:a.db \n', '"memory:"', 'sqlite:\ufffd.db']) {
+    test(`${JSON.stringify(content)} in PLANT_STORE_URL_FILE`, (t) => {
+      const message = /^PLANT_STORE_URL_FILE takes [^]*: PLANT_STORE_URL takes [^]*; remove "[^]+" from its value$/
+      assertRefused({ PLANT_STORE_URL_FILE: temporaryFile(t, content) }, message)
+    })
+  }
+
+  test('bytes that are not UTF-8 in any variable, with status 2', { skip: process.platform !== 'linux' }, () => {
+    for (const [name, value] of [
+      ['PLANT_STORE_TOKENS', String.raw`Andr\351:tokA,Andr\350:tokB`],
+      ['PLANT_STORE_URL', String.raw`sqlite:\351.db`],
+      ['HOST', String.raw`/tmp/\351.sock`],
+      ['PLANT_STORE_CORS_ORIGINS', String.raw`https://\351.example`],
+    ] as const) {
+      // Node gives a child process an environment in UTF-8 only.
+      const script = `export ${name}="$(printf '${value}')" && exec "$@"`
+      const command = ['-c', script, 'sh', process.execPath, ...process.execArgv, 'src/server.ts']
+      const { status, stderr } = spawnSync('sh', command, { encoding: 'utf8', env: { PATH: process.env['PATH'] } })
+      assert.deepEqual([status, stderr.split('\n').length], [2, 2], stderr)
+      assert.ok(stderr.startsWith(`plant-store: ${name} takes `), stderr)
+    }
+  })
+})
+
+suite('in a worker of node:cluster', { timeout: 60_000 }, () => {
+  const container = `import { pathToFileURL } from 'node:url'
+    await import(pathToFileURL(process.env.pm_exec_path).href)`
+
+  /** Runs the program in a worker, and prints its exit status, or that it listens. */
+  function runWorker(
+    t: TestContext,
+    environment: Environment,
+    isContained: boolean,
+  ): { stdout: string; stderr: string } {
+    const exec = isContained ? temporaryFile(t, container, 'container.mjs') : resolve('src/server.ts')
+    const primary = `
+      import cluster from 'node:cluster'
+      cluster.setupPrimary({ exec: ${JSON.stringify(exec)} })
+      const worker = cluster.fork()
+      worker.on('listening', () => { console.log('listening'); worker.process.kill('SIGKILL') })
+      worker.on('exit', (status) => { if (status !== null) console.log(status) })`
+    const args = [...process.execArgv, temporaryFile(t, primary, 'primary.mjs')]
+    const { PATH, NODE_V8_COVERAGE } = process.env
+    const env = { PATH, NODE_V8_COVERAGE, PORT: '0', pm_exec_path: resolve('src/server.ts'), ...environment }
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+    return { stdout, stderr }
+  }
+
+  const problem = 'takes a store that processes can share, in a worker of node:cluster (PM2)'
+  for (const [how, isContained] of [
+    ['that runs the program', false],
+    ['that PM2 starts', true],
+  ] as const) {
+    test(`${how}, memory: is rejected with status 2`, (t) => {
+      const expected = { stdout: '2\n', stderr: `plant-store: PLANT_STORE_URL ${problem}\n` }
+      assert.deepEqual(runWorker(t, {}, isContained), expected)
+    })
+
+    test(`${how}, a shared store is served`, (t) => {
+      const environment = { PLANT_STORE_URL: 'postgres://ada@127.0.0.1:1/plants' }
+      assert.match(runWorker(t, environment, isContained).stdout, /^listening$/m)
+    })
+  }
+
+  test('memory: in a file, and a SQLite database in memory, are rejected with status 2', (t) => {
+    for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
+      const expected = { stdout: '2\n', stderr: `plant-store: PLANT_STORE_URL_FILE ${problem}\n` }
+      assert.deepEqual(runWorker(t, { PLANT_STORE_URL_FILE: temporaryFile(t, url) }, false), expected)
     }
   })
 })
@@ -80,7 +216,7 @@ suite('refuses, and says what the variable takes', () => {
   ]
   for (const [name, values, takes] of [
     ['HOST', ['', `/${'a'.repeat(101)}ä`], host],
-    ['PORT', ['', '65536', '-1', '+1', '01', '0x50', '8e1', '80.0', ' 80', '80\n', '٨٠'], port],
+    ['PORT', ['', '65536', '-1', '+1', '01', '0x50', '8e1', '80.0', '٨٠'], port],
     ['PLANT_STORE_MAX_BODY_BYTES', ['67108865'], 'a whole number from 1 to 67108864: the most bytes of a body'],
     ['PLANT_STORE_MAX_LIMIT', ['0', '2147483648'], 'a whole number from 1 to 2147483647: the most plants of a list'],
     ['PLANT_STORE_ACCESS_LOG', ['true', ''], '1 or 0: whether a line is logged for each response'],
@@ -116,7 +252,7 @@ suite('refuses, and says what the variable takes', () => {
 
   test('a file of something else, and quotes nothing of it', (t) => {
     const takes = 'PLANT_STORE_URL_FILE takes a file that holds the value of PLANT_STORE_URL, in place of it'
-    for (const content of ['mysql://ada:secret@db/plants\n', '\nmemory:']) {
+    for (const content of ['mysql://ada:secret@db/plants\n', '\n', '']) {
       assertRefused({ PLANT_STORE_URL_FILE: temporaryFile(t, content) }, `${takes}, and this one does not: ${url}`)
     }
   })

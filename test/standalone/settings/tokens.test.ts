@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { suite, test, type TestContext } from 'node:test'
 import { digestToken } from '../../../src/http/caller.ts'
@@ -6,6 +7,7 @@ import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { tokenList, type Tokens } from '../../../src/standalone/settings/tokens.ts'
 import { SettingError } from '../../../src/standalone/settings/variables.ts'
 import { cpuTime } from '../../support/cpu-time.ts'
+import { withoutCommand } from '../../support/requirements.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 
 function sha256(token: string): string {
@@ -32,20 +34,40 @@ suite('PLANT_STORE_TOKENS takes', () => {
     ['several tokens of one owner', 'ada:old,ada:new', table(['old', 'ada'], ['new', 'ada'])],
     ['a token that may only read', 'ada:YWRh read', table(['YWRh', 'ada', 'read'])],
     ['more than one space before that', 'ada:YWRh \t read', table(['YWRh', 'ada', 'read'])],
-    ['a digest', `ada:$sha256$${sha256('YWRh')}`, table(['YWRh', 'ada'])],
-    ['a digest in upper case', `ada:$sha256$${sha256('YWRh').toUpperCase()}`, table(['YWRh', 'ada'])],
-    ['a digest of a token that may only read', `ada:$sha256$${sha256('YWRh')} read`, table(['YWRh', 'ada', 'read'])],
+    ['a digest', `ada:sha256=${sha256('YWRh')}`, table(['YWRh', 'ada'])],
+    ['a digest in upper case', `ada:sha256=${sha256('YWRh').toUpperCase()}`, table(['YWRh', 'ada'])],
+    ['a digest of a token that may only read', `ada:sha256=${sha256('YWRh')} read`, table(['YWRh', 'ada', 'read'])],
+    ['a digest in the older form', `ada:$sha256$${sha256('YWRh')}`, table(['YWRh', 'ada'])],
+    [
+      'a digest in the older form, in upper case',
+      `ada:$sha256$${sha256('YWRh').toUpperCase()}`,
+      table(['YWRh', 'ada']),
+    ],
+    [
+      'a digest in the older form of a token that may only read',
+      `ada:$sha256$${sha256('YWRh')} read`,
+      table(['YWRh', 'ada', 'read']),
+    ],
     ['space around an entry, and blank entries', ' ada:YWRh , , ', table(['YWRh', 'ada'])],
     ['a token that is called read', 'ada:read', table(['read', 'ada'])],
+    ['64 hexadecimal digits as a token', `ada:${sha256('x')}`, table([sha256('x'), 'ada'])],
+    ['64 hexadecimal digits at the end of a token', `ada:x${sha256('x')}`, table([`x${sha256('x')}`, 'ada'])],
+    ['48 hexadecimal digits as a token', `ada:${'a'.repeat(48)}`, table(['a'.repeat(48), 'ada'])],
+    ['96 hexadecimal digits as a token', `ada:${'a'.repeat(96)}`, table(['a'.repeat(96), 'ada'])],
+    ['62 hexadecimal digits after a decimal digit', `ada:0${'a'.repeat(61)}`, table([`0${'a'.repeat(61)}`, 'ada'])],
   ] as const) {
     test(what, () => assert.deepEqual(tokensOf(entries), tokens))
   }
 })
 
 const FORM =
-  'takes owner:token or owner:$sha256$ with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
+  'takes owner:token or owner:sha256= with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
   'An owner has no white space, comma or quote and does not begin with "#"; ' +
   'a token has letters, digits and -._~+/, then any "="'
+
+const NO_DIGEST =
+  'takes a digest as owner:sha256= with 64 hexadecimal digits; in another form, or if a shell has expanded the $ of ' +
+  'owner:$sha256$, it would become a token'
 
 suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
   const unset = 'must not hold the token of an unset variable'
@@ -54,10 +76,20 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
     ...['secret', 'ada:', 'ada: secret', 'ada :secret', 'ada:sec ret', 'ada:sec=ret', 'ada:secrèt'],
     ...['#old:secret', '"ada":secret', "'ada:secret", 'ada:secret bob:other', 'a\u0007da:secret', 'a\u00a0da:secret'],
     ...['ada:secret write', 'ada:secret READ', 'ada:secretread read read', 'ada:$sha256$', `ada:$sha512$${digest}`],
-    ...[digest.slice(1), `${digest}0`, `${digest.slice(1)}g`].map((wrong) => `ada:$sha256$${wrong}`),
+    ...[digest.slice(1), `${digest}0`, `${digest.slice(1)}g`].flatMap((wrong) => [
+      `ada:$sha256$${wrong}`,
+      `ada:sha256=${wrong}`,
+    ]),
+    ...[`ada:SHA256=${digest}`, `ada:sha512=${digest}`, `ada:sha256==${digest}`, `ada:sha256=${digest}=`],
+    ...[`ada:\${sha256}\$${digest}`, `ada:$$sha256$$${digest}`, `ada:$sha256${digest}`, `ada:$${digest}`],
+  ]
+  const digests = [
+    ...['ada:sha256=', 'ada:sha256==', 'ada:SHA-256', `ada:sha256${digest}`, `ada:sha256-${digest}`],
+    ...[`ada:sha256:${digest}`, `ada:$sha256$:${digest}`, `sha256:${digest}`, `ada:SHA-256:${digest} read`],
   ]
   const rows: readonly [entries: string, problem: string][] = [
     ...malformed.map((entries): (typeof rows)[number] => [entries, `${FORM}; entry 1 is not of that form`]),
+    ...digests.map((entries): (typeof rows)[number] => [entries, `${NO_DIGEST}; entry 1 looks like that`]),
     ['ada:YWRh,:secret', `${FORM}; entry 2 is not of that form`],
     ['', 'takes at least one owner:token; there is none'],
     [' , ', 'takes at least one owner:token; there is none'],
@@ -65,6 +97,7 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
     ['bob:null read', `${unset}; entry 1 does`],
     [`bob:$sha256$${sha256('undefined')}`, `${unset}; entry 1 does`],
     [`bob:$sha256$${sha256('')}`, `${unset}; entry 1 does`],
+    ['ada:YWRh,bob\ufffd:secret', 'takes text in UTF-8; entry 2 contains U+FFFD, which replaces other bytes'],
     ['ada:secret,bob:secret', 'takes each token once; entry 2 repeats one'],
     ['ada:secret,,ada:secret read', 'takes each token once; entry 3 repeats one'],
     [`ada:secret,bob:$sha256$${digest}`, 'takes each token once; entry 2 repeats one'],
@@ -75,6 +108,105 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
       assert.throws(() => tokensOf(entries), new SettingError('PLANT_STORE_TOKENS', problem))
     })
   }
+})
+
+/** A digest for each first digit, and others that go on with decimal digits: some tools take all of them. */
+const DIGESTS = '0 1 2 3 4 5 6 7 8 9 a b c d e f 2434 07 a1 99999'
+  .split(' ')
+  .map(
+    (start) =>
+      start +
+      sha256(start)
+        .replace(/^[0-9]+/, 'c')
+        .padEnd(64, 'd'),
+  )
+  .flatMap((digest) => [digest.slice(0, 64), digest.slice(0, 64).toUpperCase()])
+
+const OLDER_FORM = DIGESTS.map((digest) => `ada:$sha256$${digest}`)
+
+/** Has a program print each text in place of `TEXT` in a script. */
+function printed(command: string, args: readonly string[], script: string, texts: readonly string[]): string[] {
+  const input = texts.map((text) => script.replace('TEXT', () => text)).join('\n')
+  const environment = { PATH: process.env['PATH'] }
+  return execFileSync(command, args, { input, encoding: 'utf8', env: environment }).trimEnd().split('\n')
+}
+
+function makefile(texts: readonly string[]): string {
+  return `all:\n${texts.map((text) => `\t@printf '%s\\n' '${text}'\n`).join('')}`
+}
+
+suite('the older form of a digest never becomes a token', () => {
+  const quoted = `printf '%s\\n' "TEXT"`
+  const heredoc = 'cat <<END\nTEXT\nEND'
+  for (const [what, command, args, script] of [
+    ['in double quotes in sh', 'sh', [], quoted],
+    ['in double quotes in sh -c', 'sh', ['-c', 'eval "$(cat)"', 'configure.sh'], quoted],
+    ['in double quotes in a shell with arguments', 'sh', ['-s', '--', 'start', 'x', '-y'], quoted],
+    ['in double quotes in bash', 'bash', [], quoted],
+    ['in double quotes in zsh', 'zsh', [], quoted],
+    ['without quotes in bash', 'bash', [], "printf '%s\\n' TEXT"],
+    ['in a heredoc of sh', 'sh', [], heredoc],
+    ['in a heredoc of bash', 'bash', [], heredoc],
+  ] as const) {
+    test(what, { skip: withoutCommand(command) }, () => {
+      const entries = printed(command, args, script, OLDER_FORM)
+      assert.equal(entries.length, OLDER_FORM.length)
+      for (const entry of entries) assert.throws(() => tokensOf(entry), SettingError, entry)
+    })
+  }
+
+  test('in single quotes in a recipe of make', { skip: withoutCommand('make') }, () => {
+    const entries = printed('make', ['-s', '-f', '-'], 'TEXT', [makefile(OLDER_FORM)])
+    assert.equal(entries.length, OLDER_FORM.length)
+    for (const entry of entries) assert.throws(() => tokensOf(entry), SettingError, entry)
+  })
+
+  for (const [what, expand] of [
+    // Compose stops at `$2`.
+    ['with the rules of Compose', (text: string) => text.replace(/\$[_a-z][_a-z0-9]*/gi, '')],
+    ['with the rules of a Dockerfile, and of zsh', (text: string) => text.replace(/\$(?:[0-9]+|[_a-z]\w*)/gi, '')],
+    ['with the rules of make', (text: string) => text.replace(/\$./g, '')],
+    ['if only the name is expanded', (text: string) => text.replace('$sha256', '')],
+    ['if only the digits are expanded', (text: string) => text.replace(/\$[0-9A-F]/i, '')],
+    ['if $$ is the ID of a process', (text: string) => text.replaceAll('$', '4711')],
+    ['if the second $$ is the ID of a process', (text: string) => text.replace('$sha256$', '1')],
+    ['if $0 is the path of a script', (text: string) => text.replace(/\$sha256\$./, './configure')],
+  ] as const) {
+    test(what, () => {
+      for (const entry of OLDER_FORM.map(expand)) assert.throws(() => tokensOf(entry), SettingError, entry)
+    })
+  }
+})
+
+suite('a digest stays one', () => {
+  const [entry, token] = [`ada:sha256=${sha256('YWRh')} read`, table(['YWRh', 'ada', 'read'])]
+  for (const [what, command, args, script, text] of [
+    ['in double quotes in sh', 'sh', [], `printf '%s\\n' "TEXT"`, entry],
+    ['in double quotes in bash', 'bash', [], `printf '%s\\n' "TEXT"`, entry],
+    ['in a heredoc', 'sh', [], 'cat <<END\nTEXT\nEND', entry],
+    ['in make', 'make', ['-s', '-f', '-'], 'TEXT', makefile([entry])],
+    ['in the older form, in single quotes', 'sh', [], `printf '%s\\n' 'TEXT'`, `ada:$sha256$${sha256('YWRh')} read`],
+    [
+      'in the older form, with $$ in make',
+      'make',
+      ['-s', '-f', '-'],
+      'TEXT',
+      makefile([`ada:$$sha256$$${sha256('YWRh')} read`]),
+    ],
+  ] as const) {
+    test(what, { skip: withoutCommand(command) }, () => {
+      assert.deepEqual(tokensOf(printed(command, args, script, [text])[0]!), token)
+    })
+  }
+
+  test('in an env file of Node, in both forms', (t) => {
+    for (const form of ['sha256=', '$sha256$']) {
+      const path = temporaryFile(t, `PLANT_STORE_TOKENS="ada:${form}${sha256('YWRh')} read"\r\n`)
+      const args = [`--env-file=${path}`, '--print', 'process.env.PLANT_STORE_TOKENS']
+      const value = execFileSync(process.execPath, args, { encoding: 'utf8', env: {} }).trimEnd()
+      assert.deepEqual(tokensOf(value), token)
+    }
+  })
 })
 
 suite('PLANT_STORE_TOKENS_FILE', () => {
@@ -94,6 +226,12 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
     ['two entries on a line', 'ada:YWRh,bob:Ym9i', `${FORM}; line 1 is not of that form`],
     ['an owner with U+0000, which no store could keep', 'a\0da:YWRh', `${FORM}; line 1 is not of that form`],
     ['text that is not UTF-8', Buffer.from('ad\xe0:YWRh', 'latin1'), 'takes a file in UTF-8, and this one is not'],
+    [
+      'an owner with U+FFFD',
+      'ada:YWRh\nad\ufffd:b',
+      'takes text in UTF-8; line 2 contains U+FFFD, which replaces other bytes',
+    ],
+    ['what a heredoc leaves of a digest', `ada:${sha256('x').slice(1)}\n`, `${NO_DIGEST}; line 1 looks like that`],
     ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), `${FORM}; line 1 is not of that form`],
     ['nothing but comments', '# ada:YWRh\n', 'takes at least one owner:token; there is none'],
     ['16 MiB that are no entry', 'é'.repeat(2 ** 23), `${FORM}; line 1 is not of that form`],
@@ -113,6 +251,9 @@ test('PLANT_STORE_TOKENS is read in time linear in its length', async () => {
     ['', ':a', '!'],
     ['a:', 'a', '!'],
     ['a:a', '=', '!'],
+    ['a:', 'ha256', '!'],
+    ['a:', '/', '!'],
+    ['sha256', ':sha256', '!'],
     ['', 'a', ''],
     ['', 'a:a,', ''],
   ] as const) {

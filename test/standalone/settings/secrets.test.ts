@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { renameSync, writeFileSync } from 'node:fs'
+import { suite, test, type TestContext } from 'node:test'
+import { importing, Program } from '../../support/program/program.ts'
+import { temporaryFile } from '../../support/temporary-file.ts'
+
+const TOKEN = 'token-to-search-for-1'
+const NEW_TOKEN = 'token-to-search-for-2'
+/** V8 makes a slice of the text of such an owner, which keeps all of the text. */
+const OWNER = 'an-owner-of-many-letters'
+
+/**
+ * At SIGWINCH, prints which tokens are in the memory that is in use: in the strings of a heap snapshot, or in the bytes
+ * of a buffer, pooled ones included.
+ */
+const SEARCH = `
+  import { Session } from 'node:inspector'
+  import { setFlagsFromString } from 'node:v8'
+  import { runInNewContext } from 'node:vm'
+
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc')
+  // Neither text may be in this program.
+  const parts = ['token-to-', 'search-for-']
+
+  process.on('SIGWINCH', async () => {
+    const session = new Session()
+    session.connect()
+    const post = (method, params) => new Promise((resolve, reject) => {
+      session.post(method, params, (error, result) => (error ? reject(error) : resolve(result)))
+    })
+    gc()
+    let snapshot = ''
+    session.on('HeapProfiler.addHeapSnapshotChunk', ({ params }) => (snapshot += params.chunk))
+    await post('HeapProfiler.takeHeapSnapshot')
+    const { result } = await post('Runtime.evaluate', { expression: 'ArrayBuffer.prototype' })
+    const { objects } = await post('Runtime.queryObjects', { prototypeObjectId: result.objectId })
+    const functionDeclaration = \`function (text) {
+      return this.filter((buffer) => process.getBuiltinModule('node:buffer').Buffer.from(buffer).includes(text)).length
+    }\`
+    const lines = []
+    for (const number of [1, 2]) {
+      const text = parts.join('') + number
+      const call = { functionDeclaration, objectId: objects.objectId, arguments: [{ value: text }], returnByValue: true }
+      const { result: { value } } = await post('Runtime.callFunctionOn', call)
+      lines.push(number + ' strings ' + (snapshot.split(text).length - 1) + ' buffers ' + value)
+    }
+    console.log('searched ' + lines.join(', '))
+  })`
+
+async function startSearchable(t: TestContext, environment: Record<string, string>): Promise<Program> {
+  const program = new Program({ PORT: '0', ...environment }, [], importing(SEARCH))
+  t.after(() => program.end())
+  await program.serving()
+  return program
+}
+
+const NONE = 'searched 1 strings 0 buffers 0, 2 strings 0 buffers 0'
+
+async function search(program: Program, n = 1): Promise<string | undefined> {
+  program.child.kill('SIGWINCH')
+  return program.stdout.find((line) => line.startsWith('searched'), n)
+}
+
+suite('memory of the running program', () => {
+  test('contains no token of its token file, neither after the start nor after the file has changed', async (t) => {
+    const path = temporaryFile(t, `${OWNER}:${TOKEN}\n`)
+    const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
+    assert.equal(await search(program), NONE)
+    writeFileSync(`${path}.new`, `${OWNER}:${NEW_TOKEN}\n`)
+    renameSync(`${path}.new`, path)
+    program.child.kill('SIGHUP')
+    await program.logged('tokens-read')
+    assert.equal(await search(program, 2), NONE)
+  })
+
+  test('contains no token of a changed token file that is invalid', async (t) => {
+    const path = temporaryFile(t, `${OWNER}:${TOKEN}\n`)
+    const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
+    writeFileSync(path, `${OWNER}:${NEW_TOKEN}\n${OWNER}\n`)
+    program.child.kill('SIGHUP')
+    await program.logged('tokens-kept')
+    assert.equal(await search(program), NONE)
+  })
+
+  test('contains no token of a client that has disconnected', async (t) => {
+    const program = await startSearchable(t, { PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}` })
+    const connection = await program.connect()
+    const fields = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n`
+    assert.match(await connection.send(`GET /plants HTTP/1.1\r\n${fields}\r\n`).closed, /^HTTP\/1.1 200 /)
+    assert.equal(await search(program), NONE)
+  })
+
+  test('contains no token of PLANT_STORE_TOKENS', async (t) => {
+    const program = await startSearchable(t, { PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}` })
+    assert.equal(await search(program), NONE)
+  })
+})
