@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { askReady } from '../src/standalone/command-line.ts'
 import { fill } from './support/database/fill.ts'
 import { importing, Program, startProgram, TOKEN } from './support/program/program.ts'
 import { newPath, skip as needsSqlite } from './support/database/sqlite-file.ts'
-import { temporaryFile } from './support/temporary-file.ts'
+import { temporaryDirectory, temporaryFile } from './support/temporary-file.ts'
 import { freePort } from './support/wire/free-port.ts'
 import { portOf, serve, servePlants } from './support/wire/service.ts'
 
@@ -24,6 +25,12 @@ async function assertEnds(status: number, stderr: string, ...run: Parameters<typ
   assert.deepEqual(await runToEnd(...run), { status, stdout: '', stderr: `plant-store: ${stderr}` })
 }
 
+/** Runs the curl command that a program printed. */
+function runPrintedCommand({ stdout }: Program): string {
+  const line = stdout.all.find((line) => line.includes('curl'))
+  return execFileSync('sh', ['-c', `${line!} --silent --write-out ' %{http_code}'`], { encoding: 'utf8' })
+}
+
 /** The arguments of Node with which it takes itself for another version. */
 function pretending(version: string): string[] {
   return importing(`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`)
@@ -37,17 +44,34 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
 const badPort = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
 
 suite('the start', () => {
-  test('without tokens prints one, a curl line that answers 200 if it is pasted, and the address of the page', async (t) => {
+  test('without tokens prints one, a curl command that creates a plant, and the address of the web UI', async (t) => {
     const program = new Program({ PORT: '0' })
     t.after(() => program.end())
     const address = (await program.stdout.find((line) => line.includes('#token=')))!.trim()
-    const [listening, token, , curl] = program.stdout.all
+    const [listening, token] = program.stdout.all
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
     assert.match(token!, /^The token of the owner demo is [\w-]{32}$/)
-    const printed = execFileSync('sh', ['-c', `${curl!} --silent --write-out ' %{http_code}'`], { encoding: 'utf8' })
-    assert.equal(printed, '{"name":"Monstera deliciosa","tag":"tropical"} 200')
+    assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
     assert.equal(address, [listening, token].map((line) => line!.split(' ').at(-1)).join('/#token='))
     assert.match(await (await fetch(address)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
+  })
+
+  for (const shell of ['sh', 'bash']) {
+    test(`prints lines that set URL and TOKEN in ${shell}`, async (t) => {
+      const program = new Program({ PORT: '0', HOST: '::1' })
+      t.after(() => program.end())
+      await program.stdout.find((line) => line.includes('#token='))
+      const exports = program.stdout.all.filter((line) => line.startsWith('  export '))
+      const list = `curl --silent --write-out ' %{http_code}' "$URL/plants" -H "Authorization: Bearer $TOKEN"`
+      assert.equal(execFileSync(shell, ['-c', [...exports, list].join('\n')], { encoding: 'utf8' }), '[] 200')
+    })
+  }
+
+  test('prints a curl command that works with a Unix socket whose path has a quote', async (t) => {
+    const program = new Program({ HOST: join(temporaryDirectory(t), "it's.sock") })
+    t.after(() => program.end())
+    await program.stdout.find((line) => line.includes('curl'))
+    assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
   })
 
   test('has no page if PLANT_STORE_PAGE is 0, and prints no address of one', async (t) => {

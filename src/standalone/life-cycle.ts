@@ -96,15 +96,23 @@ function createStoreLog(): OnStoreEvent {
   }
 }
 
+/** What a user can paste into a shell, and open in a browser, to try the service with the token. */
 function invitation(url: string, token: string, hasPage: boolean): string {
   const headers = `-H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json'`
   const plant = '{"id":1,"name":"Monstera deliciosa","tag":"tropical"}'
   const isWeb = url.startsWith('http:')
-  const target = isWeb ? `'${url}/plants'` : `--unix-socket '${url.slice('unix:'.length)}' 'http://localhost/plants'`
-  const curl = `The token of the owner demo is ${token}\n\n  curl ${target} ${headers} -d '${plant}'\n`
-  const page = `\nOr open the page, which takes the token along:\n\n  ${url}/#token=${token}\n`
-  return hasPage && isWeb ? curl + page : curl
+  const base = isWeb ? url : 'http://localhost'
+  const socket = isWeb ? '' : `--unix-socket ${quoteForShell(url.slice('unix:'.length))} `
+  const lines = [
+    `The token of the owner demo is ${token}`,
+    `Set URL and TOKEN in your shell:\n\n  export URL='${base}'\n  export TOKEN='${token}'`,
+    `Create a plant:\n\n  curl ${socket}'${base}/plants' ${headers} -d '${plant}'`,
+  ]
+  if (hasPage && isWeb) lines.push(`Open the web UI with this token:\n\n  ${url}/#token=${token}`)
+  return `${lines.join('\n\n')}\n`
 }
+
+const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 let isStopping = false
 
