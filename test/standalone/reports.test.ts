@@ -158,6 +158,27 @@ suite('the access log has one line for', () => {
   }
 })
 
+test('the access log warns once of a bearer token with characters that no bearer token has', async (t) => {
+  const events = captureLog(t)
+  const port = await serveProgram(t, LOGGED)
+  for (const token of ['unknown', '17|secret', 'id:secret', '17|secret']) {
+    const { status } = await ask(port, `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer ${token}\r\n\r\n`)
+    assert.equal(status, 401)
+  }
+  await until(() => events.length >= 5)
+  const warnings = events.filter(({ event }) => event === 'warning')
+  assert.deepEqual(valuesOf(warnings, 'request'), [events[1]!['request']])
+  assert.match(String(warnings[0]!['reason']), /^A bearer token has characters that RFC 6750 does not allow/)
+  assert.doesNotMatch(JSON.stringify(events), /17\|secret|id:secret/)
+})
+
+test('nothing is logged of such a token without the access log', async (t) => {
+  const events = captureLog(t)
+  const port = await serveProgram(t, { PLANT_STORE_SLOW_MS: '60000' })
+  await ask(port, `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer 17|secret\r\n\r\n`)
+  assert.deepEqual(events, [])
+})
+
 test('the access log has no line for the probes, nor for the admin port', async (t) => {
   const events = captureLog(t)
   const { port, admin } = await serveWithAdmin(t, LOGGED)
