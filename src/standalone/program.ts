@@ -30,11 +30,16 @@ export function createProgram(
   const store = metrics?.watchStore(parts.store) ?? parts.store
 
   const { onError, onResponse, onRefusal } = createReports(settings.accessLog, settings.slowMs)
+  /** Logs a failure. If the store is the reason, the log says so too, without waiting for a health check. */
+  const checkStore: typeof onError = (error, request) => {
+    onError?.(error, request)
+    void readiness()
+  }
   const limits = { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner }
-  const options = resolveOptions({ authenticate, store, ...limits, onError, onResponse })
+  const readiness = createReadiness(store, isDraining)
+  const options = resolveOptions({ authenticate, store, ...limits, onError: checkStore, onResponse })
   // What it finds was checked as the program took the tokens.
   const plants = createService({ ...options, findCaller: authenticate })
-  const readiness = createReadiness(store, isDraining)
   const serve = createProgramPaths({ readiness, documents, onAnswer: onResponse }, resourceOf, (request, response) => {
     plants(request, response, resourceOf(request) as Resource<ResourcePath> | undefined)
   })

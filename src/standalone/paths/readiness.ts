@@ -1,6 +1,6 @@
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError, type Store } from '../../plants/store.ts'
-import { performance } from '../../timers.ts'
+import { clearTimeout, performance, setTimeout } from '../../timers.ts'
 import { describeError, log } from '../log.ts'
 
 export type Readiness = 'ready' | 'unready' | 'draining'
@@ -10,10 +10,15 @@ const PING_INTERVAL_MS = 1000
 /** How long a ping may take. Together with the interval it is less than 2 s, so what is said is never older. */
 const PING_TIMEOUT_MS = 900
 
+/**
+ * Makes the function that says whether the service is ready. While it is not ready, the store is pinged every second,
+ * so that the log says when it is ready again.
+ */
 export function createReadiness(store: Store, isDraining: () => boolean): () => Promise<Readiness> {
   let wasReady = true
   let askedAt = -Infinity
   let latest: Promise<void>
+  let timer: NodeJS.Timeout | undefined
 
   async function ask(): Promise<void> {
     try {
@@ -25,10 +30,12 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
     } catch (error) {
       if (wasReady) log('unready', { reason: describeError(error) })
       wasReady = false
+      clearTimeout(timer)
+      timer = setTimeout(() => void check(), PING_INTERVAL_MS).unref()
     }
   }
 
-  return async () => {
+  async function check(): Promise<Readiness> {
     if (isDraining()) return 'draining'
     const now = performance.now()
     if (now - askedAt >= PING_INTERVAL_MS) {
@@ -38,4 +45,5 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
     await latest
     return wasReady ? 'ready' : 'unready'
   }
+  return check
 }

@@ -4,16 +4,17 @@ import { IncomingMessage, type Server } from 'node:http'
 import { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { jsonResponse, respond } from '../../../src/http/respond.ts'
-import { memoryStore, type Store } from '../../../src/index.ts'
+import { memoryStore, StoreUnavailableError, type Store } from '../../../src/index.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 import { createDocument } from '../../../src/standalone/paths/program-paths.ts'
+import { delegatingStore } from '../../support/database/delegating-store.ts'
 import { ownClock } from '../../support/event-loop.ts'
 import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
-import { serveWithAdmin } from '../../support/program/in-process-program.ts'
+import { serveProgram, serveWithAdmin, WRITER } from '../../support/program/in-process-program.ts'
 import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
 import { createListener } from '../../support/program/standalone-server.ts'
 import { until } from '../../support/until.ts'
-import { send, serve, type Answer } from '../../support/wire/service.ts'
+import { send, sendTo, serve, type Answer } from '../../support/wire/service.ts'
 
 /** Serves the paths of the program, and the plants. */
 function serveProgramPaths(t: TestContext, ping?: Store['ping'], isDraining = false): Promise<Server> {
@@ -188,5 +189,23 @@ suite('/readyz', () => {
       assert.equal((await ask(server, '/readyz')).status, next)
     }
     assert.deepEqual(valuesOf(events, 'event'), ['unready', 'ready', 'unready'])
+  })
+
+  test('is checked after a failed request and while it is 503, so that the log shows both changes', async (t) => {
+    const events = captureLog(t)
+    let isAway = true
+    const fail = (): void => {
+      if (isAway) throw new StoreUnavailableError('the database is away')
+    }
+    const list = (): never => {
+      throw new StoreUnavailableError('the database is away')
+    }
+    const port = await serveProgram(t, {}, delegatingStore(memoryStore(), { list, ping: fail }))
+    await sendTo(port, { method: 'GET', path: '/plants', fields: ['Authorization', `Bearer ${WRITER}`] })
+    await until(() => events.length === 2)
+    assert.deepEqual(valuesOf(events, 'event'), ['failure', 'unready'])
+    isAway = false
+    await until(() => events.length === 3)
+    assert.deepEqual(events[2], { event: 'ready' })
   })
 })
