@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpServer } from '../../http-server/http-server.ts'
 import { arrivalOf } from '../../http/turn.ts'
+import type { OperationObject } from '../../openapi/description.ts'
+import { openapi } from '../../openapi/openapi.ts'
+import { OPERATIONS, type ResourcePath } from '../../operations.ts'
 import type { Store } from '../../plants/store.ts'
 import { figuresOf } from '../../stores/figures.ts'
 import { performance } from '../../timers.ts'
-import { eventCounts } from '../log.ts'
+import { eventCounts, rejectedFiles } from '../log.ts'
 import type { ResourceOf } from '../requests.ts'
 import { createHistogram, family, formatFamilies, single, type Family, type Observe } from './families.ts'
 import { createProcessMetrics, readDescriptors } from './process.ts'
@@ -12,6 +15,13 @@ import { createStoreMetrics } from './store-calls.ts'
 
 /** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']
+
+/** The statuses that an operation can have. 405 is that of other methods, and 408 is sent before it is reached. */
+function statusesOf(path: string, method: string): readonly number[] {
+  const item = openapi.paths[path as ResourcePath] as Readonly<Record<string, Pick<OperationObject, 'responses'>>>
+  const statuses = Object.keys(item[method.toLowerCase()]!.responses).map(Number)
+  return statuses.filter((status) => status !== 405 && status !== 408)
+}
 
 export interface Metrics {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
@@ -25,7 +35,7 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
   const durations = createHistogram('http_server_request_duration_seconds', 'From a header to the end of its response.')
   /** By route, then by method and status, as a text that joins the three would be new for each request. */
   const series = new Map<string, Map<number, Observe>>()
-  const refusals = new Map<number, number>()
+  const refusals = new Map([400, 408, 431].map((status) => [status, 0]))
   let active = 0
 
   function seriesOf(route: string, method: number, status: number): Observe {
@@ -44,6 +54,13 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
     return observe
   }
 
+  // A counter that starts at 1 has no rate, and no increase, for its first event.
+  for (const [path, operations] of Object.entries(OPERATIONS)) {
+    for (const method of Object.keys(operations)) {
+      for (const status of [0, ...statusesOf(path, method)]) seriesOf(path, METHODS.indexOf(method), status)
+    }
+  }
+
   const store = createStoreMetrics()
   const families: Family[] = [
     durations,
@@ -55,6 +72,9 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
     ...createProcessMetrics(),
     family('counter', 'plant_store_log_events_total', 'Events of the log, by name.', () => {
       return Array.from(eventCounts, ([event, count]) => [{ event }, count])
+    }),
+    family('gauge', 'plant_store_settings_file_rejected', 'Whether the latest content was rejected.', () => {
+      return Array.from(rejectedFiles, ([setting, isRejected]) => [{ setting }, Number(isRejected)])
     }),
   ]
   return {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { memoryStore } from '../../../src/index.ts'
@@ -8,7 +9,9 @@ import { Held } from '../../support/held.ts'
 import { readDocument } from '../../support/package/documents.ts'
 import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
 import { ask, serveWithAdmin, WRITER } from '../../support/program/in-process-program.ts'
-import { scrape, series } from '../../support/program/metrics.ts'
+import { scrape, series, startWithMetrics } from '../../support/program/metrics.ts'
+import { TOKEN } from '../../support/program/program.ts'
+import { temporaryFile } from '../../support/temporary-file.ts'
 import { RawConnection } from '../../support/wire/raw-connection.ts'
 
 const FIELDS = `Host: a\r\nAuthorization: Bearer ${WRITER}\r\n`
@@ -18,10 +21,63 @@ suite('the metrics', () => {
   test('are those that docs/observing.md lists', async (t) => {
     const { admin } = await serveWithAdmin(t)
     const told = [...(await scrape(admin)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
-    const names = String.raw`\w+_(?:seconds|requests|connections|total|calls|size|bytes|info|ready|guarded|fds)`
+    const names = String.raw`\w+_(?:seconds|requests|connections|total|calls|size|bytes|info|ready|rejected|guarded|fds)`
     const rows = [...readDocument('docs/observing.md').text.matchAll(new RegExp(`^\\|(.*?\`${names}\`) \\|`, 'gm'))]
     const listed = rows.flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name))
     assert.deepEqual(listed.sort(), told.sort())
+  })
+
+  test('start at 0 for each event, for each status of a refusal, and for each status of an operation', async (t) => {
+    const { program, admin } = await startWithMetrics(t)
+    const before = (await scrape(admin)).split('\n')
+    const events = before.filter((line) => line.startsWith('plant_store_log_events_total'))
+    assert.deepEqual(
+      events.filter((line) => !line.endsWith(' 0')),
+      ['plant_store_log_events_total{event="start"} 1'],
+    )
+    for (const event of ['failure', 'tokens-kept', 'store-url-kept', 'unready', 'crash']) {
+      assert.ok(events.includes(`plant_store_log_events_total{event="${event}"} 0`), event)
+    }
+    const refusals = before.filter((line) => line.startsWith('plant_store_http_refusals_total'))
+    assert.deepEqual(
+      refusals,
+      [400, 408, 431].map((status) => `plant_store_http_refusals_total{http_response_status_code="${status}"} 0`),
+    )
+    const create = (id: unknown, token?: string) =>
+      program.fetch('/plants', { method: 'POST', body: JSON.stringify({ id, name: 'Fern' }) }, token)
+    for (const [id, token] of [[1], [1], ['x'], [1, 'unknown']] as const) await (await create(id, token)).text()
+    await program.fetch('/plants')
+    for (const id of [1, 1, 'x']) await program.fetch(`/plants/${id}`, { method: 'DELETE' })
+    const nameOf = (line: string): string => line.slice(0, line.lastIndexOf(' '))
+    const known = new Set(before.map(nameOf))
+    const requests = (await scrape(admin)).split('\n').filter((line) => line.startsWith('http_server_request'))
+    assert.deepEqual(
+      requests.filter((line) => !known.has(nameOf(line))),
+      [],
+    )
+    assert.equal(requests.filter((line) => /_count.* [1-9]/.test(line)).length, 8)
+  })
+
+  test('show whether the latest content of a settings file was rejected', async (t) => {
+    const [tokens, url] = [temporaryFile(t, `ada:${TOKEN}\n`), temporaryFile(t, 'memory:\n')]
+    const { program, admin } = await startWithMetrics(t, { PLANT_STORE_TOKENS_FILE: tokens, PLANT_STORE_URL_FILE: url })
+    const rejected = async (): Promise<string[]> =>
+      Array.from((await scrape(admin)).matchAll(/^plant_store_settings_file_rejected(.*)$/gm), ([, rest]) => rest!)
+    const of = (...values: readonly [number, number]): string[] =>
+      ['TOKENS', 'URL'].map((name, i) => `{setting="PLANT_STORE_${name}_FILE"} ${values[i]}`)
+    assert.deepEqual(await rejected(), of(0, 0))
+    writeFileSync(tokens, 'ada\n')
+    writeFileSync(url, 'sqlite:plants.db\n')
+    program.child.kill('SIGHUP')
+    await program.logged('store-url-kept')
+    await program.logged('tokens-kept')
+    assert.deepEqual(await rejected(), of(1, 1))
+    writeFileSync(tokens, `ada:${TOKEN}\n`)
+    writeFileSync(url, 'memory:\n')
+    program.child.kill('SIGHUP')
+    await program.logged('store-url-read')
+    await program.logged('tokens-read')
+    assert.deepEqual(await rejected(), of(0, 0))
   })
 
   test('count requests by route, method and status, and by nothing that a client chooses', async (t) => {
@@ -48,7 +104,7 @@ suite('the metrics', () => {
       ['_OTHER', '/plants/{id}', 405, 1],
     ]
     assert.deepEqual(
-      await series(admin, /^http_server_request_duration_seconds_count/, expected.length),
+      await series(admin, /^http_server_request_duration_seconds_count(?!.* 0$)/, expected.length),
       expected.map(
         ([method, route, status, count]) =>
           `http_server_request_duration_seconds_count{http_request_method="${method}",http_route="${route}",` +
@@ -83,7 +139,7 @@ suite('the metrics', () => {
     await answers
     const times = valuesOf(events, 'durationMs')
     assert.ok(times.length === 3 && times.every((ms) => Number(ms) >= 50), String(times))
-    const [sum] = await series(admin, /^http_server_request_duration_seconds_sum.*GET.*200/, 1)
+    const [sum] = await series(admin, /^http_server_request_duration_seconds_sum.*GET.*"\/plants".*200.*[1-9]$/, 1)
     assert.ok(Number(sum!.split(' ')[1]) >= 0.05, sum)
   })
 
@@ -95,7 +151,7 @@ suite('the metrics', () => {
     await series(admin, /^plant_store_http_open_connections 1$/, 1)
     connection.socket.destroy()
     await series(admin, /^http_server_active_requests 0$/, 1)
-    const [count] = await series(admin, /^http_server_request_duration_seconds_count/, 1)
+    const [count] = await series(admin, /^http_server_request_duration_seconds_count(?!.* 0$)/, 1)
     assert.match(count!, /http_response_status_code="none"} 1$/)
   })
 
@@ -109,7 +165,7 @@ suite('the metrics', () => {
       await (await RawConnection.open(port)).send(sent).closed
     }
     assert.deepEqual(
-      await series(admin, /^(?:plant_store_http_refusals|http_server_request_duration_seconds_count)/, 4),
+      await series(admin, /^(?:plant_store_http_refusals|http_server_request_duration_seconds_count)(?!.* 0$)/, 4),
       [
         'http_server_request_duration_seconds_count{http_request_method="POST",http_route="/plants",' +
           'http_response_status_code="none"} 1',

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { startChild } from '../../support/child.ts'
 import { blocksOf, readDocument } from '../../support/package/documents.ts'
 import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
-import type { Program } from '../../support/program/program.ts'
+import { TOKEN, type Program } from '../../support/program/program.ts'
 import { withoutCommand } from '../../support/requirements.ts'
 import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.ts'
 import { freePort } from '../../support/wire/free-port.ts'
@@ -17,7 +17,6 @@ const QUERIES = blocksOf(OBSERVING, 'promql').map(({ code }) => code.trim())
 const ALERTS = [
   'PlantStoreRunsOutOfConnections',
   'PlantStoreRunsOutOfDescriptors',
-  'PlantStoreKeepsWhatIsOld',
   'PlantStoreIsNotReady',
   'PlantStoreFails',
   'PlantStoreIsBusy',
@@ -41,7 +40,53 @@ suite('promtool', { skip: withoutCommand('promtool') }, () => {
   })
 })
 
+test('promtool fires the alert for a burst of failures that is over', { skip: withoutCommand('promtool') }, (t) => {
+  const labels = 'instance="a",http_request_method="GET",http_route="/plants"'
+  const seriesOf = (status: number, values: string): string =>
+    `{ series: 'http_server_request_duration_seconds_count{${labels},http_response_status_code="${status}"}', values: '${values}' }`
+  const check = (time: string, alerts: string): string =>
+    `{ eval_time: ${time}, alertname: PlantStoreFails, exp_alerts: [${alerts}] }`
+  const alert =
+    '{ exp_annotations: { summary: More than one request in a hundred fails; read the log for "failure". } }'
+  const rules = temporaryFile(t, RULES!)
+  const tests = `
+rule_files: [${rules}]
+evaluation_interval: 15s
+tests:
+  - interval: 15s
+    input_series:
+      - ${seriesOf(200, '0x200')}
+      - ${seriesOf(500, '0x40 20x160')}
+    alert_rule_test:
+      - ${check('10m', '')}
+      - ${check('13m', alert)}
+      - ${check('20m', '')}
+`
+  assert.match(execFileSync('promtool', ['test', 'rules', temporaryFile(t, tests)], { encoding: 'utf8' }), /SUCCESS/)
+})
+
 suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
+  test('fires the alerts of docs/observing.md for a single failure, and for one rejected file', async (t) => {
+    const tokens = temporaryFile(t, `ada:${TOKEN}\n`)
+    const environment = { PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants', PLANT_STORE_TOKENS_FILE: tokens }
+    const { program, admin } = await startWithMetrics(t, environment)
+    const ask = await startPrometheus(t, admin)
+    // The counters must be known before they count.
+    await ask('count_over_time(plant_store_ready[1m]) > 1')
+    assert.equal((await program.fetch('/plants')).status, 503)
+    writeFileSync(tokens, 'ada\n')
+    program.child.kill('SIGHUP')
+    for (const alert of ['PlantStoreFails', 'PlantStoreRejectsSettingsFile']) {
+      await ask(`ALERTS{alertname="${alert}",alertstate="firing"}`)
+    }
+    for (const query of [
+      'increase(plant_store_log_events_total{event="failure"}[1m]) > 0',
+      'increase(plant_store_log_events_total{event="tokens-kept"}[1m]) > 0',
+    ]) {
+      await ask(query)
+    }
+  })
+
   test('answers the queries and fires the alerts of docs/observing.md', async (t) => {
     // The program is not ready, so that some requests fail. It may have few connections, and has few descriptors.
     const environment = {
@@ -144,14 +189,12 @@ const keepAsking: Load = async (program, signal) => {
   }
 }
 
-/** Takes the CPU from a program again and again, for longer than the alert allows, and has it read its files again. */
+/** Takes the CPU from a program again and again, for longer than the alert allows. */
 const keepBusy: Load = async ({ child }, signal) => {
   while (!signal.aborted) {
     child.kill('SIGSTOP')
     await setTimeout(500)
     child.kill('SIGCONT')
-    // It has no file of tokens that it could read again.
-    child.kill('SIGHUP')
     await setTimeout(200)
   }
 }
