@@ -28,7 +28,8 @@ export function andThen<T, U, S>(
   goOn: GoOn<T, U, S>,
   state = undefined as S,
 ): MaybePromise<U> {
-  return result instanceof Promise ? later(result, goOn, state) : goOn(result, state)
+  // A promise can come from another realm, or from before a test replaced the global `Promise`.
+  return isPromiseLike(result) ? later(result, goOn, state) : goOn(result, state)
 }
 
 /** In a function of its own: what a closure holds is on the heap from where its function begins. */
@@ -50,5 +51,5 @@ export function attempt<S>(
   }
 }
 
-const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
+export const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
   typeof (value as PromiseLike<T> | null | undefined)?.then === 'function'

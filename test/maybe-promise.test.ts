@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { andThen, attempt, withDeadline } from '../src/maybe-promise.ts'
 import { countTimers } from './support/event-loop.ts'
 
@@ -54,6 +55,13 @@ test('andThen goes on at once with a result that is there, and later with a prom
   const later = andThen(Promise.resolve(20), (value) => value + 1)
   assert.ok(later instanceof Promise)
   assert.equal(await later, 21)
+})
+
+test('andThen waits for promises of another realm, and for those that a replaced global Promise makes', async () => {
+  const promise = runInNewContext('Promise.resolve(20)') as Promise<number>
+  for (const result of [promise, thenable(Promise.resolve(20)) as Promise<number>]) {
+    assert.equal(await andThen(result, (value) => value + 1), 21)
+  }
 })
 
 suite('attempt', () => {

@@ -8,7 +8,8 @@ import { isLost, isTruncated, listenTo, socketOf, streamOf } from './transport.t
 /** How many requests of a connection wait for their turn. */
 const waiting = new WeakMap<Duplex, number>()
 
-const ARRIVED: unique symbol = Symbol('arrived')
+/** The same in every copy of the package: the copy in `plant-store/server` can differ from that of the service. */
+const ARRIVED: unique symbol = Symbol.for('plant-store.arrived')
 type Arrived = ServerResponse & { [ARRIVED]?: number }
 
 export interface Arrival {

@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { NewPlant } from './plant.ts'
 
@@ -75,6 +76,9 @@ export interface StoreUnavailableErrorOptions extends ErrorOptions {
   readonly isOutcomeUnknown?: boolean | undefined
 }
 
+/** The same symbol in every copy of the package, and in every realm. */
+const BRAND = Symbol.for('plant-store.StoreUnavailableError')
+
 /**
  * Thrown by a store that cannot serve now, if trying again may help. The client gets 503 with `Retry-After`: error
  * 50300, or 50301 if it is unknown what became of its request. Only the host's `onError` gets the `cause`.
@@ -82,6 +86,17 @@ export interface StoreUnavailableErrorOptions extends ErrorOptions {
 export class StoreUnavailableError extends Error {
   static {
     this.prototype.name = 'StoreUnavailableError'
+    Object.defineProperty(this.prototype, BRAND, { value: BRAND })
+  }
+
+  /**
+   * Also recognizes the errors of another copy of this package: a store can have its own copy, and a bundler makes one
+   * for each of two bundles.
+   */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // Only errors are asked for the brand: a mock has every member, and a proxy can throw.
+    if (this === StoreUnavailableError) return isNativeError(value) && Reflect.get(value, BRAND) === BRAND
+    return Function.prototype[Symbol.hasInstance].call(this, value)
   }
 
   /** Whether the operation may have been done, or may still be. */

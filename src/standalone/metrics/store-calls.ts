@@ -1,3 +1,4 @@
+import { isPromiseLike } from '../../maybe-promise.ts'
 import { STORE_METHODS } from '../../plants/checked-store.ts'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { figuresOf } from '../../stores/figures.ts'
@@ -36,7 +37,7 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
     const fail = (error: unknown): void => settle(outcomeOf(error))
     try {
       const result = call()
-      if (result instanceof Promise) result.then(() => settle('ok'), fail)
+      if (isPromiseLike(result)) result.then(() => settle('ok'), fail)
       else settle('ok')
       return result
     } catch (error) {

@@ -1,3 +1,5 @@
+import { isError } from '../../option-checks.ts'
+
 // The patterns match SQLSTATEs, or their classes (postgresql.org/docs/current/errcodes-appendix.html).
 
 /**
@@ -41,10 +43,10 @@ const hasState =
     pattern.test(sqlState(error) ?? '')
 
 export const isTransient = (error: unknown): boolean =>
-  isFromServer(error) ? hasState(TRANSIENT)(error) : error instanceof Error && !isFault(error)
+  isFromServer(error) ? hasState(TRANSIENT)(error) : isError(error) && !isFault(error)
 
 /** Whether the code is wrong. All other errors without a SQLSTATE are taken for those of a connection. */
-export const isFault: Test = (error) => error instanceof TypeError || error instanceof RangeError
+export const isFault: Test = (error) => isError(error) && /^(?:Type|Range)Error$/.test(error.name)
 
 /** Whether the server said nothing for too long. A pool says so in words only. */
 export const isTimeout = (error: unknown): boolean =>
@@ -78,6 +80,6 @@ export const isTooLarge: Test = hasState(/^54000/)
 
 /** The SQLSTATE of an error that the server sent. None begins with E; codes of Node do, and EPIPE is as long. */
 function sqlState(error: unknown): string | undefined {
-  if (!(error instanceof Error && 'code' in error && typeof error.code === 'string')) return undefined
+  if (!(isError(error) && 'code' in error && typeof error.code === 'string')) return undefined
   return /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(error.code) ? error.code : undefined
 }

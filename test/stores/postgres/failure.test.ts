@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import * as failure from '../../../src/stores/postgres/failure.ts'
 
 const { breaksConnection, NoAnswerError, UnconfirmedError, UnsuitableDatabaseError, ...QUESTIONS } = failure
@@ -51,6 +52,17 @@ suite('tells by the SQLSTATE what came of a statement', () => {
       assert.deepEqual(new Set([...answers(error), ...broken]), new Set(['isFromServer', ...expected]))
     })
   }
+})
+
+test('tells errors of another realm from faults of the code there', () => {
+  const [...errors] = runInNewContext(`[
+    Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
+    Object.assign(new Error('the server stops'), { code: '57P01' }),
+    new TypeError('pool.options is undefined'),
+  ]`) as unknown[]
+  assert.deepEqual(errors.map(failure.isTransient), [true, true, false])
+  assert.deepEqual(errors.map(failure.isFromServer), [false, true, false])
+  assert.deepEqual(errors.map(failure.isFault), [false, false, true])
 })
 
 suite('tells without a SQLSTATE what came of a statement', () => {
