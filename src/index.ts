@@ -22,4 +22,4 @@ export {
   type Store,
   type StoreUnavailableErrorOptions,
 } from './plants/store.ts'
-export { memoryStore } from './stores/memory-store.ts'
+export { memoryStore, type MemoryStore } from './stores/memory-store.ts'

@@ -96,6 +96,8 @@ export function assertOnce(method: 'create' | 'delete', results: readonly unknow
 export const plantsOf = (ids: readonly bigint[]): NewPlant[] =>
   ids.map((id) => ({ id, name: `Plant ${id}`, tag: `Tag ${id}` }))
 
+const MEMBERS = ['id', 'name', 'tag'] as const
+
 export function findDifference(page: unknown, expected: Page, { limit, after }: PageRequest): string | undefined {
   const returned = (page ?? {}) as Partial<Record<keyof Page, unknown>>
   if (!Array.isArray(returned.plants)) return `must return an object with an array, plants. It returned ${quote(page)}.`
@@ -103,6 +105,12 @@ export function findDifference(page: unknown, expected: Page, { limit, after }: 
   if (typeof hasMore !== 'boolean') return `must return hasMore, true or false. It returned ${quote(hasMore)}.`
   const wrong = plants.findIndex((plant: Partial<NewPlant> | null | undefined) => typeof plant?.id !== 'bigint')
   if (wrong !== -1) return `must return plants whose id is a bigint. One is ${quote(plants[wrong])}.`
+  const inheriting = plants.find((plant) =>
+    MEMBERS.some((name) => plant[name] !== undefined && !Object.hasOwn(plant, name)),
+  )
+  if (inheriting) {
+    return `must return plants whose id, name and tag are own properties. One is ${quote(inheriting)}, whose are not.`
+  }
 
   if (plants.length > limit) return `must return at most limit plants: ${limit}. It returned ${plants.length}.`
   for (const [i, { id }] of plants.entries()) {

@@ -1,5 +1,6 @@
 import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { isObject, wrong } from '../option-checks.ts'
+import { listEncoded, type EncodedPage } from './encoded-list.ts'
 import type { NewPlant } from './plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store, type StoreMethod } from './store.ts'
 
@@ -7,7 +8,9 @@ export const STORE_METHODS: {
   readonly [Name in StoreMethod]: undefined extends Store[Name] ? 'optional' : 'required'
 } = { create: 'required', list: 'required', delete: 'required', ping: 'optional', close: 'optional' }
 
-export type CheckedStore = Pick<Required<Store>, 'create' | 'list' | 'delete'>
+export interface CheckedStore extends Pick<Store, 'create' | 'delete'> {
+  list(owner: string, request: PageRequest): MaybePromise<EncodedPage>
+}
 
 /** Limits the time of a store's calls, and checks their results: `undefined` must not mean that a plant is kept. */
 export function checkStore(store: Store, timeoutMs: number): CheckedStore {
@@ -16,7 +19,7 @@ export function checkStore(store: Store, timeoutMs: number): CheckedStore {
   const withTimeout = (result: MaybePromise<unknown>) => withDeadline(result, timeoutMs, createError)
   return {
     create: (owner, plant) => andThen(withTimeout(store.create(owner, plant)), requireBoolean),
-    list: (owner, request) => andThen(withTimeout(store.list(owner, request)), requirePage, request),
+    list: (owner, request) => andThen(withTimeout(listEncoded(store, owner, request)), requirePage, request),
     delete: (owner, id) => andThen(withTimeout(store.delete(owner, id)), requireBoolean),
   }
 }
@@ -26,10 +29,10 @@ function requireBoolean(result: unknown): boolean {
   return result
 }
 
-const EMPTY_PAGE: Page = { plants: [], hasMore: false }
+const EMPTY_PAGE: EncodedPage = { plants: [], hasMore: false }
 
 /** Pages out of order could make a wrong list that looks complete, or a list that never ends. */
-function requirePage(result: unknown, { limit, after }: PageRequest): Page {
+function requirePage(result: unknown, { limit, after }: PageRequest): EncodedPage {
   if (!isObject(result)) throw wrong('the result of list of a store', 'an object { plants, hasMore }', result)
   const { plants, hasMore } = result as Partial<Record<keyof Page, unknown>>
   if (!Array.isArray(plants)) throw wrong('plants, returned by list of a store,', 'an array', plants)
@@ -39,7 +42,7 @@ function requirePage(result: unknown, { limit, after }: PageRequest): Page {
     throw new TypeError('list of a store must return plants whose ids are bigints, ascending and greater than after')
   }
   // An empty page ends the list: without a last plant, the service would ask for the same page again.
-  return plants.length === 0 ? EMPTY_PAGE : (result as Page)
+  return plants.length === 0 ? EMPTY_PAGE : (result as EncodedPage)
 }
 
 function isAscending(plants: readonly NewPlant[], after: bigint | undefined): boolean {

@@ -1,8 +1,10 @@
 import { laterRound } from '../later-round.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import type { CheckedStore } from './checked-store.ts'
+import type { EncodedPage } from './encoded-list.ts'
 import type { ListSlots, LongList } from './list-slots.ts'
 import { closeRest, encodeRest, type NewPlant } from './plant.ts'
-import { MAX_PAGE, MAX_PAGE_BYTES, type Page, type Store } from './store.ts'
+import { MAX_PAGE, MAX_PAGE_BYTES } from './store.ts'
 import { SurveyedIds } from './surveyed-ids.ts'
 
 export interface ListQuery {
@@ -13,7 +15,7 @@ export interface ListQuery {
 }
 
 export interface PlantList extends ListQuery, LongList {
-  readonly store: Pick<Store, 'list'>
+  readonly store: Pick<CheckedStore, 'list'>
   readonly slots: ListSlots
 }
 
@@ -34,10 +36,10 @@ export function listPlants(list: PlantList): MaybePromise<Listing> {
   return andThen(readPage(list, list.limit, list.after), listFrom, list)
 }
 
-const readPage = ({ owner, store }: PlantList, limit: number, after: bigint | undefined): MaybePromise<Page> =>
+const readPage = ({ owner, store }: PlantList, limit: number, after: bigint | undefined): MaybePromise<EncodedPage> =>
   store.list(owner, { limit: Math.min(limit, MAX_PAGE), maxBytes: MAX_PAGE_BYTES, after })
 
-function listFrom(page: Page, list: PlantList): MaybePromise<Listing> {
+function listFrom(page: EncodedPage, list: PlantList): MaybePromise<Listing> {
   const { plants, hasMore } = page
   const { limit, includesId } = list
   if (!hasMore || plants.length === limit) {
@@ -48,7 +50,7 @@ function listFrom(page: Page, list: PlantList): MaybePromise<Listing> {
 }
 
 /** Reads up to `limit` plants, once there is a slot. If it has to wait for one, it doesn't keep `first`. */
-async function* readPages(list: PlantList, first?: Page): AsyncGenerator<Page> {
+async function* readPages(list: PlantList, first?: EncodedPage): AsyncGenerator<EncodedPage> {
   const { owner, slots, client } = list
   let { limit, after } = list
   const waiting = slots.take(list)
@@ -71,13 +73,13 @@ async function* readPages(list: PlantList, first?: Page): AsyncGenerator<Page> {
 }
 
 /** Reads in another round of the event loop, so that a long list does not hold up other requests. */
-async function readNext(list: PlantList, limit: number, after: bigint | undefined): Promise<Page> {
+async function readNext(list: PlantList, limit: number, after: bigint | undefined): Promise<EncodedPage> {
   await laterRound()
   return readPage(list, limit, after)
 }
 
 /** In two passes: the header says where the next list begins. If the ids are too many to keep, this is cut short. */
-async function listSurveyed(list: PlantList, first: Page): Promise<Listing> {
+async function listSurveyed(list: PlantList, first: EncodedPage): Promise<Listing> {
   const ids = new SurveyedIds()
   let isCut = false
   for await (const { plants, hasMore } of readPages(list, first)) {
@@ -89,11 +91,11 @@ async function listSurveyed(list: PlantList, first: Page): Promise<Listing> {
 }
 
 /** Reads the surveyed plants. One created since would make the list too long, or push out one that no other list holds. */
-async function* surveyedPages(list: PlantList, ids: SurveyedIds): AsyncGenerator<Page> {
+async function* surveyedPages(list: PlantList, ids: SurveyedIds): AsyncGenerator<EncodedPage> {
   const surveyed = ids[Symbol.iterator]()
   let wanted = surveyed.next()
   for await (const { plants, hasMore } of readPages({ ...list, limit: Infinity })) {
-    const isSurveyed = ({ id }: NewPlant): boolean => {
+    const isSurveyed = ({ id }: Pick<NewPlant, 'id'>): boolean => {
       while (wanted.done !== true && wanted.value < id) wanted = surveyed.next()
       const isWanted = wanted.value === id
       if (isWanted) wanted = surveyed.next()
@@ -104,7 +106,10 @@ async function* surveyedPages(list: PlantList, ids: SurveyedIds): AsyncGenerator
   }
 }
 
-async function* encodePages(pages: AsyncIterable<Page> | Iterable<Page>, includesId: boolean): AsyncGenerator<string> {
+async function* encodePages(
+  pages: AsyncIterable<EncodedPage> | Iterable<EncodedPage>,
+  includesId: boolean,
+): AsyncGenerator<string> {
   let opening = '['
   for await (const page of pages) {
     const { length } = page.plants
@@ -119,7 +124,7 @@ async function* encodePages(pages: AsyncIterable<Page> | Iterable<Page>, include
 }
 
 /** The list of a single page: piece by piece if its text is long, because a store can return a page of any size. */
-function encodePage(page: Page, includesId: boolean): Listing['body'] {
+function encodePage(page: EncodedPage, includesId: boolean): Listing['body'] {
   const { text } = encodePlants(page, 0, MAX_PAGE_BYTES, includesId)
   return text.length < MAX_PAGE_BYTES ? `[${text}]` : encodePages([page], includesId)
 }
@@ -128,7 +133,7 @@ function encodePage(page: Page, includesId: boolean): Listing['body'] {
  * Encodes plants of a page, up to the one that makes the text `maxBytes` long, and returns the index after that plant.
  * Before the end of the page, the text ends with the next plant's opening brace, and the next text continues there.
  */
-function encodePlants({ plants }: Page, start: number, maxBytes: number, includesId: boolean) {
+function encodePlants({ plants }: EncodedPage, start: number, maxBytes: number, includesId: boolean) {
   const { length } = plants
   let text = start === 0 && length > 0 ? '{' : ''
   let end = start

@@ -14,8 +14,8 @@ export interface NewPlant extends Plant {
   readonly id: bigint
 }
 
-/** A plant that keeps its JSON text, which a list joins with others, and makes its members from that when asked. */
-export class EncodedPlant implements NewPlant {
+/** A plant as its JSON text, which a list joins with others. */
+export class EncodedPlant {
   readonly id: bigint
   /** As {@link encodeRest} makes it. */
   readonly rest: string
@@ -24,18 +24,13 @@ export class EncodedPlant implements NewPlant {
     this.id = id
     this.rest = rest
   }
-
-  get name(): string {
-    return decodeRest(this.rest).name
-  }
-
-  get tag(): string | undefined {
-    return decodeRest(this.rest).tag
-  }
 }
 
-// A private method would make each object larger.
-const decodeRest = (rest: string): Plant => JSON.parse(decodeUtf8(closeRest(`{${rest}`))) as Plant
+export function decodePlant(plant: EncodedPlant | NewPlant): NewPlant {
+  if (!(plant instanceof EncodedPlant)) return plant
+  const members = JSON.parse(decodeUtf8(closeRest(`{${plant.rest}`))) as Plant
+  return { id: plant.id, ...members }
+}
 
 /** What stands between two plants of a list. */
 export const NEXT = ',{'
@@ -47,7 +42,7 @@ export const closeRest = (rest: string): string => rest.slice(0, -NEXT.length)
  * The JSON text of a plant behind its opening brace, where an id may come, up to that of the next plant: a list then puts
  * one text together for each, not two. In UTF-8, one character for each byte.
  */
-export function encodeRest(plant: NewPlant): string {
+export function encodeRest(plant: EncodedPlant | NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.rest
   const { name, tag } = plant
   if (tag === undefined) return encodeUtf8(`"name":${encodeText(name)}}${NEXT}`)

@@ -1,6 +1,13 @@
+import { plainList } from '../plants/encoded-list.ts'
 import { encodeRest, type NewPlant } from '../plants/plant.ts'
-import type { Page, PageRequest, Store } from '../plants/store.ts'
+import type { Store } from '../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
+
+/** A store of plants in memory. */
+export interface MemoryStore extends Store {
+  /** Does nothing, at the end of an `await using`: the plants live as long as the store is referenced. */
+  [Symbol.asyncDispose](): Promise<void>
+}
 
 const NO_PLANTS = new SortedPlants()
 
@@ -19,7 +26,7 @@ const NO_PLANTS = new SortedPlants()
  *
  * createServer(plants).listen(3000)
  */
-export function memoryStore(): Store {
+export function memoryStore(): MemoryStore {
   const owners = new Map<string, SortedPlants>()
 
   return {
@@ -32,14 +39,13 @@ export function memoryStore(): Store {
       }
       return plants.add(plant.id, text)
     },
-    list(owner: string, request: PageRequest): Page {
-      return (owners.get(owner) ?? NO_PLANTS).list(request)
-    },
+    list: plainList((owner, request) => (owners.get(owner) ?? NO_PLANTS).list(request)),
     delete(owner: string, id: bigint): boolean {
       const plants = owners.get(owner)
       if (plants?.delete(id) !== true) return false
       if (plants.isEmpty) owners.delete(owner)
       return true
     },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
   }
 }

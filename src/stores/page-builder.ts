@@ -1,5 +1,6 @@
+import type { EncodedPage } from '../plants/encoded-list.ts'
 import { countTextBytes, EncodedPlant } from '../plants/plant.ts'
-import type { Page, PageRequest } from '../plants/store.ts'
+import type { PageRequest } from '../plants/store.ts'
 
 /** Collects the plants of a page, up to `limit`, or until their names and tags come to `maxBytes`. */
 export class PageBuilder {
@@ -17,7 +18,7 @@ export class PageBuilder {
     this.#maxBytes = maxBytes
   }
 
-  get page(): Page {
+  get page(): EncodedPage {
     return { plants: this.plants, hasMore: this.hasMore }
   }
 

@@ -1,5 +1,6 @@
 import { MIN_INT64 } from '../plants/int64.ts'
-import type { Page, PageRequest } from '../plants/store.ts'
+import type { EncodedPage } from '../plants/encoded-list.ts'
+import type { PageRequest } from '../plants/store.ts'
 import { PageBuilder } from './page-builder.ts'
 
 /** A block of this many plants is split: smaller ones miss the processor's caches, larger ones move more. */
@@ -48,7 +49,7 @@ export class SortedPlants {
     return true
   }
 
-  list(request: PageRequest): Page {
+  list(request: PageRequest): EncodedPage {
     const builder = new PageBuilder(request)
     const { after } = request
     let number = after === undefined ? 0 : this.#blockOf(after)

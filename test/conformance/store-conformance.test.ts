@@ -5,6 +5,7 @@ import { everyCharacter } from '../../src/conformance/awkward-values.ts'
 import { findDifference } from '../../src/conformance/steps.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import { isInt64 } from '../../src/plants/int64.ts'
+import type { NewPlant } from '../../src/plants/plant.ts'
 import { MAX_PAGE, type Page, type StoreMethod } from '../../src/plants/store.ts'
 import { isText } from '../../src/plants/text.ts'
 import { BROKEN_STORES, changed, counting, SortingStore, type Change } from './broken-stores.ts'
@@ -224,3 +225,13 @@ suite('two texts are shown', () => {
     })
   }
 })
+
+for (const name of ['id', 'name', 'tag'] as const) {
+  test(`fails for a plant that inherits its ${name}`, () => {
+    const { [name]: inherited, ...own } = { id: 1n, name: 'Fern', tag: 'green' }
+    const plant = Object.assign(Object.create({ [name]: inherited }) as NewPlant, own)
+    const expected = { plants: [{ id: 1n, name: 'Fern', tag: 'green' }], hasMore: false }
+    const difference = findDifference({ plants: [plant], hasMore: false }, expected, { limit: 1, maxBytes: 1000 })
+    assert.match(difference ?? '', /^must return plants whose id, name and tag are own properties\. /)
+  })
+}

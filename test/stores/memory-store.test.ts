@@ -22,6 +22,27 @@ test('answers without a promise', () => {
   assert.equal(store.delete('demo', 1n), true)
 })
 
+test('lists plants whose members are their own', () => {
+  const store = memoryStore()
+  void store.create('demo', { id: 1n, name: 'Fern', tag: 'green' })
+  void store.create('demo', { id: 2n, name: 'Żółta "paproć"' })
+  const { plants } = readPage(store, 'demo')
+  const expected = [
+    { id: 1n, name: 'Fern', tag: 'green' },
+    { id: 2n, name: 'Żółta "paproć"' },
+  ]
+  assert.deepEqual(plants, expected)
+  assert.deepEqual(structuredClone(plants), expected)
+  assert.deepEqual({ ...plants[0] }, expected[0])
+  assert.deepEqual(Object.keys(plants[0]!), ['id', 'name', 'tag'])
+})
+
+test('can be disposed of', async () => {
+  const store = memoryStore()
+  await store[Symbol.asyncDispose]()
+  assert.equal(store.create('demo', { id: 1n, name: 'Fern' }), true)
+})
+
 for (const [order, first, step, most] of [
   ['ascend', 0, 1, 500],
   ['descend', 99_999, -1, 900],

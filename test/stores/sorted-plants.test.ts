@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
+import type { EncodedPage } from '../../src/plants/encoded-list.ts'
 import { encodeRest } from '../../src/plants/plant.ts'
-import type { Page } from '../../src/plants/store.ts'
 import { SortedPlants } from '../../src/stores/sorted-plants.ts'
 
 function readPages(plants: SortedPlants, limit: number): bigint[] {
   const ids: bigint[] = []
-  let page: Page
+  let page: EncodedPage
   do {
     page = plants.list({ limit, maxBytes: Infinity, after: ids.at(-1) })
     for (const { id } of page.plants) ids.push(id)

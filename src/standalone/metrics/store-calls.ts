@@ -1,5 +1,6 @@
 import { isPromiseLike } from '../../maybe-promise.ts'
 import { STORE_METHODS } from '../../plants/checked-store.ts'
+import { listEncoded, plainList } from '../../plants/encoded-list.ts'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { figuresOf } from '../../stores/figures.ts'
 import { performance } from '../../timers.ts'
@@ -60,6 +61,7 @@ export function createStoreMetrics(): { readonly families: readonly Family[]; wa
         if (call === undefined) continue
         Reflect.set(watched, operation, (...args: unknown[]) => count(operation, () => call(...args)))
       }
+      watched.list = plainList((owner, request) => count('list', () => listEncoded(store, owner, request)))
       return watched
     },
   }

@@ -1,6 +1,7 @@
+import type { EncodedPage } from '../../plants/encoded-list.ts'
 import { MAX_INT64, MIN_INT64 } from '../../plants/int64.ts'
 import { encodeRest } from '../../plants/plant.ts'
-import type { Page, PageRequest } from '../../plants/store.ts'
+import type { PageRequest } from '../../plants/store.ts'
 import { PageBuilder } from '../page-builder.ts'
 import type { QueryResult } from './pool.ts'
 import type { Sender } from './sender.ts'
@@ -10,7 +11,7 @@ import { LARGE_BYTES, LIST, LIST_LARGE } from './statements.ts'
 type PlantRow = readonly [id: string, name: string | null, tag: string | null, isFollowed?: 't' | 'f']
 
 /** Reads pages. If a plant is large, another statement lets the server cut the page, so that it sends no more. */
-export function createPageReader(sender: Sender): (owner: string, request: PageRequest) => Promise<Page> {
+export function createPageReader(sender: Sender): (owner: string, request: PageRequest) => Promise<EncodedPage> {
   // A page with large plants is mostly followed by another one.
   let isLarge = false
 

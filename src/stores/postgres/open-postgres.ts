@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { ClientConfig } from 'pg'
+import { listEncoded, plainList } from '../../plants/encoded-list.ts'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { setTimeout } from '../../timers.ts'
 import { figuresOf } from '../figures.ts'
@@ -87,7 +88,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
   // So that no method of the store is forgotten here.
   const opened: Pick<PostgresStore, Exclude<StoreMethod, 'close'>> & Pick<Required<Store>, 'close'> = {
     create: (owner, plant) => begun().create(owner, plant),
-    list: (owner, request) => begun().list(owner, request),
+    list: plainList(async (owner, request) => listEncoded(begun(), owner, request)),
     delete: (owner, id) => begun().delete(owner, id),
     ping: () => begun().ping(),
     async close() {

@@ -4,6 +4,7 @@
  */
 
 import { withDefaults, type Resolved } from '../../option-checks.ts'
+import { plainList, type EncodedPage } from '../../plants/encoded-list.ts'
 import type { NewPlant } from '../../plants/plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
 import { POSTGRES_BATCH, textLength } from '../batch-size.ts'
@@ -119,17 +120,17 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   const create = batch(CREATE_ONE, CREATE_MANY)
   const remove = batch(DELETE_ONE, DELETE_MANY)
   const readPage = createPageReader(sender)
-  const share = shareReads<Page>()
+  const share = shareReads<EncodedPage>()
 
   const store: PostgresStore = {
     create(owner, plant) {
       const { id, name, tag } = plant
       return create([owner, String(id), name, tag ?? null], textLength(plant))
     },
-    list(owner, request) {
+    list: plainList((owner, request) => {
       const key = `${request.limit} ${request.maxBytes} ${request.after} ${owner}`
       return share(key, () => readPage(owner, request))
-    },
+    }),
     delete: (owner, id) => remove([owner, String(id)]),
     ping: () => sender.ping(),
     async migrate() {

@@ -4,6 +4,7 @@
  */
 
 import { withDefaults, wrong, type Resolved } from '../../option-checks.ts'
+import { plainList } from '../../plants/encoded-list.ts'
 import { NEXT } from '../../plants/plant.ts'
 import type { Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
@@ -102,8 +103,8 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
       const { id, name, tag } = plant
       return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0, textLength(plant))
     },
-    list(owner, request) {
-      return connection.whenFree(() => {
+    list: plainList((owner, request) =>
+      connection.whenFree(() => {
         const { after } = request
         // One more than fits the page shows whether more follow.
         const limit = request.limit + 1
@@ -117,8 +118,8 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
           break
         }
         return builder.page
-      })
-    },
+      }),
+    ),
     delete: (owner, id) => writes.add(() => remove.run(owner, id).changes > 0),
     ping: () => connection.whenFree(() => writes.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs)),
     close,

@@ -14,7 +14,11 @@ export const READER = 'reader'
 type Environment = Readonly<Record<string, string>>
 
 /** Starts the server of the program in this process, and gives its port. It ends with the test. */
-export async function serveProgram(t: TestContext, environment: Environment, store = memoryStore()): Promise<number> {
+export async function serveProgram(
+  t: TestContext,
+  environment: Environment,
+  store: Store = memoryStore(),
+): Promise<number> {
   return portOf(await serve(t, putTogether(environment, store).http.server))
 }
 
@@ -22,7 +26,7 @@ export async function serveProgram(t: TestContext, environment: Environment, sto
 export async function serveWithAdmin(
   t: TestContext,
   environment: Environment = {},
-  store = memoryStore(),
+  store: Store = memoryStore(),
 ): Promise<{ port: number; admin: string }> {
   const { http, admin } = putTogether({ PLANT_STORE_ADMIN_PORT: '0', ...environment }, store)
   const [port, adminPort] = [portOf(await serve(t, http.server)), portOf(await serve(t, admin!.server))]

@@ -1,0 +1,30 @@
+import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import { decodePlant, type EncodedPlant, type NewPlant } from './plant.ts'
+import type { Page, PageRequest, Store } from './store.ts'
+
+/** A page whose plants may be encoded. */
+export interface EncodedPage extends Pick<Page, 'hasMore'> {
+  readonly plants: readonly (EncodedPlant | NewPlant)[]
+}
+
+type List<Result> = (owner: string, request: PageRequest) => Result
+
+/** By the `list` function itself, so that a store which replaces the function doesn't bypass its own. */
+const encodedLists = new WeakMap<List<unknown>, List<MaybePromise<EncodedPage>>>()
+
+/** Makes the `list` of a store, which returns plain plants. The service uses the encoded plants, which cost far less. */
+export function plainList(list: List<Promise<EncodedPage>>): List<Promise<Page>>
+export function plainList(list: List<MaybePromise<EncodedPage>>): List<MaybePromise<Page>>
+export function plainList(list: List<MaybePromise<EncodedPage>>): List<MaybePromise<Page>> {
+  const plain: List<MaybePromise<Page>> = (owner, request) => andThen(list(owner, request), decodePage)
+  encodedLists.set(plain, list)
+  return plain
+}
+
+const decodePage = ({ plants, hasMore }: EncodedPage): Page => ({ plants: plants.map(decodePlant), hasMore })
+
+/** Lists plants, encoded if the store can. */
+export function listEncoded(store: Store, owner: string, request: PageRequest): MaybePromise<EncodedPage> {
+  const list = encodedLists.get((store as { readonly list: List<unknown> }).list)
+  return list === undefined ? store.list(owner, request) : list(owner, request)
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { memoryStore, type NewPlant, type Store } from '../../src/index.ts'
+import { EncodedPlant } from '../../src/plants/plant.ts'
+import { createStoreMetrics } from '../../src/standalone/metrics/store-calls.ts'
+import { get, send, servePlants } from '../support/wire/service.ts'
+
+/** A text that no plant has once it was decoded and encoded again. */
+const PLANT = new EncodedPlant(1n, '"name":"F\\u0065rn"},{') as unknown as NewPlant
+const ENCODED = '[{"name":"F\\u0065rn"}]'
+const DECODED = '[{"name":"Fern"}]'
+
+function storeOfPlant(): Store {
+  const store = memoryStore()
+  void store.create('ada', PLANT)
+  return store
+}
+
+for (const [what, wrap, expected] of [
+  ['the texts that a built-in store keeps', (store: Store) => store, ENCODED],
+  ['those texts, if the program counts the calls of the store', createStoreMetrics().watch, ENCODED],
+  [
+    'what a store lists that delegates to a built-in store',
+    (store: Store) => ({ ...store, list: (...args: Parameters<Store['list']>) => store.list(...args) }),
+    DECODED,
+  ],
+] as const) {
+  test(`sends ${what}`, async (t) => {
+    const server = await servePlants(t, { store: wrap(storeOfPlant()) })
+    assert.equal((await send(server, get('ada'))).body, expected)
+  })
+}
+
+test('sends the plants that a delegating store has copied and changed', async (t) => {
+  const inner = storeOfPlant()
+  const list: Store['list'] = async (owner, request) => {
+    const { plants, hasMore } = await inner.list(owner, request)
+    return { plants: plants.map((plant) => ({ ...plant, tag: plant.name.toUpperCase() })), hasMore }
+  }
+  const server = await servePlants(t, { store: { ...inner, list } })
+  assert.equal((await send(server, get('ada'))).body, '[{"name":"Fern","tag":"FERN"}]')
+})
+
+test('decodes the plants of a store for each other caller', async () => {
+  const { plants } = await createStoreMetrics().watch(storeOfPlant()).list('ada', { limit: 1, maxBytes: 1 })
+  assert.deepEqual(plants, [{ id: 1n, name: 'Fern' }])
+})
