@@ -67,3 +67,52 @@ for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of O
     })
   })
 }
+
+/** Uses stores and a service while the timers of the runner are fake, and again once they are real. */
+const WITH_FAKE_TIMERS = `
+  import { createServer, request } from 'node:http'
+  import { createPlantStore, memoryStore } from 'plant-store'
+  import { sqliteStore } from 'plant-store/sqlite'
+
+  function send(port, method, body) {
+    const headers = { authorization: 'Bearer secret', 'content-type': 'application/json' }
+    return new Promise((resolve, reject) => {
+      request({ host: '127.0.0.1', port, path: '/plants', method, headers, agent: false }, (response) => {
+        response.setEncoding('utf8').toArray().then((pieces) => resolve(pieces.join('')), reject)
+      }).on('error', reject).end(body)
+    })
+  }
+
+  test('plant-store works', async () => {
+    const [memory, sqlite] = [memoryStore(), sqliteStore(':memory:')]
+    for (let id = 2n; id <= 2500n; id++) memory.create('ada', { id, name: 'Fern' })
+    const server = createServer(createPlantStore({ store: memory, tokens: { secret: 'ada' } }))
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address()
+    let id = 1n
+    for (const switchTimers of [useFakeTimers, useRealTimers]) {
+      switchTimers()
+      expect(await sqlite.create('ada', { id, name: 'Fern' })).toBe(true)
+      expect(await send(port, 'POST', JSON.stringify({ id: Number(id) - 1, name: 'Fern' }))).toBe('{"name":"Fern"}')
+      expect(JSON.parse(await send(port, 'GET')).length).toBe(2499 + Number(id++))
+    }
+    server.close()
+  })`
+
+const JEST = "import { jest } from '@jest/globals'\nconst { useFakeTimers, useRealTimers } = jest"
+const VITEST = "import { expect, test, vi } from 'vitest'\nconst { useFakeTimers, useRealTimers } = vi"
+
+suite('the fake timers', { skip: NODE < 24 ? 'they are tried on Node 24' : skipWithoutPeers() }, () => {
+  for (const [name, head, runner, jest] of [
+    ['of Vitest', VITEST, 'Vitest', {}],
+    ['of Jest', JEST, 'Jest, in an ES module', {}],
+    ['of Jest, if they are enabled globally', JEST, 'Jest, in an ES module', { fakeTimers: { enableGlobally: true } }],
+  ] as const) {
+    test(`${name} hold up neither stores nor services`, async (t) => {
+      const files = { 'package.json': JSON.stringify({ jest }), 'test/timers.test.mjs': head + WITH_FAKE_TIMERS }
+      const project = await createProject(t, files)
+      const output = await runScript(`{ ${DOCUMENTED.get(runner)!.command}; } 2>&1`, project, { CI: '1' })
+      assert.match(output, /1 passed/)
+    })
+  }
+})
