@@ -4,7 +4,7 @@ import { constants, createServer as createHttp2Server, type Http2ServerRequest }
 import { text } from 'node:stream/consumers'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate as nextTick } from 'node:timers/promises'
-import { memoryStore, type PlantStore } from '../../src/index.ts'
+import { memoryStore, type PlantStore, type Store } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { Held } from '../support/held.ts'
@@ -91,7 +91,7 @@ const HTTP2: Protocol = {
 const streamOf = (request: IncomingMessage) => (request as unknown as Http2ServerRequest).stream
 
 /** Events that a request has caused, in the store and in the hooks of the host. */
-function observe(): { events: string[]; store: ReturnType<typeof memoryStore>; hooks: object } {
+function observe(): { events: string[]; store: Store; hooks: object } {
   const events: string[] = []
   const store = delegatingStore(memoryStore(), {
     create: (_, { id }) => events.push(`create ${id}`) > 0,

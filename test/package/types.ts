@@ -77,6 +77,7 @@ export const members: Omit<Connection, 'query' | 'release' | 'on'> = {
 }
 export const bare: Store = { ...memoryStore(), ping: undefined, close: undefined }
 export const closing: unknown = sqliteStore(':memory:').close()
+export const disposing: readonly Promise<void>[] = [memoryStore()[Symbol.asyncDispose]()]
 
 const store: Store = memoryStore()
 // @ts-expect-error an id is a bigint

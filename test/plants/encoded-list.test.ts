@@ -18,7 +18,11 @@ function storeOfPlant(): Store {
 
 for (const [what, wrap, expected] of [
   ['the texts that a built-in store keeps', (store: Store) => store, ENCODED],
-  ['those texts, if the program counts the calls of the store', createStoreMetrics().watch, ENCODED],
+  [
+    'those texts, if the program counts the calls of the store',
+    (store: Store) => createStoreMetrics().watch(store),
+    ENCODED,
+  ],
   [
     'what a store lists that delegates to a built-in store',
     (store: Store) => ({ ...store, list: (...args: Parameters<Store['list']>) => store.list(...args) }),
