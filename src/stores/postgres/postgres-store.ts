@@ -15,7 +15,16 @@ import { createPageReader, shareReads } from './list.ts'
 import type { ConnectionPool } from './pool.ts'
 import { QueryRunner } from './query-runner.ts'
 import { Sender } from './sender.ts'
-import { CREATE_MANY, CREATE_ONE, DELETE_MANY, DELETE_ONE, FIND_TABLE, schema, type Statement } from './statements.ts'
+import {
+  CREATE_MANY,
+  CREATE_ONE,
+  CREATE_TABLE,
+  DELETE_MANY,
+  DELETE_ONE,
+  FIND_TABLE,
+  schema,
+  type Statement,
+} from './statements.ts'
 
 export { schema }
 
@@ -99,7 +108,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   if (typeof (pool as Partial<ConnectionPool> | null | undefined)?.connect !== 'function') {
     throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
   }
-  const runner = new QueryRunner(pool, resolved.timeoutMs)
+  const runner = new QueryRunner(pool, resolved.timeoutMs, resolved.onWarning)
   const sender = new Sender((query, expiresAt) => runner.send(query, expiresAt), resolved)
 
   function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
@@ -108,6 +117,8 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
         // A foreign table may have several rows for a plant.
         if (group.length === 1) return [(await sender.send(one, group[0]!).catch(explainOwner)).rowCount !== 0]
         const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
+        const [, , , tags] = columns
+        if (tags !== undefined) columns.push(tags.map((tag) => (tag === null ? 'f' : 't')))
         const { rows } = await sender.send(many, columns)
         const changed = new Set(rows.map((row) => row.join(' ')))
         // The first write of a plant is the one that changed it; the others came too late.
@@ -135,12 +146,17 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     ping: () => sender.ping(),
     async migrate() {
       // A role that may not create tables may not ask for one that is there already, either.
-      const { rows } = await sender.send(FIND_TABLE, [])
-      if (rows[0]![0] !== null) return
+      try {
+        await sender.send(FIND_TABLE, [])
+        return
+      } catch (error) {
+        // The SQLSTATE of a missing table.
+        if ((error as { code?: unknown }).code !== '42P01') throw error
+      }
       // `IF NOT EXISTS` does not see a table that another process is making. The second time it does.
-      await sender.send({ text: schema }, []).catch((error: unknown) => {
+      await sender.send(CREATE_TABLE, []).catch((error: unknown) => {
         if (error instanceof StoreUnavailableError) throw error
-        return sender.send({ text: schema }, [])
+        return sender.send(CREATE_TABLE, [])
       })
     },
     close: () => runner.close(),

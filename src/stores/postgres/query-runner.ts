@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { performance } from '../../timers.ts'
 import { cancelStatement, isAnswering } from './cancel.ts'
-import { checkConnection, connectSoon, Silence } from './connect.ts'
+import { checkConnection, connectSoon, Silence, warningsOf } from './connect.ts'
 import {
   breaksConnection,
   isCancelled,
@@ -14,6 +15,7 @@ import {
   UnsuitableDatabaseError,
 } from './failure.ts'
 import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
+import type { Look, Statement, Table, TableQuery } from './statements.ts'
 
 interface PendingQuery {
   connection?: Connection
@@ -47,12 +49,18 @@ export class QueryRunner {
   #latest: Connection | undefined
   /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
   #hasForeignTables = false
-  /** Where all connections must find the table. */
-  #schema: string | null = null
+  #table: Table = { schema: '', enablesWarnings: false }
+  /** Whether the table has been found. From then on, its schema doesn't change. */
+  #hasTable = false
+  /** The statements, with the name of the table in them. */
+  #texts = new WeakMap<Statement['text'], Pick<Query, 'text' | 'name'>>()
+  readonly #onWarning: (message: string) => void
+  readonly #warnings = new Set<string>()
   readonly #silence = new Silence(() => isAnswering(this.#latest, this.#patienceMs))
 
-  constructor(pool: ConnectionPool, timeoutMs: number) {
+  constructor(pool: ConnectionPool, timeoutMs: number, onWarning: (message: string) => void) {
     this.#pool = pool
+    this.#onWarning = onWarning
     this.#timeoutMs = timeoutMs
     this.#patienceMs = timeoutMs / 4
     if (heard.has(pool)) return
@@ -63,7 +71,7 @@ export class QueryRunner {
   }
 
   /** @throws StoreUnavailableError if it was not sent, else its error */
-  async send(query: Query, expiresAt: number): Promise<QueryResult> {
+  async send(query: TableQuery, expiresAt: number): Promise<QueryResult> {
     const pending: PendingQuery = {}
     const startedAt = performance.now()
     const ms = expiresAt - startedAt
@@ -94,7 +102,7 @@ export class QueryRunner {
     this.#silence.stop()
   }
 
-  async #run(query: Query, pending: PendingQuery): Promise<QueryResult> {
+  async #run(query: TableQuery, pending: PendingQuery): Promise<QueryResult> {
     while (this.#silence.isOn) {
       await this.#silence.next()
       throwIfLate(pending)
@@ -105,8 +113,9 @@ export class QueryRunner {
     throwIfLate(pending)
     pending.connection = connection
     unconfirmed.delete(connection)
-    pending.answer = connection.query(query)
+    pending.answer = connection.query(this.#complete(query))
     const result = await pending.answer
+    this.#hasTable = true
     if (unconfirmed.has(connection)) throw new UnconfirmedError()
     if (pending.timeout === undefined) connection.release()
     return result
@@ -131,13 +140,19 @@ export class QueryRunner {
   }
 
   async #check(connection: Connection): Promise<void> {
-    const era = this.#era
+    let era: number
+    let hadTable: boolean
+    let look: Look
     listen(connection)
     try {
-      const check = checkConnection(connection, this.#schema)
-      const found = await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
-      this.#hasForeignTables = found.hasForeignTables
-      this.#schema = found.schema
+      do {
+        era = this.#era
+        hadTable = this.#hasTable
+        const check = checkConnection(connection, hadTable ? this.#table.schema : null)
+        look = await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
+        // Meanwhile, another connection can have found the table in a schema that isn't in the search_path of this one.
+      } while (this.#hasTable && !hadTable)
+      this.#learn(look)
     } catch (error) {
       // The older ones lead to the same table, or to the one that others do not find any more.
       if (error instanceof UnsuitableDatabaseError) this.#era++
@@ -146,6 +161,35 @@ export class QueryRunner {
     }
     this.#checked.set(connection, era)
     this.#latest = connection
+  }
+
+  #learn(look: Look): void {
+    this.#hasForeignTables = look.hasForeignTables
+    const schema = this.#hasTable ? this.#table.schema : (look.schema ?? look.currentSchema)!
+    const enablesWarnings = this.#table.enablesWarnings || look.mayHideWarnings
+    if (schema !== this.#table.schema || enablesWarnings !== this.#table.enablesWarnings) {
+      this.#table = { schema, enablesWarnings }
+      this.#texts = new WeakMap()
+    }
+    if (look.schema === null) return
+    this.#hasTable = true
+    for (const warning of warningsOf(look)) {
+      if (!this.#warnings.has(warning)) this.#onWarning(warning)
+      this.#warnings.add(warning)
+    }
+  }
+
+  #complete({ text: textOf, name, ...query }: TableQuery): Query {
+    let completed = this.#texts.get(textOf)
+    if (completed === undefined) {
+      const text = textOf(this.#table)
+      // A pooler can lend this store a session in which another one has prepared its statements: a name must never stand
+      // for two texts.
+      const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
+      completed = { text, name: `${name} ${digest}` }
+      this.#texts.set(textOf, completed)
+    }
+    return name === undefined ? { ...query, text: completed.text } : { ...query, ...completed }
   }
 
   /** Keeps a connection until the server is done with its statement: another in its place would be one too many. */
@@ -179,6 +223,8 @@ export class QueryRunner {
   /** Gives a connection back whose statement has failed. Returns why. */
   #takeBack(connection: Connection, error: Error): Error {
     const isBroken = breaksConnection(error)
+    // The table may be there the next time, in any schema of the search_path.
+    if (!this.#hasTable) this.#checked.delete(connection)
     const release = (): void => connection.release(isBroken ? error : undefined)
     if (isBroken) this.#era++
     // A server that has not noticed that the connection broke goes on with the statement.

@@ -1,14 +1,14 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { performance, sleep } from '../../timers.ts'
 import { isConflict, isNotPrepared, isOutcomeUnknown, isPlanStale, isTransient } from './failure.ts'
-import { AS_TEXT, type Query, type QueryResult } from './pool.ts'
-import { PING, tryWrite, type Statement } from './statements.ts'
+import { AS_TEXT, type QueryResult } from './pool.ts'
+import { PING, tryWrite, type Statement, type TableQuery } from './statements.ts'
 
 const MAX_ATTEMPTS = 5
 /** How long a tried write holds, and a write may have no answer: so what a probe says is less than 2 s old. */
 const TRUST_MS = 900
 
-type SendQuery = (query: Query, expiresAt: number) => Promise<QueryResult>
+type SendQuery = (query: TableQuery, expiresAt: number) => Promise<QueryResult>
 
 export interface SenderOptions {
   readonly preparedStatements: boolean
@@ -52,7 +52,7 @@ export class Sender {
 
   async #send(statement: Statement, values: unknown[], expiresAt: number): Promise<QueryResult> {
     const { name, text, writes } = statement
-    const query: Query = { text, values, rowMode: 'array', types: AS_TEXT }
+    const query: TableQuery = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
     let attempt = 1
     for (;;) {

@@ -45,6 +45,12 @@ export const faults: Faults = {
       "() => Object.assign(new Error(), { code: '57014' }),",
     ],
     [
+      'a new connection is checked for the table that its own search_path finds',
+      'hadTable ? this.#table.schema : null',
+      'null',
+    ],
+    ['a commit without its standby is believed if the session hides the warning', '|| look.mayHideWarnings', ''],
+    [
       'a connection that came too late is not given back',
       'if (pending.timeout !== undefined) connection.release()\n    throwIfLate(pending)',
       'throwIfLate(pending)',
@@ -62,6 +68,13 @@ export const faults: Faults = {
   ],
   'src/stores/postgres/connect.ts': [
     ['closing a store does not end the silence that it waits for', 'this.#end()\n    this.#lastOver', 'this.#lastOver'],
+  ],
+  'src/stores/postgres/statements.ts': [
+    [
+      'statements leave it to the search_path which table they mean',
+      '`"${schema.replaceAll(\'"\', \'""\')}".plant_store_plants`',
+      "'plant_store_plants' + schema.slice(0, 0)",
+    ],
   ],
   'src/stores/postgres/postgres-store.ts': [
     [

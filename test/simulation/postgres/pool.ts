@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { ConnectionPool, Query, QueryResult } from '../../../src/stores/postgres/pool.ts'
+import type { Look } from '../../../src/stores/postgres/statements.ts'
 import { serverError } from '../../support/database/failures.ts'
 import type { World } from '../simulation.ts'
 import type { Call } from '../truth.ts'
@@ -188,6 +189,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
     const { now } = this.world.time
     if (isLook(query)) {
       session.lookedAt = now
+      session.isFit = false
     } else {
       const isOld = session.lookedAt < this.#brokeAt && this.#brokeAt < now
       this.world.expect(!isOld, 'no connection is used that is older than a break:', session.number)
@@ -216,12 +218,12 @@ export class Pool extends EventEmitter implements ConnectionPool {
     const { code } = answer as { code?: string }
     const breaks = answer instanceof Error && (code === undefined || REFUSALS[code]?.breaks === true)
     if (isLook(query)) {
-      const [isReadOnly, server, client, , schema, problems] = ('rows' in answer ? answer.rows[0]! : []) as string[]
-      session.isFit = isReadOnly === 'off' && server === client && server === 'UTF8' && problems === ''
-      session.isFit &&= schema !== 'other'
+      const look = 'rows' in answer ? (JSON.parse(answer.rows[0]![0] as string) as Look) : undefined
+      const isSuitable = look?.serverEncoding === 'UTF8' && look.clientEncoding === 'UTF8' && look.problems === ''
+      session.isFit = isSuitable && !look.isReadOnly && look.outdated === null
       this.hasServed ||= session.isFit && !session.isLate && session.isLent
-      this.#knowsSchema ||= session.isFit && schema === 'public'
-      if ('rows' in answer && isReadOnly === 'off' && !session.isFit) this.#noteBreak()
+      this.#knowsSchema ||= session.isFit && look?.schema === 'public'
+      if (look !== undefined && !look.isReadOnly && !isSuitable) this.#noteBreak()
     } else if (breaks) {
       if (session.isLate) this.#mayHaveBrokenAt = now
       else this.#noteBreak()

@@ -50,6 +50,10 @@ async function play(scenario: Scenario, world: World): Promise<void> {
         cluster.isUnfit = number
         time.after(ms, () => (cluster.isUnfit = undefined))
         break
+      case 'searchPath':
+        cluster.isDiverted = true
+        time.after(ms, () => (cluster.isDiverted = false))
+        break
       case 'noStandby':
         cluster.hasStandby = false
         time.after(ms, () => {

@@ -79,7 +79,19 @@ export type Cancellation = typeof cancellation extends fc.Arbitrary<infer T> ? T
 const SIZES = ['small', 'small', 'small', 'small', 'small', 'small', 'large', 'bad'] as const
 
 const TROUBLES = [
-  ...(['silence', 'full', 'full', 'noStandby', 'readOnly', 'unfit', 'failOver', 'restart', 'takePool', 'cut'] as const),
+  ...([
+    'silence',
+    'full',
+    'full',
+    'noStandby',
+    'readOnly',
+    'unfit',
+    'searchPath',
+    'failOver',
+    'restart',
+    'takePool',
+    'cut',
+  ] as const),
 ]
 
 /** One program has most of the calls. */
@@ -130,6 +142,8 @@ export const scenarios = fc.noBias(
     preparedStatements: fc.boolean(),
     isForeign: rarely(3),
     hidesProcess: rarely(5),
+    /** Whether sessions are set not to report a commit without its standby; never if other servers keep the plants. */
+    hidesWarnings: rarely(3),
     ssl: rarely(3),
     lacksTable: rarely(5),
     /** Whether the server is silent for good in the end, and the stores are closed. */

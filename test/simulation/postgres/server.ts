@@ -1,16 +1,18 @@
 import {
   CREATE_MANY,
   CREATE_ONE,
+  CREATE_TABLE,
   DELETE_MANY,
   DELETE_ONE,
   FIND_TABLE,
   LIST,
   LIST_LARGE,
   LOOK,
-  schema,
+  type Statement,
 } from '../../../src/stores/postgres/statements.ts'
 import type { Query, QueryResult } from '../../../src/stores/postgres/pool.ts'
 import { serverError } from '../../support/database/failures.ts'
+import { lookResult } from '../../support/database/pool-of.ts'
 import { BAD } from '../clients.ts'
 import type { World } from '../simulation.ts'
 import { keyOf, pageOf, type Call, type Truth } from '../truth.ts'
@@ -20,6 +22,8 @@ import { isTry } from './thrift.ts'
 /** What a server is asked, and for whom. */
 export interface Asked {
   readonly query: Query
+  /** Undefined if it is a look, or what a ping sends. */
+  readonly statement: Statement | undefined
   /** The calls whose plants it writes. */
   readonly writes: readonly Call[]
   readonly reads: readonly Call[]
@@ -30,6 +34,15 @@ export interface Asked {
 }
 
 const LARGE = 1024
+
+const STATEMENTS = [CREATE_MANY, CREATE_ONE, CREATE_TABLE, DELETE_MANY, DELETE_ONE, FIND_TABLE, LIST, LIST_LARGE]
+
+/** The statements by their texts; the table is in the schema `public`. */
+const BY_TEXT = new Map(
+  STATEMENTS.flatMap((statement) =>
+    [true, false].map((enablesWarnings) => [statement.text({ schema: 'public', enablesWarnings }), statement] as const),
+  ),
+)
 
 /**
  * A cluster of Postgres, as far as its stores can see it: one server leads, and plants are what that has. A server that
@@ -50,6 +63,8 @@ export class Cluster {
   fullSince = -Infinity
   isReadOnly = false
   isUnfit: number | undefined
+  /** Whether sessions have a search_path that leads to another table of that name, as a pooler can lend them. */
+  isDiverted = false
   hasStandby = true
   /** What was committed although no standby has it. */
   #unconfirmed: { readonly key: string; readonly before: string | undefined }[] = []
@@ -105,13 +120,12 @@ export class Cluster {
   }
 
   /** Why a server does not carry out a statement. */
-  refusal({ query, writes, sawTable }: Asked, leader: number): Error | undefined {
-    const { text } = query
-    if (text === LOOK.text || text === FIND_TABLE.text) return undefined
-    const isList = text === LIST.text || text === LIST_LARGE.text
-    if (this.isReadOnly && leader === this.leader && !isList) return serverError('25006')
+  refusal({ query, statement, writes, sawTable }: Asked, leader: number): Error | undefined {
+    if (query.text === LOOK.text) return undefined
+    const isRead = isList(statement) || statement === FIND_TABLE
+    if (this.isReadOnly && leader === this.leader && !isRead) return serverError('25006')
     // The second of two that make it at once is refused, although it says IF NOT EXISTS.
-    if (text === schema) return this.hasTable && !sawTable ? serverError('42P07') : undefined
+    if (statement === CREATE_TABLE) return this.hasTable && !sawTable ? serverError('42P07') : undefined
     if (!this.hasTable) return serverError('42P01')
     if (writes.some(({ name }) => name?.startsWith(BAD))) return serverError('22021')
     const plants = this.#plantsOf(leader)
@@ -121,31 +135,38 @@ export class Cluster {
 
   /** Carries out a statement. */
   run(asked: Asked, leader: number): QueryResult {
-    const { text } = asked.query
-    if (text === LOOK.text) return { rows: [this.#look(asked)], rowCount: 1 }
-    if (text === FIND_TABLE.text) return { rows: [[this.hasTable ? 'plant_store_plants' : null]], rowCount: 1 }
-    if (text === LIST.text || text === LIST_LARGE.text) return this.#list(asked, leader)
-    if (text === schema) this.hasTable = true
+    const { query, statement } = asked
+    if (query.text === LOOK.text) return this.#look(asked)
+    if (statement === FIND_TABLE) return { rows: [['public.plant_store_plants']], rowCount: 1 }
+    if (isList(statement)) return this.#list(asked, leader)
+    if (statement === CREATE_TABLE) this.hasTable = true
     return this.#write(asked, leader)
   }
 
-  /** What a new connection is told: whether it takes writes, and what is wrong with the table. */
-  #look({ knowsSchema }: Asked): readonly (string | null)[] {
-    const told = [this.isReadOnly ? 'on' : 'off', 'UTF8', 'UTF8', this.isForeign ? 't' : 'f', 'public', '']
+  /** What a look at a new connection returns. */
+  #look({ query, knowsSchema }: Asked): QueryResult {
+    const [known] = query.values as (string | null)[]
+    // A store that starts with such a session can't know better.
+    const found = known ?? (this.isDiverted && knowsSchema ? 'other' : 'public')
     const wrongs = [
-      () => (told[1] = 'LATIN1'),
-      () => (told[2] = 'LATIN1'),
-      () => knowsSchema && (told[4] = 'other'),
-      () => (told[5] = 'its column id is integer'),
+      { serverEncoding: 'LATIN1' },
+      { clientEncoding: 'LATIN1' },
+      { outdated: 'en-x-icu' },
+      { problems: 'its column id is integer' },
     ]
-    if (this.isUnfit !== undefined) wrongs[this.isUnfit]!()
-    return this.hasTable ? told : (told as (string | null)[]).with(4, null)
+    return lookResult({
+      isReadOnly: this.isReadOnly,
+      hasForeignTables: this.isForeign,
+      schema: this.hasTable ? found : null,
+      currentSchema: found,
+      mayHideWarnings: this.#scenario.hidesWarnings && !this.isForeign,
+      ...wrongs[this.isUnfit ?? wrongs.length],
+    })
   }
 
-  /** The second of two that make it at once is refused, although it says IF NOT EXISTS. */
-  #list({ query: { text, values }, reads }: Asked, leader: number): QueryResult {
+  #list({ query: { values }, statement, reads }: Asked, leader: number): QueryResult {
     const [owner, from, limit, maxBytes] = values as [string, string, number, number | undefined]
-    const isAll = text === LIST_LARGE.text
+    const isAll = statement === LIST_LARGE
     for (const call of reads) call.isStale ||= leader !== this.leader
     const rows = pageOf(this.#plantsOf(leader), owner, BigInt(from) - 1n).slice(0, limit)
     let bytes = 0
@@ -159,13 +180,13 @@ export class Cluster {
     }
   }
 
-  #write({ query: { text }, writes }: Asked, leader: number): QueryResult {
+  #write({ statement, writes }: Asked, leader: number): QueryResult {
     const changed = writes.filter((call) => {
       // Nothing that an old leader changes gets this far, as it waits for its standby.
       call.isStale ||= leader !== this.leader
       return leader === this.leader && this.truth.write(call)
     })
-    const isMany = text === CREATE_MANY.text || text === DELETE_MANY.text
+    const isMany = statement === CREATE_MANY || statement === DELETE_MANY
     return { rows: isMany ? changed.map(({ key }) => key.split(' ')) : [], rowCount: changed.length }
   }
 
@@ -176,9 +197,12 @@ export class Cluster {
   /** Finds for whom a statement is sent: only a call that is under way may have one. */
   ask(query: Query, calls: ReadonlySet<Call>, knowsSchema: boolean): Asked {
     const { text, values } = query
-    const isOne = text === CREATE_ONE.text || text === DELETE_ONE.text
-    const isMany = text === CREATE_MANY.text || text === DELETE_MANY.text
-    const isCreate = text === CREATE_ONE.text || text === CREATE_MANY.text
+    const statement = BY_TEXT.get(text)
+    const isInSchema = text === LOOK.text || text.includes('"public".plant_store_plants')
+    this.#world.expect(isInSchema, 'each statement names the schema where the table was found:', text)
+    const isOne = statement === CREATE_ONE || statement === DELETE_ONE
+    const isMany = statement === CREATE_MANY || statement === DELETE_MANY
+    const isCreate = statement === CREATE_ONE || statement === CREATE_MANY
     const columns = (isOne ? values.map((value) => [value]) : isMany ? values : [[]]) as string[][]
     const writes = columns[0]!.flatMap((owner, at) => {
       const [key, name] = [keyOf(owner, columns[1]![at]!), isCreate ? columns[2]![at] : undefined]
@@ -193,9 +217,13 @@ export class Cluster {
     })
     // In the order of the key, and then of arrival.
     writes.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-    const isList = text === LIST.text || text === LIST_LARGE.text
-    const readers = isList ? [...calls].filter(({ kind, key }) => kind === 'list' && key === values[0]) : []
-    this.#world.expect(!isList || readers.length > 0, 'no list begins that nobody waits for')
-    return { query: { ...query, values: [...values] }, writes, reads: readers, sawTable: this.hasTable, knowsSchema }
+    const readers = isList(statement) ? [...calls].filter(({ kind, key }) => kind === 'list' && key === values[0]) : []
+    this.#world.expect(!isList(statement) || readers.length > 0, 'no list begins that nobody waits for')
+    const sawTable = this.hasTable
+    return { query: { ...query, values: [...values] }, statement, writes, reads: readers, sawTable, knowsSchema }
   }
+}
+
+function isList(statement: Statement | undefined): boolean {
+  return statement === LIST || statement === LIST_LARGE
 }

@@ -161,7 +161,9 @@ export class Session extends EventEmitter implements Connection {
       statement.state = 'done'
       const result = this.#pool.cluster.runUnconfirmed(statement.asked, this.leader)
       network.deliver(1, () => {
-        this.emit('notice', { routine: 'SyncRepWaitForLSN' })
+        const { hidesWarnings, isForeign } = this.#pool.scenario
+        const isWarned = !hidesWarnings || isForeign || statement.asked.query.text.includes('client_min_messages')
+        if (isWarned) this.emit('notice', { routine: 'SyncRepWaitForLSN' })
         this.#answer(statement, result)
       })
     } else if (statement.state === 'works' && !isForStandby) {

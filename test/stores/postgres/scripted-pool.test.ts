@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { suite, test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { Pool, type Client } from 'pg'
-import { checkConnection, connectSoon, Silence } from '../../../src/stores/postgres/connect.ts'
+import { connectSoon, Silence } from '../../../src/stores/postgres/connect.ts'
 import {
   postgresStore,
   type ConnectionPool,
@@ -16,11 +16,15 @@ import {
 } from '../../../src/stores/postgres/postgres-store.ts'
 import { AS_TEXT } from '../../../src/stores/postgres/pool.ts'
 import { QueryRunner } from '../../../src/stores/postgres/query-runner.ts'
+import type { TableQuery } from '../../../src/stores/postgres/statements.ts'
 import { failure, failureOf, serverError } from '../../support/database/failures.ts'
-import { FIT, poolOf } from '../../support/database/pool-of.ts'
+import { lookResult, poolOf } from '../../support/database/pool-of.ts'
 import { heapUsed } from '../../support/heap.ts'
 import { until } from '../../support/until.ts'
 import { takeMessages } from '../../support/wire/message-server.ts'
+
+/** The end of a statement's name, which stands for its text. */
+const DIGEST = / [0-9a-f]{16}$/
 
 const CHANGED: QueryResult = { rows: [], rowCount: 1 }
 
@@ -31,7 +35,7 @@ function start(answers: readonly (QueryResult | Error)[], options: PostgresStore
   const warnings: string[] = []
   function query({ name, text, values }: Query): Promise<QueryResult> {
     const answer = answers[asked.length] ?? CHANGED
-    asked.push([name ?? text, ...values])
+    asked.push([name?.replace(DIGEST, '') ?? text, ...values])
     return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(Object.freeze({ ...answer }))
   }
   const onWarning = (message: string): unknown => warnings.push(message)
@@ -150,21 +154,35 @@ test('deletes a plant that is there twice, as a foreign table may have it, and n
 })
 
 test('leaves it to its caller to migrate again if the connection breaks', async () => {
-  const { store, asked } = start([{ rows: [[null]], rowCount: 1 }, new Error('Connection terminated unexpectedly')])
+  const { store, asked } = start([serverError('42P01'), new Error('Connection terminated unexpectedly')])
   await failure(store.migrate())
   assert.equal(asked.length, 2)
 })
 
-test('uses no connection that finds the table in another schema than those before', async () => {
-  async function schemaOf(found: string | null, known: string | null) {
-    const rows = [FIT.with(4, found)]
-    const connection = { ...(await poolOf(never).connect()), query: () => Promise.resolve({ rows, rowCount: 1 }) }
-    return (await checkConnection(connection, known)).schema
+test('names the table with the schema that the first connection found, on connections that were checked meanwhile', async () => {
+  const found = ['public', 'other', 'public'].map((schema) => lookResult({ schema, currentSchema: schema }))
+  const looks: unknown[][] = []
+  const texts: string[] = []
+  let answer!: (result: QueryResult) => void
+  const late = new Promise<QueryResult>((resolve) => (answer = resolve))
+  const pool: ConnectionPool = {
+    async connect() {
+      const query = ({ text, values }: Query): Promise<QueryResult> => {
+        if (!text.includes('server_encoding')) return (texts.push(text), Promise.resolve(CHANGED))
+        looks.push(values)
+        const result = found[looks.length - 1]!
+        return looks.length === 2 ? late.then(() => result) : Promise.resolve(result)
+      }
+      return { ...(await poolOf(never).connect()), query }
+    },
   }
-  assert.equal(await schemaOf('public', null), 'public')
-  assert.equal(await schemaOf(null, 'public'), 'public')
-  const message = 'The search_path leads to other.plant_store_plants now, and led to the schema public before.'
-  await assert.rejects(schemaOf('other', 'public'), { message })
+  const store = postgresStore(pool)
+  const deletes = [remove(store), store.list('ann', { limit: 1, maxBytes: 1 })]
+  await deletes[0]
+  answer(CHANGED)
+  await Promise.all(deletes)
+  assert.deepEqual(looks, [[null], [null], ['public']])
+  for (const text of texts) assert.match(text, / FROM "public"\.plant_store_plants /)
 })
 
 test('outlives a session that ends with the packet that opens it, and listens once for all stores of a pool', async (t) => {
@@ -245,19 +263,19 @@ test('waits for a silent server only if it was asked after it last said somethin
   silence.begin(1001)
   assert.equal(silence.isOn, true)
   await silence.next()
-  const query: Query = { text: '', values: [], rowMode: 'array', types: AS_TEXT }
+  const query: TableQuery = { text: () => '', values: [], rowMode: 'array', types: AS_TEXT }
   const message = 'No time was left for another statement.'
-  await assert.rejects(new QueryRunner(poolOf(never), 100).send(query, 1000), { message })
+  await assert.rejects(new QueryRunner(poolOf(never), 100, () => undefined).send(query, 1000), { message })
 })
 
 test('keeps no statement that is given up while the server says nothing', async (t) => {
   const { port } = await takeMessages(t, () => undefined)
   const connection = { ...(await poolOf(() => Promise.resolve(CHANGED)).connect()), host: '127.0.0.1', port }
   const pool = { connect: () => Promise.resolve(connection) }
-  const runner = new QueryRunner(pool, 100)
+  const runner = new QueryRunner(pool, 100, () => undefined)
   t.after(() => runner.close())
   async function giveUp() {
-    const query: Query = { text: '', values: [], rowMode: 'array', types: AS_TEXT }
+    const query: TableQuery = { text: () => '', values: [], rowMode: 'array', types: AS_TEXT }
     await runner.send(query, performance.now() + 100).catch(() => undefined)
     return new WeakRef(query)
   }

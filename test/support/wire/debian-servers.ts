@@ -31,6 +31,7 @@ const POSTGRES = '/usr/lib/postgresql'
 export const bin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
 const PGBOUNCER = '/usr/sbin/pgbouncer'
 const HAPROXY = '/usr/sbin/haproxy'
+const PGPOOL = '/usr/sbin/pgpool'
 
 /** Why a test is skipped that starts servers of its own. Where it must not be, it fails instead. */
 export const needsDebian: string | false =
@@ -245,6 +246,40 @@ export async function startPgbouncer(t: Scope, server: PostgresServer, poolSize 
   writeFileSync(file, lines.join('\n'))
   startProcess(t, PGBOUNCER, ['--quiet', file])
   await listening(port)
+  return port
+}
+
+/** Why a test that starts Pgpool-II is skipped. */
+export const needsPgpool: string | false = needsDebian || (!existsSync(PGPOOL) && 'install pgpool2 as Debian has it')
+if (needsPgpool !== needsDebian && process.env['TEST_REQUIRE_ALL'] === '1') throw new Error(needsPgpool as string)
+
+/**
+ * Pgpool-II as Debian has it, in front of a primary and a standby, to which it sends all queries that it takes for reads.
+ * Returns its port.
+ */
+export async function startPgpool(
+  t: Scope,
+  servers: readonly [primary: PostgresServer, standby: PostgresServer],
+  settings: readonly string[] = [],
+): Promise<number> {
+  const [folder, port] = [makeFolder(t), await freePort()]
+  const file = join(folder, 'pgpool.conf')
+  const lines = [
+    `backend_clustering_mode = 'streaming_replication'`,
+    `listen_addresses = '127.0.0.1'\nport = ${port}\nunix_socket_directories = '${folder}'`,
+    `pcp_listen_addresses = ''\npcp_port = ${await freePort()}\npcp_socket_dir = '${folder}'`,
+    `pid_file_name = '${folder}/pid'\nlogdir = '${folder}'\nwork_dir = '${folder}'`,
+    `num_init_children = 30\nload_balance_mode = on\nsr_check_user = 'plants'\nsr_check_period = 1`,
+    ...servers.map(
+      (server, index) =>
+        `backend_hostname${index} = '127.0.0.1'\nbackend_port${index} = ${server.port}\nbackend_weight${index} = ${index}`,
+    ),
+    ...settings,
+  ]
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  startProcess(t, PGPOOL, ['-n', '-f', file, '-a', join(folder, 'hba'), '-F', join(folder, 'pcp')], folder)
+  await listening(port)
+  await answering(port)
   return port
 }
 

@@ -66,17 +66,19 @@ export function withHosts(sql: string, servers: readonly PostgresServer[]): stri
 /** The statements that a store sends for one owner if its groups have one plant, but that which creates it. */
 const OTHERS = { DELETE_ONE: '7', LIST: '7, 10', LIST_LARGE: '7, 10, 1000' }
 
+const TABLE = { schema: 'public', enablesWarnings: false }
+
 /** How often to run a statement: after five plans for their values, a connection may keep one for all. */
 const TIMES = 8
 
 /** Runs each statement for an owner. Settles with the last plans of those that are planned for a partition. */
 export async function plansOf(client: ClientBase, owner: string): Promise<string[]> {
-  await client.query(`PREPARE trial AS ${statements.CREATE_ONE.text}`)
+  await client.query(`PREPARE trial AS ${statements.CREATE_ONE.text(TABLE)}`)
   for (let id = 1; id <= TIMES; id++) await client.query(`EXECUTE trial ('${owner}', ${-id}, 'fern', NULL)`)
   await client.query('DEALLOCATE trial')
   const plans: string[] = []
   for (const [name, values] of Object.entries(OTHERS)) {
-    await client.query(`PREPARE trial AS ${statements[name as keyof typeof OTHERS].text}`)
+    await client.query(`PREPARE trial AS ${statements[name as keyof typeof OTHERS].text(TABLE)}`)
     let plan = ''
     for (let times = 0; times < TIMES; times++) plan = await explain(client, `EXECUTE trial ('${owner}', ${values})`)
     plans.push(plan)

@@ -1,0 +1,272 @@
+// Statements do the same whatever the session has been set to, by a role, or by another client of a pooler.
+import assert from 'node:assert/strict'
+import { after, suite, test, type TestContext } from 'node:test'
+import { defaults, type Pool, type PoolConfig } from 'pg'
+import { MAX_PAGE_BYTES } from '../../../src/plants/store.ts'
+import { postgresStore, type PostgresStore } from '../../../src/stores/postgres/postgres-store.ts'
+import { failure } from '../../support/database/failures.ts'
+import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
+
+const database = await openDatabase({ after })
+
+/** Opens a pool with one connection, so that every statement runs in the session that a test changes. */
+async function openPool(t: TestContext, config: PoolConfig = {}) {
+  const pool = database.openPool({ max: 1, ...config })
+  // Without a server, all pools share a session.
+  await pool.query('DISCARD ALL')
+  await pool.query(`DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)' LOOP
+      EXECUTE format('DROP SCHEMA %I CASCADE', name);
+    END LOOP;
+  END $$; CREATE SCHEMA public`)
+  t.after(() => pool.end())
+  return pool
+}
+
+const COLUMNS = '(owner text, id bigint, name text, tag text, PRIMARY KEY (owner, id))'
+
+const plants = [1n, 2n, 3n].map((id) => ({ id, name: `plant ${id}`, tag: 'green' }))
+
+async function list(store: PostgresStore, owner = 'ann') {
+  const { plants } = await store.list(owner, { limit: 10, maxBytes: MAX_PAGE_BYTES })
+  return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
+}
+
+/** Has a store create, list and delete plants, alone and in groups, and be pinged. */
+async function useAll(store: PostgresStore) {
+  assert.deepEqual(await Promise.all(plants.map((plant) => store.create('ann', plant))), [true, true, true])
+  assert.deepEqual(await list(store), plants)
+  assert.deepEqual(await Promise.all(plants.map(({ id }) => store.delete('ann', id))), [true, true, true])
+  assert.equal(await store.create('ann', plants[0]!), true)
+  assert.equal(await store.create('ann', plants[0]!), false)
+  await store.create('ann', { id: 9n, name: 'x'.repeat(5000) })
+  assert.deepEqual(
+    (await list(store)).map(({ id }) => id),
+    [1n, 9n],
+  )
+  assert.equal(await store.delete('ann', 9n), true)
+  await store.ping()
+}
+
+async function rowsOf(pool: Pool, table: string) {
+  const { rows } = await pool.query<{ count: number }>(`SELECT pg_catalog.count(*)::int AS count FROM ${table}`)
+  return rows[0]!.count
+}
+
+suite('uses the table that it found first, although the session', () => {
+  const other = `CREATE SCHEMA other; CREATE TABLE other.plant_store_plants ${COLUMNS}`
+  for (const [name, sql, decoy] of [
+    ['has another search_path', `${other}; SET search_path TO other`, 'other.plant_store_plants'],
+    ['was used by pg_dump', `SELECT pg_catalog.set_config('search_path', '', false)`, undefined],
+    ['has a search_path without that schema', 'SET search_path TO nowhere', undefined],
+    [
+      'has a temporary table of its name',
+      `CREATE TEMP TABLE plant_store_plants ${COLUMNS}`,
+      'pg_temp.plant_store_plants',
+    ],
+    [
+      'has a temporary view of its name',
+      `CREATE TEMP VIEW plant_store_plants AS SELECT ''::text AS owner, 1::bigint AS id, ''::text AS name, ''::text AS tag`,
+      undefined,
+    ],
+  ] as const) {
+    test(name, async (t) => {
+      const pool = await openPool(t)
+      const store = postgresStore(pool)
+      await store.migrate()
+      await pool.query(sql)
+      await useAll(store)
+      await store.migrate()
+      assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 1)
+      if (decoy !== undefined) assert.equal(await rowsOf(pool, decoy), 0)
+    })
+  }
+
+  test('is new', async (t) => {
+    const pool = await openPool(t)
+    await pool.query(`${other}; CREATE TABLE public.plant_store_plants ${COLUMNS}`)
+    const sessions = ['public', 'other', 'other', 'other']
+    const store = postgresStore({
+      async connect() {
+        const client = await pool.connect()
+        await client.query(`SET search_path TO ${sessions.shift()}`)
+        // The store knows none of these connections.
+        return { query: (query) => client.query(query), release: () => client.release(), on: () => undefined }
+      },
+    })
+    await store.ping()
+    assert.equal(await store.create('ann', plants[0]!), true)
+    assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 1)
+    assert.equal(await rowsOf(pool, 'other.plant_store_plants'), 0)
+  })
+})
+
+test('passes over a temporary table at the start', async (t) => {
+  const pool = await openPool(t)
+  await pool.query(`CREATE TABLE plant_store_plants ${COLUMNS}; CREATE TEMP TABLE plant_store_plants ${COLUMNS}`)
+  await useAll(postgresStore(pool))
+  assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 1)
+})
+
+test('waits for a session whose search_path has a schema if it has found no table yet', async (t) => {
+  const pool = await openPool(t)
+  const store = postgresStore(pool)
+  await pool.query(`SET search_path TO ''`)
+  for (const call of [() => store.migrate(), () => store.ping(), () => store.create('ann', plants[0]!)]) {
+    const { isOutcomeUnknown, cause } = await failure(call())
+    const message = 'The search_path of the session contains no schema that exists and that the role can use.'
+    assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, message])
+    // The pool replaces the connection; without a server, the session stays.
+    await pool.query(`SET search_path TO ''`)
+  }
+  await pool.query('SET search_path TO public')
+  await store.migrate()
+  await useAll(store)
+})
+
+test('finds a table that is made later, in any schema of the search_path', async (t) => {
+  const pool = await openPool(t)
+  await pool.query('CREATE SCHEMA other; SET search_path TO public, other')
+  const store = postgresStore(pool)
+  for (let times = 0; times < 2; times++) await assert.rejects(store.ping(), { code: '42P01' })
+  await pool.query(`CREATE TABLE other.plant_store_plants ${COLUMNS}`)
+  await useAll(store)
+  assert.equal(await rowsOf(pool, 'other.plant_store_plants'), 1)
+})
+
+test('makes its table in the schema that the session found no table in', async (t) => {
+  const pool = await openPool(t)
+  await pool.query('CREATE SCHEMA other')
+  const store = postgresStore(pool)
+  await assert.rejects(store.ping(), { code: '42P01' })
+  await store.migrate()
+  await pool.query('SET search_path TO other')
+  await useAll(store)
+  await pool.query('DROP TABLE public.plant_store_plants')
+  await store.migrate()
+  assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 0)
+})
+
+test('is not ready while its table is in another schema or away, and never uses one elsewhere', async (t) => {
+  const pool = await openPool(t)
+  const store = postgresStore(pool)
+  await store.migrate()
+  await pool.query('CREATE SCHEMA other; SET search_path TO public, other')
+  await pool.query('ALTER TABLE plant_store_plants SET SCHEMA other')
+  await assert.rejects(store.ping(), { code: '42P01' })
+  await assert.rejects(store.create('ann', plants[0]!), { code: '42P01' })
+  await pool.query(`CREATE TABLE public.plant_store_plants ${COLUMNS}`)
+  await useAll(store)
+  assert.equal(await rowsOf(pool, 'other.plant_store_plants'), 0)
+})
+
+suite('quotes a schema', () => {
+  for (const schema of ['Gärten', 'a.b', `it's "mine"`, 'back\\slash', 'x = y', '$1', '$user', 's'.repeat(63)]) {
+    test(schema, async (t) => {
+      const pool = await openPool(t)
+      // In a search_path, this name stands for the schema of the role.
+      const [name, path] = schema === '$user' ? [pool.options.user!, schema] : [schema, schema]
+      const [quoted, found] = [name, path].map((text) => `"${text.replaceAll('"', '""')}"`)
+      await pool.query(`CREATE SCHEMA ${quoted}; SET search_path TO ${found}; SET standard_conforming_strings = off`)
+      const store = postgresStore(pool)
+      await store.migrate()
+      await useAll(store)
+      assert.equal(await rowsOf(pool, `${quoted}.plant_store_plants`), 1)
+    })
+  }
+})
+
+test('keeps stores apart that share a connection and have a schema each', async (t) => {
+  const pool = await openPool(t)
+  await pool.query('CREATE SCHEMA other; SET search_path TO other')
+  const second = postgresStore(pool)
+  await second.migrate()
+  await pool.query('SET search_path TO public')
+  const first = postgresStore(pool)
+  await first.migrate()
+  for (const [store, tag] of [
+    [first, 'public'],
+    [second, 'other'],
+    [first, 'public'],
+    [second, 'other'],
+  ] as const) {
+    await store.create('ann', { id: 1n, name: 'fern', tag })
+    assert.deepEqual(await list(store), [{ id: 1n, name: 'fern', tag }])
+  }
+})
+
+test('calls no function, operator or type that a schema of the host has under a name of the server', async (t) => {
+  const pool = await openPool(t)
+  const store = postgresStore(pool)
+  await store.migrate()
+  await pool.query(`CREATE SCHEMA other;
+    CREATE FUNCTION other.equal(text, text) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true';
+    CREATE OPERATOR other.= (FUNCTION = other.equal, LEFTARG = text, RIGHTARG = text);
+    CREATE FUNCTION other.equal(bigint, bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT false';
+    CREATE OPERATOR other.= (FUNCTION = other.equal, LEFTARG = bigint, RIGHTARG = bigint);
+    CREATE OPERATOR other.>= (FUNCTION = other.equal, LEFTARG = bigint, RIGHTARG = bigint);
+    CREATE FUNCTION other.octet_length(text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 9999';
+    CREATE FUNCTION other.unnest(text[]) RETURNS SETOF text LANGUAGE sql IMMUTABLE AS 'SELECT NULL::pg_catalog.text';
+    CREATE FUNCTION other.array_length(text[], int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 0';
+    CREATE FUNCTION other.current_setting(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'LATIN1'::text $$;
+    CREATE DOMAIN other.text AS pg_catalog.varchar(3); CREATE DOMAIN other.int8 AS pg_catalog.int2;
+    CREATE TABLE other.pg_class (); CREATE TABLE other.pg_index (); CREATE TABLE other.pg_namespace ();
+    SET search_path TO other, pg_catalog, public`)
+  await useAll(store)
+  const other = postgresStore(pool)
+  assert.deepEqual(await list(other), plants.slice(0, 1))
+  await other.ping()
+})
+
+test('keeps plants without a tag apart from those with the tag NULL if array_nulls is off', async (t) => {
+  const pool = await openPool(t)
+  const store = postgresStore(pool)
+  await store.migrate()
+  await pool.query('SET array_nulls = off')
+  const tags = [undefined, 'NULL', 'null', '', undefined, '"NULL"', 't']
+  const created = tags.map((tag, n) => ({ id: BigInt(n), name: 'NULL', ...(tag !== undefined && { tag }) }))
+  assert.deepEqual(new Set(await Promise.all(created.map((plant) => store.create('ann', plant)))), new Set([true]))
+  assert.deepEqual(await list(store), created)
+})
+
+for (const [name, config] of [
+  ['of its pool', { binary: true }],
+  ['of all pools', {}],
+] as [string, PoolConfig][]) {
+  test(`reads results that the driver takes in binary by a setting ${name}`, async (t) => {
+    const before = defaults.binary
+    if (!('binary' in config)) defaults.binary = true
+    t.after(() => (defaults.binary = before))
+    const pool = await openPool(t, config)
+    const store = postgresStore(pool)
+    await store.migrate()
+    await useAll(store)
+    const ids = [-(2n ** 63n), 0n, 2n ** 63n - 1n]
+    await Promise.all(ids.map((id) => store.create('bob', { id, name: 'Föhre' })))
+    assert.deepEqual(
+      await list(store, 'bob'),
+      ids.map((id) => ({ id, name: 'Föhre' })),
+    )
+  })
+}
+
+for (const collation of ['C', 'en-x-icu']) {
+  test(`finds plants by the index if the owner has the collation ${collation}`, { skip: needsServer }, async (t) => {
+    const pool = await openPool(t)
+    await pool.query(`CREATE TABLE plant_store_plants ${COLUMNS.replace('owner text', `owner text COLLATE "${collation}"`)};
+      INSERT INTO plant_store_plants SELECT 'ann', id, 'fern' FROM generate_series(1, 10000) AS id`)
+    const store = postgresStore(pool, { maxInFlight: 1 })
+    await list(store)
+    await Promise.all([1n, 2n, 3n].map((id) => store.delete('ann', id)))
+    const prepared = `SELECT name FROM pg_prepared_statements WHERE name LIKE 'plant-store %' ORDER BY name`
+    const { rows } = await pool.query<{ name: string }>(prepared)
+    const values = [`('{ann}', '{4}')`, `('ann', 4)`, `('ann', 4, 10)`]
+    assert.equal(rows.length, values.length)
+    for (const [at, statement] of rows.entries()) {
+      const plan = await pool.query<{ 'QUERY PLAN': string }>(`EXPLAIN EXECUTE "${statement.name}" ${values[at]}`)
+      const text = plan.rows.map((row) => row['QUERY PLAN']).join('\n')
+      assert.match(text, /Index Cond: .*owner/)
+      assert.doesNotMatch(text, /Seq Scan on plant/)
+    }
+  })
+}
