@@ -9,6 +9,7 @@ import {
   countSessions,
   needsDebian,
   PostgresServer,
+  query,
   startHaproxy,
   startPgbouncer,
 } from '../../../support/wire/debian-servers.ts'
@@ -210,17 +211,47 @@ suite('on a server of its own', { skip: needsDebian }, () => {
 
   test('acknowledges nothing if somebody has the server wait no longer for its standby', async (t) => {
     const server = await PostgresServer.start(t)
-    const program = await startProgram(t, { PLANT_STORE_URL: server.url })
-    assert.equal((await program.fetch(...create(1))).status, 200)
-    await server.set('synchronous_standby_names', 'gone')
-    await server.until(`SELECT 1 FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'gone'`)
-    for (const call of [create(2), remove(1)]) {
-      const answered = assertUnavailable(program, call, 50301)
-      await server.until(
-        `SELECT 1 FROM pg_stat_activity WHERE CASE WHEN wait_event = 'SyncRep' THEN pg_cancel_backend(pid) END`,
-      )
-      await answered
-    }
-    assert.match(String((await program.logged('failure'))['reason']), /UnconfirmedError: The statement was committed/)
+    await assertUnconfirmed(server, await startProgram(t, { PLANT_STORE_URL: server.url }))
+  })
+
+  test('notices a commit without its standby if the role gets no warnings, behind PgBouncer', async (t) => {
+    const server = await PostgresServer.start(t)
+    await server.query('ALTER ROLE plants SET client_min_messages = error')
+    const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`
+    await assertUnconfirmed(server, await startProgram(t, { PLANT_STORE_URL: url }))
+  })
+
+  test('notices a commit without its standby if another client of PgBouncer has turned warnings off', async (t) => {
+    const settings = [`synchronous_standby_names='gone'`, 'synchronous_commit=local']
+    const server = await PostgresServer.start(t, settings)
+    const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 1)}/postgres`
+    const program = await startProgram(t, { PLANT_STORE_URL: url })
+    await program.ready()
+    await query(url, 'SET client_min_messages = error')
+    await assertUnconfirmed(server, program, () => server.set('synchronous_commit', 'on'))
   })
 })
+
+/** Has a server commit a create and a delete, alone and in groups, without the standby that it waits for. */
+async function assertUnconfirmed(
+  server: PostgresServer,
+  program: Program,
+  begin = () => server.set('synchronous_standby_names', 'gone'),
+) {
+  for (const id of [1, 2, 3]) assert.equal((await program.fetch(...create(id))).status, 200)
+  await begin()
+  const settings = `SELECT 1 FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'gone'`
+  await server.until(`${settings} AND current_setting('synchronous_commit') = 'on'`)
+  for (const calls of [[create(4)], [remove(1)], [5, 6, 7].map(create), [2, 3, 4].map(remove)]) {
+    const answered = Promise.all(calls.map((call) => assertUnavailable(program, call, 50301)))
+    const state = { isAnswered: false }
+    void answered.finally(() => (state.isAnswered = true))
+    // The first of a group is sent alone.
+    while (!state.isAnswered) {
+      await server.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+      await sleep(20)
+    }
+    await answered
+  }
+  assert.match(String((await program.logged('failure'))['reason']), /UnconfirmedError: The statement was committed/)
+}

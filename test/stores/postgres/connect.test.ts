@@ -1,0 +1,170 @@
+// What a store says about a table that it can use, and when it waits for the database to be repaired.
+import assert from 'node:assert/strict'
+import { after, suite, test } from 'node:test'
+import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts'
+import { failure } from '../../support/database/failures.ts'
+import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
+import { needsDebian, PostgresServer, query } from '../../support/wire/debian-servers.ts'
+import { startProgram } from '../../support/program/program.ts'
+
+const database = await openDatabase({ after })
+const pool = database.openPool()
+
+const KEY = 'PRIMARY KEY (owner, id)'
+const columnsWith = (collation: string, key = KEY) =>
+  `(owner text COLLATE ${collation}, id bigint, name text, tag text${key && `, ${key}`})`
+
+/** Makes a table, and opens a store that collects its warnings. */
+async function meet(sql: string) {
+  await pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${sql}`)
+  const warnings: string[] = []
+  return { store: postgresStore(pool, { onWarning: (warning) => warnings.push(warning) }), warnings }
+}
+
+const unlogged = 'The table public.plant_store_plants is unlogged, so a crash of the server empties it.'
+const collated = (collation: string) =>
+  `The column owner of public.plant_store_plants has the collation ${collation}, not C: its order can change with the ` +
+  'operating system, and plants are missing until the indexes are rebuilt.'
+
+suite('warns once, not for each connection, of a table', () => {
+  for (const [name, sql, warnings] of [
+    ['that is unlogged', `CREATE UNLOGGED TABLE plant_store_plants ${columnsWith('"C"')}`, [unlogged]],
+    [
+      'with an unlogged partition',
+      `CREATE TABLE plant_store_plants ${columnsWith('"C"')} PARTITION BY LIST (owner);
+        CREATE UNLOGGED TABLE ann PARTITION OF plant_store_plants DEFAULT`,
+      [unlogged],
+    ],
+    [
+      'whose owners have another collation than C',
+      `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`,
+      [collated('"und-x-icu"')],
+    ],
+  ] as const) {
+    test(name, { skip: name.includes('collation') && needsServer }, async () => {
+      const { store, warnings: given } = await meet(sql)
+      // Each connection is new to the store.
+      const plants = [1n, 2n, 3n].map((id) => store.create(`owner ${id}`, { id, name: 'fern' }))
+      await Promise.all([
+        ...plants,
+        store.list('ann', { limit: 1, maxBytes: 1 }),
+        store.delete('ann', 1n),
+        store.ping(),
+      ])
+      assert.deepEqual(given, warnings)
+    })
+  }
+
+  test('whose owners have the collation of a database in which that is not C', { skip: needsDebian }, async (t) => {
+    const server = await PostgresServer.start(t)
+    await server.query(`CREATE DATABASE other LOCALE 'C.utf8' TEMPLATE template0`)
+    for (const [name, expected] of [
+      ['postgres', []],
+      ['other', [collated('of the database')]],
+    ] as const) {
+      const program = await startProgram(t, {
+        PLANT_STORE_URL: server.url.replace(/postgres$/, name),
+        PLANT_STORE_MIGRATE: '1',
+      })
+      await program.ready()
+      // The table that the program has made has the collation C whatever the database has.
+      assert.deepEqual(warningsOf(program.stderr.all), [])
+      await query(
+        server.url.replace(/postgres$/, name),
+        'ALTER TABLE plant_store_plants ALTER COLUMN owner TYPE text COLLATE "default"',
+      )
+      const other = await startProgram(t, { PLANT_STORE_URL: server.url.replace(/postgres$/, name) })
+      await other.ready()
+      assert.deepEqual(warningsOf(other.stderr.all), expected)
+    }
+  })
+
+  test('with row-level security that applies to the role', { skip: needsServer }, async (t) => {
+    const { store, warnings } = await meet(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
+      ALTER TABLE plant_store_plants ENABLE ROW LEVEL SECURITY`)
+    // It doesn't apply to the role that the table belongs to.
+    await store.ping()
+    assert.deepEqual(warnings, [])
+    const role = `${database.config.database}_clerk`
+    await pool.query(`CREATE ROLE ${role}; GRANT USAGE ON SCHEMA public TO ${role};
+      GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)
+    const own = database.openPool({ options: `-c role=${role}` })
+    t.after(async () => {
+      await own.end()
+      await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
+    })
+    const heard: string[] = []
+    await postgresStore(own, { onWarning: (warning) => heard.push(warning) }).ping()
+    assert.deepEqual(heard, [
+      'Row-level security applies to this role in the table public.plant_store_plants: it can hide plants, or reject new ones.',
+    ])
+  })
+})
+
+function warningsOf(lines: readonly string[]) {
+  return lines
+    .map((line) => JSON.parse(line) as { event: string; reason: unknown })
+    .filter(({ event }) => event === 'warning')
+    .map(({ reason }) => reason)
+}
+
+suite('is not ready while the version of a collation is not the recorded one', { skip: needsServer }, () => {
+  const outdate = (name: string) => `UPDATE pg_collation SET collversion = '1' WHERE collname = '${name}'`
+  for (const [name, sql] of [
+    ['of the owner', `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`],
+    [
+      'of the key',
+      `CREATE TABLE plant_store_plants ${columnsWith('"C"', '')};
+        CREATE UNIQUE INDEX ON plant_store_plants (owner COLLATE "und-x-icu", id)`,
+    ],
+  ] as const) {
+    test(name, async (t) => {
+      const { store } = await meet(`${sql}; ${outdate('und-x-icu')}`)
+      t.after(() => pool.query('ALTER COLLATION "und-x-icu" REFRESH VERSION'))
+      for (const call of [() => store.ping(), () => store.create('ann', { id: 1n, name: 'fern' })]) {
+        const { isOutcomeUnknown, cause } = await failure(call())
+        assert.equal(isOutcomeUnknown, false)
+        assert.match(
+          (cause as Error).message,
+          /^The order of the collation "und-x-icu" \(recorded version 1, actual version [\d.]+\) may have changed since the indexes of public\.plant_store_plants were built, so plants could be missing from lists, or be created twice\. Rebuild the indexes, and refresh the version\.$/,
+        )
+      }
+      await pool.query('REINDEX TABLE plant_store_plants; ALTER COLLATION "und-x-icu" REFRESH VERSION')
+      await store.ping()
+    })
+  }
+
+  test(
+    'which the database has for all columns, and is ready once that is repaired',
+    { skip: needsDebian },
+    async (t) => {
+      const server = await PostgresServer.start(t)
+      await server.query(`CREATE DATABASE other TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en'`)
+      const url = server.url.replace(/postgres$/, 'other')
+      await query(
+        url,
+        `CREATE TABLE plant_store_plants ${columnsWith('"default"')};
+      UPDATE pg_database SET datcollversion = '1' WHERE datname = 'other'`,
+      )
+      const program = await startProgram(t, { PLANT_STORE_URL: url })
+      const { reason } = await program.logged('unreachable')
+      assert.match(
+        String(reason),
+        /The order of the database's collation \(recorded version 1, actual version [\d.]+\) may/,
+      )
+      assert.equal((await program.fetch('/readyz')).status, 503)
+      assert.equal((await program.fetch('/plants')).status, 503)
+      await query(url, 'REINDEX TABLE plant_store_plants')
+      await query(url, 'ALTER DATABASE other REFRESH COLLATION VERSION')
+      await program.ready()
+    },
+  )
+
+  test('unless it is used for other columns only', async (t) => {
+    const { store, warnings } = await meet(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
+      CREATE INDEX ON plant_store_plants (name COLLATE "und-x-icu"); ${outdate('und-x-icu')}`)
+    t.after(() => pool.query('ALTER COLLATION "und-x-icu" REFRESH VERSION'))
+    await store.ping()
+    assert.deepEqual(warnings, [])
+  })
+})
