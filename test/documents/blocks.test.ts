@@ -24,6 +24,7 @@ const RUN: Readonly<Record<string, string>> = {
   'docs/host-examples.md, Hono, ts': 'test/package/hosts.test.ts',
   'docs/hosts.md, Stop a server of your own, ts': 'test/package/examples.test.ts',
   'docs/observing.md, Metrics': 'test/standalone/metrics/prometheus.test.ts',
+  'docs/postgres.md, Collations': 'test/stores/postgres/connect.test.ts',
   'docs/postgres.md, The table': 'test/documents/readme.test.ts',
   'docs/postgres-servers.md, A point in time': 'test/documents/deployment.test.ts',
   'docs/postgres-servers.md, Backup and restore': 'test/documents/deployment.test.ts',

@@ -5,6 +5,7 @@ import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts'
 import { failure } from '../../support/database/failures.ts'
 import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
 import { needsDebian, PostgresServer, query } from '../../support/wire/debian-servers.ts'
+import { blocksOf, readDocument } from '../../support/package/documents.ts'
 import { startProgram } from '../../support/program/program.ts'
 
 const database = await openDatabase({ after })
@@ -167,4 +168,25 @@ suite('is not ready while the version of a collation is not the recorded one', {
     await store.ping()
     assert.deepEqual(warnings, [])
   })
+})
+
+test('uses a table again after the repair that docs/postgres.md shows', { skip: needsServer }, async () => {
+  const [REPAIR] = blocksOf(readDocument('docs/postgres.md'), 'sql').filter(({ heading }) => heading === 'Collations')
+  const columns = columnsWith('"und-x-icu"', '')
+  const { store, warnings } = await meet(`CREATE TABLE plant_store_plants ${columns};
+    CREATE UNIQUE INDEX own ON plant_store_plants (owner, id);
+    INSERT INTO plant_store_plants VALUES ('ann', 1, 'first'), ('ann', 2, 'fern'), ('Ann', 1, 'moss')`)
+  // As if the index hadn't found the first plant when it was created again.
+  const isReady = (value: boolean) => `UPDATE pg_index SET indisready = ${value} WHERE indexrelid = 'own'::regclass`
+  await pool.query(isReady(false))
+  await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'again')`)
+  await pool.query(isReady(true))
+  await pool.query(REPAIR!.code)
+  const { rows } = await pool.query<{ name: string }>('SELECT name FROM plant_store_plants ORDER BY owner, id')
+  assert.deepEqual(
+    rows.map(({ name }) => name),
+    ['moss', 'first', 'fern'],
+  )
+  assert.equal(await store.create('ann', { id: 1n, name: 'again' }), false)
+  assert.deepEqual(warnings, [])
 })
