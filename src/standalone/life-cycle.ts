@@ -28,7 +28,6 @@ export async function start(settings: Settings): Promise<void> {
 
   // Otherwise diagnostic reports would contain the tokens.
   delete process.env['PLANT_STORE_TOKENS']
-  for (const file of [settings.tokensFile, settings.storeUrlFile]) if (file !== undefined) warnIfOpen(file)
   const inherited = inheritedSockets(process.env)
   const demoToken = randomBytes(24).toString('base64url')
   const given = settings.tokens ?? settings.tokensFile?.value
@@ -52,6 +51,7 @@ export async function start(settings: Settings): Promise<void> {
   const url = await listen(http.server, inherited.service ?? servicePlace(settings))
   Object.assign(started, { http, isShared: settings.reusePort || inherited.service !== undefined })
   reportDrops(http.server)
+  for (const file of [settings.tokensFile, settings.storeUrlFile]) if (file !== undefined) warnIfOpen(file)
   log('start', { address: url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
