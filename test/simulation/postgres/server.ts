@@ -200,6 +200,8 @@ export class Cluster {
     const statement = BY_TEXT.get(text)
     const isInSchema = text === LOOK.text || text.includes('"public".plant_store_plants')
     this.#world.expect(isInSchema, 'each statement names the schema where the table was found:', text)
+    const isAtTable = text !== LOOK.text || !knowsSchema || values[0] === 'public'
+    this.#world.expect(isAtTable, 'a look is at the table that was found first')
     const isOne = statement === CREATE_ONE || statement === DELETE_ONE
     const isMany = statement === CREATE_MANY || statement === DELETE_MANY
     const isCreate = statement === CREATE_ONE || statement === CREATE_MANY
