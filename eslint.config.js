@@ -48,6 +48,7 @@ const DIRECTION_OF_IMPORTS = [
     'http-server/',
     'stores/batch-size.ts',
     'stores/figures.ts',
+    'stores/lookup.ts',
     'stores/open-store.ts',
   ]),
   mayImport(['src/server.ts'], './', ['standalone/']),

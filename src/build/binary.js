@@ -54,7 +54,7 @@ try {
 
 /** Changes what an executable cannot do, or has to say. */
 function change({ onLoad, resolve }) {
-  onLoad({ filter: /open-postgres\.js$/ }, async ({ path }) => {
+  onLoad({ filter: /postgres\/driver\.js$/ }, async ({ path }) => {
     const { errors } = await resolve('pg', { kind: 'require-call', resolveDir: dirname(path) })
     const text = readFileSync(path, 'utf8')
     // The program looks for the driver when it needs it.

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { HttpServer } from '../http-server/http-server.ts'
 import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { isSharedStore, openStore, schemeOf } from '../stores/open-store.ts'
+import { endLookups, isLookingUp, lookupsEnded } from '../stores/lookup.ts'
 import { setTimeout, sleep } from '../timers.ts'
 import { adminPlace, inheritedSockets, listen, servicePlace } from './listening.ts'
 import { describeError, firstReason, flushLog, log } from './log.ts'
@@ -61,7 +62,9 @@ export async function start(settings: Settings): Promise<void> {
 export async function migrate(settings: Settings): Promise<void> {
   const url = settings.storeUrlFile?.value ?? settings.storeUrl
   if (!isSharedStore(url)) throw storeError(settings, 'takes for --migrate a store that outlives the program', 2)
-  const store = await open(() => url, { ...settings, migrate: true })
+  // No client waits for a response, so connecting to a far server can take longer.
+  const storeTimeoutMs = 2.5 * settings.storeTimeoutMs
+  const store = await open(() => url, { ...settings, storeTimeoutMs, migrate: true })
   try {
     await store.ping?.()
   } catch (error) {
@@ -121,31 +124,48 @@ async function stop(signal: NodeJS.Signals, settings: Settings, started: Started
   const { drainDelayMs, drainTimeoutMs } = settings
   const { store, http, isShared } = started
   const count = (): object => ({ connections: http?.connectionCount() })
-  if (isStopping) return end('stop', 1, { reason: `a second signal, ${signal}`, ...count() })
+  const endEarly = (reason: string): Promise<void> => end('stop', 1, { reason, ...count() }, signal)
+  if (isStopping) return endEarly(`a second signal, ${signal}`)
   isStopping = true
+  endLookups()
   if (http !== undefined && drainDelayMs > 0) {
     log('drain-delay', { signal, ms: drainDelayMs })
     await sleep(drainDelayMs)
   }
   // The server keeps to this time, but the store may not.
-  setTimeout(() => void end('stop', 1, { reason: `${drainTimeoutMs} ms were not enough`, ...count() }), drainTimeoutMs)
+  setTimeout(() => void endEarly(`${drainTimeoutMs} ms were not enough`), drainTimeoutMs)
   if (http !== undefined) {
     log('drain', { signal, ...count() })
     await http.drain(isShared)
   }
   await store?.close?.()
+  await lookupsEnded()
   return end('stop', 0)
 }
 
 let isEnding = false
 
-/** Logs why the process ends, behind all lines that wait, and ends it. */
-async function end(event: 'crash' | 'stop', status: number, fields: object = {}): Promise<void> {
+/**
+ * Logs why the process ends, after all lines that wait, and ends it.
+ * @param signal ends the process if it can't exit by itself soon
+ */
+async function end(
+  event: 'crash' | 'stop',
+  status: number,
+  fields: object = {},
+  signal: NodeJS.Signals = 'SIGKILL',
+): Promise<void> {
   if (isEnding) return
   isEnding = true
   // Otherwise the last line could be dropped.
   await flushLog()
   log(event, { exitStatus: status, ...fields }, status === 0 ? 'info' : 'error')
   await flushLog()
+  if (isLookingUp()) {
+    // `process.exit()` waits for the thread of a lookup, and name servers that are down take half a minute. The default
+    // action of a signal doesn't wait. The first process of a container has none, and exits when the lookup ends.
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  }
   process.exit(status)
 }

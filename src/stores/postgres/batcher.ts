@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { performance } from '../../timers.ts'
 import { batchSize, type WaitingWrite } from '../batch-size.ts'
-import { isRejectedValue } from './failure.ts'
+import { isOfOnePlant } from './failure.ts'
 
 export interface BatcherOptions {
   readonly maxInFlight: number
@@ -47,7 +47,7 @@ export function createBatcher<Write, Result>(
       const results = await send(group.map(({ write }) => write))
       for (const [index, { resolve }] of group.entries()) resolve(results[index]!)
     } catch (error) {
-      if (group.length > 1 && isRejectedValue(error)) {
+      if (group.length > 1 && isOfOnePlant(error)) {
         const half = Math.ceil(group.length / 2)
         await settle(group.slice(0, half))
         await settle(group.slice(half))

@@ -3,6 +3,7 @@ import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { clearTimeout, setTimeout } from '../../timers.ts'
 import { NoAnswerError } from './failure.ts'
+import { lookup } from '../lookup.ts'
 import type { Connection } from './pool.ts'
 
 /** Stands in place of the protocol version (postgresql.org/docs/current/protocol-message-formats.html). */
@@ -19,6 +20,7 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
 
     const { remoteAddress } = (connection.connection?.stream ?? {}) as Partial<Socket>
     const socket = connect(addressOf(connection, remoteAddress))
+    // For each round trip: there are up to four, and the server may be far away.
     const timer = setTimeout(() => socket.destroy(new NoAnswerError(ms)), ms)
     let isSent = false
     // The server answers nothing. It closes the connection when the signal is on its way.
@@ -30,13 +32,16 @@ export function cancelStatement(connection: Connection, ms: number): Promise<voi
 
     function send(stream: Socket): void {
       isSent = true
+      timer.refresh()
       stream.resume().write(message(CANCEL_REQUEST, processID!, secretKey!))
     }
 
     socket.once('connect', () => {
+      timer.refresh()
       if (ssl === undefined || ssl === false) return send(socket)
       socket.write(message(SSL_REQUEST))
       socket.once('data', (answer) => {
+        timer.refresh()
         // The key is a secret: if the connection has TLS, it never goes without.
         if (answer.toString() === 'S') {
           // The options that `pg` sets for the connection itself. It makes the key not enumerable.
@@ -68,7 +73,7 @@ export function isAnswering(connection: Connection | undefined, ms: number): Pro
 
 /** @param ip one of the servers that the host's name stands for, if it must be that one */
 function addressOf({ host = 'localhost', port = 5432 }: Connection, ip = host): NetConnectOpts {
-  return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: ip, port }
+  return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: ip, port, lookup }
 }
 
 function message(...fields: readonly number[]): Buffer {

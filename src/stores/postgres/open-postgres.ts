@@ -1,9 +1,8 @@
-import { createRequire } from 'node:module'
-import type { ClientConfig } from 'pg'
 import { listEncoded, plainList } from '../../plants/encoded-list.ts'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { setTimeout } from '../../timers.ts'
 import { figuresOf } from '../figures.ts'
+import { createClientClass, loadDriver } from './driver.ts'
 import { UnsuitableDatabaseError } from './failure.ts'
 import { postgresStore, type PostgresStore } from './postgres-store.ts'
 import { readPostgresUrl } from './postgres-url.ts'
@@ -21,24 +20,23 @@ export interface StoreSettings {
 /** Opens the store of a program; it is unavailable until the database serves. @throws Error if waiting does not help */
 export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {
   const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
-  const connectionString = readPostgresUrl(url)
-  // The driver is not installed with this package, as other stores do without it.
+  const { connectionString, connectTimeoutMs, tlsOptions, keepAlive, keepAliveInitialDelayMillis } =
+    readPostgresUrl(url)
   const { Client, Pool } = loadDriver()
-  // Reads the files that the URL names, which must be there from the start.
+  const { StoreClient, abortConnecting } = createClientClass(Client, () => readPostgresUrl(currentUrl()))
+  // Reads the files that the URL names, which must exist from the start.
   new Client({ connectionString })
+  tlsOptions()
   const pool = new Pool({
-    connectionString,
-    Client: class extends Client {
-      constructor(config?: ClientConfig) {
-        super({ ...config, connectionString: readPostgresUrl(currentUrl()) })
-      }
-    },
+    Client: StoreClient,
     max: postgresPoolSize,
     fallback_application_name: 'plant-store',
-    // A connection that is being made holds a place in the pool.
-    connectionTimeoutMillis: 2000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
+    // A connection that is being made holds a place in the pool. With TLS and SCRAM it takes seven round trips.
+    connectionTimeoutMillis: connectTimeoutMs ?? Math.ceil(storeTimeoutMs / 2),
+    // A far server is reached again so slowly that requests and health checks would fail. See `maxLifetimeSeconds`.
+    idleTimeoutMillis: 0,
+    keepAlive,
+    keepAliveInitialDelayMillis,
     // Spread out, so that processes do not reconnect together.
     maxLifetimeSeconds: 300 * (0.8 + 0.2 * Math.random()),
   })
@@ -93,7 +91,9 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     ping: () => begun().ping(),
     async close() {
       store.close()
-      if (!pool.ending) await pool.end()
+      const ended = pool.ending ? undefined : pool.end()
+      abortConnecting()
+      await ended
     },
   }
   figuresOf(opened, figuresOf(store)).gauges = [
@@ -102,13 +102,4 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     ['plant_store_postgres_waiting_statements', 'Statements that wait for a connection.', () => pool.waitingCount],
   ]
   return opened
-}
-
-function loadDriver(): typeof import('pg') {
-  try {
-    return createRequire(import.meta.url)('pg') as typeof import('pg')
-  } catch (error) {
-    const [reason] = (error as Error).message.split('\n')
-    throw new Error(`Its driver cannot be loaded (npm install pg): ${reason}`)
-  }
 }

@@ -109,13 +109,17 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
   }
   const runner = new QueryRunner(pool, resolved.timeoutMs, resolved.onWarning)
-  const sender = new Sender((query, expiresAt) => runner.send(query, expiresAt), resolved)
+  const sender = new Sender((...args) => runner.send(...args), resolved)
 
   function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
     return createBatcher(
       async (group) => {
         // A foreign table may have several rows for a plant.
-        if (group.length === 1) return [(await sender.send(one, group[0]!).catch(explainOwner)).rowCount !== 0]
+        if (group.length === 1) {
+          const [write] = group as [(string | null)[]]
+          const { rowCount } = await sender.send(one, write).catch((error: unknown) => explain(error, write[0]!))
+          return [rowCount !== 0]
+        }
         const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
         const [, , , tags] = columns
         if (tags !== undefined) columns.push(tags.map((tag) => (tag === null ? 'f' : 't')))
@@ -168,8 +172,11 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   return store
 }
 
-/** @throws what the server said, in the words of a host if the index of the table cannot take an owner as long */
-function explainOwner(cause: unknown): never {
-  if (!isTooLarge(cause)) throw cause
+/** Owners of this many bytes of UTF-8 always fit the index of the table. */
+const MAX_OWNER_BYTES = 2000
+
+/** @throws the error of the server, or one that explains it if the owner is too long for the index of the table */
+function explain(cause: unknown, owner: string): never {
+  if (!isTooLarge(cause) || Buffer.byteLength(owner) <= MAX_OWNER_BYTES) throw cause
   throw new Error('The owner is too long for the table: owners of up to 2,000 bytes of UTF-8 are safe.', { cause })
 }

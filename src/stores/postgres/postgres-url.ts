@@ -1,24 +1,72 @@
-/** The parameters that a URL may have, as in libpq, and the values that they may have, if not any. */
-const PARAMETERS: Readonly<Record<string, readonly string[] | undefined>> = {
+import { readFileSync } from 'node:fs'
+import type { SecureContextOptions, SecureVersion } from 'node:tls'
+
+/** What a URL says, in the terms of `pg` and of Node. */
+export interface PostgresTarget {
+  /** The URL, with the parameters that `pg` reads itself. */
+  readonly connectionString: string
+  /** Undefined for the default. */
+  readonly connectTimeoutMs: number | undefined
+  readonly keepAlive: boolean
+  readonly keepAliveInitialDelayMillis: number
+  readonly channelBinding: string | undefined
+  /** TLS options that `pg` has no parameters for. Reads the file that the URL names. */
+  readonly tlsOptions: () => SecureContextOptions
+}
+
+const SECONDS = /^\d{1,5}$/
+const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
+
+/**
+ * The parameters of libpq that a URL can have, and the values that they accept, if not any. The reasons for those that
+ * are missing are in docs/postgres.md.
+ */
+const PARAMETERS: Readonly<Record<string, readonly string[] | RegExp | undefined>> = {
   application_name: undefined,
+  channel_binding: ['disable', 'prefer', 'require'],
+  client_encoding: ['auto', 'utf8', 'UTF8', 'UTF-8'],
+  connect_timeout: SECONDS,
+  dbname: undefined,
+  fallback_application_name: undefined,
+  // Other values of these four ask for what the driver doesn't have.
+  gssencmode: ['disable', 'prefer'],
   host: undefined,
+  keepalives: ['0', '1'],
+  keepalives_idle: SECONDS,
+  load_balance_hosts: ['disable'],
   options: undefined,
+  password: undefined,
   port: undefined,
+  ssl: ['true'],
+  ssl_max_protocol_version: TLS_VERSIONS,
+  ssl_min_protocol_version: TLS_VERSIONS,
   sslcert: undefined,
+  sslcompression: ['0'],
+  sslcrl: undefined,
   sslkey: undefined,
-  // `prefer` and `allow` go on without TLS if the server has none, which the driver cannot.
+  // `prefer` and `allow` continue without TLS if the server doesn't support it, which the driver can't.
   sslmode: ['disable', 'require', 'verify-ca', 'verify-full'],
   sslnegotiation: ['postgres', 'direct'],
+  sslpassword: undefined,
   sslrootcert: undefined,
-  // These change nothing: no other server is used.
+  sslsni: ['1'],
+  // These are what the store does in any case.
   target_session_attrs: ['read-write', 'primary'],
+  user: undefined,
 }
+
+/** Those that `pg` reads itself. */
+const OF_DRIVER = new Set(
+  'application_name fallback_application_name host options password port sslcert sslkey sslmode sslnegotiation sslrootcert user'.split(
+    ' ',
+  ),
+)
 
 const FORM =
   'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
 
-/** Writes it for the driver. No error shows a piece of the password, even if its characters split the URL wrongly. */
-export function readPostgresUrl(text: string): string {
+/** @throws Error without a part of the password, even if its characters split the URL in the wrong places */
+export function readPostgresUrl(text: string): PostgresTarget {
   // A fragment means nothing here, and an @ in another part would stand before the real host.
   const [, authority] = /^[a-z]+:\/\/([^/?#]*)[^@#]*$/.exec(text) ?? []
   if (authority === undefined) throw new Error(FORM)
@@ -26,23 +74,66 @@ export function readPostgresUrl(text: string): string {
     throw new Error('takes one host; a proxy such as HAProxy, or a DNS name, stands for several')
   }
   const url = parse(text)
-  for (const [name, value] of url.searchParams) {
-    if (!Object.hasOwn(PARAMETERS, name)) {
-      throw new Error(`unknown parameter "${name}"; known are ${Object.keys(PARAMETERS).join(', ')}`)
-    }
-    const values = PARAMETERS[name]
-    if (values?.includes(value) === false) throw new Error(`${name} takes ${values.join(', ')}`)
+  const { searchParams } = url
+  const parameters = Object.fromEntries(searchParams)
+  for (const [name, value] of [...searchParams]) {
+    check(name, value)
+    if (!OF_DRIVER.has(name)) searchParams.delete(name)
   }
-  url.searchParams.delete('target_session_attrs')
-  // Without it the driver takes `require` for `verify-full`, and warns that it will not for long.
-  if (url.searchParams.has('sslmode')) url.searchParams.set('uselibpqcompat', 'true')
-  return url.href
+  const { dbname, ssl, sslrootcert, sslcrl, sslmode = ssl && 'require' } = parameters
+  if (dbname !== undefined) url.pathname = encodeURIComponent(dbname)
+  if (sslmode !== undefined) searchParams.set('sslmode', sslmode)
+  // As in libpq: anybody can get a certificate that the system trusts, so its name must be checked.
+  if (sslrootcert === 'system') {
+    if (sslmode !== undefined && sslmode !== 'verify-full') {
+      throw new Error('sslrootcert=system takes sslmode=verify-full')
+    }
+    searchParams.set('sslmode', 'verify-full')
+    searchParams.delete('sslrootcert')
+  }
+  // Otherwise the driver treats `require` as `verify-full`, and warns that it won't for long.
+  if (searchParams.has('sslmode')) searchParams.set('uselibpqcompat', 'true')
+
+  const milliseconds = (name: string): number => 1000 * Number(parameters[name])
+  return {
+    connectionString: url.href,
+    // No limit, as 0 means to libpq, would let a silent server keep the whole pool.
+    connectTimeoutMs: milliseconds('connect_timeout') > 0 ? milliseconds('connect_timeout') : undefined,
+    keepAlive: parameters['keepalives'] !== '0',
+    keepAliveInitialDelayMillis: 'keepalives_idle' in parameters ? milliseconds('keepalives_idle') : 10_000,
+    channelBinding: parameters['channel_binding'],
+    tlsOptions: () => ({
+      ...(sslcrl && { crl: readFileSync(sslcrl) }),
+      ...(parameters['sslpassword'] && { passphrase: parameters['sslpassword'] }),
+      ...versionOption('minVersion', parameters['ssl_min_protocol_version']),
+      ...versionOption('maxVersion', parameters['ssl_max_protocol_version']),
+    }),
+  }
 }
 
+function versionOption(name: 'minVersion' | 'maxVersion', version: string | undefined): SecureContextOptions {
+  return version === undefined ? {} : { [name]: version as SecureVersion }
+}
+
+function check(name: string, value: string): void {
+  if (!Object.hasOwn(PARAMETERS, name)) {
+    throw new Error(`unknown parameter "${name}"; known are ${Object.keys(PARAMETERS).join(', ')}`)
+  }
+  const accepted = PARAMETERS[name]
+  if (accepted instanceof RegExp) {
+    if (!accepted.test(value)) throw new Error(`${name} takes a number of seconds`)
+  } else if (accepted?.includes(value) === false) {
+    throw new Error(`${name} takes ${accepted.join(', ')}`)
+  }
+}
+
+/** Whether two URLs differ in the password at most. */
 export function isSameDatabase(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => {
-    const url = new URL(readPostgresUrl(text))
+    readPostgresUrl(text)
+    const url = parse(text)
     url.password = ''
+    url.searchParams.delete('password')
     return url.href
   })
   return first === second

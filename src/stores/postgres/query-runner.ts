@@ -12,8 +12,10 @@ import {
   isTimeout,
   NoAnswerError,
   UnconfirmedError,
+  UnreadableResponseError,
   UnsuitableDatabaseError,
 } from './failure.ts'
+import { guardParser } from './parser-guard.ts'
 import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 import type { Look, Statement, Table, TableQuery } from './statements.ts'
 
@@ -70,15 +72,19 @@ export class QueryRunner {
     pool.on?.('connect', listen)
   }
 
-  /** @throws StoreUnavailableError if it was not sent, else its error */
-  async send(query: TableQuery, expiresAt: number): Promise<QueryResult> {
+  /**
+   * @param onSend called when a connection is there, and the query is about to be sent
+   * @throws StoreUnavailableError if it was not sent, else its error
+   */
+  async send(query: TableQuery, expiresAt: number, onSend?: () => void): Promise<QueryResult> {
     const pending: PendingQuery = {}
     const startedAt = performance.now()
     const ms = expiresAt - startedAt
     if (ms <= 0) throw new StoreUnavailableError('No time was left for another statement.')
     try {
-      return await withDeadline(this.#run(query, pending), ms, () => {
-        return (pending.timeout = new NoAnswerError(this.#timeoutMs))
+      return await withDeadline(this.#run(query, pending, onSend), ms, () => {
+        const missing = pending.connection === undefined ? 'connection to the database' : undefined
+        return (pending.timeout = new NoAnswerError(this.#timeoutMs, missing))
       })
     } catch (error) {
       const { connection, answer, timeout } = pending
@@ -102,7 +108,7 @@ export class QueryRunner {
     this.#silence.stop()
   }
 
-  async #run(query: TableQuery, pending: PendingQuery): Promise<QueryResult> {
+  async #run(query: TableQuery, pending: PendingQuery, onSend?: () => void): Promise<QueryResult> {
     while (this.#silence.isOn) {
       await this.#silence.next()
       throwIfLate(pending)
@@ -113,6 +119,7 @@ export class QueryRunner {
     throwIfLate(pending)
     pending.connection = connection
     unconfirmed.delete(connection)
+    onSend?.()
     pending.answer = connection.query(this.#complete(query))
     const result = await pending.answer
     this.#hasTable = true
@@ -226,7 +233,8 @@ export class QueryRunner {
     // The table may be there the next time, in any schema of the search_path.
     if (!this.#hasTable) this.#checked.delete(connection)
     const release = (): void => connection.release(isBroken ? error : undefined)
-    if (isBroken) this.#era++
+    // A response that the driver can't parse says nothing of the other connections.
+    if (isBroken && !(error instanceof UnreadableResponseError)) this.#era++
     // A server that has not noticed that the connection broke goes on with the statement.
     if (isBroken && !isFromServer(error)) cancelStatement(connection, this.#patienceMs).then(release, release)
     else release()
@@ -250,5 +258,6 @@ function listen(connection: Connection): void {
   if (heard.has(connection)) return
   heard.add(connection)
   connection.on('error', () => undefined)
+  guardParser(connection.connection?.stream)
   connection.on('notice', ({ routine }) => routine === WAIT_FOR_STANDBY && unconfirmed.add(connection))
 }

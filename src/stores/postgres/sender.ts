@@ -1,14 +1,15 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { performance, sleep } from '../../timers.ts'
-import { isConflict, isNotPrepared, isOutcomeUnknown, isPlanStale, isTransient } from './failure.ts'
+import { isConflict, isNotPrepared, isOutcomeUnknown, isPlanStale, isRejectedValue, isTransient } from './failure.ts'
 import { AS_TEXT, type QueryResult } from './pool.ts'
 import { PING, tryWrite, type Statement, type TableQuery } from './statements.ts'
 
 const MAX_ATTEMPTS = 5
-/** How long a tried write holds, and a write may have no answer: so what a probe says is less than 2 s old. */
+/** How long a probe's result is valid, and how long a write can be unanswered: health checks lag less than 2 s. */
 const TRUST_MS = 900
 
-type SendQuery = (query: TableQuery, expiresAt: number) => Promise<QueryResult>
+/** @param onSend called when a connection is there, and the query is about to be sent */
+type SendQuery = (query: TableQuery, expiresAt: number, onSend?: () => void) => Promise<QueryResult>
 
 export interface SenderOptions {
   readonly preparedStatements: boolean
@@ -21,10 +22,10 @@ export class Sender {
   readonly #sendQuery: SendQuery
   readonly #options: SenderOptions
   #prepares: boolean
-  /** Whether a write has failed since the last plant was created. */
-  #isInTrouble = false
-  /** When each write in flight began, the oldest first. */
-  readonly #writes = new Set<{ readonly startedAt: number }>()
+  /** The kinds of writes of which one has failed, and none has succeeded since. */
+  readonly #failedWrites = new Set<Statement['writes']>()
+  /** When each write in flight was sent, the oldest first. Waiting for a connection to a far server takes seconds. */
+  readonly #inFlight = new Set<{ sentAt: number }>()
   #triedAt = -Infinity
   #latestTry: Promise<void> | undefined
 
@@ -40,13 +41,16 @@ export class Sender {
 
   /** Empties `values` once it has succeeded. @throws StoreUnavailableError if trying again may help */
   async send(statement: Statement, values: unknown[], expiresAt: number = this.deadline()): Promise<QueryResult> {
-    if (statement.writes === undefined) return this.#send(statement, values, expiresAt)
-    const write = { startedAt: performance.now() }
-    this.#writes.add(write)
+    const { writes } = statement
+    if (writes === undefined) return this.#send(statement, values, expiresAt)
     try {
-      return await this.#send(statement, values, expiresAt)
-    } finally {
-      this.#writes.delete(write)
+      const result = await this.#send(statement, values, expiresAt)
+      // Rejecting a duplicate, or deleting nothing, needs neither disk space nor a transaction ID.
+      if (result.rowCount !== 0) this.#failedWrites.delete(writes)
+      return result
+    } catch (error) {
+      if (!isRejectedValue(error)) this.#failedWrites.add(writes)
+      throw error
     }
   }
 
@@ -54,13 +58,16 @@ export class Sender {
     const { name, text, writes } = statement
     const query: TableQuery = { text, values, rowMode: 'array', types: AS_TEXT }
     if (this.#prepares && name !== undefined) query.name = name
+    const write = { sentAt: 0 }
+    const onSend = (): void => {
+      write.sentAt = performance.now()
+      this.#inFlight.add(write)
+    }
     let attempt = 1
     for (;;) {
       try {
-        const result = await this.#sendQuery(query, expiresAt)
+        const result = await this.#sendQuery(query, expiresAt, writes === undefined ? undefined : onSend)
         const { rows, rowCount } = result
-        // A plant that was there already, or is deleted, needs no room.
-        if (writes === 'plants' && rowCount !== 0) this.#isInTrouble = false
         // The driver keeps both for long. The result of another driver may be frozen.
         values.length = 0
         Reflect.set(result, 'rows', [])
@@ -77,20 +84,22 @@ export class Sender {
         } else if (isConflict(error) && attempt < MAX_ATTEMPTS) {
           await sleep(Math.random() * 2 ** attempt++)
         } else {
-          throw this.#explain(error, writes !== undefined)
+          throw explain(error, writes !== undefined)
         }
+      } finally {
+        this.#inFlight.delete(write)
       }
     }
   }
 
-  /** The usual statements cannot see a full disk or a missing standby: after a write has failed, another is tried. */
+  /** Statements that change nothing can't detect a full disk or a missing standby: once a write has failed, try one. */
   async ping(): Promise<void> {
     const now = performance.now()
-    const [oldest] = this.#writes
-    if (oldest !== undefined && now - oldest.startedAt >= TRUST_MS) {
+    const [oldest] = this.#inFlight
+    if (oldest !== undefined && now - oldest.sentAt >= TRUST_MS) {
       throw new StoreUnavailableError(`A write has had no answer for ${TRUST_MS} ms.`)
     }
-    if (!this.#isInTrouble) return this.#tryNothing()
+    if (this.#failedWrites.size === 0) return this.#tryNothing()
     if (now - this.#triedAt >= TRUST_MS) {
       this.#triedAt = now
       this.#latestTry = this.#tryWrite()
@@ -99,24 +108,25 @@ export class Sender {
   }
 
   async #tryNothing(): Promise<void> {
-    for (const statement of PING) await this.send(statement, [])
+    // One round trip for both: the server may be far away.
+    await this.send({ text: (table) => PING.map(({ text }) => text(table)).join(';') }, [])
   }
 
   async #tryWrite(): Promise<void> {
     try {
-      await this.send(tryWrite(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)), [])
+      const probe = tryWrite(Math.floor(Math.random() * Number.MAX_SAFE_INTEGER))
+      await this.#send(probe, [], this.deadline())
     } catch (error) {
-      if (error instanceof StoreUnavailableError) throw error
-      // A constraint or trigger of the host refuses this plant, which says nothing of others.
+      if (!isRejectedValue(error)) throw error
+      // A constraint or trigger of the host rejects the probe's plant, which says nothing of others.
       await this.#tryNothing()
     }
-    this.#isInTrouble = false
+    this.#failedWrites.clear()
   }
+}
 
-  #explain(error: unknown, isWrite: boolean): unknown {
-    if (error instanceof StoreUnavailableError || !isTransient(error)) return error
-    this.#isInTrouble ||= isWrite
-    const options = { cause: error, isOutcomeUnknown: isWrite && isOutcomeUnknown(error) }
-    return new StoreUnavailableError('The database cannot be used now.', options)
-  }
+function explain(error: unknown, isWrite: boolean): unknown {
+  if (error instanceof StoreUnavailableError || !isTransient(error)) return error
+  const options = { cause: error, isOutcomeUnknown: isWrite && isOutcomeUnknown(error) }
+  return new StoreUnavailableError('The database cannot be used now.', options)
 }

@@ -4,8 +4,14 @@ export const faults: Faults = {
   'src/stores/postgres/failure.ts': [
     [
       'a session that an administrator ends is taken to have done nothing',
-      '/^(?:08(?!001)|57P(?!03)|25P04|40003)/',
-      '/^(?:08(?!001)|25P04|40003)/',
+      'OUTCOME_UNKNOWN = /^(?:08(?!001)|57P(?!03)|',
+      'OUTCOME_UNKNOWN = /^(?:08(?!001)|',
+    ],
+    ['an I/O error is taken to have done nothing', '|40003|58030)/', '|40003)/'],
+    [
+      'a session whose transaction was aborted is used again',
+      'UNUSABLE_SESSION = /^(?:08(?!001)|57P|25006|25P0[234]|',
+      'UNUSABLE_SESSION = /^(?:08(?!001)|57P|25006|25P0[34]|',
     ],
   ],
   'src/stores/postgres/cancel.ts': [
@@ -18,14 +24,29 @@ export const faults: Faults = {
   'src/stores/postgres/sender.ts': [
     [
       'a statement that loses a conflict is sent again after its time',
-      'await this.#sendQuery(query, expiresAt)',
-      'await this.#sendQuery(query, this.deadline())',
+      'await this.#sendQuery(query, expiresAt,',
+      'await this.#sendQuery(query, this.deadline(),',
     ],
     ['names are used on after a pooler has forgotten them', 'this.#prepares = false', ''],
     [
       'a ping says nothing of a write that hangs',
-      'now - oldest.startedAt >= TRUST_MS',
-      'now - oldest.startedAt >= 2 * TRUST_MS',
+      'now - oldest.sentAt >= TRUST_MS',
+      'now - oldest.sentAt >= 2 * TRUST_MS',
+    ],
+    [
+      'a failed write is forgotten if retrying does not help',
+      'if (!isRejectedValue(error)) this.#failedWrites.add(writes)',
+      'if (error instanceof StoreUnavailableError) this.#failedWrites.add(writes)',
+    ],
+    [
+      'a failed delete is forgotten once a create succeeds',
+      'this.#failedWrites.delete(writes)',
+      'this.#failedWrites.clear()',
+    ],
+    [
+      'a probe that fails is ignored if retrying does not help',
+      'if (!isRejectedValue(error)) throw error',
+      'if (error instanceof StoreUnavailableError) throw error',
     ],
   ],
   'src/stores/postgres/query-runner.ts': [

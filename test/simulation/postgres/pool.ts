@@ -5,7 +5,7 @@ import { serverError } from '../../support/database/failures.ts'
 import type { World } from '../simulation.ts'
 import type { Call } from '../truth.ts'
 import type { Network } from './network.ts'
-import { REFUSALS, type Arrival, type Scenario } from './scenario.ts'
+import { REFUSALS, WRITE_FAILURES, type Arrival, type Scenario } from './scenario.ts'
 import type { Asked, Cluster } from './server.ts'
 import { isLook, Session } from './session.ts'
 import { isTry, Thrift } from './thrift.ts'
@@ -28,7 +28,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
   readonly thrift = new Thrift(this)
   /** The calls of the store that are under way. */
   readonly calls = new Set<Call>()
-  /** Whether a create has found the disk full, and none has succeeded since. */
+  /** Whether a create has failed as all do for a while, and none has succeeded since. */
   hasMetFull = false
   /** How often it was asked for a connection. */
   asked = 0
@@ -234,14 +234,15 @@ export class Pool extends EventEmitter implements ConnectionPool {
       if (statement.asked !== asked) continue
       statement.isAnswered = true
       statement.isConflict = code === '40001' || code === '40P01'
-      const mayBeDone = code === undefined || REFUSALS[code]!.mayBeDone === true
+      const { mayBeDone, isUnsure } = code === undefined ? { mayBeDone: true } : REFUSALS[code]!
       statement.isDone = !session.isLate && 'rows' in answer
-      statement.isRefused = !session.isLate && !mayBeDone && !(code === '57014' && this.cluster.isForeign)
+      statement.isRefused =
+        !session.isLate && mayBeDone !== true && isUnsure !== true && !(code === '57014' && this.cluster.isForeign)
     }
     if (!session.isLate) this.thrift.heard(asked, answer)
     if (isTry(query) && 'rows' in answer) this.hasMetFull = false
     if (!session.isLate && writes.some(({ name }) => name !== undefined)) {
-      if (code === '53100') this.hasMetFull = true
+      if (WRITE_FAILURES.some((failure) => failure === code)) this.hasMetFull = true
       else if ('rowCount' in answer && answer.rowCount! > 0) this.hasMetFull = false
     }
     if (code === '26000' || code === '42P05') {

@@ -5,7 +5,7 @@ import { faults } from './faults.ts'
 import { Network } from './network.ts'
 import { Pool } from './pool.ts'
 import { Program } from './program.ts'
-import { scenarios, type Event, type Scenario } from './scenario.ts'
+import { scenarios, WRITE_FAILURES, type Event, type Scenario } from './scenario.ts'
 import { Cluster } from './server.ts'
 import type { Session } from './session.ts'
 
@@ -39,6 +39,7 @@ async function play(scenario: Scenario, world: World): Promise<void> {
         break
       case 'full':
         cluster.isFull = true
+        cluster.writeFailure = WRITE_FAILURES[number]!
         cluster.fullSince = time.now
         time.after(ms, () => (cluster.isFull = false))
         break

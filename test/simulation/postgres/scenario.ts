@@ -15,6 +15,8 @@ interface Refusal {
   readonly breaks?: true
   /** Whether the statement may have been done. */
   readonly mayBeDone?: true
+  /** Whether the code alone doesn't show that the statement wasn't done. */
+  readonly isUnsure?: true
   /** Whether only a statement with a name is refused so. */
   readonly isForNames?: true
 }
@@ -25,15 +27,20 @@ export const REFUSALS: Readonly<Record<string, Refusal>> = {
   '53100': {},
   '53200': {},
   '53300': {},
+  '55006': {},
   '55P03': {},
+  '58030': { isUnsure: true },
   '40001': {},
   '40P01': {},
   '08001': {},
   '22021': {},
+  '42501': {},
   '42P01': {},
+  '54000': {},
   '42P07': {},
   '57P03': { breaks: true },
   '25006': { breaks: true },
+  '25P02': { breaks: true },
   '57P01': { breaks: true, mayBeDone: true },
   '08006': { breaks: true, mayBeDone: true },
   '25P04': { breaks: true, mayBeDone: true },
@@ -43,8 +50,13 @@ export const REFUSALS: Readonly<Record<string, Refusal>> = {
   '0A000': { breaks: true, isForNames: true },
 }
 
+/** What a server can answer to all creates for a while, and retrying doesn't help with the last two. */
+export const WRITE_FAILURES = ['53100', '58030', '54000', '42501'] as const
+
 /** Those that come by chance; a server says the others by what it is asked. */
-const CODES = Object.keys(REFUSALS).filter((code) => !['53100', '22021', '42P01', '42P07'].includes(code))
+const CODES = Object.keys(REFUSALS).filter((code) => {
+  return !['53100', '54000', '42501', '22021', '42P01', '42P07'].includes(code)
+})
 
 /** What befalls a statement. */
 const fate = fc.oneof(

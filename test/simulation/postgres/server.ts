@@ -59,7 +59,9 @@ export class Cluster {
   readonly #old = new Map<number, ReadonlyMap<string, string>>()
   hasTable: boolean
   readonly isForeign: boolean
+  /** Whether all creates fail, and with which code, as on a full disk. */
   isFull = false
+  writeFailure = '53100'
   fullSince = -Infinity
   isReadOnly = false
   isUnfit: number | undefined
@@ -130,7 +132,7 @@ export class Cluster {
     if (writes.some(({ name }) => name?.startsWith(BAD))) return serverError('22021')
     const plants = this.#plantsOf(leader)
     const isCreate = writes.some(({ key, name }) => name !== undefined && !plants.has(key))
-    return this.isFull && (isCreate || isTry(query)) ? serverError('53100') : undefined
+    return this.isFull && (isCreate || isTry(query)) ? serverError(this.writeFailure) : undefined
   }
 
   /** Carries out a statement. */

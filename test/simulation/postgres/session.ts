@@ -120,11 +120,11 @@ export class Session extends EventEmitter implements Connection {
   }
 
   #refuse(statement: Statement, { code, isDone, back }: Extract<Fate, { kind: 'refuse' }>): void {
-    const { mayBeDone, isForNames } = REFUSALS[code]!
+    const { mayBeDone, isUnsure, isForNames } = REFUSALS[code]!
     if (statement.state !== 'works' || (isForNames && statement.asked.query.name === undefined)) {
       return this.#run(statement, 1)
     }
-    if (mayBeDone && isDone) this.#run(statement, undefined)
+    if ((mayBeDone || isUnsure) && isDone) this.#run(statement, undefined)
     statement.state = 'over'
     if (mayBeDone) this.isOpen = false
     const error = Object.assign(serverError(code), code === '0A000' && { routine: 'RevalidateCachedQuery' })

@@ -9,13 +9,19 @@ const MAX_ATTEMPTS = 5
 /** How long what a ping has tried holds. */
 const TRUST_MS = 900
 
+/** Errors that retrying doesn't help with. */
+export const LASTING: ReadonlySet<string | undefined> = new Set(['42P01', '42501', '54000'])
+
+const KINDS = ['create', 'delete'] as const
+type Kind = (typeof KINDS)[number]
+
 /** Sees that a store sends neither more nor less than it should. */
 export class Thrift {
   readonly #pool: Pool
-  /** When a write may have failed so that pings try one, and whether one surely has. */
-  #failedAt = -Infinity
-  #isInTrouble = false
-  #succeededAt = 0
+  /** When a write of each kind may have failed so that pings try one, and which kinds surely have. */
+  readonly #failedAt = { create: -Infinity, delete: -Infinity }
+  readonly #failed = new Set<Kind>()
+  readonly #succeededAt = { create: 0, delete: 0 }
   /** When a ping last was to try a write, perhaps, and when one did. */
   #mayTryAt = -Infinity
   #triedAt = -Infinity
@@ -33,10 +39,11 @@ export class Thrift {
   pinged(): () => void {
     const { world } = this.#pool
     const { now } = world.time
-    if (this.#failedAt < this.#succeededAt || now - this.#mayTryAt < TRUST_MS) return () => undefined
+    const hasFailed = KINDS.some((kind) => this.#failedAt[kind] >= this.#succeededAt[kind])
+    if (!hasFailed || now - this.#mayTryAt < TRUST_MS) return () => undefined
     this.#mayTryAt = now
     this.#tries++
-    const mustTry = this.#isInTrouble && now - this.#triedAt >= TRUST_MS
+    const mustTry = this.#failed.size > 0 && now - this.#triedAt >= TRUST_MS
     return () => world.expect(!mustTry || this.#triedAt >= now, 'a ping tries a write after one has failed')
   }
 
@@ -74,34 +81,31 @@ export class Thrift {
     this.#latest = { asked, answer }
     if (!isTry(asked.query)) return
     const code = codeOf(answer)
-    if (!(answer instanceof Error)) this.#succeed()
-    else if (code === '42P01') this.#isInTrouble = false
+    if (!(answer instanceof Error)) for (const kind of KINDS) this.#succeed(kind)
     else if (code?.startsWith('40') === true) this.#tries++
-  }
-
-  /** A write has failed, or a ping has. */
-  failed(): void {
-    this.#failedAt = this.#pool.world.time.now
   }
 
   ended(call: Call, error: unknown): void {
     const { world } = this.#pool
-    const { name, kind, outcome, number } = call
+    const { kind, outcome, number } = call
     const { cause } = (error ?? {}) as Partial<Error>
     const code = codeOf(cause)
-    world.expect(code !== '22021' && code !== '42P01', 'an error that does not pass is told as it is:', number)
-    if (name !== undefined && outcome === 'true') this.#succeed()
-    if (kind === 'list' || (outcome !== 'unavailable' && outcome !== 'unknown')) return
-    this.failed()
-    if (this.#latest?.asked.writes.includes(call) !== true || this.#latest.answer !== cause) return
-    this.#isInTrouble = true
+    world.expect(code !== '22021' && !LASTING.has(code), 'an error that does not pass is told as it is:', number)
+    if (kind === 'list') return
+    if (outcome === 'true') this.#succeed(kind)
+    const isOfPlant = codeOf(error) === '22021'
+    if (outcome === 'true' || outcome === 'false' || isOfPlant) return
+    this.#failedAt[kind] = world.time.now
+    const answer = outcome === 'refused' ? error : cause
+    if (this.#latest?.asked.writes.includes(call) !== true || this.#latest.answer !== answer) return
+    this.#failed.add(kind)
     const hasLost = code === '40001' || code === '40P01'
     world.expect(!hasLost || conflicts(call) === MAX_ATTEMPTS, 'a statement that loses is sent again:', number)
   }
 
-  #succeed(): void {
-    this.#succeededAt = this.#pool.world.time.now
-    this.#isInTrouble = false
+  #succeed(kind: Kind): void {
+    this.#succeededAt[kind] = this.#pool.world.time.now
+    this.#failed.delete(kind)
   }
 }
 

@@ -3,15 +3,22 @@ import { suite, test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import * as failure from '../../../src/stores/postgres/failure.ts'
 
-const { breaksConnection, NoAnswerError, UnconfirmedError, UnsuitableDatabaseError, ...QUESTIONS } = failure
+const {
+  breaksConnection,
+  NoAnswerError,
+  UnconfirmedError,
+  UnreadableResponseError,
+  UnsuitableDatabaseError,
+  ...QUESTIONS
+} = failure
 
 /** What is true of an error. */
 function answers(error: unknown): string[] {
   return Object.entries(QUESTIONS).flatMap(([name, ask]) => (ask(error) ? [name] : []))
 }
 
-function withCode(code: unknown, message = 'timeout'): Error {
-  return Object.assign(new Error(message), { code })
+function withCode(code: unknown, message = 'timeout', fields: object = {}): Error {
+  return Object.assign(new Error(message), { code, ...fields })
 }
 
 suite('tells by the SQLSTATE what came of a statement', () => {
@@ -20,11 +27,12 @@ suite('tells by the SQLSTATE what came of a statement', () => {
     ['08000', 'a broken connection', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
     ['08001', 'a server behind this one that cannot be reached', 'isTransient'],
     ['08P01', 'what a pooler says of all that goes wrong', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
-    ['22008', 'a date out of range', 'isRejectedValue'],
-    ['22021', 'a character that is not in the encoding', 'isRejectedValue'],
-    ['23514', 'a constraint', 'isRejectedValue'],
+    ['22008', 'a date out of range', 'isRejectedValue', 'isOfOnePlant'],
+    ['22021', 'a character that is not in the encoding', 'isRejectedValue', 'isOfOnePlant'],
+    ['23514', 'a constraint', 'isRejectedValue', 'isOfOnePlant'],
     ['25006', 'a standby', 'isTransient', 'breaksConnection'],
-    ['25P02', 'a transaction that has failed before'],
+    ['25P02', 'a transaction that has failed before', 'isTransient', 'breaksConnection'],
+    ['25P03', 'idle_in_transaction_session_timeout', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
     ['25P04', 'transaction_timeout', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
     ['26000', 'an unknown prepared statement', 'isNotPrepared'],
     ['40001', 'a conflict', 'isTransient', 'isConflict'],
@@ -35,12 +43,17 @@ suite('tells by the SQLSTATE what came of a statement', () => {
     ['42P05', 'a prepared statement of the same name', 'isNotPrepared'],
     ['53100', 'a full disk', 'isTransient'],
     ['53300', 'too many connections', 'isTransient'],
-    ['54000', 'a row that is too long for the index', 'isRejectedValue', 'isTooLarge'],
-    ['55006', 'an object in use'],
+    ['44000', 'the check option of a view'],
+    ['54000', 'a limit of the server'],
+    ['55000', 'an object in another state'],
+    ['55006', 'an object in use', 'isTransient'],
     ['55P03', 'lock_timeout', 'isTransient'],
     ['57014', 'a cancelled statement', 'isTransient', 'isCancelled'],
     ['57P01', 'a server that stops', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
     ['57P03', 'a server that starts', 'isTransient', 'breaksConnection'],
+    ['58000', 'an error of the machine', 'isTransient'],
+    ['58030', 'an I/O error', 'isTransient', 'isOutcomeUnknown'],
+    ['72000', 'a snapshot that is too old', 'isTransient'],
     ['F0000', 'a configuration file'],
     ['XX000', 'a defect of the server'],
     ['P0001', 'what a function raises'],
@@ -65,6 +78,29 @@ test('tells errors of another realm from faults of the code there', () => {
   assert.deepEqual(errors.map(failure.isFault), [false, false, true])
 })
 
+suite('uses the function of the server that reported an error', () => {
+  const ENDED = ['isTransient', 'isOutcomeUnknown', 'breaksConnection']
+  for (const [name, code, fields, ...expected] of [
+    ['no more transaction IDs', '54000', { routine: 'GetNewTransactionId' }, 'isTransient'],
+    ['no more multixact IDs', '54000', { routine: 'GetNewMultiXactId' }, 'isTransient'],
+    ['an index', '54000', { routine: '_bt_check_third_page' }, 'isTooLarge', 'isRejectedValue', 'isOfOnePlant'],
+    ['any index', '54000', { routine: 'index_form_tuple_context' }, 'isTooLarge', 'isRejectedValue', 'isOfOnePlant'],
+    ['a trigger', '54000', { routine: 'exec_stmt_raise' }],
+    ['a row-level security policy', '42501', { routine: 'ExecWithCheckOptions' }, 'isOfOnePlant'],
+    ['the check option of a view', '44000', { routine: 'ExecWithCheckOptions' }, 'isOfOnePlant'],
+    ['a missing privilege', '42501', { routine: 'aclcheck_error' }],
+    ['a pooler that ends the session', 'XX000', { severity: 'FATAL' }, ...ENDED],
+    ['a server that crashes', 'XX000', { severity: 'PANIC' }, ...ENDED],
+    ['a defect that ends no session', 'XX000', { severity: 'ERROR' }],
+  ] as const) {
+    test(`${code}, ${name}`, () => {
+      const error = withCode(code, 'other', fields)
+      const broken = breaksConnection(error) ? ['breaksConnection'] : []
+      assert.deepEqual(new Set([...answers(error), ...broken]), new Set(['isFromServer', ...expected]))
+    })
+  }
+})
+
 suite('tells without a SQLSTATE what came of a statement', () => {
   for (const [name, error, ...expected] of [
     ['no answer in time', new NoAnswerError(10), 'isTransient', 'isTimeout', 'isOutcomeUnknown'],
@@ -76,6 +112,7 @@ suite('tells without a SQLSTATE what came of a statement', () => {
     ['a code that ends so', withCode('E08000', 'other'), 'isTransient', 'isOutcomeUnknown'],
     ['a code that is a number', withCode(8000, 'other'), 'isTransient', 'isOutcomeUnknown'],
     ['a statement that its standby has not confirmed', new UnconfirmedError(), 'isTransient', 'isOutcomeUnknown'],
+    ['a response that cannot be parsed', new UnreadableResponseError(new Error('time-out')), 'isOutcomeUnknown'],
     ['an error of the code', new TypeError('other'), 'isFault', 'isOutcomeUnknown'],
     ['a value out of range', new RangeError('other'), 'isFault', 'isOutcomeUnknown'],
     ['a database of another encoding', new UnsuitableDatabaseError('other'), 'isTransient', 'isOutcomeUnknown'],

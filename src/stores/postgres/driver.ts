@@ -1,0 +1,107 @@
+import { createRequire } from 'node:module'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Client, ClientConfig } from 'pg'
+import { lookup } from '../lookup.ts'
+import { guardParser } from './parser-guard.ts'
+import type { PostgresTarget } from './postgres-url.ts'
+
+/** @throws Error that says how to install the driver, which isn't a dependency of this package */
+export function loadDriver(): typeof import('pg') {
+  try {
+    return requireDriver()
+  } catch (error) {
+    const [reason] = (error as Error).message.split('\n')
+    throw new Error(
+      `Its driver cannot be loaded (npm install pg, where plant-store is installed or in the working directory): ${reason}`,
+      { cause: error },
+    )
+  }
+}
+
+function requireDriver(): typeof import('pg') {
+  try {
+    return createRequire(import.meta.url)('pg') as typeof import('pg')
+  } catch (error) {
+    // Package managers can hide the driver from a package that is installed globally, or in a store of its own.
+    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
+    return createRequire(join(process.cwd(), 'package.json'))('pg') as typeof import('pg')
+  }
+}
+
+/** A socket to the server, whose lookups don't pile up when the name servers are down. */
+class DatabaseSocket extends Socket {
+  override connect(...args: readonly unknown[]): this {
+    const [port, host] = args
+    if (typeof host === 'string') return super.connect({ port: Number(port), host, lookup })
+    // The path of a Unix socket.
+    return super.connect(String(port))
+  }
+}
+
+/** What the driver speaks the protocol with. */
+interface DriverConnection {
+  readonly stream: Socket
+  on(event: string, listener: (message: { readonly mechanisms?: readonly string[] }) => void): this
+}
+
+/**
+ * Makes the class of the pool's connections.
+ * @param target what new connections lead to; it's read again for each, as passwords and certificates are rotated
+ * @returns the class, and a function that closes the connections that are still being made
+ */
+export function createClientClass(
+  Base: typeof Client,
+  target: () => PostgresTarget,
+): { readonly StoreClient: typeof Client; readonly abortConnecting: () => void } {
+  const connecting = new Set<DriverConnection>()
+
+  class StoreClient extends Base {
+    constructor(config?: ClientConfig) {
+      const { connectionString, channelBinding, tlsOptions } = target()
+      super({
+        ...config,
+        connectionString,
+        stream: () => new DatabaseSocket(),
+        enableChannelBinding: channelBinding === 'prefer' || channelBinding === 'require',
+      })
+      const ssl: unknown = this.ssl
+      // `pg` has one object for this, for its own connection and for whoever cancels a statement.
+      if (typeof ssl === 'object') Object.assign(ssl!, tlsOptions())
+      const connection = this.connection as unknown as DriverConnection
+      for (const event of ['connect', 'sslconnect']) connection.on(event, () => guardParser(connection.stream))
+      connecting.add(connection)
+      for (const event of ['readyForQuery', 'end']) connection.on(event, () => connecting.delete(connection))
+      if (channelBinding === 'require') requireChannelBinding(connection)
+    }
+  }
+
+  return {
+    StoreClient,
+    abortConnecting() {
+      for (const { stream } of connecting) stream.destroy()
+    },
+  }
+}
+
+/** Closes a connection before it sends a password to a server that doesn't prove that it ends the TLS session itself. */
+function requireChannelBinding(connection: DriverConnection): void {
+  let isOffered = false
+  let isProven = false
+  function requireIt(isSo: boolean): void {
+    if (isSo) return
+    connection.stream.destroy(
+      new Error('The server did not use channel binding, which channel_binding=require demands.'),
+    )
+  }
+  connection
+    .on('authenticationCleartextPassword', () => requireIt(false))
+    .on('authenticationMD5Password', () => requireIt(false))
+    .on('authenticationSASL', ({ mechanisms }) => {
+      isOffered = mechanisms!.includes('SCRAM-SHA-256-PLUS')
+      requireIt(isOffered)
+    })
+    // The driver checks this message, too, and fails the connection if it proves nothing.
+    .on('authenticationSASLFinal', () => (isProven = isOffered))
+    .on('authenticationOk', () => requireIt(isProven))
+}

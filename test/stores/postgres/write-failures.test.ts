@@ -1,0 +1,223 @@
+// Writes that fail because of the database, and what health checks and clients learn of them.
+import assert from 'node:assert/strict'
+import { after, suite, test, type TestContext } from 'node:test'
+import { StoreUnavailableError } from '../../../src/plants/store.ts'
+import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts'
+import { readDocument } from '../../support/package/documents.ts'
+import { failure, failureOf } from '../../support/database/failures.ts'
+import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
+
+const database = await openDatabase({ after })
+const pool = database.openPool()
+await postgresStore(pool).migrate()
+
+const plant = (id: number, name = 'fern') => ({ id: BigInt(id), name })
+
+/** Makes every statement of a kind fail with a code, as a trigger does, until the test or the returned function ends it. */
+async function failWith(t: TestContext, code: string, when = 'BEFORE INSERT', kind = 'TRIGGER') {
+  await pool.query(`CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${code}'; END $$`)
+  await pool.query(`CREATE ${kind} failing ${when} ON plant_store_plants
+    ${kind === 'TRIGGER' ? '' : 'DEFERRABLE INITIALLY DEFERRED'} FOR EACH ROW EXECUTE FUNCTION fail()`)
+  const end = () => pool.query('DROP FUNCTION IF EXISTS fail CASCADE')
+  t.after(end)
+  return end
+}
+
+type Outcome = 'fault' | 'nothing done' | 'unknown'
+
+function outcomeOf(error: unknown, code: string): Outcome {
+  if (error instanceof StoreUnavailableError) {
+    assert.equal((error.cause as { code?: string }).code, code)
+    return error.isOutcomeUnknown ? 'unknown' : 'nothing done'
+  }
+  assert.equal((error as { code?: string }).code, code)
+  return 'fault'
+}
+
+/** What each of these, raised by a trigger, means for the client. */
+const CODES: Readonly<Record<Outcome, string>> = {
+  'nothing done':
+    '08001 25P02 40001 40P01 53000 53100 53200 53300 53400 55006 55P03 57000 57014 57P03 58000 58P01 58P02 72000 25006',
+  unknown: '08000 08003 08006 08P01 25P03 25P04 40003 57P01 57P02 57P04 57P05 58030',
+  fault:
+    '0A000 0L000 21000 25000 25P01 28000 2F000 38000 39000 3D000 3F000 42501 42601 42703 42883 42P01 42P10 44000 54000 ' +
+    '54001 54011 55000 55P02 F0000 HV000 P0001 P0004 XX000 XX001 XX002',
+}
+
+suite('an error of the database makes the store unready until a write succeeds', () => {
+  for (const [expected, codes] of Object.entries(CODES)) {
+    for (const code of codes.split(' ')) {
+      test(`${code}: ${expected}`, async (t) => {
+        const store = postgresStore(pool)
+        await store.ping()
+        const end = await failWith(t, code)
+        assert.equal(outcomeOf(await failureOf(store.create('ann', plant(1))), code), expected)
+        assert.notEqual(await failureOf(store.ping()), undefined, 'ready although no plant can be created')
+        await end()
+        assert.equal(await store.create('ann', plant(1)), true)
+        await store.ping()
+        await store.delete('ann', 1n)
+        assert.deepEqual((await pool.query('SELECT owner FROM plant_store_plants')).rows, [])
+      })
+    }
+  }
+})
+
+suite('a value that the database rejects leaves the store ready', () => {
+  for (const code of ['22001', '22021', '23502', '23503', '23505', '23514', '23P01']) {
+    test(code, async (t) => {
+      const store = postgresStore(pool)
+      await failWith(t, code)
+      assert.equal(outcomeOf(await failureOf(store.create('ann', plant(1))), code), 'fault')
+      await store.ping()
+    })
+  }
+})
+
+test('notices an error that the commit reports', async (t) => {
+  const store = postgresStore(pool)
+  const end = await failWith(t, '58030', 'AFTER INSERT', 'CONSTRAINT TRIGGER')
+  const { isOutcomeUnknown } = await failure(store.create('ann', plant(1)))
+  assert.equal(isOutcomeUnknown, true)
+  assert.equal((await failure(store.ping())).isOutcomeUnknown, true)
+  await end()
+  await assert.rejects(store.ping())
+  assert.equal(await store.create('ann', plant(1)), true)
+  await store.ping()
+  await store.delete('ann', 1n)
+})
+
+test('is unready while deletes fail, although creates succeed', async (t) => {
+  const store = postgresStore(pool)
+  await store.create('ann', plant(1))
+  const end = await failWith(t, 'XX000', 'BEFORE DELETE')
+  await assert.rejects(store.delete('ann', 1n), { code: 'XX000' })
+  assert.equal(await store.create('ann', plant(2)), true)
+  await assert.rejects(store.ping(), { code: 'XX000' })
+  await end()
+  await store.delete('ann', 1n)
+  await store.ping()
+  await store.delete('ann', 2n)
+})
+
+test('probes as a create does, leaves nothing behind, and probes no more once that succeeded', async (t) => {
+  const store = postgresStore(pool)
+  const end = await failWith(t, '58000')
+  await failure(store.create('ann', plant(1)))
+  await end()
+  await pool.query(`CREATE TABLE seen (owner text); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN INSERT INTO seen VALUES (NEW.owner); RETURN NEW; END $$`)
+  await pool.query('CREATE TRIGGER noting BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION note()')
+  t.after(() => pool.query('DROP FUNCTION note CASCADE; DROP TABLE seen'))
+  for (let count = 0; count < 3; count++) await store.ping()
+  assert.deepEqual((await pool.query('SELECT owner FROM seen')).rows, [{ owner: '' }])
+  assert.deepEqual((await pool.query('SELECT owner FROM plant_store_plants')).rows, [])
+})
+
+test('sends a batch once if its error has nothing to do with a single plant', async (t) => {
+  let statements = 0
+  const own = database.openPool()
+  const counting = {
+    async connect() {
+      const connection = await own.connect()
+      const query = connection.query.bind(connection) as (query: object) => Promise<never>
+      const count = (asked: { text: string }) => {
+        if (asked.text.includes('plants (owner, id, name, tag)')) statements++
+        return query(asked)
+      }
+      return new Proxy(connection, {
+        get: (target, name) => (name === 'query' ? count : (Reflect.get(target, name) as unknown)),
+      })
+    },
+  }
+  const store = postgresStore(counting)
+  await failWith(t, '54000')
+  const creates = Array.from({ length: 129 }, (_, id) => store.create('ann', plant(id)))
+  const outcomes = await Promise.all(creates.map((create) => failureOf(create)))
+  assert.deepEqual(new Set(outcomes.map((error) => (error as { code: string }).code)), new Set(['54000']))
+  assert.doesNotMatch(String(outcomes[0]), /owner is too long/)
+  // The first is sent alone, and then there are two batches.
+  assert.equal(statements, 3)
+})
+
+test(
+  'keeps the other plants of a batch if a policy or the check option of a view rejects one',
+  { skip: needsServer },
+  async (t) => {
+    const role = `${database.config.database}_policy`
+    await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role};
+    ALTER TABLE plant_store_plants ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY own ON plant_store_plants USING (true) WITH CHECK (name <> 'weed')`)
+    const own = database.openPool({ user: role })
+    t.after(async () => {
+      await own.end()
+      await pool.query(`ALTER TABLE plant_store_plants DISABLE ROW LEVEL SECURITY; DROP POLICY own ON plant_store_plants;
+      DELETE FROM plant_store_plants; REVOKE ALL ON plant_store_plants FROM ${role}; DROP ROLE ${role}`)
+    })
+    const store = postgresStore(own, { maxInFlight: 1 })
+    const blocker = store.create('ann', plant(9))
+    const names = ['a', 'weed', 'c', 'd']
+    const created = await Promise.allSettled(names.map((name, id) => store.create('ann', plant(id, name))))
+    await blocker
+    assert.deepEqual(
+      created.map((each) => ('value' in each ? each.value : (each.reason as { code: string }).code)),
+      [true, '42501', true, true],
+    )
+  },
+)
+
+test('explains no row that is too large for another index as an owner that is too long', async (t) => {
+  await pool.query('CREATE INDEX by_name ON plant_store_plants (name)')
+  t.after(() => pool.query('DROP INDEX by_name'))
+  const store = postgresStore(pool)
+  const name = Array.from({ length: 9000 }, () => Math.random().toString(36)[2]).join('')
+  const error = await failureOf(store.create('ann', plant(1, name)))
+  assert.deepEqual((error as { code?: string }).code, '54000')
+  await store.ping()
+})
+
+suite('lasting problems of a server', { skip: needsServer }, () => {
+  test('a revoked privilege makes the store unready until it is granted again', async (t) => {
+    const role = `${database.config.database}_clerk`
+    await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)
+    const own = database.openPool({ user: role })
+    t.after(async () => {
+      await own.end()
+      await pool.query(`REVOKE ALL ON plant_store_plants FROM ${role}; DROP ROLE ${role}`)
+    })
+    const store = postgresStore(own)
+    await store.create('ann', plant(1))
+    await pool.query(`REVOKE INSERT ON plant_store_plants FROM ${role}`)
+    await assert.rejects(store.create('ann', plant(2)), { code: '42501' })
+    await assert.rejects(store.ping(), { code: '42501' })
+    await pool.query(`GRANT INSERT ON plant_store_plants TO ${role}`)
+    assert.equal(await store.create('ann', plant(2)), true)
+    await store.ping()
+    await Promise.all([1n, 2n].map((id) => store.delete('ann', id)))
+  })
+
+  test('a missing table makes the store unready until there is one', async () => {
+    const store = postgresStore(pool)
+    await store.create('ann', plant(1))
+    await pool.query('DROP TABLE plant_store_plants')
+    await assert.rejects(store.create('ann', plant(2)), { code: '42P01' })
+    await assert.rejects(store.ping(), { code: '42P01' })
+    await store.migrate()
+    assert.equal(await store.create('ann', plant(2)), true)
+    await store.ping()
+    await store.delete('ann', 2n)
+  })
+})
+
+test('docs/postgres.md lists the SQLSTATEs', () => {
+  const { text } = readDocument('docs/postgres.md')
+  const rows = [...text.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|.*\| (50\d\d\d) \|$/gm)]
+  const documented = new Map(rows.flatMap(([, codes, error]) => codes!.match(/\w+/g)!.map((code) => [code, error])))
+  /** The code, or else its class. */
+  const errorOf = (code: string) => documented.get(code) ?? documented.get(code.slice(0, 2)) ?? '50000'
+  const ERRORS: Readonly<Record<string, string>> = { 'nothing done': '50300', unknown: '50301', fault: '50000' }
+  for (const [outcome, codes] of Object.entries(CODES)) {
+    for (const code of codes.split(' ')) assert.equal(errorOf(code), ERRORS[outcome], code)
+  }
+})
