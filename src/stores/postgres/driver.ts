@@ -12,10 +12,7 @@ export function loadDriver(): typeof import('pg') {
     return requireDriver()
   } catch (error) {
     const [reason] = (error as Error).message.split('\n')
-    throw new Error(
-      `Its driver cannot be loaded (npm install pg, where plant-store is installed or in the working directory): ${reason}`,
-      { cause: error },
-    )
+    throw new Error(`Its driver cannot be loaded (npm install pg): ${reason}`, { cause: error })
   }
 }
 
@@ -84,15 +81,15 @@ export function createClientClass(
   }
 }
 
-/** Closes a connection before it sends a password to a server that doesn't prove that it ends the TLS session itself. */
+/**
+ * Closes a connection before it sends a password to a server that doesn't prove that the TLS session ends there. What the
+ * listeners throw closes it immediately, even if the server has already sent that it's ready: see `guardParser()`.
+ */
 function requireChannelBinding(connection: DriverConnection): void {
   let isOffered = false
   let isProven = false
   function requireIt(isSo: boolean): void {
-    if (isSo) return
-    connection.stream.destroy(
-      new Error('The server did not use channel binding, which channel_binding=require demands.'),
-    )
+    if (!isSo) throw new Error('The server did not use channel binding, which channel_binding=require demands.')
   }
   connection
     .on('authenticationCleartextPassword', () => requireIt(false))

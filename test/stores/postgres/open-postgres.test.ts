@@ -7,7 +7,6 @@ import pg from 'pg'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { openPostgres } from '../../../src/stores/postgres/open-postgres.ts'
 import { schema } from '../../../src/stores/postgres/postgres-store.ts'
-import { readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
 import { figuresOf } from '../../../src/stores/figures.ts'
 import { readDocument } from '../../support/package/documents.ts'
 import { failure } from '../../support/database/failures.ts'
@@ -49,10 +48,10 @@ suite('in this process', { timeout: 60_000 }, async () => {
     const { Client, ...options } = mock.calls[0]!.arguments[0]!
     assert.equal(typeof Client, 'function')
     assert.deepEqual(options, {
-      connectionString: readPostgresUrl(url),
       max: 3,
       fallback_application_name: 'plant-store',
-      connectionTimeoutMillis: 2000,
+      connectionTimeoutMillis: 5000,
+      idleTimeoutMillis: 0,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       // Between four and five minutes.

@@ -1,21 +1,34 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
+import { isSameDatabase, readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
+import { temporaryFile } from '../../support/temporary-file.ts'
 
 suite('is written for the driver', () => {
+  const verifyFull = 'sslmode=verify-full&uselibpqcompat=true'
   const cases: [string, string][] = [
     ['postgres://ann:secret@host/plants', 'postgres://ann:secret@host/plants'],
     ['postgresql://ann@[::1]:6432/plants', 'postgresql://ann@[::1]:6432/plants'],
     ['postgres://%2Fvar%2Frun/plants', 'postgres://%2Fvar%2Frun/plants'],
-    ['postgres:///plants?host=/run/postgresql', 'postgres:///plants?host=%2Frun%2Fpostgresql'],
-    ['postgres://ann:s@/plants?host=/run/postgresql', 'postgres://ann:s@localhost/plants?host=%2Frun%2Fpostgresql'],
+    ['postgres:///plants?host=/run/postgresql', 'postgres:///plants?host=/run/postgresql'],
+    ['postgres://ann:s@/plants?host=/run/postgresql', 'postgres://ann:s@localhost/plants?host=/run/postgresql'],
     ['postgres://ann:p%40%23%2F@host/plants', 'postgres://ann:p%40%23%2F@host/plants'],
     ['postgres://ann:a,b,@host/plants', 'postgres://ann:a,b,@host/plants'],
     ['postgres://host/plants?sslmode=require', 'postgres://host/plants?sslmode=require&uselibpqcompat=true'],
     ['postgres://host/plants?target_session_attrs=read-write', 'postgres://host/plants'],
     ['postgres://host/plants?application_name=a', 'postgres://host/plants?application_name=a'],
+    ['postgres://host/plants?ssl=true', 'postgres://host/plants?sslmode=require&uselibpqcompat=true'],
+    ['postgres://host/plants?ssl=true&sslmode=verify-full', `postgres://host/plants?${verifyFull}`],
+    ['postgres://host/plants?sslrootcert=system', `postgres://host/plants?${verifyFull}`],
+    ['postgres://host/plants?sslrootcert=system&sslmode=verify-full', `postgres://host/plants?${verifyFull}`],
+    ['postgres://host/other?dbname=pl%2Fants', 'postgres://host/pl%2Fants'],
+    ['postgres:///plants?user=ann&password=s%40', 'postgres:///plants?user=ann&password=s%40'],
+    [
+      'postgres://host/plants?client_encoding=utf8&gssencmode=prefer&load_balance_hosts=disable&sslcompression=0&sslsni=1',
+      'postgres://host/plants',
+    ],
+    ['postgres://host/plants?connect_timeout=5&channel_binding=require&keepalives=0', 'postgres://host/plants'],
   ]
-  for (const [url, written] of cases) test(url, () => assert.equal(readPostgresUrl(url), written))
+  for (const [url, written] of cases) test(url, () => assert.equal(readPostgresUrl(url).connectionString, written))
 })
 
 suite('is refused, and nothing of its password is said', () => {
@@ -35,12 +48,61 @@ suite('is refused, and nothing of its password is said', () => {
     ['postgres://ann:w0rd@a:5432,b:5432/plants', oneHost],
     [
       'postgres://ann:w0rd@host/plants?sslmod=require',
-      'unknown parameter "sslmod"; known are application_name, host, options, port, sslcert, sslkey, sslmode, ' +
-        'sslnegotiation, sslrootcert, target_session_attrs',
+      'unknown parameter "sslmod"; known are application_name, channel_binding, client_encoding, connect_timeout, ' +
+        'dbname, fallback_application_name, gssencmode, host, keepalives, keepalives_idle, load_balance_hosts, options, ' +
+        'password, port, ssl, ssl_max_protocol_version, ssl_min_protocol_version, sslcert, sslcompression, sslcrl, ' +
+        'sslkey, sslmode, sslnegotiation, sslpassword, sslrootcert, sslsni, target_session_attrs, user',
     ],
     ['postgres://ann:w0rd@host/plants?sslmode=prefer', 'sslmode takes disable, require, verify-ca, verify-full'],
     ['postgres://ann:w0rd@host/plants?sslnegotiation=w0rd', 'sslnegotiation takes postgres, direct'],
     ['postgres://ann:w0rd@host/plants?target_session_attrs=any', 'target_session_attrs takes read-write, primary'],
+    ['postgres://host/plants?channel_binding=w0rd', 'channel_binding takes disable, prefer, require'],
+    ['postgres://host/plants?connect_timeout=2s', 'connect_timeout takes a number of seconds'],
+    ['postgres://host/plants?keepalives_idle=-1', 'keepalives_idle takes a number of seconds'],
+    ['postgres://host/plants?gssencmode=require', 'gssencmode takes disable, prefer'],
+    ['postgres://host/plants?client_encoding=latin1', 'client_encoding takes auto, utf8, UTF8, UTF-8'],
+    ['postgres://host/plants?sslrootcert=system&sslmode=require', 'sslrootcert=system takes sslmode=verify-full'],
   ]
   for (const [url, message] of cases) test(url, () => assert.throws(() => readPostgresUrl(url), { message }))
+})
+
+suite('is read in the terms of the driver and of Node', () => {
+  function read(parameters: string) {
+    const { connectionString, tlsOptions, ...rest } = readPostgresUrl(`postgres://host/plants?${parameters}`)
+    return { ...rest, ...tlsOptions() }
+  }
+  const defaults = {
+    connectTimeoutMs: undefined,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    channelBinding: undefined,
+  }
+  for (const [parameters, expected] of [
+    ['', {}],
+    ['connect_timeout=15', { connectTimeoutMs: 15_000 }],
+    ['connect_timeout=0', {}],
+    ['keepalives=0', { keepAlive: false }],
+    ['keepalives=1&keepalives_idle=30', { keepAliveInitialDelayMillis: 30_000 }],
+    ['channel_binding=require', { channelBinding: 'require' }],
+    ['ssl_min_protocol_version=TLSv1.3', { minVersion: 'TLSv1.3' }],
+    ['ssl_max_protocol_version=TLSv1.2&sslpassword=secret', { maxVersion: 'TLSv1.2', passphrase: 'secret' }],
+  ] as const) {
+    test(parameters, () => assert.deepEqual(read(parameters), { ...defaults, ...expected }))
+  }
+
+  test('sslcrl', (t) => {
+    assert.deepEqual(read(`sslcrl=${temporaryFile(t, 'a list')}`), { ...defaults, crl: Buffer.from('a list') })
+  })
+})
+
+suite('names the same database as another one', () => {
+  for (const [other, isSame] of [
+    ['postgres://ann:new@host/plants?password=new&connect_timeout=5', true],
+    ['postgres://ann:old@host/plants?password=old&connect_timeout=6', false],
+    ['postgres://ann:old@host/other?password=old&connect_timeout=5', false],
+  ] as const) {
+    test(`${other}: ${isSame}`, () => {
+      assert.equal(isSameDatabase('postgres://ann:old@host/plants?password=old&connect_timeout=5', other), isSame)
+    })
+  }
 })

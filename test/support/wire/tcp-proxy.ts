@@ -16,7 +16,11 @@ export interface TcpProxy {
   unblock(): void
 }
 
-export async function openTcpProxy(target: { readonly host: string; readonly port: number }): Promise<TcpProxy> {
+/** @param delayMs how long each chunk takes in each direction, as to a server that is far away */
+export async function openTcpProxy(
+  target: { readonly host: string; readonly port: number },
+  delayMs = 0,
+): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let isBlocked = false
 
@@ -28,7 +32,11 @@ export async function openTcpProxy(target: { readonly host: string; readonly por
     ] as const) {
       sockets.add(from)
       if (isBlocked) from.pause()
-      from.on('data', (chunk) => to.write(chunk))
+      from.on('data', (chunk) => {
+        if (delayMs === 0) to.write(chunk)
+        // Timers of the same duration fire in order.
+        else setTimeout(() => to.destroyed || to.write(chunk), delayMs)
+      })
       from.on('error', () => undefined)
       from.on('close', () => {
         sockets.delete(from)

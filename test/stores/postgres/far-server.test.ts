@@ -1,0 +1,132 @@
+// A server that is far away, and one whose name servers don't answer.
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test, type TestContext } from 'node:test'
+import { Program, startProgram } from '../../support/program/program.ts'
+import { temporaryFile } from '../../support/temporary-file.ts'
+import { until } from '../../support/until.ts'
+import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
+import { takeMessages } from '../../support/wire/message-server.ts'
+import { openTcpProxy } from '../../support/wire/tcp-proxy.ts'
+
+const create = async (program: Program, id: number) => {
+  const { status } = await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
+  return status
+}
+
+suite('far away', { skip: needsDebian, timeout: 120_000 }, () => {
+  /** Starts a server that takes only TLS and SCRAM, behind a network with this round-trip time. Returns its URL. */
+  async function startFarServer(t: TestContext, roundTripMs: number) {
+    const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
+    const server = await PostgresServer.start(t, tls)
+    await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'secret'`)
+    const rows = ['hostssl all clerk 127.0.0.1/32 scram-sha-256', 'host all plants 127.0.0.1/32 trust']
+    writeFileSync(join(server.data, 'pg_hba.conf'), `${rows.join('\n')}\n`)
+    await server.control('reload')
+    const proxy = await openTcpProxy({ host: '127.0.0.1', port: server.port }, roundTripMs / 2)
+    t.after(() => proxy.close())
+    return `postgres://clerk:secret@127.0.0.1:${proxy.port}/postgres?sslmode=require`
+  }
+
+  test('is reached with a round-trip time of 340 ms, TLS, SCRAM and channel binding', async (t) => {
+    const url = await startFarServer(t, 340)
+    assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).ended, 0)
+    const program = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=require&connect_timeout=10` })
+    await program.ready()
+    assert.equal(await create(program, 1), 200)
+  })
+
+  test('is ready with a round-trip time of 600 ms as long as creates succeed', async (t) => {
+    const program = await startProgram(t, { PLANT_STORE_URL: await startFarServer(t, 600) })
+    await program.ready()
+    await create(program, 0)
+    const until = performance.now() + 8000
+    let id = 1
+    async function keepCreating() {
+      while (performance.now() < until) assert.equal(await create(program, id++), 200)
+    }
+    async function keepAsking() {
+      while (performance.now() < until) assert.equal((await program.fetch('/readyz')).status, 200)
+    }
+    await Promise.all([keepCreating(), keepAsking()])
+    assert.ok(id > 5)
+  })
+})
+
+suite('channel_binding=require', { skip: needsDebian }, () => {
+  for (const [name, sslmode, method] of [
+    ['asks for a password in plain text', 'require', 'password'],
+    ['asks for an MD5 hash', 'require', 'md5'],
+    ['asks for nothing', 'require', 'trust'],
+    ['has no TLS', 'disable', 'scram-sha-256'],
+  ] as const) {
+    test(`sends no password to a server that ${name}`, async (t) => {
+      const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`, 'log_connections=on']
+      const encryption = method === 'md5' ? ['password_encryption=md5'] : []
+      const server = await PostgresServer.start(t, [...tls, ...encryption])
+      await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'secret'`)
+      writeFileSync(join(server.data, 'pg_hba.conf'), `host all clerk 127.0.0.1/32 ${method}\n`)
+      await server.control('reload')
+      const url = `postgres://clerk:secret@127.0.0.1:${server.port}/postgres?sslmode=${sslmode}`
+      const program = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=require` })
+      const { reason } = await program.logged('unreachable')
+      assert.match(String(reason), /did not use channel binding, which channel_binding=require demands/)
+      const other = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=prefer` })
+      await other.ready()
+    })
+  }
+})
+
+test('--migrate names the missing connection if the server never answers', { timeout: 60_000 }, async (t) => {
+  const { port } = await takeMessages(t, () => undefined)
+  const environment = {
+    PLANT_STORE_URL: `postgres://ada@127.0.0.1:${port}/plants`,
+    PLANT_STORE_STORE_TIMEOUT_MS: '1000',
+  }
+  const program = new Program(environment, ['--migrate'])
+  assert.equal(await program.ended, 1)
+  const problem = 'PLANT_STORE_URL names a store that cannot be used: No connection to the database within 1000 ms.'
+  assert.deepEqual(program.stderr.all, [`plant-store: ${problem}`])
+})
+
+const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
+
+suite('name servers that never answer', { skip: needsNamespaces, timeout: 120_000 }, () => {
+  /** Starts a program whose resolver asks a name server that never answers, for 20 s. */
+  async function startWithoutNames(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
+    const socket = createSocket('udp4')
+    t.after(() => socket.close())
+    let questions = 0
+    socket.on('message', () => questions++).bind(53, '127.0.0.87')
+    await once(socket, 'listening')
+    const file = temporaryFile(t, 'nameserver 127.0.0.87\noptions timeout:10 attempts:2\n')
+    const url = 'postgres://ada@database.test/plants'
+    const prelude = `exec unshare -m sh -c 'mount --bind ${file} /etc/resolv.conf && exec "$@"' sh "$@"`
+    const program = await startProgram(t, { PLANT_STORE_URL: url, ...environment }, { prelude })
+    await until(() => questions > 0)
+    return program
+  }
+
+  test('a second signal ends the program immediately', async (t) => {
+    const program = await startWithoutNames(t)
+    program.child.kill('SIGTERM')
+    await program.logged('drain')
+    const startedAt = performance.now()
+    program.child.kill('SIGTERM')
+    await program.ended
+    assert.ok(performance.now() - startedAt < 3000)
+    assert.equal(program.child.signalCode, 'SIGTERM')
+  })
+
+  test('the program ends at its deadline', async (t) => {
+    const program = await startWithoutNames(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '1000' })
+    program.child.kill('SIGTERM')
+    const startedAt = performance.now()
+    await program.ended
+    assert.ok(performance.now() - startedAt < 5000)
+    assert.match(String((await program.logged('stop'))['reason']), /1000 ms were not enough/)
+  })
+})
