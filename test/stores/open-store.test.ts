@@ -123,6 +123,21 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     )
   })
 
+  test('loads the driver from the working directory if the package cannot see it', async (t) => {
+    const hideFromPackage = `
+      import Module from 'node:module'
+      const resolve = Module._resolveFilename
+      Module._resolveFilename = function (name, parent, ...rest) {
+        if (name === 'pg' && !parent.filename.endsWith('package.json')) {
+          throw Object.assign(new Error('hidden'), { code: 'MODULE_NOT_FOUND' })
+        }
+        return resolve.call(this, name, parent, ...rest)
+      }`
+    const { url } = await useProxiedDatabase(t)
+    const program = new Program({ PLANT_STORE_URL: url }, ['--migrate'], importing(hideFromPackage))
+    assert.deepEqual([await program.ended, program.stderr.all], [0, []])
+  })
+
   test('ends the start if the driver is not installed', async () => {
     const hideDriver = `
       import Module from 'node:module'

@@ -68,8 +68,10 @@ suite('is refused, and nothing of its password is said', () => {
 
 suite('is read in the terms of the driver and of Node', () => {
   function read(parameters: string) {
-    const { connectionString, tlsOptions, ...rest } = readPostgresUrl(`postgres://host/plants?${parameters}`)
-    return { ...rest, ...tlsOptions() }
+    const { connectTimeoutMs, keepAlive, keepAliveInitialDelayMillis, channelBinding, tlsOptions } = readPostgresUrl(
+      `postgres://host/plants?${parameters}`,
+    )
+    return { connectTimeoutMs, keepAlive, keepAliveInitialDelayMillis, channelBinding, ...tlsOptions() }
   }
   const defaults = {
     connectTimeoutMs: undefined,
