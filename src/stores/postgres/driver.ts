@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
+import { cwd } from 'node:process'
 import type { Client, ClientConfig } from 'pg'
 import { lookup } from '../lookup.ts'
 import { guardParser } from './parser-guard.ts'
@@ -22,7 +23,7 @@ function requireDriver(): typeof import('pg') {
   } catch (error) {
     // Package managers can hide the driver from a package that is installed globally, or in a store of its own.
     if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
-    return createRequire(join(process.cwd(), 'package.json'))('pg') as typeof import('pg')
+    return createRequire(join(cwd(), 'package.json'))('pg') as typeof import('pg')
   }
 }
 

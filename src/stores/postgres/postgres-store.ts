@@ -3,6 +3,7 @@
  * @module plant-store/postgres
  */
 
+import { Buffer } from 'node:buffer'
 import { withDefaults, type Resolved } from '../../option-checks.ts'
 import { plainList, type EncodedPage } from '../../plants/encoded-list.ts'
 import type { NewPlant } from '../../plants/plant.ts'
