@@ -23,9 +23,9 @@ export const STORE_SCHEMES: readonly StoreScheme[] = [
     example: 'sqlite:plants.db',
     lacks: isBuiltin('node:sqlite') ? undefined : 'SQLite needs Node 22.13 or later',
     // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
-    form: /^sqlite:(?!\/\/)./,
+    form: /^sqlite:(?!\/\/)[^]/,
     // SQLite has databases in memory too.
-    isShared: (url) => !/:memory:|mode=memory/.test(url),
+    isShared: (url) => !/:memory:|mode=memory|vfs=memdb/.test(url),
     isSame: Object.is,
     open: openSqlite,
   },

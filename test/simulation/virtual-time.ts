@@ -157,6 +157,7 @@ export class VirtualTime {
         nodeTiming: { uvMetricsInfo: this },
       }),
       replace(process, { cpuUsage: () => ({ user: 1000 * this.#workMs, system: 0 }) }),
+      replace(Atomics, { wait: (_array: unknown, _index: number, _value: number, ms: number) => (this.now += ms) }),
       replace(Math, { random: () => (this.#random = (this.#random * 48_271) % 2_147_483_647) / 2_147_483_647 }),
     ]
     return () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, renameSync } from 'node:fs'
+import { chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -15,7 +15,7 @@ for (const url of ['memory:', 'sqlite:a', 'sqlite:/a/b.db', 'postgres://a', 'pos
 }
 
 const NOT_MEMORY = ['', 'memory', 'memory:a', 'memory:memory:']
-const NOT_SQLITE = ['sqlite:', 'sqlite://a', 'sqlite://a/sqlite:b', 'a:sqlite:b']
+const NOT_SQLITE = ['sqlite:', ' sqlite:a', '"sqlite:a"', 'sqlite://a', 'sqlite://a/sqlite:b', 'a:sqlite:b']
 const NOT_POSTGRES = ['postgres:', 'postgres://', 'postgres:a', 'postgres:a/postgres://b', 'mysql://a']
 for (const url of [...NOT_MEMORY, ...NOT_SQLITE, ...NOT_POSTGRES]) {
   test(`"${url}" names no store`, () => assert.equal(isStoreUrl(url), false))
@@ -40,7 +40,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
   test('with PLANT_STORE_MIGRATE=0, ends the start if there is no file, and makes none', async (t) => {
     const path = join(temporaryDirectory(t), 'plants.db')
     const reason = await refusal(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })
-    assert.equal(reason, `SQLite database ${path}: there is no such file, and none is to be made`)
+    assert.equal(reason, `SQLite database ${path}: the file does not exist, and may not be created`)
     assert.equal(existsSync(path), false)
   })
 
@@ -75,6 +75,26 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     const path = join(temporaryDirectory(t), 'plants.db')
     await lockElsewhere(t, path)
     assert.match(await refusal(`sqlite:${path}`, 1), /^SQLite database .*: database is locked$/)
+  })
+
+  for (const [path, reason] of [
+    ['plants.db\r', String.raw`SQLite path "plants.db\r" contains a control character`],
+    ['\rplants.db', String.raw`SQLite path "\rplants.db" contains a control character`],
+    ['plants.db ', 'SQLite path "plants.db " begins or ends with white space, an invisible character or a quote'],
+    ['plants.db?mode=ro', 'SQLite path "plants.db?mode=ro" contains "?"; only a file: URI can have parameters'],
+  ] as const) {
+    test(`rejects the path ${JSON.stringify(path)} with status 2`, async () => {
+      assert.equal(await refusal(`sqlite:${path}`, 2), reason)
+    })
+  }
+
+  test('logs one warning for a database file that other users can read', async (t) => {
+    const path = join(temporaryDirectory(t), 'plants.db')
+    writeFileSync(path, '', { mode: 0o600 })
+    chmodSync(path, 0o604)
+    const program = await startProgram(t, { PLANT_STORE_URL: `sqlite:${path}` })
+    const { reason } = await program.logged('warning')
+    assert.equal(reason, `SQLite database ${path}: other users can read ${path} (mode 604)`)
   })
 
   test('ends the start with status 2 if the file holds something else', async (t) => {

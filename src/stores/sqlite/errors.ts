@@ -1,18 +1,23 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
+import { findDenial } from './database-files.ts'
 
-/** Result codes (sqlite.org/rescode.html). After all but the last one, trying again may help. */
+/** Result codes (sqlite.org/rescode.html). After all but the last two, trying again may help. */
 const CODES = new Map([
+  [3, 'SQLITE_PERM'],
   [5, 'SQLITE_BUSY'],
   [6, 'SQLITE_LOCKED'],
   [7, 'SQLITE_NOMEM'],
+  [8, 'SQLITE_READONLY'],
   [10, 'SQLITE_IOERR'],
   [13, 'SQLITE_FULL'],
   [14, 'SQLITE_CANTOPEN'],
+  [15, 'SQLITE_PROTOCOL'],
+  [18, 'SQLITE_TOOBIG'],
   [19, 'SQLITE_CONSTRAINT'],
 ])
 
 function codeOf(error: unknown): string | undefined {
-  const { errcode, code } = error as { readonly errcode?: number; readonly code?: string }
+  const { errcode, code } = (error ?? {}) as { readonly errcode?: number; readonly code?: string }
   // node:sqlite gives the number of the extended code, whose last byte is the code; better-sqlite3 gives its name.
   if (errcode !== undefined) return CODES.get(errcode & 0xff)
   return [...CODES.values()].find((name) => code?.startsWith(name))
@@ -20,8 +25,8 @@ function codeOf(error: unknown): string | undefined {
 
 export const isBusy = (error: unknown): boolean => codeOf(error) === 'SQLITE_BUSY'
 
-/** Whether a constraint or trigger of the host refuses a plant, which says nothing of others. */
-export const isRefused = (error: unknown): boolean => codeOf(error) === 'SQLITE_CONSTRAINT'
+/** Whether a constraint, a trigger or a limit of the host rejects a plant, which doesn't affect other plants. */
+export const isRefused = (error: unknown): boolean => /_(?:CONSTRAINT|TOOBIG)$/.test(codeOf(error) ?? '')
 
 const isTransient = (error: unknown): boolean => codeOf(error) !== undefined && !isRefused(error)
 const messageOf = (error: unknown, file: string): string => `SQLite database ${file}: ${(error as Error).message}`
@@ -39,8 +44,11 @@ export function explainCommit(error: unknown, file: string): unknown {
   return new StoreUnavailableError(messageOf(error, file), { cause: error, isOutcomeUnknown: true })
 }
 
-/** The same for an error of the start: a file that cannot be made will not appear. */
-export function explainOpening(error: unknown, file: string): Error {
-  if (codeOf(error) !== 'SQLITE_CANTOPEN') return explain(error, file)
-  return new Error(messageOf(error, file), { cause: error })
+/**
+ * The same for an error at startup: a file that can't be opened or written then stays so.
+ * @param path the database file; empty or undefined if there is none
+ */
+export function explainOpening(error: unknown, file: string, path: string | undefined): Error {
+  if (!/_(?:PERM|READONLY|CANTOPEN)$/.test(codeOf(error) ?? '')) return explain(error, file)
+  return new Error([messageOf(error, file), ...(path ? findDenial(path) : [])].join('; '), { cause: error })
 }

@@ -37,11 +37,39 @@ export interface SqliteStatement {
 /** A value that is bound to a statement; never `undefined`, which binds differently from version to version. */
 export type SqliteValue = string | number | bigint | null
 
-/** The absolute path of a file; empty if the database has none. */
-export function pathOf(handle: SqliteHandle): string {
-  const [main] = handle.prepare('PRAGMA database_list').all() as [{ readonly file: string }]
-  return main.file
+/** Prepares a statement that returns every integer as a bigint: as numbers, those beyond 2^53 throw or are rounded. */
+export function prepareExact(handle: SqliteHandle, sql: string): SqliteStatement {
+  const statement = handle.prepare(sql)
+  statement.setReadBigInts?.(true)
+  statement.safeIntegers?.(true)
+  return statement
 }
 
+/** Returns the columns of the first row. Options of a handle decide whether rows are objects or arrays. */
+export function firstRow(rows: unknown): unknown[] {
+  if (!Array.isArray(rows)) throw new Error('the driver must return rows synchronously, as node:sqlite does')
+  return Object.values(rows[0] as object)
+}
+
+/**
+ * Checks that a driver returns integers exactly.
+ * @returns whether its iterators throw when a query fails. Those of Deno end instead, as if there were no more rows
+ */
+export function checkDriver(handle: SqliteHandle): boolean {
+  const [integer] = firstRow(prepareExact(handle, 'SELECT 9007199254740993').all())
+  if (integer !== 9007199254740993n) throw new Error('the driver must return integers as bigint, as node:sqlite does')
+  try {
+    // This JSON text is malformed, which SQLite notices only when it runs the query.
+    Array.from(handle.prepare("SELECT json('{')").iterate())
+    return false
+  } catch {
+    return true
+  }
+}
+
+/** The absolute path of the database file; empty if the database has none. Doesn't read the file. */
+export const pathOf = (handle: SqliteHandle): string =>
+  firstRow(handle.prepare('PRAGMA database_list').all())[2] as string
+
 export const ask = (handle: SqliteHandle, pragma: string): unknown =>
-  Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]
+  firstRow(handle.prepare(`PRAGMA main.${pragma}`).all())[0]

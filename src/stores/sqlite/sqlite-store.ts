@@ -11,7 +11,7 @@ import { encodeUtf8 } from '../../plants/text.ts'
 import { textLength } from '../batch-size.ts'
 import { figuresOf } from '../figures.ts'
 import { PageBuilder } from '../page-builder.ts'
-import { SqliteConnection } from './connection.ts'
+import { openConnection } from './connection.ts'
 import type { SqliteHandle } from './handle.ts'
 import { INSERT, WriteQueue } from './write-queue.ts'
 
@@ -57,7 +57,7 @@ const PING_WAIT_MS = 1000
 /** SQLite makes the JSON text of the response, as `encodeRest` would: that takes less time than encoding it here. */
 const SELECT = `
   SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${NEXT}'
-  FROM plants WHERE owner = ?`
+  FROM main.plants WHERE owner = ?`
 
 /**
  * Keeps plants in an SQLite file, through kill -9 and power loss: a create or delete settles once it is committed with
@@ -88,12 +88,12 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
   if (!isPath && typeof (source as Partial<SqliteHandle> | null | undefined)?.prepare !== 'function') {
     throw wrong('source', 'a path or an open database', source)
   }
-  const connection = new SqliteConnection(source, resolved)
+  const connection = openConnection(source, resolved)
   const insert = connection.prepare(`${INSERT} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`)
-  const remove = connection.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
+  const remove = connection.prepare('DELETE FROM main.plants WHERE owner = ? AND id = ?')
   const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
   const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
-  const readIds = connection.prepareQuery('SELECT id FROM plants WHERE owner = ? AND id > ? LIMIT ?')
+  const readIds = connection.prepareQuery('SELECT id FROM main.plants WHERE owner = ? AND id > ? LIMIT ?')
   const writes = new WriteQueue(connection, { ...resolved, onBatch: (size) => figuresOf(store).onBatch(size) })
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => (closed ??= writes.idle().then(() => connection.close()))

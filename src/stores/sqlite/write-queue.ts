@@ -8,7 +8,7 @@ import type { SqliteStatement } from './handle.ts'
 const TRY_INTERVAL_MS = 1000
 
 /** How a plant is inserted, into a table that may have more columns. */
-export const INSERT = 'INSERT INTO plants (owner, id, name, tag)'
+export const INSERT = 'INSERT INTO main.plants (owner, id, name, tag)'
 
 type Write = () => boolean
 type Entry = WaitingWrite<Write, boolean>
@@ -32,7 +32,7 @@ export class WriteQueue {
     this.#connection = connection
     this.#options = options
     // No token stands for this owner.
-    this.#look = connection.prepare(`${INSERT} SELECT owner, id, name, tag FROM plants WHERE owner = ''`)
+    this.#look = connection.prepare(`${INSERT} SELECT owner, id, name, tag FROM main.plants WHERE owner = ''`)
   }
 
   /** Settles once the write is committed. */
@@ -61,7 +61,7 @@ export class WriteQueue {
       this.#connection.transaction(() => {
         // The plant needs two pages of its own, so the file must have room for them.
         this.#connection.prepare(`${INSERT} VALUES ('', 0, hex(zeroblob(4096)), NULL)`).run()
-        this.#connection.prepare("DELETE FROM plants WHERE owner = ''").run()
+        this.#connection.prepare("DELETE FROM main.plants WHERE owner = ''").run()
       })
       this.#connection.failure = undefined
     } catch (error) {

@@ -11,6 +11,17 @@ export const faults: Faults = {
       'if (!isBusy(error) || performance.now() >= deadline) throw this.explain(error)',
       'if (!isBusy(error)) throw this.explain(error)',
     ],
+    ['the statement of a failed list is used again', 'this.#failedReads++', ''],
+    [
+      'a list ends at an error on Deno',
+      'this.#iteratorsThrow ? statement.iterate(...values) : statement.all(...values)',
+      'statement.iterate(...values)',
+    ],
+    [
+      'a start fails while the file is locked',
+      '!isBusy((error as Error).cause) || waitedMs >= options.busyTimeoutMs',
+      'true',
+    ],
   ],
   'src/stores/sqlite/errors.ts': [
     ['a commit that has failed is taken to have done nothing', 'isOutcomeUnknown: true', 'isOutcomeUnknown: false'],

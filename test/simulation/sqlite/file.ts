@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs'
 import { encodeRest } from '../../../src/plants/plant.ts'
 import type { World } from '../simulation.ts'
 import { pageOf, type Call, type Truth } from '../truth.ts'
@@ -73,9 +74,11 @@ export class PlantsFile {
     this.awaySince = Infinity
   }
 
-  /** What the file system says of the file, or of those beside it. */
-  stat(path: string): { readonly ino: bigint; readonly dev: bigint; readonly size: bigint } | undefined {
+  /** What the file system says of the file, or of those beside it; undefined for a rollback journal. */
+  stat(path: string): Partial<BigIntStats> | undefined {
     const which = ['', '-wal', '-shm'].findIndex((end) => path.endsWith(`.db${end}`))
-    return { ino: BigInt(which + (which === this.away ? 10 : 0)), dev: 1n, size: 100n }
+    if (which === -1) return undefined
+    const isFile = () => true
+    return { ino: BigInt(which + (which === this.away ? 10 : 0)), dev: 1n, size: 100n, isFile }
   }
 }

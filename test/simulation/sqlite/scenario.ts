@@ -43,6 +43,8 @@ export const scenarios = fc.noBias(
   fc.record({
     busyTimeoutMs: fc.constantFrom(0, 100, 1500),
     maxBatch: fc.integer({ min: 1, max: 6 }),
+    /** Iterators of Deno end when a query fails, as if there were no more rows. */
+    driver: fc.constantFrom('node', 'node', 'deno'),
     events: fc.array(fc.tuple(pause, event), { maxLength: 40, size: 'max' }),
     fates: befalls(fate, 12, 4, 12),
   }),

@@ -17,7 +17,8 @@ export const sqlite: Part<Scenario> = { name: 'sqlite', scenarios, faults, play 
 /** How long a call may take beyond the time that it waits for locks and that the disk takes. */
 const SLACK_MS = 50
 
-async function play({ busyTimeoutMs, maxBatch, events, fates }: Scenario, world: World): Promise<void> {
+async function play(scenario: Scenario, world: World): Promise<void> {
+  const { busyTimeoutMs, maxBatch, events, fates } = scenario
   const { time } = world
   const truth = new Truth(world)
   const clients = new Clients(world, truth)
@@ -59,13 +60,17 @@ async function play({ busyTimeoutMs, maxBatch, events, fates }: Scenario, world:
 
   /** The program starts, and tries again while it cannot. */
   function start(): void {
-    const own = new Handle(world, file, nextFate, maxBatch, () => end(own))
+    const own = new Handle(world, file, nextFate, scenario, () => end(own))
     handle = own
     file.recover()
+    const startedAt = time.now
     try {
       if (file.away !== undefined) throw new Error('there is no file of plants')
       store = sqliteStore(handle, { busyTimeoutMs, maxBatch })
     } catch (error) {
+      const waitedMs = time.now - startedAt
+      const isPatient = waitedMs >= busyTimeoutMs || !String(error).endsWith('busy')
+      world.expect(isPatient, 'a start waits for a lock as long as it may:', waitedMs)
       world.tell('the start fails:', error)
       handle.isDead = true
       time.after(100, start)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
-import { explain, explainCommit, explainOpening, isBusy } from '../../../src/stores/sqlite/errors.ts'
+import { explain, explainCommit, explainOpening, isBusy, isRefused } from '../../../src/stores/sqlite/errors.ts'
 
 const MESSAGE = 'SQLite database plants.db: no'
 
@@ -16,6 +16,10 @@ for (const [errcode, code, ...helps] of [
   [1034, 'SQLITE_IOERR_FSYNC', 'trying again', 'waiting at the start', 'looking after a commit'],
   [13, 'SQLITE_FULL', 'trying again', 'waiting at the start', 'looking after a commit'],
   [14, 'SQLITE_CANTOPEN', 'trying again', 'looking after a commit'],
+  [3, 'SQLITE_PERM', 'trying again', 'looking after a commit'],
+  [8, 'SQLITE_READONLY', 'trying again', 'looking after a commit'],
+  [15, 'SQLITE_PROTOCOL', 'trying again', 'waiting at the start', 'looking after a commit'],
+  [18, 'SQLITE_TOOBIG'],
   [19, 'SQLITE_CONSTRAINT'],
   [11, 'SQLITE_CORRUPT'],
   [26, 'SQLITE_NOTADB'],
@@ -24,7 +28,7 @@ for (const [errcode, code, ...helps] of [
     // As each driver names a code: `node:sqlite` by number, better-sqlite3 by name.
     for (const named of [{ errcode }, { code }]) {
       const error = Object.assign(new Error('no'), named)
-      const [explained, opening] = [explain(error, 'plants.db'), explainOpening(error, 'plants.db')]
+      const [explained, opening] = [explain(error, 'plants.db'), explainOpening(error, 'plants.db', undefined)]
       for (const { message, cause } of [explained, opening]) assert.deepEqual([message, cause], [MESSAGE, error])
       const commit = explainCommit(error, 'plants.db') as StoreUnavailableError
       const found = [
@@ -34,6 +38,7 @@ for (const [errcode, code, ...helps] of [
       ]
       assert.deepEqual(found.filter(Boolean), helps)
       assert.equal(isBusy(error), code.startsWith('SQLITE_BUSY'))
+      assert.equal(isRefused(error), code === 'SQLITE_CONSTRAINT' || code === 'SQLITE_TOOBIG')
       if (commit.isOutcomeUnknown) assert.deepEqual([commit.message, commit.cause], [MESSAGE, error])
       else assert.equal(commit, error)
     }

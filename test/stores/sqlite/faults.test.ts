@@ -68,6 +68,10 @@ suite('answers are true after a restart', { skip: skip || withoutTrace }, () => 
     ['fsync,fdatasync', 'EIO+', [14], 'unknown'],
     ['pwrite64', 'EIO', [60, 114], 'true'],
     ['pwrite64', 'EIO+', [60], 'unknown'],
+    // A disk quota, a file system that became read-only, and a limit of the file size.
+    ['pwrite64', 'EDQUOT+', [60], 'unknown'],
+    ['pwrite64', 'EROFS+', [60], 'unknown'],
+    ['pwrite64', 'EFBIG+', [60], 'unknown'],
     ['pwrite64', 'ENOSPC', [60, 114], 'true'],
     ['pwrite64', 'ENOSPC+', [60], 'refused'],
     ['pwrite64', 'kill', [60, 114], 'true'],

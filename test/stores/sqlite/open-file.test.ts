@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { promisify } from 'node:util'
 import { keptIds } from '../../support/wire/service.ts'
-import { newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
+import { newPath, open, openStore, skip, skipUris } from '../../support/database/sqlite-file.ts'
 
 /** A file as a process leaves it that is killed: a plant is in its log alone. */
 async function leave(t: TestContext): Promise<string> {
@@ -54,6 +55,14 @@ suite('refuses a log, which SQLite would remove,', { skip }, () => {
     })
   }
 
+  test('also for a URI, and creates no file', { skip: skipUris }, async (t) => {
+    const path = await leave(t)
+    fs.rmSync(path)
+    assert.throws(() => sqliteStore(`file:${path}`), /its log \(-wal\) may hold plants/)
+    assert.equal(fs.existsSync(path), false)
+    assert.equal(fs.existsSync(`${path}-wal`), true)
+  })
+
   test('also through a symbolic link', async (t) => {
     const path = await leave(t)
     fs.rmSync(path)
@@ -70,16 +79,201 @@ test('opens an empty file with an empty log', { skip }, async (t) => {
   assert.deepEqual(await keptIds(openStore(t, {}, path).store), [])
 })
 
-test('makes a file that only its user may read, and keeps the modes of one that is there', { skip }, async (t) => {
-  const umask = process.umask(0)
-  t.after(() => process.umask(umask))
-  const { path, store } = openStore(t)
-  const modes = () => ['', '-wal', '-shm'].map((part) => (fs.statSync(path + part).mode & 0o777).toString(8))
-  assert.deepEqual(modes(), ['600', '600', '600'])
-  await store.close()
+const modesOf = (path: string) =>
+  ['', '-wal', '-shm'].map((part) => (fs.statSync(path + part).mode & 0o777).toString(8))
+
+test('keeps the permissions of an existing file', { skip }, (t) => {
+  const path = newPath(t)
+  fs.writeFileSync(path, '')
   fs.chmodSync(path, 0o640)
   openStore(t, {}, path)
-  assert.deepEqual(modes(), ['640', '640', '640'])
+  assert.deepEqual(modesOf(path), ['640', '640', '640'])
+})
+
+suite('creates a file that only its user can read', { skip }, () => {
+  const toUri = (path: string) => `file:${path.replace('plants', 'pl%61nts')}`
+  for (const [name, sourceOf] of [
+    ['for a path', (path: string) => path],
+    ['for a relative path', (path: string) => relative('.', path)],
+    ['for a URI', toUri],
+    ['for a URI with parameters', (path: string) => `${toUri(path)}?mode=rwc&cache=private#fragment`],
+    ['for file:///', (path: string) => `file://${path}`],
+    ['for file://localhost/', (path: string) => `file://localhost${path}`],
+    ['for a relative URI', (path: string) => `file:${relative('.', path)}`],
+    [
+      'for a symbolic link',
+      (path: string) => {
+        const link = `${path}.link`
+        fs.symlinkSync(path, link)
+        return link
+      },
+    ],
+    [
+      'for a URI of a symbolic link',
+      (path: string) => {
+        const link = `${path}.link`
+        fs.symlinkSync(path, link)
+        return `file:${link}`
+      },
+    ],
+  ] as const) {
+    test(name, { skip: name.includes('URI') || name.includes('file:') ? skipUris : false }, (t) => {
+      const umask = process.umask(0)
+      t.after(() => process.umask(umask))
+      const path = newPath(t)
+      openStore(t, {}, sourceOf(path))
+      assert.deepEqual(modesOf(path), ['600', '600', '600'])
+    })
+  }
+})
+
+suite('creates no file', { skip }, () => {
+  for (const [name, sourceOf, migrate] of [
+    ['with migrate: false', (path: string) => path, false],
+    ['with migrate: false and a URI', (path: string) => `file:${path}`, false],
+    ['with mode=rw', (path: string) => `file:${path}?mode=rw`, true],
+  ] as const) {
+    test(name, { skip: skipUris }, (t) => {
+      const path = newPath(t)
+      const source = sourceOf(path)
+      const message = `SQLite database ${source}: the file does not exist, and may not be created`
+      assert.throws(() => sqliteStore(source, { migrate }), { name: 'Error', message })
+      assert.equal(fs.existsSync(path), false)
+    })
+  }
+})
+
+test('rejects a URI where Node takes it for the name of a file', { skip }, (t) => {
+  const DatabaseSync = t.mock.fn(() => {
+    throw new Error('unable to open database file')
+  })
+  t.mock.method(process, 'getBuiltinModule', () => ({ DatabaseSync }))
+  const source = `file:${newPath(t)}`
+  const message = `SQLite database ${source}: file: URIs need a later version of Node.js; write the path of the file`
+  assert.throws(() => sqliteStore(source), { name: 'Error', message })
+})
+
+// SQLite would wait for a FIFO for good.
+suite('rejects what is not a regular file', { skip }, () => {
+  for (const part of ['', '-wal', '-shm', '-journal']) {
+    for (const [kind, create] of [
+      ['a FIFO', (path: string) => execFileSync('mkfifo', [path])],
+      ['a directory', (path: string) => fs.mkdirSync(path)],
+      ['a device', (path: string) => fs.symlinkSync('/dev/null', path)],
+    ] as const) {
+      test(`${kind} as plants.db${part}`, (t) => {
+        const path = newPath(t)
+        create(path + part)
+        for (const migrate of [true, false]) {
+          if (part !== '') fs.writeFileSync(path, '')
+          const message = `SQLite database ${path}: ${path}${part} is not a regular file`
+          assert.throws(() => sqliteStore(path, { migrate }), { name: 'Error', message })
+        }
+      })
+    }
+  }
+})
+
+/** Opens a store as a user without privileges, to whom permissions apply. Returns the message of the error. */
+async function openUnprivileged(path: string, migrate: boolean): Promise<string> {
+  const program = `
+    import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'
+    if (process.geteuid() === 0) process.setuid(65534)
+    try { sqliteStore('${path}', { migrate: ${migrate} }) } catch (error) { process.stdout.write(error.message) }`
+  const args = [...process.execArgv, '--input-type=module', '--eval', program]
+  const env = { ...process.env, NODE_V8_COVERAGE: undefined }
+  return (await promisify(execFile)(process.execPath, args, { env })).stdout
+}
+
+suite('names the file that it is denied', { skip }, () => {
+  for (const [name, deny, part, reason] of [
+    ['a database without permissions', (path: string) => fs.chmodSync(path, 0), '', 'unable to open database file'],
+    ['a read-only database', (path: string) => fs.chmodSync(path, 0o444), '', 'attempt to write a readonly database'],
+    [
+      'the WAL of another user',
+      (path: string) => fs.chmodSync(`${path}-wal`, 0),
+      '-wal',
+      'unable to open database file',
+    ],
+    [
+      'the shared memory of another user',
+      (path: string) => {
+        fs.writeFileSync(`${path}-shm`, '', { mode: 0 })
+      },
+      '-shm',
+      'unable to open database file',
+    ],
+    [
+      'a read-only folder',
+      (path: string) => {
+        fs.rmSync(`${path}-wal`)
+        fs.chmodSync(dirname(path), 0o555)
+      },
+      '/..',
+      'attempt to write a readonly database',
+    ],
+  ] as const) {
+    test(name, async (t) => {
+      const path = await leave(t)
+      for (const part of ['', '-wal']) fs.chmodSync(path + part, 0o666)
+      deny(path)
+      if (process.geteuid!() === 0) fs.chownSync(dirname(path), 65_534, 65_534)
+      const denied = part === '/..' ? dirname(path) : path + part
+      const message = `SQLite database ${path}: ${reason}; EACCES: permission denied, access '${denied}'`
+      const messages = [await openUnprivileged(path, true), await openUnprivileged(path, false)]
+      fs.chmodSync(dirname(path), 0o700)
+      assert.deepEqual(messages, [message, message])
+    })
+  }
+})
+
+suite('warns once', { skip }, () => {
+  for (const [name, mode, access] of [
+    ['that other users can read the files', 0o644, 'read'],
+    ['that other users can write the files', 0o602, 'write'],
+    ['that other users can read and write the files', 0o666, 'read and write'],
+  ] as const) {
+    test(name, (t) => {
+      const path = newPath(t)
+      fs.writeFileSync(path, '')
+      fs.chmodSync(path, mode)
+      const warnings: string[] = []
+      openStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
+      const expected = ['', '-wal', '-shm'].map(
+        (part) => `SQLite database ${path}: other users can ${access} ${path}${part} (mode ${mode.toString(8)})`,
+      )
+      assert.deepEqual(warnings, expected)
+    })
+  }
+
+  test('that other users can read the WAL alone', async (t) => {
+    const path = await leave(t)
+    fs.chmodSync(path, 0o600)
+    fs.chmodSync(`${path}-wal`, 0o604)
+    const warnings: string[] = []
+    openStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
+    assert.deepEqual(warnings, [`SQLite database ${path}: other users can read ${path}-wal (mode 604)`])
+  })
+
+  test('that other users can replace the files in the folder', (t) => {
+    const path = newPath(t)
+    fs.chmodSync(dirname(path), 0o777)
+    const warnings: string[] = []
+    openStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
+    assert.deepEqual(warnings, [
+      `SQLite database ${path}: other users can replace files in ${dirname(path)} (mode 777)`,
+    ])
+  })
+
+  test('nothing about a folder with the sticky bit, or about access for the group', (t) => {
+    const path = newPath(t)
+    fs.writeFileSync(path, '')
+    fs.chmodSync(path, 0o660)
+    fs.chmodSync(dirname(path), 0o1777)
+    const warnings: string[] = []
+    openStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
+    assert.deepEqual(warnings, [])
+  })
 })
 
 test('takes no log for that of a database in memory', { skip }, async (t) => {

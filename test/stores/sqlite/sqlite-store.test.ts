@@ -1,16 +1,24 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import process from 'node:process'
-import { after, suite, test } from 'node:test'
+import { after, suite, test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { storeConformance } from '../../../src/conformance/store-conformance.ts'
 import type { PageRequest, Store } from '../../../src/plants/store.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle, SqliteStatement, SqliteValue } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { assertExactPages } from '../../support/database/exact-pages.ts'
-import { lockElsewhere, newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
+import {
+  lockElsewhere,
+  newPath,
+  open,
+  openStore,
+  runElsewhere,
+  skip,
+  skipUris,
+} from '../../support/database/sqlite-file.ts'
 import { temporaryDirectory } from '../../support/temporary-file.ts'
 import { keptIds } from '../../support/wire/service.ts'
 
@@ -24,8 +32,8 @@ function change(path: string, sql: string): void {
 
 const plant = (id: bigint, name = `plant ${id}`) => ({ id, name })
 
-async function listOf(store: Store, page: Partial<PageRequest> = {}) {
-  const { plants } = await store.list('ada', { limit: 1000, maxBytes: Number.MAX_SAFE_INTEGER, ...page })
+async function listOf(store: Store, page: Partial<PageRequest> = {}, owner = 'ada') {
+  const { plants } = await store.list(owner, { limit: 1000, maxBytes: Number.MAX_SAFE_INTEGER, ...page })
   return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
 }
 
@@ -115,6 +123,14 @@ test('while another process has the lock, says so soon, and lists plants', { ski
   await store.ping()
 })
 
+// SQLite reports this lock immediately, whatever its own timeout is.
+test('waits, as it opens, until another process has read a file without a WAL', { skip }, async (t) => {
+  const path = newPath(t)
+  const end = (await runElsewhere(t, path, `${TABLE}; BEGIN; SELECT * FROM plants`, 200))()
+  await sqliteStore(path, { busyTimeoutMs: 60_000 }).close()
+  await end
+})
+
 test('waits, as it opens, until another process lets go of the lock', { skip }, async (t) => {
   const path = newPath(t)
   const letGo = await lockElsewhere(t, path, 200)
@@ -129,6 +145,9 @@ suite('refuses what it cannot keep plants in, names it, closes it and leaves it 
   const rows: [string, (path: string) => unknown, string][] = [
     ['a file that is no database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), 'file is not a database'],
     ['a database of something else', (path) => change(path, 'CREATE TABLE t (x)'), other],
+    ['plants and something else', (path) => change(path, `${TABLE}; CREATE TABLE t (x)`), other],
+    ['plants with another key', (path) => change(path, TABLE.replace('owner, id', 'id')), other],
+    ['plants with an index', (path) => change(path, `${TABLE}; CREATE INDEX i ON plants (name)`), other],
     ['an empty database of something else', (path) => change(path, 'PRAGMA application_id = 1'), other],
     ['an empty database that has a version', (path) => change(path, 'PRAGMA user_version = 1'), other],
     [
@@ -155,10 +174,8 @@ suite('refuses what it cannot keep plants in, names it, closes it and leaves it 
   }
 })
 
-test('refuses a directory, and a file that it may not write to, and names them', { skip }, (t) => {
+test('refuses a handle that is read-only, and names the file', { skip }, (t) => {
   const path = newPath(t)
-  const folder = dirname(path)
-  assert.throws(() => sqliteStore(folder), { message: `SQLite database ${folder}: unable to open database file` })
   sqliteStore(open(t, path))
   const before = readFileSync(path)
   assert.throws(() => sqliteStore(open(t, path, { readOnly: true })), {
@@ -227,6 +244,162 @@ for (const [name, has] of [
   })
 }
 
+suite('takes a handle whose options change what it returns', { skip }, () => {
+  for (const options of [
+    { readBigInts: true },
+    { returnArrays: true },
+    { returnArrays: true, readBigInts: true },
+    { allowBareNamedParameters: false, allowUnknownNamedParameters: true },
+    { timeout: 1000 },
+  ]) {
+    test(JSON.stringify(options), async (t) => {
+      const store = sqliteStore(open(t, newPath(t), options))
+      const plants = [plant(-(2n ** 63n)), { ...plant(2n ** 63n - 1n), tag: 'tropical' }]
+      for (const each of plants) assert.equal(await store.create('ada', each), true)
+      assert.equal(await store.create('ada', plants[0]!), false)
+      assert.deepEqual(await listOf(store), plants)
+      assert.equal(await store.delete('ada', plants[0]!.id), true)
+      await store.ping()
+    })
+  }
+})
+
+test('keeps plants in the file if the handle has a temporary table of the same name', { skip }, async (t) => {
+  const handle = open(t, newPath(t))
+  handle.exec('CREATE TEMP TABLE plants (owner, id, name, tag)')
+  const store = sqliteStore(handle)
+  assert.equal(await store.create('ada', plant(1n)), true)
+  assert.equal(await store.create('ada', plant(1n)), false)
+  assert.deepEqual(await listOf(store), [plant(1n)])
+  assert.equal(handle.prepare('SELECT * FROM main.plants').all().length, 1)
+  assert.equal(await store.delete('ada', 1n), true)
+})
+
+/** A handle whose statements are changed. */
+function withStatements(handle: SqliteHandle, change: (statement: SqliteStatement) => object): SqliteHandle {
+  const prepare = (sql: string) => {
+    const statement = handle.prepare(sql)
+    return Object.assign(statement, change(statement))
+  }
+  return { exec: (sql) => handle.exec(sql), close: () => handle.close(), prepare }
+}
+
+test('rejects a closed handle', { skip }, () => {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const handle = new DatabaseSync(':memory:', { open: false })
+  assert.throws(() => sqliteStore(handle), { message: 'SQLite database handle: database is not open' })
+})
+
+test('rejects a handle with an open transaction, and leaves that open', { skip }, (t) => {
+  const handle = open(t, newPath(t))
+  handle.exec('BEGIN; CREATE TABLE t (x)')
+  assert.throws(() => sqliteStore(handle), /plants\.db: cannot start a transaction within a transaction$/)
+  handle.exec('ROLLBACK')
+})
+
+suite('rejects a handle', { skip }, () => {
+  for (const [name, handleOf, reason] of [
+    [
+      'of a temporary database',
+      (t: TestContext) => open(t, ''),
+      /^SQLite database :memory:: it cannot have a write-ahead log \(WAL\)$/,
+    ],
+    [
+      'of an asynchronous driver',
+      (t: TestContext, path: string) => withStatements(open(t, path), () => ({ all: () => Promise.resolve([]) })),
+      /^SQLite database handle: the driver must return rows synchronously, as node:sqlite does$/,
+    ],
+    [
+      'of a driver that rounds integers',
+      (t: TestContext, path: string) =>
+        withStatements(open(t, path), () => ({
+          setReadBigInts: undefined,
+          all: () => [[2 ** 53, 'main', path]],
+        })),
+      /plants\.db: the driver must return integers as bigint, as node:sqlite does$/,
+    ],
+  ] as const) {
+    test(name, (t) => {
+      const handle = handleOf(t, newPath(t))
+      assert.throws(() => sqliteStore(handle), { name: 'Error', message: reason })
+    })
+  }
+})
+
+test('rejects a path whose parameters switch off locks', { skip: skipUris }, (t) => {
+  const message = /plants\.db\?nolock=1: it cannot have a write-ahead log \(WAL\)$/
+  assert.throws(() => sqliteStore(`file:${newPath(t)}?nolock=1`), { name: 'Error', message })
+})
+
+/** A store whose table has plants of two owners, those of ada with malformed text, which shows only when it is read. */
+async function openMalformed(t: TestContext, change: (statement: SqliteStatement) => object = () => ({})) {
+  const handle = open(t, newPath(t))
+  const store = sqliteStore(withStatements(handle, change))
+  for (const owner of ['ada', 'bob']) await store.create(owner, plant(1n))
+  handle.exec(`
+    DROP TABLE plants;
+    CREATE VIEW plants AS
+      SELECT 'bob' AS owner, 1 AS id, 'plant 1' AS name, NULL AS tag
+      UNION ALL SELECT 'ada', 1, json('{'), NULL`)
+  return store
+}
+
+test('lists plants after a list that has failed', { skip }, async (t) => {
+  const store = await openMalformed(t)
+  for (let i = 0; i < 2; i++) {
+    await assert.rejects(async () => listOf(store), /malformed JSON$/)
+    assert.deepEqual(await listOf(store, {}, 'bob'), [plant(1n)])
+  }
+})
+
+test('reports the error of a list also if iterators of the driver end at an error, as on Deno', { skip }, async (t) => {
+  const store = await openMalformed(t, (statement) => {
+    const iterate = statement.iterate.bind(statement)
+    return {
+      *iterate(...values: unknown[]) {
+        try {
+          yield* iterate(...values)
+        } catch {
+          // Deno ends the iteration.
+        }
+      },
+    }
+  })
+  await assert.rejects(async () => listOf(store), /malformed JSON$/)
+  assert.deepEqual(await listOf(store, {}, 'bob'), [plant(1n)])
+})
+
+const TABLE = `CREATE TABLE plants (
+  owner TEXT NOT NULL,
+  id INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  tag TEXT,
+  PRIMARY KEY (owner, id)
+) STRICT, WITHOUT ROWID`
+
+suite('opens what .dump has restored, which has no application_id,', { skip }, () => {
+  for (const [name, sql, migrate] of [
+    ['as it is', '', true],
+    ['with migrate: false', '', false],
+    ['with statistics of ANALYZE', '; ANALYZE', true],
+  ] as const) {
+    test(name, async (t) => {
+      const path = newPath(t)
+      change(path, `${TABLE}; INSERT INTO plants VALUES ('ada', 1, 'plant 1', NULL) ${sql}`)
+      assert.deepEqual(await listOf(openStore(t, { migrate }, path).store), [plant(1n)])
+      const ask = (pragma: string) =>
+        open(t, path)
+          .prepare(`PRAGMA ${pragma}`)
+          .all()
+          .map((row) => ({ ...(row as object) }))
+      assert.deepEqual([ask('application_id'), ask('user_version')].flat(), [
+        { application_id: 0x504c4e54 },
+        { user_version: 1 },
+      ])
+    })
+  }
+})
+
 test('finishes what is under way, and closes its file, but no database that it was handed', { skip }, async (t) => {
   const path = newPath(t)
   const store = sqliteStore(path)
@@ -247,5 +420,5 @@ test('takes a database in memory, and says so when it fails', { skip }, async (t
   const store = sqliteStore(handle)
   assert.equal(await store.create('ada', plant(1n)), true)
   handle.exec('DROP TABLE plants')
-  await assert.rejects(async () => store.ping(), { message: 'SQLite database :memory:: no such table: plants' })
+  await assert.rejects(async () => store.ping(), { message: 'SQLite database :memory:: no such table: main.plants' })
 })

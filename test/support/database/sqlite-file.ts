@@ -9,6 +9,9 @@ import { temporaryDirectory } from '../temporary-file.ts'
 /** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
 export const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
 
+/** Why a test of `file:` URIs is skipped here; false if it isn't. Node 22.13 takes them for the names of files. */
+export const skipUris = skip || (process.version.startsWith('v22.13.') && 'this Node.js has no URIs of SQLite')
+
 /** A path in a directory of its own, which goes away with the test. */
 export function newPath(t: TestContext): string {
   return join(temporaryDirectory(t), 'plants.db')
