@@ -34,6 +34,7 @@ const RUN: Readonly<Record<string, string>> = {
   'docs/running.md, Tokens': 'test/documents/deployment.test.ts',
   'docs/scale.md': 'test/support/database/servers/distributed-table.ts',
   'docs/sqlite.md, Backup': 'test/documents/deployment.test.ts',
+  'docs/sqlite.md, Restore a dump': 'test/documents/deployment.test.ts',
   'docs/sqlite.md, What is in the file': 'test/documents/readme.test.ts',
   'docs/stores.md, A store of your own, ts': 'test/package/typescript.test.ts',
   'docs/stores.md, In each test runner': 'test/package/runners.test.ts',
@@ -46,6 +47,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, Release': 'it takes a maintainer of the package',
   'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
   'docs/postgres-servers.md, High availability, sql': 'the cluster of the tests makes its role in another way',
+  'docs/sqlite.md, File permissions': 'an error message, which test/stores/sqlite/open-file.test.ts tests',
   'docs/deploying.md, One file': 'test/package/binary.test.ts makes it of what is packed',
 }
 

@@ -124,6 +124,19 @@ test('the commands that docs/sqlite.md shows make backups while the service runs
   await copy.close()
 })
 
+test('the commands that docs/sqlite.md shows restore a dump', needsShell, async (t) => {
+  const path = newPath(t)
+  const store = sqliteStore(path)
+  await store.create('ada', { id: 1n, name: 'Fern' })
+  await runScript(codeOf('docs/sqlite.md', 'sh', 'Restore a dump'), dirname(path))
+  await store.close()
+  const restored = path.replace('plants.db', 'restored.db')
+  assert.equal(statSync(restored).mode & 0o777, 0o600)
+  const copy = sqliteStore(restored)
+  assert.deepEqual(await keptIds(copy), [1n])
+  await copy.close()
+})
+
 test('HAProxy finds nothing wrong with its configuration', { skip: withoutCommand('haproxy') }, (t) => {
   const path = temporaryFile(t, codeOf(DEPLOYING, 'haproxy'))
   const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-q', '-f', path], { encoding: 'utf8' })
