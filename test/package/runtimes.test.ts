@@ -12,6 +12,7 @@ import { connectTo } from '../support/wire/client.ts'
 import { readDocument } from '../support/package/documents.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import { HOST_EXAMPLES, MANY, withOwners } from '../support/package/examples.ts'
+import { open, skip as skipWithoutSqlite } from '../support/database/sqlite-file.ts'
 import { createProject, UNCOVERED } from '../support/package/packed.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
@@ -97,6 +98,24 @@ for (const name of Object.keys(SERVICE)) {
       await startIn(t, project, PROGRAM[name]!, second, env)
       assert.equal((await sendTo(second, get('secret'))).body, '[{"name":"Fern"}]')
       assert.equal((await sendTo(second, del('secret', 9007199254740993n))).status, 204)
+    })
+
+    test('the program keeps plants in SQLite in memory', async (t) => {
+      const port = await freePort()
+      const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: 'sqlite::memory:' }
+      await startIn(t, await createProject(t), PROGRAM[name]!, port, env)
+      assert.equal((await sendTo(port, post('secret', '{"id":1,"name":"Fern"}'))).status, 200)
+      assert.equal((await sendTo(port, get('secret'))).body, '[{"name":"Fern"}]')
+    })
+
+    test('the program answers 500 if SQLite fails to read', { skip: skipWithoutSqlite }, async (t) => {
+      const project = await createProject(t)
+      const path = join(project, 'plants.db')
+      const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: `sqlite:${path}` }
+      const port = await freePort()
+      await startIn(t, project, PROGRAM[name]!, port, env)
+      open(t, path).exec('DROP TABLE plants')
+      assert.equal((await sendTo(port, get('secret'))).status, 500)
     })
   })
 }
