@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { nextTick } from 'node:process'
 import type { Duplex } from 'node:stream'
 import { reset } from '../http/transport.ts'
 import { clearInterval, setImmediate, setInterval } from '../timers.ts'
@@ -21,9 +22,11 @@ export interface Connection {
 }
 
 const CONNECTION: unique symbol = Symbol('connection')
-type Connected = Duplex & { [CONNECTION]?: Connection | undefined }
+interface Connected {
+  [CONNECTION]?: Connection | undefined
+}
 
-export const connectionOf = (socket: Connected): Connection | undefined => socket[CONNECTION]
+export const connectionOf = (socket: Duplex & Connected): Connection | undefined => socket[CONNECTION]
 
 /** Keeps the open connections of a server, in no order. Closed ones in a `Map` or `Set` would burden the collector. */
 export function keepConnections(server: Server): readonly Connection[] {
@@ -53,31 +56,40 @@ export function keepConnections(server: Server): readonly Connection[] {
 }
 
 /** Keeps a response while it is under way: those of idle connections would otherwise outlive many collections. */
-export function hold(connection: Connection, response: ServerResponse): void {
+export function hold(connection: Connection, response: ServerResponse & Connected): void {
   connection.requests++
   connection.latest = response
+  response[CONNECTION] = connection
   response.on('close', letGo)
 }
 
-function letGo(this: ServerResponse): void {
-  const connection = connectionOf(this.req.socket)
-  if (connection?.current === this) connection.current = undefined
-  if (connection?.latest === this && isWhole(connection)) connection.latest = undefined
+function letGo(this: ServerResponse & Connected): void {
+  // Node sets `request.socket` to null when a listener leaves an async iterator of the body early.
+  const connection = this[CONNECTION]!
+  if (connection.current === this) connection.current = undefined
+  if (connection.latest === this && isWhole(connection)) connection.latest = undefined
 }
 
 function handOver({ socket }: IncomingMessage): void {
   connectionOf(socket)!.isUpgraded = true
   // It may have been read in slices.
   socket.removeAllListeners('readable')
+  // Node still counts the removed listener until the next tick, and announces no buffered bytes to those of the host.
+  nextTick(() => socket.readableLength > 0 && socket.emit('readable'))
 }
 
 /** Whether all has come of the request that came last. */
 export const isWhole = ({ latest }: Connection): boolean => latest?.req.complete !== false
 
-/** Whether a connection waits for a request, or for the rest of its header. */
+/** Whether a body comes faster than it is read. */
+export const isBodyWaiting = (request: IncomingMessage | undefined): boolean =>
+  request?.complete === false && request.readableLength >= request.readableHighWaterMark
+
+/** Whether a connection waits for a request, or for the rest of one that needs no response any more. */
 export function isSilent({ isUpgraded, latest, socket }: Connection): boolean {
+  if (isUpgraded || latest?.writableFinished === false) return false
   // What is read in slices may have come, and wait to be read.
-  return !isUpgraded && (latest === undefined || latest.writableFinished) && socket.readableLength === 0
+  return socket.readableLength === 0 || isBodyWaiting(latest?.req)
 }
 
 export function lookEvery(ms: number, server: Server, look: () => void): void {

@@ -7,11 +7,28 @@ import { addFields } from '../http/respond.ts'
 import { inTurn, isHeldBack, stopReading, type Arrival } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
 import { setImmediate, setTimeout } from '../timers.ts'
-import { connectionOf, cutStalled, hold, isWhole, keepConnections, type Connection } from './connections.ts'
+import {
+  connectionOf,
+  cutStalled,
+  hold,
+  isBodyWaiting,
+  isWhole,
+  keepConnections,
+  type Connection,
+} from './connections.ts'
 import { closeServer } from './drain.ts'
 import { createGuard } from './guard.ts'
 import { PRESETS, type Limits } from './limits.ts'
-import { answer, isTimeout, refuse, refuseAfter, refuseInstead, toHttpError, type OnAnswer } from './refusal.ts'
+import {
+  answer,
+  beforeFirstRead,
+  isTimeout,
+  refuse,
+  refuseAfter,
+  refuseInstead,
+  toHttpError,
+  type OnAnswer,
+} from './refusal.ts'
 
 /** What a server takes for granted of its listener, and what only tests change. */
 export interface Assumptions {
@@ -75,6 +92,8 @@ export function createHttpServer(
     maxHeaderSize: limits.maxHeaderBytes,
     // Otherwise Node itself answers a request without Host, and without a body.
     requireHostHeader: false,
+    // Otherwise `--insecure-http-parser` would admit a Content-Length next to a Transfer-Encoding.
+    insecureHTTPParser: false,
     optimizeEmptyRequests: limits.optimizeEmptyRequests,
   })
   // The service refuses 1,000 fields. A lower number here would let Node drop a second Authorization silently.
@@ -96,8 +115,13 @@ export function createHttpServer(
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => receive(request, response, listener))
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // The service reads a body once it has checked the rest; after a refusal, to throw away what comes all the same.
-    request.once('resume', () => {
+    // Node emits this for any value that contains `100-continue`.
+    const expectations = fieldsOf(request.rawHeaders, 'expect').flatMap((value) => value.split(','))
+    if (expectations.some((value) => value.trim().toLowerCase() !== '100-continue')) {
+      return void server.emit('checkExpectation', request, response)
+    }
+    // After a response, the body is read only to discard what the client sends nevertheless.
+    beforeFirstRead(request, () => {
       if (!response.headersSent) response.writeContinue()
     })
     receive(request, response, listener)
@@ -160,12 +184,12 @@ export function createHttpServer(
     // If the client has ended its side, Node would close the connection behind the response that is under way.
     socket.removeAllListeners('end')
     const refuseNow = (): void => refuseOn(socket, toHttpError(error))
-    if (latest?.req.complete === false) refuseInstead(latest, socket, refuseNow)
+    if (latest?.req.complete === false) refuseInstead(latest, socket, requestTimeoutMs, refuseNow)
     else refuseAfter(latest, refuseNow)
   }
 
   /** Refuses a client whose header or body is late, if it has not come after so long either. */
-  function refuseIfLate(connection: Connection, error: Error, ms = isUnread(connection) ? requestTimeoutMs : 0) {
+  function refuseIfLate(connection: Connection, error: Error, ms = graceOf(connection)) {
     const { requests, socket } = connection
     const wasWhole = isWhole(connection)
     function look(): void {
@@ -178,6 +202,10 @@ export function createHttpServer(
     // Node looks before it reads what came while the process was busy.
     setTimeout(setImmediate, ms, look).unref()
   }
+
+  // A listener that reads late has made its client late too, but not for as long as it likes.
+  const graceOf = (connection: Connection): number =>
+    isUnread(connection) || isBodyWaiting(connection.latest?.req) ? requestTimeoutMs : 0
 
   // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
@@ -209,10 +237,12 @@ export function createHttpServer(
 }
 
 /** Whether a request may be late because nothing was read while others had their turns. */
-const isUnread = ({ socket }: Connection): boolean => isHeldBack(socket) || socket.readableLength > 0
+const isUnread = ({ latest, socket }: Connection): boolean =>
+  isHeldBack(socket) || (socket.readableLength > 0 && !isBodyWaiting(latest?.req))
 
 function findHostProblem({ httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
-  const host = fieldsOf(rawHeaders, 'host')[0]
+  const [host, another] = fieldsOf(rawHeaders, 'host')
+  if (another !== undefined) return 'The request has more than one Host field.'
   if (host !== undefined) return isHost(host) ? undefined : 'The Host field is not a host.'
   // Node may have dropped it.
   return httpVersionMinor === 0 || hasTooManyFields(rawHeaders) ? undefined : 'The request has no Host field.'

@@ -2,6 +2,7 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, type HttpError } from '../http/errors.ts'
 import { respond, type AnswerEvent, type HttpResponse } from '../http/respond.ts'
+import { listenTo } from '../http/transport.ts'
 import { arrivalOf } from '../http/turn.ts'
 import { andThen } from '../maybe-promise.ts'
 import { clearTimeout, performance, setTimeout } from '../timers.ts'
@@ -40,13 +41,33 @@ export function refuseAfter(response: ServerResponse | undefined, refuseNow: () 
   else response.once('close', refuseNow)
 }
 
-/** Unless its response has begun. A request that needs no body still runs, so its client may safely repeat it. */
-export function refuseInstead(response: ServerResponse, socket: Duplex, refuseNow: () => void): void {
+/**
+ * Rejects a request whose body is malformed or late, as soon as its listener reads the body: until then, the listener can
+ * respond without it. After `graceMs` a request is rejected whose listener has neither read nor responded.
+ */
+export function refuseInstead(response: ServerResponse, socket: Duplex, graceMs: number, refuseNow: () => void): void {
   const { req } = response
   const end = (): void => (response.headersSent ? closeGently(socket) : refuseNow())
-  // The service starts to read a body in the request's turn, and Node reads the rest of it after the response.
-  if (req.readableFlowing === null) req.once('resume', end)
-  else end()
+  if (req.readableFlowing !== null || req.readableDidRead) return end()
+  // After a response, Node itself reads the rest of the body.
+  beforeFirstRead(req, end)
+  const startGrace = (): unknown => setTimeout(() => response.headersSent || refuseNow(), graceMs).unref()
+  // A request that waits for its turn has no socket, and earlier requests are still owed a response.
+  if (response.socket === null) listenTo(response, 'socket', startGrace)
+  else startGrace()
+}
+
+/**
+ * Calls back when a listener starts to read a request. However it does so, Node calls `read` of the request. `resume`
+ * isn't emitted for `readable` listeners and async iterators.
+ */
+export function beforeFirstRead(request: IncomingMessage, callback: () => void): void {
+  const read = request.read.bind(request)
+  request.read = (size) => {
+    request.read = read
+    callback()
+    return read(size) as unknown
+  }
 }
 
 function closeGently(socket: Duplex): void {

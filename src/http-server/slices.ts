@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isHeldBack } from '../http/turn.ts'
 import { inLaterRound, isRoundFree } from '../later-round.ts'
-import { isWhole, type Connection } from './connections.ts'
+import { isBodyWaiting, isWhole, type Connection } from './connections.ts'
 
 /** How long the first slice of a connection is, in bytes: most requests fit. */
 const FIRST_BYTES = 256
@@ -61,7 +61,3 @@ export function readInSlices(connection: Connection): void {
 
 const isInChunks = (request: IncomingMessage | undefined): boolean =>
   request?.complete === false && request.headers['transfer-encoding'] !== undefined
-
-/** Whether a body comes faster than it is read. */
-const isBodyWaiting = (request: IncomingMessage | undefined): boolean =>
-  request?.complete === false && request.readableLength >= request.readableHighWaterMark

@@ -151,3 +151,20 @@ for (const when of ['before', 'while']) {
     assert.deepEqual([http.isGuarded(), read], [true, 'ribbit'])
   })
 }
+
+test('hands the rest of an upgraded connection to a readable listener while the guard is awake', async (t) => {
+  const http = await serve(t)
+  await wakeGuard(http.server)
+  const received: string[] = []
+  http.server.on('upgrade', (_, socket: Socket, head: Buffer) => {
+    t.after(() => socket.destroy())
+    received.push(head.toString())
+    socket.on('readable', () => {
+      for (let chunk; (chunk = socket.read() as Buffer | null) !== null;) received.push(chunk.toString())
+    })
+  })
+  const client = await RawConnection.open(http.server)
+  const bytes = 'ribbit'.repeat(500)
+  client.send(`GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n${bytes}`)
+  await until(() => received.join('') === bytes)
+})

@@ -61,6 +61,9 @@ suite('what node:http refuses is answered with an error', () => {
     ['no Host', LIST.replace('Host: plants\r\n', ''), 40000, 'The request has no Host field.'],
     ['an unknown expectation', LIST.replace('Host', 'Expect: rain\r\nHost'), 41700, unmet],
     ['a Host that is none', LIST.replace('Host: plants', 'Host: a b'), 40000, 'The Host field is not a host.'],
+    ['two Hosts', LIST.replace('Host', 'Host: b\r\nHost'), 40000, 'The request has more than one Host field.'],
+    ['two expectations', LIST.replace('Host', 'Expect: 100-continue, rain\r\nHost'), 41700, unmet],
+    ['a word that contains 100-continue', LIST.replace('Host', 'Expect: x-100-continue\r\nHost'), 41700, unmet],
     ['an empty Host', LIST.replace('Host: plants', 'Host:'), 40000, 'The Host field is not a host.'],
     ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 40000, 'This service is no proxy.'],
   ] as const) {

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { PassThrough, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { suite, test, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { wakeGuard } from '../support/program/standalone-server.ts'
+import { until } from '../support/until.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
+import { serve as serveUntilEnd } from '../support/wire/service.ts'
+import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
+import type { Limits } from '../../src/http-server/limits.ts'
+
+type Reader = (request: IncomingMessage) => Promise<string>
+
+/** The ways in which a listener can read a whole body. */
+const READERS: Readonly<Record<string, Reader>> = {
+  'data events': (request) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString()
+    })
+    return once(request, 'end').then(() => body)
+  },
+  'readable events': (request) => {
+    let body = ''
+    request.on('readable', () => {
+      for (let chunk; (chunk = request.read() as Buffer | null) !== null;) body += chunk.toString()
+    })
+    return once(request, 'end').then(() => body)
+  },
+  'a loop of read()': async (request) => {
+    let body = ''
+    while (!request.complete || request.readableLength > 0) {
+      body += String((request.read() as Buffer | null) ?? '')
+      if (request.destroyed) throw new Error('aborted')
+      await setImmediate()
+    }
+    return body
+  },
+  'for await': async (request) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    return body
+  },
+  'text()': text,
+  'setEncoding and for await': (request) => text(request.setEncoding('utf8')),
+  'toArray()': async (request) => Buffer.concat((await request.toArray()) as Buffer[]).toString(),
+  'pipe()': (request) => text(request.pipe(new PassThrough())),
+  'pipeline()': async (request) => {
+    const sink = new PassThrough()
+    const [body] = await Promise.all([text(sink), pipeline(request, sink)])
+    return body
+  },
+  'Readable.toWeb()': (request) => text(Readable.toWeb(request)),
+}
+
+/** Makes a listener that responds with the body, which it starts to read immediately or in a later tick. */
+function echo(read: Reader, isLater: boolean): RequestListener {
+  return (request, response) => {
+    async function respond(): Promise<void> {
+      if (isLater) for (let tick = 0; tick < 5; tick++) await setImmediate()
+      response.end(await read(request))
+    }
+    respond().catch(() => response.destroy())
+  }
+}
+
+async function serve(t: TestContext, listener: RequestListener, limits?: Partial<Limits>): Promise<HttpServer> {
+  const http = createHttpServer(listener, { checkIntervalMs: 20, ...limits })
+  await serveUntilEnd(t, http.server)
+  return http
+}
+
+const POST = 'POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n'
+const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`
+const PARTIAL = `${POST}Content-Length: 10\r\n\r\nhello`
+const MALFORMED = /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/
+const LATE = /^HTTP\/1\.1 408 [^]*"error":40800,[^}]*}$/
+
+for (const [name, read] of Object.entries(READERS)) {
+  for (const isLater of [false, true]) {
+    suite(`a listener that reads by ${name}${isLater ? ' in a later tick' : ''}`, { timeout: 60_000 }, () => {
+      const listener = echo(read, isLater)
+
+      test('gets the body', async (t) => {
+        const client = await RawConnection.open((await serve(t, listener)).server)
+        const [answer] = await client.send(PARTIAL + 'world').answers()
+        assert.deepEqual([answer!.status, answer!.body], [200, 'helloworld'])
+      })
+
+      test('makes the server send 100 Continue before it has the body', async (t) => {
+        const client = await RawConnection.open((await serve(t, listener)).server)
+        client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
+        await client.receive(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)
+        assert.match(await client.send('hello').closed, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*hello$/)
+      })
+
+      test('has a malformed chunk rejected', async (t) => {
+        const client = await RawConnection.open((await serve(t, listener)).server)
+        assert.match(await client.send(`${CHUNKED}zz\r\n`).closed, MALFORMED)
+      })
+
+      test('has a late body rejected', async (t) => {
+        const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
+        assert.match(await client.send(PARTIAL).closed, LATE)
+      })
+
+      test('has a half-closed body rejected', async (t) => {
+        const client = await RawConnection.open((await serve(t, listener)).server)
+        client.socket.end(PARTIAL)
+        assert.match(await client.closed, MALFORMED)
+      })
+    })
+  }
+}
+
+const NEVER: RequestListener = () => undefined
+const LARGE = `${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(900_000)}`
+
+suite('a listener that neither reads nor responds', { timeout: 60_000 }, () => {
+  for (const isGuarded of [false, true]) {
+    for (const [what, sent, received] of [
+      ['a malformed chunk', `${CHUNKED}zz\r\n`, MALFORMED],
+      ['a late body', PARTIAL, LATE],
+      ['a late body that exceeds the buffers', LARGE, /^HTTP\/1\.1 408 /],
+      ['a client that waits for 100 Continue', `${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, LATE],
+    ] as const) {
+      test(`doesn't hold a connection with ${what}${isGuarded ? ' while the guard is awake' : ''}`, async (t) => {
+        let isAsleep = isGuarded
+        const listener: RequestListener = (_, response) => isAsleep && response.end()
+        const http = await serve(t, listener, { requestTimeoutMs: 100 })
+        if (isGuarded) await wakeGuard(http.server)
+        isAsleep = false
+        const client = await RawConnection.open(http.server)
+        assert.match(await client.send(sent).closed, received)
+        assert.equal(await http.drain(), 0)
+      })
+    }
+  }
+
+  test("doesn't fill the server with malformed requests", async (t) => {
+    const http = await serve(t, NEVER, { requestTimeoutMs: 100, maxConnections: 20 })
+    for (let round = 0; round < 2; round++) {
+      const clients = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(http.server)))
+      for (const client of clients) client.send(`${CHUNKED}zz\r\n`)
+      for (const client of clients) assert.match(await client.closed, MALFORMED)
+      await until(() => http.connectionCount() === 0)
+    }
+  })
+})
+
+test('a body that is prompt is not late because its listener reads late', { timeout: 60_000 }, async (t) => {
+  const late: unknown[] = []
+  const http = await serve(
+    t,
+    (request, response) => {
+      async function respond(): Promise<void> {
+        await until(() => late.length > 0)
+        response.end(String((await text(request)).length))
+      }
+      void respond()
+    },
+    { requestTimeoutMs: 1000 },
+  )
+  http.server.on('clientError', (error) => late.push(error))
+  const client = await RawConnection.open(http.server)
+  client.send(`${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(1_000_000)}`)
+  assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*1000000$/)
+})
+
+suite('a request that waits for its turn', { timeout: 60_000 }, () => {
+  test('is rejected for its malformed body after the response to the one before', async (t) => {
+    const responses: ServerResponse[] = []
+    const { server } = await serve(t, (_, response) => void responses.push(response), { requestTimeoutMs: 50 })
+    const client = await RawConnection.open(server)
+    let isClosed = false
+    void client.closed.then(() => (isClosed = true))
+    client.send(`GET / HTTP/1.1\r\nHost: a\r\n\r\n${CHUNKED}zz\r\n`)
+    await until(() => responses.length === 1)
+    for (const end = performance.now() + 200; performance.now() < end;) await setImmediate()
+    assert.deepEqual([client.received, isClosed], ['', false])
+    responses[0]!.end('first')
+    assert.deepEqual(await client.statuses(), [200, 400])
+  })
+})
+
+suite('a listener that responds without reading', { timeout: 60_000 }, () => {
+  const listener: RequestListener = (_, response) => response.end('done')
+
+  test("doesn't make the server send 100 Continue", async (t) => {
+    const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
+    client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
+    assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*done$/)
+  })
+
+  for (const [what, sent] of [
+    ['a malformed chunk', `${CHUNKED}zz\r\n`],
+    ['a late body', PARTIAL.replace('Connection: close\r\n', '')],
+  ] as const) {
+    test(`has its response sent before ${what} closes the connection`, async (t) => {
+      const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
+      assert.match(await client.send(sent).closed, /^HTTP\/1\.1 200 [^]*done$/)
+    })
+  }
+})
+
+suite('a listener that leaves an async iterator early', { timeout: 60_000 }, () => {
+  for (const [what, options] of [
+    ['can respond', undefined],
+    ['and keeps the stream can respond, and the rest of the body is not waited for', { destroyOnReturn: false }],
+  ] as const) {
+    for (const isGuarded of [false, true]) {
+      test(`${what}${isGuarded ? ' while the guard is awake' : ''}`, async (t) => {
+        async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+          if (request.method === 'POST')
+            for await (const chunk of request.iterator(options)) if (chunk !== undefined) break
+          response.end('done')
+        }
+        const limits = { requestTimeoutMs: 200, keepAliveTimeoutMs: 50 }
+        const http = await serve(t, (request, response) => void respond(request, response), limits)
+        if (isGuarded) await wakeGuard(http.server)
+        const client = await RawConnection.open(http.server)
+        client.send(LARGE.replace('Connection: close\r\n', ''))
+        await client.receive(/^HTTP\/1\.1 200 [^]*done$/)
+        await until(() => http.connectionCount() === 0)
+      })
+    }
+  }
+})
