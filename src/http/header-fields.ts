@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { isIPv6 } from 'node:net'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
 
 /** A character of a token, such as the name of a field (RFC 9110 section 5.6.2). */
@@ -91,6 +92,15 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
 }
 
 /** RFC 9112 section 3.2. It is not empty, as an http URI has a host (RFC 9110 section 4.2.1). */
-const HOST = /^(?:\[[\w:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i
+const NAMED_HOST = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::[0-9]*)?$/i
 
-export const isHost = (value: string): boolean => HOST.test(value)
+/** RFC 3986 section 3.2.2, with a zone ID as in RFC 6874 (`%25eth0`), or as Node's client sends it (`%eth0`). */
+const LITERAL_HOST =
+  /^\[(?:(?<address>[0-9a-f:.]+)(?:%(?:[\w.~-]|%[0-9a-f]{2})+)?|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/i
+
+export function isHost(value: string): boolean {
+  if (NAMED_HOST.test(value)) return true
+  const literal = LITERAL_HOST.exec(value)
+  const address = literal?.groups!['address']
+  return literal !== null && (address === undefined || isIPv6(address))
+}

@@ -65,8 +65,8 @@ export async function listen(server: Server, place: Place | InheritedSocket): Pr
     throw new SettingError(portVariable, problem, isTaken ? 1 : 2)
   }
   const { address, port: realPort } = server.address() as AddressInfo
-  // The host is a name that people chose, unless it stands for all addresses.
-  return urlOf(reachableHost(address) === address ? host : address, realPort)
+  // The host is a name that people chose, unless it stands for all addresses, or has a zone ID that the address lacks.
+  return urlOf(reachableHost(address) === address && !host.includes('%') ? host : address, realPort)
 }
 
 async function listenOnDescriptor(server: Server, { descriptor, name }: InheritedSocket): Promise<string> {
@@ -134,6 +134,7 @@ export function reachableHost(host: string): string {
 }
 
 function urlOf(host: string, port: number): string {
-  const reachable = reachableHost(host)
+  // RFC 6874: only a link-local address has a zone ID here.
+  const reachable = reachableHost(host).replace('%', '%25')
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

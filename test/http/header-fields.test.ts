@@ -62,10 +62,17 @@ for (const [name, rawHeaders] of TAKEN) {
   test(`takes ${name}`, () => assert.deepEqual(readHeaderFields(rawHeaders), NONE))
 }
 
-const HOSTS = "localhost a.example:80 127.0.0.1: [::1]:3000 [v1.a:b] %C3%A4.example a_b~!$&'()*+,;=-".split(' ')
-const NO_HOSTS = ':80 <script> a/b a:b a:80:80 ::1 [::1 [] %4 %zz user@host a#b a?b \xe4'.split(' ')
+const ZONES = '[fe80::1%25eth0]:3000 [fe80::1%eth0] [::1%lo]:80 [fe80::1%25en%2F1] [FE80::1%br-lan.100]'.split(' ')
+const HOSTS =
+  "localhost a. _dmarc.a xn--4ca.example a%20b:65536 [::ffff:1.2.3.4] [v1F.a-b:c] a.example:80 127.0.0.1: [::1]:3000 [v1.a:b] %C3%A4.example a_b~!$&'()*+,;=-".split(
+    ' ',
+  )
+const NO_HOSTS =
+  '[fe80::1%] [fe80::1%25eth0/x] [fe80::1%zz%2] [%25lo] a%lo 1.2.3.4%lo [1.2.3.4] [::1::] [1:2] [12345::] [v1] [v.a] [vg.a] [::1]a [a] :80 <script> a/b a:b a:80:80 ::1 [::1 [] %4 %zz user@host a#b a?b \xe4'.split(
+    ' ',
+  )
 
-for (const value of [...HOSTS, ...NO_HOSTS, '', 'a b']) {
-  const isTaken = HOSTS.includes(value)
+for (const value of [...HOSTS, ...ZONES, ...NO_HOSTS, '', 'a b']) {
+  const isTaken = HOSTS.includes(value) || ZONES.includes(value)
   test(`"${value}" is ${isTaken ? 'a' : 'no'} Host`, () => assert.equal(isHost(value), isTaken))
 }

@@ -5,8 +5,9 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { createServer, Server } from 'node:http'
 import { dirname, join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
+import { askReady } from '../../src/standalone/command-line.ts'
 import { inheritedSockets, listen, servicePlace } from '../../src/standalone/listening.ts'
-import { readSettings } from '../../src/standalone/settings/settings.ts'
+import { readAddress, readSettings } from '../../src/standalone/settings/settings.ts'
 import { asSystemd, openSocket } from '../support/program/held-socket.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { withoutCommand } from '../support/requirements.ts'
@@ -26,6 +27,29 @@ test('the URL of a server has its real port, and the address that its host means
   const server = createServer()
   const url = await listenAt(t, { ...SERVICE, host: '0' }, server)
   assert.equal(url, `http://127.0.0.1:${portOf(server)}`)
+})
+
+test('prints the address of a host with a zone ID that the address does not need', async (t) => {
+  const server = createServer()
+  const url = await listenAt(t, { ...SERVICE, host: '::1%lo' }, server)
+  assert.equal(url, `http://[::1]:${portOf(server)}`)
+})
+
+test('writes the zone ID of a link-local address as RFC 6874 does', async (t) => {
+  class LinkLocal extends Server {
+    override address(): ReturnType<Server['address']> {
+      return { address: 'fe80::1%eth0', family: 'IPv6', port: 80 }
+    }
+  }
+  assert.equal(await listenAt(t, { ...SERVICE, host: '127.0.0.1' }, new LinkLocal()), 'http://127.0.0.1:80')
+  assert.equal(await listenAt(t, { ...SERVICE, host: '::1%lo' }, new LinkLocal()), 'http://[fe80::1%25eth0]:80')
+})
+
+test('--ready finds a server whose host has a zone ID', async (t) => {
+  const port = String(await freePort())
+  const environment = { HOST: '::1%lo', PORT: port }
+  await startProgram(t, environment)
+  await askReady(readAddress(environment))
 })
 
 // Whether a user may take or share a port depends on the machine.
