@@ -5,8 +5,8 @@ import { answer, type OnAnswer } from '../http-server/refusal.ts'
 import type { HttpResponse } from '../http/respond.ts'
 import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
 import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'
-import { PROGRAM_METHODS } from './paths/program-paths.ts'
-import type { ResourceOf } from './requests.ts'
+import { PROGRAM_METHODS, SERVER_METHODS } from './paths/program-paths.ts'
+import { WHOLE_SERVER, type ResourceOf } from './requests.ts'
 import type { Origins } from './settings/variables.ts'
 
 /** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
@@ -45,7 +45,8 @@ export function createCors(
       if (!isPreflight(request)) return fields
       const path = resourceOf(request)?.path
       if (path === undefined) return [...fields, ...PREFLIGHT]
-      const methods = path in OPERATIONS ? methodsOf(path as ResourcePath) : PROGRAM_METHODS
+      const ownMethods = path === WHOLE_SERVER ? SERVER_METHODS : PROGRAM_METHODS
+      const methods = path in OPERATIONS ? methodsOf(path as ResourcePath) : ownMethods
       return [...fields, 'Access-Control-Allow-Methods', methods.join(', '), ...PREFLIGHT]
     },
     answerPreflights: (listener) => (request, response) => {

@@ -21,12 +21,19 @@ function sentId({ rawHeaders = [] }: RequestHead): string | undefined {
 
 export type ResourceOf = (request: RequestHead) => Resource<string> | undefined
 
+/** The path of `OPTIONS *`, which asks about the whole server. */
+export const WHOLE_SERVER = '*'
+
+/** `*`, or the form of it that a client sends to a proxy (RFC 9112 section 3.2.4). */
+const SERVER_TARGET = /^(?:\*|https?:\/\/[^/?]+)$/i
+
 /** Makes the function that routes the requests of the program. It is asked several times in a row for each. */
 export function createResources(paths: readonly string[]): ResourceOf {
   const route = createRouter('', paths)
   let routed: string | undefined
   let resource: Resource<string> | undefined
-  return ({ url }) => {
+  return ({ method, url }) => {
+    if (method === 'OPTIONS' && SERVER_TARGET.test(url!)) return { path: WHOLE_SERVER, id: '', query: '' }
     if (url !== routed) resource = route(url!)
     routed = url
     return resource

@@ -5,14 +5,23 @@ import { HTTP_ERRORS, HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
 import { jsonResponse, type HttpResponse } from '../../http/respond.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
-import { createResources, type ResourceOf } from '../requests.ts'
+import { methodsOf, RESOURCE_PATHS } from '../../operations.ts'
+import { createResources, WHOLE_SERVER, type ResourceOf } from '../requests.ts'
 import { programDescription } from './program-description.ts'
 import type { Readiness } from './readiness.ts'
 
 /** The methods of each path of the program: HEAD and OPTIONS follow from GET. */
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
+const ALL_METHODS = new Set([...PROGRAM_METHODS, ...RESOURCE_PATHS.flatMap(methodsOf)])
+
+/** The methods in the response to `OPTIONS *`, on the admin port too. OPTIONS comes last, as for a single path. */
+export const SERVER_METHODS: readonly string[] = [...ALL_METHODS]
+  .filter((method) => method !== 'OPTIONS')
+  .concat('OPTIONS')
+
 const ALLOW: readonly string[] = ['Allow', PROGRAM_METHODS.join(', ')]
+const ALLOW_OF_SERVER: readonly string[] = ['Allow', SERVER_METHODS.join(', ')]
 const LIVE = jsonResponse({ status: 'live' })
 
 const BY_READINESS: Readonly<Record<Readiness, HttpResponse>> = {
@@ -22,7 +31,10 @@ const BY_READINESS: Readonly<Record<Readiness, HttpResponse>> = {
 }
 
 type Get = (request: IncomingMessage) => MaybePromise<HttpResponse>
-type Gets = readonly (readonly [path: string, get: Get])[]
+/** Undefined for the path that has OPTIONS only. */
+type Gets = readonly (readonly [path: string, get: Get | undefined])[]
+
+const SERVER: Gets[0] = [WHOLE_SERVER, undefined]
 
 export interface ProgramOptions {
   readonly readiness: () => Promise<Readiness>
@@ -39,7 +51,8 @@ export function createProgramPaths(
   const description = jsonResponse(programDescription)
   const documents = [['/openapi.json', description] as const, ...(options.documents ?? [])]
   const gets = documents.map(([path, document]) => [path, createDocument(document)] as const)
-  return serveGets(probes(options.readiness), resourceOf, serveGets(gets, resourceOf, notFound, options.onAnswer))
+  const others = serveGets([...gets, SERVER], resourceOf, notFound, options.onAnswer)
+  return serveGets(probes(options.readiness), resourceOf, others)
 }
 
 /** Makes the listener of the admin port: the probes and the metrics in Prometheus's text format. None needs a token. */
@@ -54,7 +67,7 @@ export function createAdminListener(
   const message = 'There is nothing at this path. Here are /livez, /readyz and /metrics.'
   const gets: Gets = [...probes(readiness), ['/metrics', getMetrics]]
   const resourceOf = createResources(gets.map(([path]) => path))
-  return serveGets(gets, resourceOf, (request, response) => {
+  return serveGets([...gets, SERVER], resourceOf, (request, response) => {
     answer(request, response, new HttpError('noResource', message))
   })
 }
@@ -70,18 +83,19 @@ function serveGets(gets: Gets, resourceOf: ResourceOf, notFound: RequestListener
   const byPath = new Map(gets)
   return (request: IncomingMessage, response: ServerResponse): void => {
     const path = resourceOf(request)?.path
-    const get = byPath.get(path ?? '')
-    if (get === undefined) notFound(request, response)
-    else void find(get, request).then((found) => answer(request, response, found, onAnswer, path))
+    if (path === undefined || !byPath.has(path)) notFound(request, response)
+    else void find(byPath.get(path), request).then((found) => answer(request, response, found, onAnswer, path))
   }
 }
 
-async function find(get: Get, request: IncomingMessage): Promise<HttpResponse> {
+async function find(get: Get | undefined, request: IncomingMessage): Promise<HttpResponse> {
+  const headers = get === undefined ? ALLOW_OF_SERVER : ALLOW
   try {
     readHeaderFields(request.rawHeaders)
-    if (request.method === 'OPTIONS') return { status: 204, headers: ALLOW, body: undefined, allowsCaching: true }
+    if (get === undefined || request.method === 'OPTIONS')
+      return { status: 204, headers, body: undefined, allowsCaching: true }
     if (request.method === 'GET' || request.method === 'HEAD') return await get(request)
-    return new HttpError('methodNotAllowed', undefined, { headers: ALLOW })
+    return new HttpError('methodNotAllowed', undefined, { headers })
   } catch (error) {
     // Nothing here throws anything else.
     return error as HttpError

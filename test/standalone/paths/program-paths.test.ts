@@ -63,6 +63,40 @@ for (const path of ['/livez/', '//livez', '*/livez', '/Livez', '/%2Flivez', '/li
   })
 }
 
+suite('OPTIONS for the whole server', () => {
+  const allowed = { status: 204, headers: { allow: 'GET, HEAD, POST, DELETE, OPTIONS' }, body: '' }
+
+  for (const target of ['*', 'http://plants.example', 'HTTPS://plants.example:443']) {
+    test(`lists the methods of all paths for ${target}`, async (t) => {
+      assert.deepEqual(await ask(await serveProgramPaths(t), target, 'OPTIONS'), allowed)
+    })
+
+    test(`lists the same methods for ${target} on the admin port`, async (t) => {
+      const { admin } = await serveWithAdmin(t)
+      const { port } = new URL(admin)
+      const { status, headers } = await sendTo(Number(port), { method: 'OPTIONS', path: target, fields: [] })
+      assert.deepEqual([status, headers['allow']], [204, 'GET, HEAD, POST, DELETE, OPTIONS'])
+    })
+  }
+
+  for (const [method, target] of [
+    ['GET', '*'],
+    ['DELETE', '*'],
+    ['OPTIONS', '*?a'],
+    ['OPTIONS', 'ftp://plants.example'],
+    ['OPTIONS', 'http://'],
+  ] as const) {
+    test(`is not ${method} ${target}`, async (t) => {
+      assert.equal((await ask(await serveProgramPaths(t), target, method)).status, 404)
+    })
+  }
+
+  test('checks the header fields', async (t) => {
+    const fields = ['Content-Type', 'a/b', 'Content-Type', 'a/b']
+    assert.equal((await ask(await serveProgramPaths(t), '*', 'OPTIONS', fields)).status, 400)
+  })
+})
+
 suite('the admin port', () => {
   test('has the probes and the metrics, which are nowhere else, and nothing else', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
