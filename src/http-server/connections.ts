@@ -1,9 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { nextTick } from 'node:process'
 import type { Duplex } from 'node:stream'
 import { reset } from '../http/transport.ts'
-import { clearInterval, setImmediate, setInterval } from '../timers.ts'
+import { clearInterval, nextTick, setImmediate, setInterval } from '../timers.ts'
 
 export interface Connection {
   readonly socket: Socket

@@ -1,20 +1,20 @@
 import { Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { clearTimeout, setTimeout, yieldToEventLoop } from '../timers.ts'
+import { clearTimeout, performance, setTimeout, yieldToEventLoop } from '../timers.ts'
 import { isSilent, type Connection } from './connections.ts'
 
 const QUIET_MS = 50
+/** The parts of the drain time after which the server stops listening, and closes idle connections. */
 const STOP_LISTENING = 0.8
-/** The part of its time that a client then has to send what it has begun. */
-const LAST_REQUESTS = 0.1
+const CLOSE_IDLE = 0.9
 /** How many connections may wait to be accepted: what Node asks of the system. */
 const BACKLOG = 511
 
 /**
  * Closes the listening socket once no connection has been open for a moment, or at 80 % of the time; if others listen
- * beside this server (`isShared`), a moment after today's connections have closed. A moment later it refuses those that
- * still wait for a request, and cuts what is left when the time is over. Returns how many that were.
+ * beside this server (`isShared`), a moment after today's connections have closed. At 90 % of the time it rejects those
+ * that still wait for a request, and cuts what is left when the time is over. Returns how many that were.
  */
 export async function closeServer(
   server: Server,
@@ -24,6 +24,7 @@ export async function closeServer(
   refuse: (socket: Socket) => void,
 ): Promise<number> {
   let [cut, isOver] = [0, false]
+  const closeIdleAt = performance.now() + CLOSE_IDLE * timeoutMs
   function cutAll(): void {
     isOver = true
     cut += connections.length
@@ -41,7 +42,7 @@ export async function closeServer(
   const timer = setTimeout(() => {
     // What has come while the process was busy is read first.
     void yieldToEventLoop().then(() => closeSilent(server, connections, refuse))
-  }, LAST_REQUESTS * timeoutMs)
+  }, closeIdleAt - performance.now())
   await closed
   clearTimeout(timer)
   clearTimeout(deadline)
