@@ -123,7 +123,11 @@ async function tryHost(t: TestContext, host: Host, project?: string) {
 
   await t.test('sends a list of 5,000 plants whole', async () => {
     const answer = ownOf(await client.send(get('many', `${prefix}/plants`)))
-    assert.deepEqual(answer, { status: 200, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' }, body: MANY })
+    assert.deepEqual(answer, {
+      status: 200,
+      headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+      body: MANY,
+    })
   })
 
   await t.test('refuses an upload that is too large while it is sent', { skip: !isHttp1 && 'HTTP/2' }, async () => {
