@@ -156,8 +156,8 @@ test('hands the rest of an upgraded connection to a readable listener while the 
   const http = await serve(t)
   await wakeGuard(http.server)
   const received: string[] = []
+  const upgrading = once(http.server, 'upgrade') as Promise<[unknown, Socket]>
   http.server.on('upgrade', (_, socket: Socket, head: Buffer) => {
-    t.after(() => socket.destroy())
     received.push(head.toString())
     socket.on('readable', () => {
       for (let chunk; (chunk = socket.read() as Buffer | null) !== null;) received.push(chunk.toString())
@@ -166,5 +166,8 @@ test('hands the rest of an upgraded connection to a readable listener while the 
   const client = await RawConnection.open(http.server)
   const bytes = 'ribbit'.repeat(500)
   client.send(`GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n${bytes}`)
+  const [, upgraded] = await upgrading
   await until(() => received.join('') === bytes)
+  // The server of the test waits for it.
+  upgraded.destroy()
 })
