@@ -58,12 +58,6 @@ test('the documents that name the versions of Node name those of package.json', 
   }
 })
 
-test('the README is read in one breath, and each other document at one sitting', () => {
-  // In one of them a reader looks up one host.
-  const most: Readonly<Record<string, number>> = { 'README.md': 8000, 'docs/host-examples.md': Infinity }
-  for (const { path, text } of DOCUMENTS) assert.ok(Buffer.byteLength(text) <= (most[path] ?? 16_384), path)
-})
-
 test('the README has a curl session with its real output', { skip: withoutCommand('curl') }, async (t) => {
   const environment = { URL: `http://127.0.0.1:${portOf(await servePlants(t))}`, TOKEN: 'secret' }
   for (const step of codeOf('README.md', 'console').split(/^\$ /m).slice(1)) {
