@@ -6,7 +6,7 @@ import { clearTimeout, setTimeout } from '../timers.ts'
 import { HttpError } from './errors.ts'
 import { fieldsOf, rawHeadersOf } from './header-fields.ts'
 import { MAX_DEPTH } from './json.ts'
-import { isConnected, isTruncated, streamOf } from './transport.ts'
+import { isTruncated, streamOf } from './transport.ts'
 
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
@@ -170,7 +170,6 @@ export function isBodyAwaited(request: IncomingMessage): boolean {
   if (complete !== false || request.readableEnded) return false
   const stream = streamOf(request)
   if (stream !== undefined) return !stream.endAfterHeaders
-  if (!isConnected(request)) return false
   const rawHeaders = rawHeadersOf(request)
   if (fieldsOf(rawHeaders, 'transfer-encoding').length > 0) return true
   return Number(fieldsOf(rawHeaders, 'content-length')[0] ?? 0) > request.readableLength

@@ -7,7 +7,8 @@ export function integerProblem(
   max: bigint | number = MAX_INT64,
 ): string {
   if (text === '') return 'is empty'
-  if (min === 0 && /^[+-][0-9]+$/.test(text)) return 'has a sign'
+  // A plus sign can be a space that a host has encoded again, so it isn't reported as a sign.
+  if (min === 0 && /^-[0-9]+$/.test(text)) return 'has a sign'
   if (/^-?0[0-9]+$/.test(text)) return 'has a leading zero'
   return /^-?[0-9]+$/.test(text) ? `must be from ${min} to ${max}` : 'is not a decimal integer'
 }

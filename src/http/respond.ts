@@ -5,7 +5,17 @@ import { encodeUtf8 } from '../plants/text.ts'
 import { yieldToEventLoop } from '../timers.ts'
 import { discardBody, isBodyAwaited } from './body.ts'
 import type { ErrorCode } from './errors.ts'
-import { isClosed, isLost, listenTo, reset, socketOf, streamOf, whenClosed, type HostRequest } from './transport.ts'
+import {
+  isClosed,
+  isConnected,
+  isLost,
+  listenTo,
+  reset,
+  socketOf,
+  streamOf,
+  whenClosed,
+  type HostRequest,
+} from './transport.ts'
 import { fieldsOf, rawHeadersOf } from './header-fields.ts'
 
 const JSON_TYPE = 'application/json'
@@ -86,14 +96,15 @@ function send(request: IncomingMessage, response: Extended, found: HttpResponse,
   const content = isWhole && !isHead ? body : undefined
   const bytes = content?.length ?? 0
   try {
-    const waits = isEarly && stream === undefined
-    if (waits) headers.push('Connection', 'close')
+    if (isEarly && stream === undefined) headers.push('Connection', 'close')
     writeHead(response, status, headers)
+    const isArriving = isEarly && isConnected(request)
+    const waits = isArriving && stream === undefined
     if (!waits) end(response, content)
     // The response goes out now. Its end, after which the connection closes, waits for the client.
     else if (content === undefined) response.flushHeaders()
     else writeNow(response, content)
-    if (isEarly) endEarly(request, response)
+    if (isArriving) endEarly(request, response)
     return { bytes, complete: true }
   } catch (thrown) {
     return breakOff(request, response, response.writableEnded ? bytes : 0, thrown)

@@ -238,7 +238,7 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
     row('unknown parameters are ignored', (t) => get(t, '/plants?x&y=%zz&Limit=a&=&after=2&'), ok('[{"name":"plant 3"}]'), { given }),
     ...(
       [
-        ['', 'is empty'], ['=', 'is empty'], ['=-1', 'has a sign'], ['=+1', 'has a sign'], ['=-0', 'has a sign'],
+        ['', 'is empty'], ['=', 'is empty'], ['=-1', 'has a sign'], ['=+1', 'is not a decimal integer'], ['=-0', 'has a sign'],
         ['=1.5', 'is not a decimal integer'], ['=%201', 'is not a decimal integer'], ['=1e1', 'is not a decimal integer'],
         ['=01', 'has a leading zero'], ['=2147483648', 'must be from 0 to 2147483647'],
         ['=1&limit=1', 'is repeated'], ['=1&limit=1&limit=1', 'is repeated'], ['=%zz', 'has a malformed percent-escape'],
