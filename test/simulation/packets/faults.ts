@@ -29,14 +29,14 @@ export const faults: Faults = {
     ['a refusal does not wait for the answers before it', "else response.once('close', refuseNow)", 'else refuseNow()'],
     [
       'a broken body is refused before its turn',
-      "if (req.readableFlowing === null) req.once('resume', end)\n  else end()",
-      'end()',
+      'if (req.readableFlowing !== null || req.readableDidRead) return end()',
+      'return end()',
     ],
   ],
   'src/http-server/http-server.ts': [
     [
       'a request whose body breaks off runs, and is refused too',
-      'if (latest?.req.complete === false) refuseInstead(latest, socket, refuseNow)',
+      'if (latest?.req.complete === false) refuseInstead(latest, socket, requestTimeoutMs, refuseNow)',
       'if (latest?.req.complete === false) refuseNow()',
     ],
   ],
