@@ -6,6 +6,11 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { getRequestListener } from '@hono/node-server'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
 import { wakeGuard } from '../support/program/standalone-server.ts'
 import { until } from '../support/until.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
@@ -68,6 +73,53 @@ function echo(read: Reader, isLater: boolean): RequestListener {
   }
 }
 
+/** Creates an Express app that responds with the body, and prints no errors. */
+function createExpressApp(): RequestListener {
+  const app = express().set('env', 'test')
+  app.post('/', express.text({ type: () => true }), (request, response) => void response.send(request.body))
+  return app
+}
+
+async function createFastifyApp(): Promise<RequestListener> {
+  const app = fastify()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
+  app.post('/', (request, reply) => reply.send(request.body))
+  await app.ready()
+  return (request, response) => app.routing(request, response)
+}
+
+function createKoaApp(): RequestListener {
+  const app = new Koa()
+  app.silent = true
+  app.use(async (context) => {
+    context.body = await text(context.req)
+  })
+  const respond = app.callback()
+  return (request, response) => void respond(request, response)
+}
+
+function createHonoApp(): RequestListener {
+  // Without `onError`, Hono prints the error of each aborted body.
+  const app = new Hono().onError((_, context) => context.body(null, 500))
+  app.post('/', async (context) => context.text(await context.req.text()))
+  const respond = getRequestListener(app.fetch)
+  return (request, response) => void respond(request, response)
+}
+
+/** Listeners that respond with the body of a request. */
+const LISTENERS: Readonly<Record<string, RequestListener>> = {
+  ...Object.fromEntries(
+    Object.entries(READERS).flatMap(([name, read]) => [
+      [`a listener that reads by ${name}`, echo(read, false)],
+      [`a listener that reads by ${name} in a later tick`, echo(read, true)],
+    ]),
+  ),
+  'an Express app': createExpressApp(),
+  'a Fastify app': await createFastifyApp(),
+  'a Koa app': createKoaApp(),
+  'a Hono app': createHonoApp(),
+}
+
 async function serve(t: TestContext, listener: RequestListener, limits?: Partial<Limits>): Promise<HttpServer> {
   const http = createHttpServer(listener, { checkIntervalMs: 20, ...limits })
   await serveUntilEnd(t, http.server)
@@ -80,41 +132,37 @@ const PARTIAL = `${POST}Content-Length: 10\r\n\r\nhello`
 const MALFORMED = /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/
 const LATE = /^HTTP\/1\.1 408 [^]*"error":40800,[^}]*}$/
 
-for (const [name, read] of Object.entries(READERS)) {
-  for (const isLater of [false, true]) {
-    suite(`a listener that reads by ${name}${isLater ? ' in a later tick' : ''}`, { timeout: 60_000 }, () => {
-      const listener = echo(read, isLater)
-
-      test('gets the body', async (t) => {
-        const client = await RawConnection.open((await serve(t, listener)).server)
-        const [answer] = await client.send(PARTIAL + 'world').answers()
-        assert.deepEqual([answer!.status, answer!.body], [200, 'helloworld'])
-      })
-
-      test('makes the server send 100 Continue before it has the body', async (t) => {
-        const client = await RawConnection.open((await serve(t, listener)).server)
-        client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
-        await client.receive(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)
-        assert.match(await client.send('hello').closed, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*hello$/)
-      })
-
-      test('has a malformed chunk rejected', async (t) => {
-        const client = await RawConnection.open((await serve(t, listener)).server)
-        assert.match(await client.send(`${CHUNKED}zz\r\n`).closed, MALFORMED)
-      })
-
-      test('has a late body rejected', async (t) => {
-        const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
-        assert.match(await client.send(PARTIAL).closed, LATE)
-      })
-
-      test('has a half-closed body rejected', async (t) => {
-        const client = await RawConnection.open((await serve(t, listener)).server)
-        client.socket.end(PARTIAL)
-        assert.match(await client.closed, MALFORMED)
-      })
+for (const [name, listener] of Object.entries(LISTENERS)) {
+  suite(name, { timeout: 60_000 }, () => {
+    test('gets the body', async (t) => {
+      const client = await RawConnection.open((await serve(t, listener)).server)
+      const [answer] = await client.send(PARTIAL + 'world').answers()
+      assert.deepEqual([answer!.status, answer!.body], [200, 'helloworld'])
     })
-  }
+
+    test('makes the server send 100 Continue before it has the body', async (t) => {
+      const client = await RawConnection.open((await serve(t, listener)).server)
+      client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
+      await client.receive(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)
+      assert.match(await client.send('hello').closed, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*hello$/)
+    })
+
+    test('has a malformed chunk rejected', async (t) => {
+      const client = await RawConnection.open((await serve(t, listener)).server)
+      assert.match(await client.send(`${CHUNKED}zz\r\n`).closed, MALFORMED)
+    })
+
+    test('has a late body rejected', async (t) => {
+      const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
+      assert.match(await client.send(PARTIAL).closed, LATE)
+    })
+
+    test('has a half-closed body rejected', async (t) => {
+      const client = await RawConnection.open((await serve(t, listener)).server)
+      client.socket.end(PARTIAL)
+      assert.match(await client.closed, MALFORMED)
+    })
+  })
 }
 
 const NEVER: RequestListener = () => undefined
