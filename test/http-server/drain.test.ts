@@ -104,6 +104,18 @@ test('once it no longer listens, a drain closes what has no request that is bein
   assert.equal(await drained, 0)
 })
 
+test('a drain of a shared port keeps a connection that is idle until 90 % of the drain time', async (t) => {
+  const http = await serve(t, { drainTimeoutMs: 1000 })
+  const startedAt = performance.now()
+  const drained = http.drain(true)
+  // The server accepts this connection, because it begins before the server stops listening, but doesn't wait for it.
+  const client = await RawConnection.open(http.server)
+  await client.closed
+  const ms = performance.now() - startedAt
+  assert.ok(ms > 890, `the connection was closed after ${ms} ms`)
+  await drained
+})
+
 test('a drain does not wait for a client that was refused, and keeps its side open', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 500 })
   const connection = await RawConnection.open(http.server, true)

@@ -8,6 +8,7 @@ import { createHttpServer, type HttpServer } from '../../src/http-server/http-se
 import { delegatingStore } from '../support/database/delegating-store.ts'
 import { heapUsed } from '../support/heap.ts'
 import { Held } from '../support/held.ts'
+import { startProgram } from '../support/program/program.ts'
 import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
 import { serve as serveUntilEnd } from '../support/wire/service.ts'
 import { until } from '../support/until.ts'
@@ -106,6 +107,26 @@ suite('what node:http refuses is answered with an error', () => {
     for (const client of clients) await client.receive(/"error":40000,/)
     assert.ok(http.connectionCount() <= 100, `${http.connectionCount()} are open`)
   })
+})
+
+suite('a process with --insecure-http-parser', { timeout: 60_000 }, () => {
+  for (const [name, request] of [
+    [
+      'a Content-Length next to a Transfer-Encoding',
+      `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    ['a control character in a header value', LIST.replace('Host', 'X: \x01\r\nHost')],
+  ] as const) {
+    test(`rejects ${name} on both ports`, async (t) => {
+      const environment = { NODE_OPTIONS: '--insecure-http-parser', PLANT_STORE_ADMIN_PORT: '0' }
+      const program = await startProgram(t, environment)
+      const { admin } = await program.logged('start')
+      for (const port of [program.port, Number(new URL(String(admin)).port)]) {
+        const connection = await RawConnection.open(port)
+        assert.match(await connection.send(request).closed, /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/)
+      }
+    })
+  }
 })
 
 for (const state of ['while it serves', 'while it drains']) {
