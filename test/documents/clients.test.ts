@@ -167,6 +167,37 @@ test('curl creates plants and follows a list', { skip: withoutCommand('curl') },
   assert.equal(printed, '{"name":"Fern"}{"name":"Moss"}[{"name":"Fern"}]\n[{"name":"Moss"}]\n')
 })
 
+suite('a client in Java', { skip: withoutCommand('java') }, () => {
+  const made = code('With Java', 'java')
+  for (const [name, create, connections] of [
+    ['reuses its connection with the version that the document sets', made, 1],
+    ['opens a connection for each request without it', made.replace(/\.version\([\w.]*\)/, ''), 3],
+  ] as const) {
+    test(name, async (t) => {
+      const server = await servePlants(t)
+      let opened = 0
+      server.on('connection', () => opened++)
+      const file = join(temporaryDirectory(t), 'Main.java')
+      await writeFile(
+        file,
+        `import java.net.URI;
+         import java.net.http.*;
+         class Main {
+           public static void main(String[] args) throws Exception {
+             ${create}
+             for (int i = 0; i < 3; i++) {
+               var request = HttpRequest.newBuilder(URI.create(args[0])).header("Authorization", "Bearer ada").build();
+               System.out.print(client.send(request, HttpResponse.BodyHandlers.ofString()).body());
+             }
+           }
+         }`,
+      )
+      assert.equal(await runScript(`java ${file} http://127.0.0.1:${portOf(server)}/plants`), '[][][]')
+      assert.equal(opened, connections)
+    })
+  }
+})
+
 /** The file of the configuration of each generator, the command, and whether `test/peers` has it. */
 const GENERATORS = [
   ['openapi-typescript', 'generate.mjs', 'node generate.mjs', false],
