@@ -78,9 +78,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
   })
 
   for (const [path, reason] of [
-    ['plants.db\r', String.raw`SQLite path "plants.db\r" contains a control character`],
-    ['\rplants.db', String.raw`SQLite path "\rplants.db" contains a control character`],
-    ['plants.db ', 'SQLite path "plants.db " begins or ends with white space, an invisible character or a quote'],
+    ["'plants.db", `SQLite path "'plants.db" begins or ends with white space, an invisible character or a quote`],
     ['plants.db?mode=ro', 'SQLite path "plants.db?mode=ro" contains "?"; only a file: URI can have parameters'],
   ] as const) {
     test(`rejects the path ${JSON.stringify(path)} with status 2`, async () => {
