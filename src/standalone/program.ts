@@ -50,7 +50,7 @@ export function createProgram(
       onRefusal?.(error, request)
     },
     onAnswer: onResponse,
-    onGuard: (isAwake) => log('guard', { isAwake }, isAwake ? 'warn' : 'info'),
+    onGuard: (isAwake) => log('guard', { isAwake }),
   }
   const cors = corsOrigins && createCors(corsOrigins, resourceOf, onResponse)
   const http = createHttpServer(

@@ -49,3 +49,10 @@ test('decodes the plants of a store for each other caller', async () => {
   const { plants } = await createStoreMetrics().watch(storeOfPlant()).list('ada', { limit: 1, maxBytes: 1 })
   assert.deepEqual(plants, [{ id: 1n, name: 'Fern' }])
 })
+
+test('passes on the plants of a store that keeps plain ones', async () => {
+  const plants = [{ id: 1n, name: 'Fern' }]
+  const store = { ...memoryStore(), list: () => ({ plants, hasMore: false }) }
+  const page = await createStoreMetrics().watch(store).list('ada', { limit: 1, maxBytes: 1 })
+  assert.deepEqual(page, { plants, hasMore: false })
+})

@@ -133,11 +133,16 @@ suite('a preflight', () => {
   }
 
   for (const path of ['/plants', '/readyz', '/x', '/plants/%zz']) {
-    test(`for ${path} with two Host fields is rejected with 400`, async (t) => {
-      const answer = await preflight(t, '*', `OPTIONS ${path}`, `Host: plants\r\n${ORIGIN}${METHOD}`)
-      assert.deepEqual([answer.status, (JSON.parse(answer.body) as { error: number }).error], [400, 40000])
-      assert.equal(answer.headers.get('access-control-allow-origin'), '*')
-    })
+    for (const [name, fields] of [
+      ['Host', 'Host: plants\r\n'],
+      ['Content-Type', 'Content-Type: a/b\r\nContent-Type: a/b\r\n'],
+    ] as const) {
+      test(`for ${path} with two ${name} fields is rejected with 400`, async (t) => {
+        const answer = await preflight(t, '*', `OPTIONS ${path}`, fields + ORIGIN + METHOD)
+        assert.deepEqual([answer.status, (JSON.parse(answer.body) as { error: number }).error], [400, 40000])
+        assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+      })
+    }
   }
 
   for (const [what, line, fields] of [

@@ -90,7 +90,7 @@ export function createMetrics(resourceOf: ResourceOf): Metrics {
         observe((performance.now() - startedAt) / 1000)
       })
     },
-    onRefusal: ({ status }) => refusals.set(status, (refusals.get(status) ?? 0) + 1),
+    onRefusal: ({ status }) => refusals.set(status, refusals.get(status)! + 1),
     watchStore(watched) {
       families.push(...figuresOf(watched).gauges.map((gauge) => single('gauge', ...gauge)))
       return store.watch(watched)

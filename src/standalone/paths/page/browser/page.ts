@@ -205,7 +205,7 @@ function takeReply(place: Place, request: Request, reply: Reply): string {
   const success = takeSuccess(place, request.url, reply)
   const isError = typeof message === 'string' && Math.floor(error / 100) === status
   if (!isError && success === undefined) return `${statusLine}: this response is not from plant-store.${doubt}`
-  const rules: string[][] = [...String(message).matchAll(/\b(name|tag) must [^;]*/g)]
+  const rules: string[][] = [...String(message).matchAll(/\b(name|tag) (?:contains|is|must) [^;]*/g)]
   if (error === 40401 || error === 40900) rules.push([message!, 'id'])
   // Other errors may come before the service has looked at the token.
   if (success !== undefined || rules.length > 0 || status === 403) {
