@@ -68,11 +68,17 @@ for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of O
   })
 }
 
-/** Uses stores and a service while the timers of the runner are fake, and again once they are real. */
-const WITH_FAKE_TIMERS = `
+/** What the test files below need to start a service and to send requests to it. */
+const SUPPORT = `
   import { createServer, request } from 'node:http'
   import { createPlantStore, memoryStore } from 'plant-store'
   import { sqliteStore } from 'plant-store/sqlite'
+
+  async function serve(listener) {
+    const server = createServer(listener)
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return server
+  }
 
   function send(port, method, body) {
     const headers = { authorization: 'Bearer secret', 'content-type': 'application/json' }
@@ -81,13 +87,14 @@ const WITH_FAKE_TIMERS = `
         response.setEncoding('utf8').toArray().then((pieces) => resolve(pieces.join('')), reject)
       }).on('error', reject).end(body)
     })
-  }
+  }`
 
+/** Uses stores and a service while the timers of the runner are fake, and again once they are real. */
+const WITH_FAKE_TIMERS = `${SUPPORT}
   test('plant-store works', async () => {
     const [memory, sqlite] = [memoryStore(), sqliteStore(':memory:')]
     for (let id = 2n; id <= 2500n; id++) memory.create('ada', { id, name: 'Fern' })
-    const server = createServer(createPlantStore({ store: memory, tokens: { secret: 'ada' } }))
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const server = await serve(createPlantStore({ store: memory, tokens: { secret: 'ada' } }))
     const { port } = server.address()
     let id = 1n
     for (const switchTimers of [useFakeTimers, useRealTimers]) {
@@ -113,6 +120,40 @@ suite('the fake timers', { skip: NODE < 24 ? 'they are tried on Node 24' : skipW
       const project = await createProject(t, files)
       const output = await runScript(`{ ${DOCUMENTED.get(runner)!.command}; } 2>&1`, project, { CI: '1' })
       assert.match(output, /1 passed/)
+    })
+  }
+})
+
+/** Tests for Jest's jsdom environment, which has no `setImmediate`, and whose `Uint8Array` isn't the one of Node. */
+const IN_JSDOM = {
+  'streams a list longer than a store page': `
+    expect(typeof setImmediate).toBe('undefined')
+    const store = memoryStore()
+    for (let id = 1n; id <= 2500n; id++) store.create('ada', { id, name: 'Fern' })
+    const server = await serve(createPlantStore({ store, tokens: { secret: 'ada' } }))
+    expect(JSON.parse(await send(server.address().port, 'GET')).length).toBe(2500)
+    server.close()`,
+  'accepts a Buffer that a body parser has left': `
+    expect(Buffer.alloc(0) instanceof Uint8Array).toBe(false)
+    const plants = createPlantStore({ tokens: { secret: 'ada' } })
+    const server = await serve(async (request, response) => {
+      request.body = Buffer.concat(await request.toArray())
+      plants(request, response)
+    })
+    expect(await send(server.address().port, 'POST', '{"id":1,"name":"Fern"}')).toBe('{"name":"Fern"}')
+    server.close()`,
+}
+
+suite("a service in Jest's jsdom environment", { skip: NODE < 24 ? 'needs Node 24' : skipWithoutPeers() }, () => {
+  for (const [name, code] of Object.entries(IN_JSDOM)) {
+    test(name, async (t) => {
+      const files = {
+        'package.json': JSON.stringify({ jest: { testEnvironment: 'jsdom' } }),
+        'test/jsdom.test.mjs': `${SUPPORT}\ntest('plant-store works', async () => {${code}\n})`,
+      }
+      const project = await createProject(t, files)
+      const { command } = DOCUMENTED.get('Jest, in an ES module')!
+      assert.match(await runScript(`{ ${command}; } 2>&1`, project, { CI: '1' }), /1 passed/)
     })
   }
 })
