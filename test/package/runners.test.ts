@@ -75,7 +75,8 @@ const SUPPORT = `
   import { sqliteStore } from 'plant-store/sqlite'
 
   async function serve(listener) {
-    const server = createServer(listener)
+    // A failed test doesn't close it, and Jest would wait for it.
+    const server = createServer(listener).unref()
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
     return server
   }
