@@ -3,11 +3,14 @@ import { clearTimeout, setTimeout } from './timers.ts'
 /** A result that is there at once, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>
 
+/** The class of the promises that async functions return, even if the global `Promise` was replaced, as zone.js does. */
+export const NativePromise: PromiseConstructor = (async () => Promise.resolve())().constructor as PromiseConstructor
+
 /** Limits how long a call may take; a later result is ignored. One that is there at once needs no promise or timer. */
 export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createError: () => unknown): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
   // `Promise.race` and `finally` would make five more promises for each call of a store.
-  return new Promise<T>((resolve, reject) => {
+  return new NativePromise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(createError()), ms)
     function unlessLate<V>(settle: (value: V) => void): (value: V) => void {
       return (value) => {
@@ -16,20 +19,23 @@ export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createEr
       }
     }
     // Adopted first: a thenable may settle with another one that never does.
-    Promise.resolve(result).then(unlessLate(resolve), unlessLate(reject))
+    NativePromise.resolve(result).then(unlessLate(resolve), unlessLate(reject))
   })
 }
 
 type GoOn<T, U, S> = (value: T, state: S) => MaybePromise<U>
 
-/** Goes on with a result: at once if it is there, as promises are dear. So are closures, of which `state` saves one. */
+/**
+ * Calls `goOn` with a result: immediately unless it's a promise, because promises are expensive. So are closures, and
+ * `state` saves one. The results of a host's functions pass through {@link withDeadline} first, which returns a native
+ * promise for any thenable.
+ */
 export function andThen<T, U, S>(
   result: MaybePromise<T>,
   goOn: GoOn<T, U, S>,
   state = undefined as S,
 ): MaybePromise<U> {
-  // A promise can come from another realm, or from before a test replaced the global `Promise`.
-  return isPromiseLike(result) ? later(result, goOn, state) : goOn(result, state)
+  return result instanceof NativePromise ? later(result, goOn, state) : goOn(result, state)
 }
 
 /** In a function of its own: what a closure holds is on the heap from where its function begins. */
@@ -45,7 +51,8 @@ export function attempt<S>(
   try {
     const result = call(state)
     // Adopted first, too: nobody would hold the other one.
-    if (isPromiseLike(result)) Promise.resolve(result).then(undefined, (thrown: unknown) => onError(thrown, state))
+    if (isPromiseLike(result))
+      NativePromise.resolve(result).then(undefined, (thrown: unknown) => onError(thrown, state))
   } catch (thrown) {
     onError(thrown, state)
   }

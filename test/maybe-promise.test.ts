@@ -57,11 +57,22 @@ test('andThen goes on at once with a result that is there, and later with a prom
   assert.equal(await later, 21)
 })
 
-test('andThen waits for promises of another realm, and for those that a replaced global Promise makes', async () => {
+test('andThen waits for a promise of another realm or a thenable that passed through withDeadline', async () => {
   const promise = runInNewContext('Promise.resolve(20)') as Promise<number>
-  for (const result of [promise, thenable(Promise.resolve(20)) as Promise<number>]) {
-    assert.equal(await andThen(result, (value) => value + 1), 21)
+  for (const result of [promise, thenable(Promise.resolve(20))]) {
+    const limited = withDeadline(result, 10_000, () => fault)
+    assert.equal(await andThen(limited, (value) => value + 1), 21)
   }
+})
+
+test('andThen waits for the promise of an async function while the global Promise is replaced', async (t) => {
+  const { Promise: native } = globalThis
+  t.after(() => (globalThis.Promise = native))
+  globalThis.Promise = class<T> extends native<T> {}
+  const limited = withDeadline(native.resolve(20), 10_000, () => fault)
+  const later = andThen(limited, (value) => value + 1)
+  globalThis.Promise = native
+  assert.equal(await later, 21)
 })
 
 suite('attempt', () => {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
+import { NativePromise, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { quote } from '../option-checks.ts'
 import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
 import type { NewPlant } from '../plants/plant.ts'
@@ -92,7 +92,7 @@ export function checkValidate(
   return (plant, context) => {
     try {
       const result = withDeadline<unknown>(validate(plant, context), timeoutMs, createError)
-      return result instanceof Promise ? result.then(requireNoMessage).catch(rethrow) : requireNoMessage(result)
+      return result instanceof NativePromise ? result.then(requireNoMessage).catch(rethrow) : requireNoMessage(result)
     } catch (thrown) {
       return rethrow(thrown)
     }

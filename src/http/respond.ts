@@ -111,18 +111,18 @@ function send(request: IncomingMessage, response: Extended, found: HttpResponse,
   }
 }
 
-/** RFC 9111 lets a shared cache store no response to a request with Authorization, but nginx does so by default. */
-const NO_STORE: readonly string[] = ['Cache-Control', 'no-store']
 const NO_FIELDS: readonly string[] = []
 
-/** Those that all have come first: V8 makes room for them from the start. */
 function headersOf(found: HttpResponse, added: readonly string[] = NO_FIELDS): string[] {
   const { headers, body, contentType = JSON_TYPE, allowsCaching } = found
-  const caching = allowsCaching === true ? NO_FIELDS : NO_STORE
-  if (body === undefined) return [...caching, ...headers, ...added]
-  const isWhole = typeof body === 'string' || body instanceof Uint8Array
-  if (!isWhole) return ['Content-Type', contentType, ...caching, ...headers, ...added]
-  return ['Content-Type', contentType, 'Content-Length', String(body.length), ...caching, ...headers, ...added]
+  // RFC 9111 lets a shared cache store no response to a request with Authorization, but nginx does so by default.
+  const fields = allowsCaching === true ? [] : ['Cache-Control', 'no-store']
+  if (body !== undefined) fields.push('Content-Type', contentType)
+  if (typeof body === 'string' || body instanceof Uint8Array) fields.push('Content-Length', String(body.length))
+  // Spreading an empty array takes longer than to look at its length.
+  if (headers.length > 0) fields.push(...headers)
+  if (added.length > 0) fields.push(...added)
+  return fields
 }
 
 function endEarly(request: IncomingMessage, response: ServerResponse): void {
