@@ -57,14 +57,11 @@ function parseLimit(text: string): number | undefined {
   return limit <= MAX_INT32 ? limit : undefined
 }
 
-/** Lone surrogates, which no decoded value has. They stand for values that can't be used, and are invalid themselves. */
+/** A lone surrogate, which no decoded value has. It stands for a repeated parameter, and is invalid itself. */
 const REPEATED = '\ud800'
-const MALFORMED = '\ud801'
 
+/** A text with a malformed escape stays as it is: with a percent sign, it's never valid. */
 const valueOf = (before: string | undefined, text: string): string =>
-  before === undefined ? (decodePercent(text) ?? MALFORMED) : REPEATED
+  before === undefined ? (decodePercent(text) ?? text) : REPEATED
 
-function problemOf(value: string): string | undefined {
-  if (value === REPEATED) return 'is repeated'
-  return value === MALFORMED ? 'has a malformed percent-escape' : undefined
-}
+const problemOf = (value: string): string | undefined => (value === REPEATED ? 'is repeated' : undefined)
