@@ -132,6 +132,11 @@ suite('a preflight', () => {
     })
   }
 
+  test('for the whole server lists the methods of the server', async (t) => {
+    const answer = await preflight(t, '*', 'OPTIONS *')
+    assert.equal(answer.headers.get('access-control-allow-methods'), 'GET, HEAD, POST, DELETE, OPTIONS')
+  })
+
   for (const path of ['/plants', '/readyz', '/x', '/plants/%zz']) {
     for (const [name, fields] of [
       ['Host', 'Host: plants\r\n'],
