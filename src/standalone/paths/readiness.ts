@@ -30,20 +30,21 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
     } catch (error) {
       if (wasReady) log('unready', { reason: describeError(error) })
       wasReady = false
-      clearTimeout(timer)
-      timer = setTimeout(() => void check(), PING_INTERVAL_MS).unref()
+      // This doesn't compare times: a timer can fire before `performance.now()` has advanced by its delay.
+      timer = setTimeout(() => isDraining() || ping(), PING_INTERVAL_MS).unref()
     }
   }
 
-  async function check(): Promise<Readiness> {
+  function ping(): void {
+    clearTimeout(timer)
+    askedAt = performance.now()
+    latest = ask()
+  }
+
+  return async function check() {
     if (isDraining()) return 'draining'
-    const now = performance.now()
-    if (now - askedAt >= PING_INTERVAL_MS) {
-      askedAt = now
-      latest = ask()
-    }
+    if (performance.now() - askedAt >= PING_INTERVAL_MS) ping()
     await latest
     return wasReady ? 'ready' : 'unready'
   }
-  return check
 }

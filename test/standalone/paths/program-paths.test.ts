@@ -3,10 +3,12 @@ import { createHash } from 'node:crypto'
 import { IncomingMessage, type Server } from 'node:http'
 import { Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { jsonResponse, respond } from '../../../src/http/respond.ts'
 import { memoryStore, StoreUnavailableError, type Store } from '../../../src/index.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 import { createDocument } from '../../../src/standalone/paths/program-paths.ts'
+import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
 import { delegatingStore } from '../../support/database/delegating-store.ts'
 import { ownClock } from '../../support/event-loop.ts'
 import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
@@ -241,5 +243,24 @@ suite('/readyz', () => {
     isAway = false
     await until(() => events.length === 3)
     assert.deepEqual(events[2], { event: 'ready' })
+  })
+
+  test('keeps checking while it is 503, even if a timer fires early', async (t) => {
+    captureLog(t)
+    // Timers count whole milliseconds: in a busy event loop, most of them fire up to 1 ms early.
+    let immediate = setImmediate(function spin() {
+      immediate = setImmediate(spin)
+    })
+    t.after(() => clearImmediate(immediate))
+    const pings = Array.from({ length: 20 }, () => 0)
+    for (const index of pings.keys()) {
+      const ping = (): never => {
+        pings[index]!++
+        throw away
+      }
+      await createReadiness({ ...memoryStore(), ping }, () => false)()
+      await nextTurn()
+    }
+    await until(() => pings.every((count) => count > 1))
   })
 })
