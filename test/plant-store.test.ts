@@ -26,6 +26,17 @@ test('the package runs with --frozen-intrinsics', () => {
   assert.equal(stdout, '401\n', stderr)
 })
 
+test('the package runs after a host has frozen the prototypes of errors', () => {
+  const program = `
+    Object.freeze(Error.prototype)
+    const { StoreUnavailableError } = await import(${JSON.stringify(import.meta.resolve('../src/index.ts'))})
+    await import(${JSON.stringify(import.meta.resolve('../src/stores/postgres/postgres-store.ts'))})
+    console.log(String(new StoreUnavailableError('away')))`
+  const args = [...process.execArgv, '--input-type=module', '--eval', program]
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  assert.equal(stdout, 'StoreUnavailableError: away\n', stderr)
+})
+
 test('hands a request for a path that it does not have to the next listener', async (t) => {
   const plants = createService()
   const server = await serve(

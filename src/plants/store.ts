@@ -85,7 +85,12 @@ const BRAND = Symbol.for('plant-store.StoreUnavailableError')
  */
 export class StoreUnavailableError extends Error {
   static {
-    this.prototype.name = 'StoreUnavailableError'
+    // An assignment would throw if a host has frozen `Error.prototype`.
+    Object.defineProperty(this.prototype, 'name', {
+      value: 'StoreUnavailableError',
+      writable: true,
+      configurable: true,
+    })
     Object.defineProperty(this.prototype, BRAND, { value: BRAND })
   }
 

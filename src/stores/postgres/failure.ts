@@ -44,14 +44,14 @@ export class UnconfirmedError extends Error {
 /** A database cannot keep every plant, until somebody changes it. */
 export class UnsuitableDatabaseError extends Error {}
 
-// Not the names of the classes, which a bundler may shorten.
+// Not the names of the classes, which a bundler may shorten. An assignment would throw if `Error.prototype` is frozen.
 for (const [name, { prototype }] of Object.entries({
   NoAnswerError,
   UnreadableResponseError,
   UnconfirmedError,
   UnsuitableDatabaseError,
 })) {
-  prototype.name = name
+  Object.defineProperty(prototype, 'name', { value: name, writable: true, configurable: true })
 }
 
 type Test = (error: unknown) => boolean
