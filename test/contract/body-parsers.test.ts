@@ -147,6 +147,12 @@ const ROWS: readonly Row[] = [
   ['an unknown member beyond the range of a double', parseJson, '{"id":7,"name":"Fern","x":1e400}', CREATED],
   ['a name beyond the range of a double', parseJson, '{"id":7,"name":1e400}', refused(40002, WRONG_NAME)],
   ['a tag that is undefined', parseTo(() => ({ id: 7, name: 'Fern', tag: undefined })), PLANT, CREATED],
+  [
+    'unknown members that JSON lacks',
+    parseTo(() => ({ id: 7, name: 'Fern', x: nothing, y: Symbol() })),
+    PLANT,
+    CREATED,
+  ],
   ['an object and its bytes, with an id beyond 2^53', parseAndKeep, EXACT, CREATED],
   ['an object and its bytes, over the limit', parseAndKeep, PLANT + ' '.repeat(99), refused(41300, TOO_LARGE)],
   ['an object and its text, with an id beyond 2^53', keepText, EXACT, CREATED],
