@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { performance, setImmediate, setTimeout, sleep } from '../../timers.ts'
+import { clearTimeout, performance, setImmediate, setTimeout } from '../../timers.ts'
 import { batchSize, type WaitingWrite } from '../batch-size.ts'
 import { RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
@@ -27,6 +27,9 @@ export class WriteQueue {
   readonly #waiting: Entry[] = []
   readonly #look: SqliteStatement
   #nextTryAt = 0
+  #retry: NodeJS.Timeout | undefined
+  /** When a locked file is tried again; Infinity if no timer is set. */
+  #retryAt = Infinity
 
   constructor(connection: SqliteConnection, options: WriteQueueOptions) {
     this.#connection = connection
@@ -38,13 +41,17 @@ export class WriteQueue {
   /** Settles once the write is committed. */
   add(write: Write, length = 0): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      const expiresAt = performance.now() + this.#options.busyTimeoutMs
-      if (this.#waiting.push({ write, length, expiresAt, resolve, reject }) === 1) setImmediate(this.#commitNext)
+      const now = performance.now()
+      const expiresAt = now + this.#options.busyTimeoutMs
+      const isFirst = this.#waiting.push({ write, length, expiresAt, resolve, reject }) === 1
+      // The timer is overdue if a test had faked the timers when it was set: it never runs then.
+      if (isFirst || now > this.#retryAt) this.#commitSoon()
     })
   }
 
+  /** Settles once the writes have settled that wait now: a write that does nothing comes after them. */
   async idle(): Promise<void> {
-    while (this.#waiting.length > 0) await sleep(RETRY_MS)
+    if (this.#waiting.length > 0) await this.add(() => true).catch(() => undefined)
   }
 
   /** Inserts nothing, under the lock; after a write has failed, tries one. @throws if no plant can be created now */
@@ -74,8 +81,15 @@ export class WriteQueue {
   readonly #commitNext = (): void => {
     const isLocked = !this.#commit(this.#waiting.slice(0, batchSize(this.#waiting, this.#options.maxBatch)))
     if (this.#waiting.length === 0) return
-    if (isLocked) setTimeout(this.#commitNext, RETRY_MS)
-    else setImmediate(this.#commitNext)
+    if (!isLocked) return this.#commitSoon()
+    this.#retryAt = performance.now() + RETRY_MS
+    this.#retry = setTimeout(this.#commitNext, RETRY_MS)
+  }
+
+  #commitSoon(): void {
+    clearTimeout(this.#retry)
+    this.#retryAt = Infinity
+    setImmediate(this.#commitNext)
   }
 
   /** Commits writes, or halves them until only the one that fails is alone. @returns false if the file is locked */

@@ -76,3 +76,26 @@ test('a ping fails once a write has failed, and tries to write once a second unt
   assert.deepEqual(handle.prepare('SELECT * FROM plants').all(), [])
   await store.ping()
 })
+
+test('a write commits those before it whose retry a fake timer has dropped', { skip }, async (t) => {
+  const { path, store } = openStore(t)
+  const handle = open(t, path)
+  let now = 5000
+  t.mock.method(performance, 'now', () => now)
+  handle.exec('BEGIN IMMEDIATE')
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const first = store.create('ada', plant(1n))
+  await new Promise(setImmediate)
+  t.mock.timers.reset()
+  handle.exec('ROLLBACK')
+  now += 6
+  assert.deepEqual(await Promise.all([first, store.create('ada', plant(2n))]), [true, true])
+})
+
+test('a store is closed after its last write while the timers are fake', { skip }, async (t) => {
+  const { store } = openStore(t)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const written = store.create('ada', plant(1n))
+  await store.close()
+  assert.equal(await written, true)
+})
