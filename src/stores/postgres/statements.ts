@@ -63,7 +63,7 @@ export interface Look {
   readonly hasForeignTables: boolean
   /** The schema of the table; null if there is no table. */
   readonly schema: string | null
-  /** The schema where the session creates tables; null if its search_path names none. */
+  /** The schema where the session creates tables that last; null if its search_path names none. */
   readonly currentSchema: string | null
   readonly problems: string
   /** Collations of the owner whose recorded version differs from the actual one. */
@@ -115,6 +115,17 @@ export const LOOK: FixedStatement = {
     WHERE t.typtype ${EQ} 'd' AND t.typdefault IS NULL
     UNION ALL SELECT domains.attrelid, domains.attnum, t.oid, t.typnotnull, t.typbasetype
     FROM domains JOIN pg_catalog.pg_type AS t ON t.oid ${EQ} domains.typbasetype WHERE t.typtype ${EQ} 'd'
+  ), required AS (
+    SELECT columns.* FROM columns
+    WHERE columns.attnotnull OR EXISTS (
+      SELECT FROM domains LEFT JOIN pg_catalog.pg_constraint AS k ON k.contypid ${EQ} domains.oid
+      WHERE domains.attrelid ${EQ} columns.attrelid AND domains.attnum ${EQ} columns.attnum AND (domains.typnotnull
+        OR pg_catalog.starts_with(pg_catalog.pg_get_constraintdef(k.oid), 'CHECK ((VALUE IS NOT NULL))'))
+    ) OR EXISTS (
+      SELECT FROM pg_catalog.pg_constraint AS k
+      WHERE k.conrelid ${EQ} columns.attrelid AND pg_catalog.starts_with(pg_catalog.pg_get_constraintdef(k.oid),
+        pg_catalog.format('CHECK ((%I IS NOT NULL))', columns.attname))
+    )
   ), indexes AS (
     SELECT i.*, c.relname, c.relispartition,
       i.indnkeyatts ${EQ} 2 AND NOT i.indisexclusion AND 2 ${EQ} (
@@ -150,7 +161,9 @@ export const LOOK: FixedStatement = {
     'clientEncoding', pg_catalog.current_setting('client_encoding'),
     'hasForeignTables', EXISTS (SELECT FROM pg_catalog.pg_foreign_table),
     'schema', (SELECT plants.nspname FROM plants),
-    'currentSchema', pg_catalog.current_schema(),
+    'currentSchema', (pg_catalog.array_remove(pg_catalog.current_schemas(false), (
+      SELECT n.nspname FROM pg_catalog.pg_namespace AS n WHERE n.oid ${EQ} pg_catalog.pg_my_temp_schema()
+    )))[1],
     'problems', pg_catalog.concat_ws('; ', (
       SELECT pg_catalog.string_agg(CASE
           WHEN columns.attname IS NULL THEN pg_catalog.concat('it has no column ', needed.name)
@@ -159,9 +172,8 @@ export const LOOK: FixedStatement = {
               pg_catalog.format_type(columns.atttypid, columns.atttypmod), ', not ', needed.type)
           WHEN columns.attgenerated ${NE} '' OR columns.attidentity ${EQ} 'a'
             THEN pg_catalog.concat('its column ', needed.name, ' is generated')
-          WHEN needed.name ${EQ} 'tag' AND EXISTS (
-              SELECT FROM columns WHERE columns.attname ${EQ} 'tag' AND columns.attnotnull
-            ) THEN 'its column tag is NOT NULL'
+          WHEN needed.name ${EQ} 'tag' AND EXISTS (SELECT FROM required WHERE required.attname ${EQ} 'tag')
+            THEN 'its column tag is NOT NULL'
           WHEN needed.name ${EQ} 'owner' AND NOT l.collisdeterministic
             THEN pg_catalog.concat('its column owner has the collation ', l.collname, ', which treats different owners as equal')
         END, '; ' ORDER BY needed.name)
@@ -172,19 +184,23 @@ export const LOOK: FixedStatement = {
         LEFT JOIN pg_catalog.pg_collation AS l ON l.oid ${EQ} columns.attcollation
       WHERE EXISTS (SELECT FROM plants)
     ), (
-      SELECT pg_catalog.string_agg(DISTINCT pg_catalog.concat('its column ', columns.attname, ' must have a value'), '; ')
-      FROM columns
-      WHERE NOT columns.attname::${TEXT} ${EQ} ANY (ARRAY['owner', 'id', 'name', 'tag'])
-        AND NOT columns.atthasdef AND columns.attidentity ${EQ} ''
-        AND (columns.attnotnull OR EXISTS (
-          SELECT FROM domains LEFT JOIN pg_catalog.pg_constraint AS k ON k.contypid ${EQ} domains.oid
-          WHERE domains.attrelid ${EQ} columns.attrelid AND domains.attnum ${EQ} columns.attnum AND (domains.typnotnull
-            OR pg_catalog.starts_with(pg_catalog.pg_get_constraintdef(k.oid), 'CHECK ((VALUE IS NOT NULL))'))
-        ) OR EXISTS (
-          SELECT FROM pg_catalog.pg_constraint AS k
-          WHERE k.conrelid ${EQ} columns.attrelid AND pg_catalog.starts_with(pg_catalog.pg_get_constraintdef(k.oid),
-            pg_catalog.format('CHECK ((%I IS NOT NULL))', columns.attname))
-        ))
+      SELECT pg_catalog.string_agg(DISTINCT pg_catalog.concat('its column ', required.attname, ' must have a value'), '; ')
+      FROM required
+      WHERE NOT required.attname::${TEXT} ${EQ} ANY (ARRAY['owner', 'id', 'name', 'tag'])
+        AND NOT required.atthasdef AND required.attidentity ${EQ} ''
+    ), (
+      SELECT 'it is not a table' FROM plants
+      WHERE NOT plants.relkind::${TEXT} ${EQ} ANY (ARRAY['r', 'p', 'v', 'f'])
+    ), (
+      SELECT 'it has no partitions' FROM plants
+      WHERE plants.relkind ${EQ} 'p' AND NOT EXISTS (
+        SELECT FROM tables JOIN pg_catalog.pg_class AS c ON c.oid ${EQ} tables.oid WHERE c.relkind ${NE} 'p'
+      )
+    ), (
+      SELECT 'other tables inherit from it, and its unique index does not apply to their rows' FROM plants
+      WHERE plants.relkind ${EQ} 'r' AND EXISTS (
+        SELECT FROM pg_catalog.pg_inherits AS h WHERE h.inhparent ${EQ} plants.oid
+      )
     ), (
       SELECT 'it has no unique index on (owner, id) that is not deferrable' FROM plants
       WHERE (plants.relkind ${EQ} 'r'
@@ -254,10 +270,16 @@ export const CREATE_TABLE: Statement = { text: (table) => schema.replace('plant_
 
 const insertInto = (table: Table): string => `INSERT INTO ${nameOf(table)} (owner, id, name, tag)`
 
-/** Change nothing, and fail if a create or delete would. CockroachDB does not take both in one statement. */
+/**
+ * Change nothing, and fail if a create, a delete or a list would. CockroachDB does not take both in one statement.
+ * RETURNING needs the privilege to read these columns, and fails if a rule does nothing instead.
+ */
 export const PING: readonly Statement[] = [
-  { text: (table) => `DELETE FROM ${nameOf(table)} WHERE false` },
-  { text: (table) => `${insertInto(table)} SELECT '', 0, '', NULL WHERE false ON CONFLICT DO NOTHING` },
+  { text: (table) => `DELETE FROM ${nameOf(table)} WHERE false RETURNING owner, id, name, tag` },
+  {
+    text: (table) =>
+      `${insertInto(table)} SELECT '', 0, '', NULL WHERE false ON CONFLICT DO NOTHING RETURNING owner, id`,
+  },
 ]
 
 /** Creates and deletes nobody's plant as one text: in one transaction. Tries with one id would wait for each other. */

@@ -102,6 +102,37 @@ suite('warns once, not for each connection, of a table', () => {
   })
 })
 
+suite('is not ready', () => {
+  for (const kind of ['INSERT', 'DELETE']) {
+    test(`while a rule does nothing instead of each ${kind}`, async () => {
+      const { store } = await meet(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
+        CREATE RULE swallow AS ON ${kind} TO plant_store_plants DO INSTEAD NOTHING`)
+      await assert.rejects(store.ping(), { code: '0A000' })
+      await pool.query('DROP RULE swallow ON plant_store_plants')
+      await store.ping()
+    })
+  }
+
+  for (const column of ['owner', 'id', 'name', 'tag']) {
+    test(`while the role can't read the column ${column}`, { skip: needsServer }, async (t) => {
+      const readable = ['owner', 'id', 'name', 'tag'].filter((name) => name !== column)
+      const role = `${database.config.database}_reader`
+      await meet(`CREATE TABLE plant_store_plants ${columnsWith('"C"')}; CREATE ROLE ${role};
+        GRANT USAGE ON SCHEMA public TO ${role}; GRANT INSERT, DELETE ON plant_store_plants TO ${role};
+        GRANT SELECT (${readable.join()}) ON plant_store_plants TO ${role}`)
+      const own = database.openPool({ options: `-c role=${role}` })
+      t.after(async () => {
+        await own.end()
+        await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
+      })
+      const store = postgresStore(own)
+      await assert.rejects(store.ping(), { code: '42501' })
+      await pool.query(`GRANT SELECT ON plant_store_plants TO ${role}`)
+      await store.ping()
+    })
+  }
+})
+
 function warningsOf(lines: readonly string[]) {
   return lines
     .map((line) => JSON.parse(line) as { event: string; reason: unknown })

@@ -99,6 +99,15 @@ suite('does not use a table', () => {
     ],
     ['without a tag', `id bigint, name text, ${key}`, 'it has no column tag'],
     ['whose tag must be there', `id bigint, name text, tag text NOT NULL, ${key}`, 'its column tag is NOT NULL'],
+    ['whose tag has a check that refuses NULL', `${sound}, CHECK (tag IS NOT NULL)`, 'its column tag is NOT NULL'],
+    [
+      'that other tables inherit from',
+      sound,
+      'other tables inherit from it, and its unique index does not apply to their rows',
+      '',
+      'CREATE TABLE child () INHERITS (plant_store_plants)',
+    ],
+    ['without partitions', `${sound}) PARTITION BY LIST (owner`, 'it has no partitions'],
     ['of other types', `id integer, name varchar(10), tag json, ${key}`, `its column ${types}`],
     ['where no two owners can use one id', `${sound}, UNIQUE (id)`, unique('id_key')],
     ['where each name is unique', `${sound}, UNIQUE (name)`, unique('name_key')],
@@ -181,6 +190,16 @@ suite('does not use a table', () => {
       'with a second key of a nondeterministic collation',
       `CREATE TABLE plant_store_plants (owner text, ${sound}); ${index} (owner COLLATE loose, id)`,
       'its index plant_store_plants_own has a collation that treats different owners as equal',
+    ],
+    [
+      'that is a materialized view',
+      `CREATE TABLE kept (owner text, ${sound}); CREATE MATERIALIZED VIEW plant_store_plants AS SELECT * FROM kept`,
+      'it is not a table',
+    ],
+    [
+      'that is a composite type',
+      'CREATE TYPE plant_store_plants AS (owner text, id bigint, name text, tag text)',
+      'it is not a table',
     ],
   ] as const) {
     test(name, { skip: needsServer }, async (t) => {

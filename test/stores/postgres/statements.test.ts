@@ -160,6 +160,15 @@ test('is not ready while its table is in another schema or away, and never uses 
   assert.equal(await rowsOf(pool, 'other.plant_store_plants'), 0)
 })
 
+test('makes its table in a schema that lasts, although the search_path begins with that of temporary tables', async (t) => {
+  const pool = await openPool(t)
+  await pool.query('SET search_path TO pg_temp, public')
+  const store = postgresStore(pool)
+  await store.migrate()
+  await useAll(store)
+  assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 1)
+})
+
 suite('quotes a schema', () => {
   for (const schema of ['Gärten', 'a.b', `it's "mine"`, 'back\\slash', 'x = y', '$1', '$user', 's'.repeat(63)]) {
     test(schema, async (t) => {
