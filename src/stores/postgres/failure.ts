@@ -112,8 +112,9 @@ export const isTooLarge: Test = (error) =>
 /** The function of PostgreSQL that reported an error. Other than the message, it's never translated. */
 const routineOf = (error: unknown): string => (error as { routine?: string }).routine ?? ''
 
-/** The SQLSTATE of an error that the server sent. None begins with E; codes of Node do, and EPIPE is as long. */
+/** The SQLSTATE of an error that the server sent. EPIPE and other codes of Node look like one that a trigger can raise. */
 function sqlState(error: unknown): string | undefined {
   if (!(isError(error) && 'code' in error && typeof error.code === 'string')) return undefined
-  return /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(error.code) ? error.code : undefined
+  const isState = 'severity' in error ? /^[0-9A-Z]{5}$/ : /^[0-9A-DF-Z][0-9A-Z]{4}$/
+  return isState.test(error.code) ? error.code : undefined
 }
