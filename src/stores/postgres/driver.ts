@@ -56,16 +56,19 @@ export function createClientClass(
 
   class StoreClient extends Base {
     constructor(config?: ClientConfig) {
-      const { connectionString, channelBinding, tlsOptions } = target()
+      const { connectionString, database, channelBinding, tlsOptions } = target()
       super({
         ...config,
         connectionString,
         stream: () => new DatabaseSocket(),
         enableChannelBinding: channelBinding === 'prefer' || channelBinding === 'require',
       })
+      // Where the driver reads the name from when it connects.
+      if (database !== '') Reflect.set(Reflect.get(this, 'connectionParameters') as object, 'database', database)
       const ssl: unknown = this.ssl
       // `pg` has one object for this, for its own connection and for whoever cancels a statement.
-      if (typeof ssl === 'object') Object.assign(ssl!, tlsOptions())
+      // Without a host, older versions check certificates of servers that have an IP address for the name localhost.
+      if (typeof ssl === 'object') Object.assign(ssl!, { host: this.host }, tlsOptions())
       const connection = this.connection as unknown as DriverConnection
       for (const event of ['connect', 'sslconnect']) connection.on(event, () => guardParser(connection.stream))
       connecting.add(connection)

@@ -5,6 +5,8 @@ import type { SecureContextOptions, SecureVersion } from 'node:tls'
 export interface PostgresTarget {
   /** The URL, with the parameters that `pg` reads itself. */
   readonly connectionString: string
+  /** The driver leaves some characters of it escaped. Empty for the default. */
+  readonly database: string
   /** Undefined for the default. */
   readonly connectTimeoutMs: number | undefined
   readonly keepAlive: boolean
@@ -15,6 +17,7 @@ export interface PostgresTarget {
 }
 
 const SECONDS = /^\d{1,5}$/
+const PORT = /^(?:[1-9]\d{0,4})?$/
 const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 
 /**
@@ -36,7 +39,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[] | RegExp | undefined
   load_balance_hosts: ['disable'],
   options: undefined,
   password: undefined,
-  port: undefined,
+  port: PORT,
   ssl: ['true'],
   ssl_max_protocol_version: TLS_VERSIONS,
   ssl_min_protocol_version: TLS_VERSIONS,
@@ -65,17 +68,18 @@ const OF_DRIVER = new Set(
 const FORM =
   'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
 
+const ONE_HOST = 'takes one host; a proxy such as HAProxy, or a DNS name, stands for several'
+
 /** @throws Error without a part of the password, even if its characters split the URL in the wrong places */
 export function readPostgresUrl(text: string): PostgresTarget {
   // A fragment means nothing here, and an @ in another part would stand before the real host.
   const [, authority] = /^[a-z]+:\/\/([^/?#]*)[^@#]*$/.exec(text) ?? []
   if (authority === undefined) throw new Error(FORM)
-  if (authority.slice(authority.lastIndexOf('@') + 1).includes(',')) {
-    throw new Error('takes one host; a proxy such as HAProxy, or a DNS name, stands for several')
-  }
+  if (authority.slice(authority.lastIndexOf('@') + 1).includes(',')) throw new Error(ONE_HOST)
   const url = parse(text)
   const { searchParams } = url
   const parameters = Object.fromEntries(searchParams)
+  if (parameters['host']?.includes(',') === true) throw new Error(ONE_HOST)
   for (const [name, value] of [...searchParams]) {
     check(name, value)
     if (!OF_DRIVER.has(name)) searchParams.delete(name)
@@ -91,12 +95,15 @@ export function readPostgresUrl(text: string): PostgresTarget {
     searchParams.set('sslmode', 'verify-full')
     searchParams.delete('sslrootcert')
   }
+  // What the driver does without a mode, but with options that this module can add to.
+  if (parameters['sslnegotiation'] === 'direct' && sslmode === undefined) searchParams.set('sslmode', 'verify-full')
   // Otherwise the driver treats `require` as `verify-full`, and warns that it won't for long.
   if (searchParams.has('sslmode')) searchParams.set('uselibpqcompat', 'true')
 
   const milliseconds = (name: string): number => 1000 * Number(parameters[name])
   return {
     connectionString: url.href,
+    database: decodeURIComponent(url.pathname.slice(1)),
     // No limit, as 0 means to libpq, would let a silent server keep the whole pool.
     connectTimeoutMs: milliseconds('connect_timeout') > 0 ? milliseconds('connect_timeout') : undefined,
     keepAlive: parameters['keepalives'] !== '0',
@@ -120,7 +127,9 @@ function check(name: string, value: string): void {
     throw new Error(`unknown parameter "${name}"; known are ${Object.keys(PARAMETERS).join(', ')}`)
   }
   const accepted = PARAMETERS[name]
-  if (accepted instanceof RegExp) {
+  if (accepted === PORT) {
+    if (!PORT.test(value) || Number(value) > 65_535) throw new Error('port takes a number from 1 to 65535')
+  } else if (accepted instanceof RegExp) {
     if (!accepted.test(value)) throw new Error(`${name} takes a number of seconds`)
   } else if (accepted?.includes(value) === false) {
     throw new Error(`${name} takes ${accepted.join(', ')}`)
@@ -142,8 +151,10 @@ export function isSameDatabase(one: string, other: string): boolean {
 function parse(text: string): URL {
   try {
     decodeURIComponent(text)
+    // As in libpq, a plus sign stands for itself.
+    const escaped = text.replace(/\?.*/s, (query) => query.replaceAll('+', '%2B'))
     // Some URLs name the host in a parameter; `new URL` takes no user without a host.
-    return new URL(text.replace('@/', '@localhost/'))
+    return new URL(escaped.replace('@/', '@localhost/'))
   } catch {
     throw new Error(FORM)
   }

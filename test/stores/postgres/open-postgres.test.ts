@@ -25,7 +25,7 @@ async function create(program: Program, id = 1) {
 }
 
 suite('in this process', { timeout: 60_000 }, async () => {
-  const { proxy, url } = await useProxiedDatabase({ after })
+  const { database, proxy, url } = await useProxiedDatabase({ after })
 
   async function openStore(url: string, own = {}) {
     const events: string[] = []
@@ -95,6 +95,22 @@ suite('in this process', { timeout: 60_000 }, async () => {
       assert.deepEqual(documented.sort(), gauges.map(([name]) => name).sort())
     }
     assert.equal(countTimers(), timersBefore)
+  })
+
+  test('opens a database with characters in percent-encoding', { skip: needsServer }, async (t) => {
+    const name = `${database.config.database} a/b?c#d@e&f+g%2F`
+    await administer(`CREATE DATABASE "${name}"`)
+    t.after(() => administer(`DROP DATABASE "${name}" WITH (FORCE)`))
+    const encoded = encodeURIComponent(name)
+    for (const url of [database.url.replace(/[^/]*$/, encoded), `${database.url}?dbname=${encoded}`]) {
+      const { store } = await openStore(url)
+      await store.ping?.()
+      await store.close?.()
+    }
+    const pool = database.openPool({ database: name })
+    const { rowCount } = await pool.query('SELECT FROM plant_store_plants')
+    await pool.end()
+    assert.equal(rowCount, 0)
   })
 
   test('does not begin if a file is missing that the URL names', async () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { Client } from 'pg'
+import { createClientClass } from '../../../src/stores/postgres/driver.ts'
 import { isSameDatabase, readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
 import { temporaryFile } from '../../support/temporary-file.ts'
 
@@ -20,6 +22,10 @@ suite('is written for the driver', () => {
     ['postgres://host/plants?ssl=true&sslmode=verify-full', `postgres://host/plants?${verifyFull}`],
     ['postgres://host/plants?sslrootcert=system', `postgres://host/plants?${verifyFull}`],
     ['postgres://host/plants?sslrootcert=system&sslmode=verify-full', `postgres://host/plants?${verifyFull}`],
+    ['postgres://host/plants?sslnegotiation=direct', `postgres://host/plants?sslnegotiation=direct&${verifyFull}`],
+    ['postgres://ann:a+b@host/plants?password=c+d', 'postgres://ann:a+b@host/plants?password=c%2Bd'],
+    ['postgres://host/plants?options=-c%20a%3Db', 'postgres://host/plants?options=-c%20a%3Db'],
+    ['postgres://host/plants?port=65535', 'postgres://host/plants?port=65535'],
     ['postgres://host/other?dbname=pl%2Fants', 'postgres://host/pl%2Fants'],
     ['postgres:///plants?user=ann&password=s%40', 'postgres:///plants?user=ann&password=s%40'],
     [
@@ -46,6 +52,10 @@ suite('is refused, and nothing of its password is said', () => {
     ['postgres://ann:w0rd@host:port/plants', form],
     ['postgres://ann:w0rd@a,b/plants', oneHost],
     ['postgres://ann:w0rd@a:5432,b:5432/plants', oneHost],
+    ['postgres://ann:w0rd@host/plants?host=a,b', oneHost],
+    ['postgres://ann:w0rd@/plants?host=a%2Cb', oneHost],
+    ['postgres://ann:w0rd@host/plants?port=5432,5433', 'port takes a number from 1 to 65535'],
+    ['postgres://ann:w0rd@host/plants?port=65536', 'port takes a number from 1 to 65535'],
     [
       'postgres://ann:w0rd@host/plants?sslmod=require',
       'unknown parameter "sslmod"; known are application_name, channel_binding, client_encoding, connect_timeout, ' +
@@ -95,6 +105,26 @@ suite('is read in the terms of the driver and of Node', () => {
   test('sslcrl', (t) => {
     assert.deepEqual(read(`sslcrl=${temporaryFile(t, 'a list')}`), { ...defaults, crl: Buffer.from('a list') })
   })
+})
+
+suite('names a database with characters in percent-encoding', () => {
+  for (const [url, database] of [
+    ['postgres://ann@host', ''],
+    ['postgres://ann@host/', ''],
+    ['postgres://host/pl%2Fan%3Ft%23s%40%26%2B%25', 'pl/an?t#s@&+%'],
+    ['postgres://host/pl%25%32%46ants', 'pl%2Fants'],
+    ['postgres://host/other?dbname=pl%2Fan%3Ft%23s%40%26%2B%25', 'pl/an?t#s@&+%'],
+    ['postgres://host/G%C3%A4rten', 'Gärten'],
+  ] as const) {
+    test(url, () => assert.equal(readPostgresUrl(url).database, database))
+  }
+})
+
+test('has the driver check the certificate of a server that has an IP address', () => {
+  const url = 'postgres://ann@192.0.2.1/plants?sslmode=verify-full'
+  const { StoreClient } = createClientClass(Client, () => readPostgresUrl(url))
+  const { ssl } = new StoreClient() as unknown as { ssl: object }
+  assert.deepEqual(ssl, { host: '192.0.2.1' })
 })
 
 suite('names the same database as another one', () => {
