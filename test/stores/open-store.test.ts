@@ -167,4 +167,16 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     const reason = await refusal('postgres://ada@127.0.0.1/plants', 2, importing(hideDriver))
     assert.equal(reason, 'Its driver cannot be loaded (npm install pg): there is no pg')
   })
+
+  test('ends the start if the driver is too old', async (t) => {
+    const driver = 'exports.Client = class { connection = { stream: {} } }'
+    const replaceDriver = `
+      import Module from 'node:module'
+      const resolve = Module._resolveFilename
+      Module._resolveFilename = function (name, ...rest) {
+        return name === 'pg' ? '${temporaryFile(t, driver, 'pg.cjs')}' : resolve.call(this, name, ...rest)
+      }`
+    const reason = await refusal('postgres://ada@127.0.0.1/plants', 2, importing(replaceDriver))
+    assert.equal(reason, 'Its driver is too old; version 8.16 or later of pg is needed (npm install pg@8)')
+  })
 })

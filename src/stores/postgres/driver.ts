@@ -63,13 +63,17 @@ export function createClientClass(
         stream: () => new DatabaseSocket(),
         enableChannelBinding: channelBinding === 'prefer' || channelBinding === 'require',
       })
+      const connection = this.connection as unknown as DriverConnection
+      // Versions that ignore the option above can also connect without TLS to a URL that demands it.
+      if (!(connection.stream instanceof DatabaseSocket)) {
+        throw new Error('Its driver is too old; version 8.16 or later of pg is needed (npm install pg@8)')
+      }
       // Where the driver reads the name from when it connects.
       if (database !== '') Reflect.set(Reflect.get(this, 'connectionParameters') as object, 'database', database)
       const ssl: unknown = this.ssl
       // `pg` has one object for this, for its own connection and for whoever cancels a statement.
       // Without a host, older versions check certificates of servers that have an IP address for the name localhost.
       if (typeof ssl === 'object') Object.assign(ssl!, { host: this.host }, tlsOptions())
-      const connection = this.connection as unknown as DriverConnection
       for (const event of ['connect', 'sslconnect']) connection.on(event, () => guardParser(connection.stream))
       connecting.add(connection)
       for (const event of ['readyForQuery', 'end']) connection.on(event, () => connecting.delete(connection))

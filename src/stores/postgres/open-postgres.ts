@@ -20,12 +20,11 @@ export interface StoreSettings {
 /** Opens the store of a program; it is unavailable until the database serves. @throws Error if waiting does not help */
 export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {
   const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
-  const { connectionString, connectTimeoutMs, tlsOptions, keepAlive, keepAliveInitialDelayMillis } =
-    readPostgresUrl(url)
+  const { connectTimeoutMs, tlsOptions, keepAlive, keepAliveInitialDelayMillis } = readPostgresUrl(url)
   const { Client, Pool } = loadDriver()
   const { StoreClient, abortConnecting } = createClientClass(Client, () => readPostgresUrl(currentUrl()))
-  // Reads the files that the URL names, which must exist from the start.
-  new Client({ connectionString })
+  // Checks the driver, and reads the files that the URL names, which must exist from the start.
+  new StoreClient()
   tlsOptions()
   const pool = new Pool({
     Client: StoreClient,
