@@ -51,7 +51,7 @@ export class QueryRunner {
   #latest: Connection | undefined
   /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
   #hasForeignTables = false
-  #table: Table = { schema: '', enablesWarnings: false }
+  #table: Table = { schema: '', ensuresCommits: false }
   /** Whether the table has been found. From then on, its schema doesn't change. */
   #hasTable = false
   /** The statements, with the name of the table in them. */
@@ -173,9 +173,9 @@ export class QueryRunner {
   #learn(look: Look): void {
     this.#hasForeignTables = look.hasForeignTables
     const schema = this.#hasTable ? this.#table.schema : (look.schema ?? look.currentSchema)!
-    const enablesWarnings = this.#table.enablesWarnings || look.mayHideWarnings
-    if (schema !== this.#table.schema || enablesWarnings !== this.#table.enablesWarnings) {
-      this.#table = { schema, enablesWarnings }
+    const ensuresCommits = this.#table.ensuresCommits || look.mayCommitEarly
+    if (schema !== this.#table.schema || ensuresCommits !== this.#table.ensuresCommits) {
+      this.#table = { schema, ensuresCommits }
       this.#texts = new WeakMap()
     }
     if (look.schema === null) return

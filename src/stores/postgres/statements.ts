@@ -3,8 +3,8 @@ import type { Query } from './pool.ts'
 /** Where the plants are, and how the server has to be addressed. */
 export interface Table {
   readonly schema: string
-  /** Whether writes must make sure that the server reports a commit that didn't wait for its standby. */
-  readonly enablesWarnings: boolean
+  /** Whether writes must make sure how the server commits, and that it reports a commit that didn't wait for its standby. */
+  readonly ensuresCommits: boolean
 }
 
 export interface Statement {
@@ -49,11 +49,15 @@ const IS_VOLATILE = '(SELECT pg_catalog.random()) IS NOT NULL'
 
 const nameOf = ({ schema }: Table): string => `"${schema.replaceAll('"', '""')}".plant_store_plants`
 
-/** A condition that is always true, and lets warnings through until the end of the transaction, commit included. */
-const WARN = "pg_catalog.set_config('client_min_messages', 'warning', true) IS NOT NULL"
+/**
+ * A condition that is always true. Until the end of the transaction, commit included, it lets warnings through, and undoes
+ * what another client of a pooler has set: NULL stands for the value that sessions begin with.
+ */
+const ENSURE = `pg_catalog.set_config('client_min_messages', 'warning', true) IS NOT NULL
+    AND pg_catalog.set_config('synchronous_commit', NULL, true) IS NOT NULL`
 
-const warn = (keyword: 'WHERE' | 'AND', { enablesWarnings }: Table): string =>
-  enablesWarnings ? `${keyword} ${WARN}` : ''
+const ensure = (keyword: 'WHERE' | 'AND', { ensuresCommits }: Table): string =>
+  ensuresCommits ? `${keyword} ${ENSURE}` : ''
 
 /** What a look at a new connection returns, as JSON. */
 export interface Look {
@@ -71,10 +75,11 @@ export interface Look {
   /** The recorded version of the database's collation, if the owner uses that one, and PostgreSQL records it. */
   readonly databaseVersion: string | null
   /**
-   * Whether a session may not report a commit that didn't wait for its standby: it is set so, or there are standbys, and a
-   * pooler may lend a session that another client has set so. Never if other servers have the plants, which report nothing.
+   * Whether a session may commit without waiting for the disk or its standby, or not report that: it is set so, or there
+   * are standbys, and a pooler may lend a session that another client has set so. Never if other servers have the plants,
+   * which report nothing.
    */
-  readonly mayHideWarnings: boolean
+  readonly mayCommitEarly: boolean
   readonly isUnlogged: boolean
   readonly hasRowSecurity: boolean
   /** The collation of the owner if it isn't C. */
@@ -230,9 +235,13 @@ export const LOOK: FixedStatement = {
       SELECT database.version FROM database
       WHERE EXISTS (SELECT FROM collations WHERE collations.collprovider ${EQ} 'd')
     ),
-    'mayHideWarnings', (
+    'mayCommitEarly', (
         pg_catalog.current_setting('client_min_messages') ${EQ} ANY (ARRAY['error', 'fatal', 'panic'])
         OR pg_catalog.current_setting('synchronous_standby_names', true) ${NE} ''
+        OR EXISTS (
+          SELECT FROM pg_catalog.pg_settings AS s
+          WHERE s.name ${EQ} 'synchronous_commit' AND s.setting ${NE} s.reset_val
+        )
       ) AND NOT EXISTS (
         SELECT FROM tables JOIN pg_catalog.pg_class AS c ON c.oid ${EQ} tables.oid WHERE c.relkind ${EQ} 'f'
       ),
@@ -299,7 +308,7 @@ export const CREATE_ONE: Statement = {
   writes: 'plants',
   name: 'plant-store create one',
   text(table) {
-    const values = table.enablesWarnings ? `SELECT $1, $2, $3, $4 ${warn('WHERE', table)}` : 'VALUES ($1, $2, $3, $4)'
+    const values = table.ensuresCommits ? `SELECT $1, $2, $3, $4 ${ensure('WHERE', table)}` : 'VALUES ($1, $2, $3, $4)'
     return `${insertInto(table)} ${values} ON CONFLICT DO NOTHING`
   },
 }
@@ -314,7 +323,7 @@ export const CREATE_MANY: Statement = {
     SELECT owner, id, name, CASE WHEN has_tag THEN tag END
     FROM unnest($1::${TEXT}[], $2::pg_catalog.int8[], $3::${TEXT}[], $4::${TEXT}[], $5::pg_catalog.bool[])
       WITH ORDINALITY AS plants (owner, id, name, tag, has_tag, position)
-    ${warn('WHERE', table)}
+    ${ensure('WHERE', table)}
     ORDER BY owner, id, position
     ON CONFLICT DO NOTHING
     RETURNING owner::${TEXT}, id::${TEXT}`,
@@ -323,7 +332,7 @@ export const CREATE_MANY: Statement = {
 export const DELETE_ONE: Statement = {
   writes: 'other',
   name: 'plant-store delete one',
-  text: (table) => `DELETE FROM ${nameOf(table)} WHERE owner ${EQ} $1 AND id ${EQ} $2 ${warn('AND', table)}`,
+  text: (table) => `DELETE FROM ${nameOf(table)} WHERE owner ${EQ} $1 AND id ${EQ} $2 ${ensure('AND', table)}`,
 }
 
 // In that order, too. LIMIT makes the planner expect few keys: a plan of a small table would scan it once it has grown.
@@ -332,7 +341,7 @@ export const DELETE_MANY: Statement = {
   name: 'plant-store delete many',
   text: (table) => `DELETE FROM ${nameOf(table)} AS plants
     USING (
-      SELECT owner, id FROM unnest($1::${TEXT}[], $2::pg_catalog.int8[]) AS keys (owner, id) ${warn('WHERE', table)}
+      SELECT owner, id FROM unnest($1::${TEXT}[], $2::pg_catalog.int8[]) AS keys (owner, id) ${ensure('WHERE', table)}
       ORDER BY owner, id LIMIT pg_catalog.array_length($1::${TEXT}[], 1)
     ) AS keys
     WHERE plants.owner ${EQ} keys.owner AND plants.id ${EQ} keys.id

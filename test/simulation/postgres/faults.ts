@@ -70,7 +70,7 @@ export const faults: Faults = {
       'hadTable ? this.#table.schema : null',
       'null',
     ],
-    ['a commit without its standby is believed if the session hides the warning', '|| look.mayHideWarnings', ''],
+    ['a commit without its standby is believed if the session hides the warning', '|| look.mayCommitEarly', ''],
     [
       'a connection that came too late is not given back',
       'if (pending.timeout !== undefined) connection.release()\n    throwIfLate(pending)',

@@ -40,7 +40,7 @@ const STATEMENTS = [CREATE_MANY, CREATE_ONE, CREATE_TABLE, DELETE_MANY, DELETE_O
 /** The statements by their texts; the table is in the schema `public`. */
 const BY_TEXT = new Map(
   STATEMENTS.flatMap((statement) =>
-    [true, false].map((enablesWarnings) => [statement.text({ schema: 'public', enablesWarnings }), statement] as const),
+    [true, false].map((ensuresCommits) => [statement.text({ schema: 'public', ensuresCommits }), statement] as const),
   ),
 )
 
@@ -161,7 +161,7 @@ export class Cluster {
       hasForeignTables: this.isForeign,
       schema: this.hasTable ? found : null,
       currentSchema: found,
-      mayHideWarnings: this.#scenario.hidesWarnings && !this.isForeign,
+      mayCommitEarly: this.#scenario.hidesWarnings && !this.isForeign,
       ...wrongs[this.isUnfit ?? wrongs.length],
     })
   }

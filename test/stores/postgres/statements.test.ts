@@ -238,6 +238,18 @@ test('keeps plants without a tag apart from those with the tag NULL if array_nul
   assert.deepEqual(await list(store), created)
 })
 
+test('commits as the server is set to, although another client has set the session to commit without the disk', async (t) => {
+  const pool = await openPool(t)
+  await postgresStore(pool).migrate()
+  await pool.query(`CREATE TABLE seen (setting text); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+    CREATE TRIGGER noting AFTER INSERT OR DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION note();
+    SET synchronous_commit = off`)
+  await useAll(postgresStore(pool))
+  assert.deepEqual((await pool.query('SELECT DISTINCT setting FROM seen')).rows, [{ setting: 'on' }])
+  assert.deepEqual((await pool.query('SHOW synchronous_commit')).rows, [{ synchronous_commit: 'off' }])
+})
+
 for (const [name, config] of [
   ['of its pool', { binary: true }],
   ['of all pools', {}],

@@ -12,7 +12,7 @@ export const LOOK: Look = {
   problems: '',
   outdated: null,
   databaseVersion: null,
-  mayHideWarnings: false,
+  mayCommitEarly: false,
   isUnlogged: false,
   hasRowSecurity: false,
   collation: null,

@@ -222,15 +222,20 @@ suite('on a server of its own', { skip: needsDebian }, () => {
     await assertUnconfirmed(server, await startProgram(t, { PLANT_STORE_URL: url }))
   })
 
-  test('notices a commit without its standby if another client of PgBouncer has turned warnings off', async (t) => {
-    const settings = [`synchronous_standby_names='gone'`, 'synchronous_commit=local']
-    const server = await PostgresServer.start(t, settings)
-    const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 1)}/postgres`
-    const program = await startProgram(t, { PLANT_STORE_URL: url })
-    await program.ready()
-    await query(url, 'SET client_min_messages = error')
-    await assertUnconfirmed(server, program, () => server.set('synchronous_commit', 'on'))
-  })
+  for (const [name, setting] of [
+    ['turned warnings off', 'client_min_messages = error'],
+    ['set it to commit without its standby', 'synchronous_commit = local'],
+  ] as const) {
+    test(`notices a commit without its standby if another client of PgBouncer has ${name}`, async (t) => {
+      const settings = [`synchronous_standby_names='gone'`, 'synchronous_commit=local']
+      const server = await PostgresServer.start(t, settings)
+      const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 1)}/postgres`
+      const program = await startProgram(t, { PLANT_STORE_URL: url })
+      await program.ready()
+      await query(url, `SET ${setting}`)
+      await assertUnconfirmed(server, program, () => server.set('synchronous_commit', 'on'))
+    })
+  }
 })
 
 /** Has a server commit a create and a delete, alone and in groups, without the standby that it waits for. */

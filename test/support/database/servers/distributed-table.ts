@@ -66,7 +66,7 @@ export function withHosts(sql: string, servers: readonly PostgresServer[]): stri
 /** The statements that a store sends for one owner if its groups have one plant, but that which creates it. */
 const OTHERS = { DELETE_ONE: '7', LIST: '7, 10', LIST_LARGE: '7, 10, 1000' }
 
-const TABLE = { schema: 'public', enablesWarnings: false }
+const TABLE = { schema: 'public', ensuresCommits: false }
 
 /** How often to run a statement: after five plans for their values, a connection may keep one for all. */
 const TIMES = 8
