@@ -18,6 +18,7 @@ export interface PostgresTarget {
 
 const SECONDS = /^\d{1,5}$/
 const PORT = /^(?:[1-9]\d{0,4})?$/
+const MAX_CONNECT_TIMEOUT_MS = 60_000
 const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 
 /**
@@ -104,8 +105,8 @@ export function readPostgresUrl(text: string): PostgresTarget {
   return {
     connectionString: url.href,
     database: decodeURIComponent(url.pathname.slice(1)),
-    // No limit, as 0 means to libpq, would let a silent server keep the whole pool.
-    connectTimeoutMs: milliseconds('connect_timeout') > 0 ? milliseconds('connect_timeout') : undefined,
+    // With no limit, as 0 means to libpq, or one of hours, connections to a server that hung would fill the pool for so long.
+    connectTimeoutMs: Math.min(milliseconds('connect_timeout'), MAX_CONNECT_TIMEOUT_MS) || undefined,
     keepAlive: parameters['keepalives'] !== '0',
     keepAliveInitialDelayMillis: 'keepalives_idle' in parameters ? milliseconds('keepalives_idle') : 10_000,
     channelBinding: parameters['channel_binding'],

@@ -93,6 +93,8 @@ suite('is read in the terms of the driver and of Node', () => {
     ['', {}],
     ['connect_timeout=15', { connectTimeoutMs: 15_000 }],
     ['connect_timeout=0', {}],
+    ['connect_timeout=61', { connectTimeoutMs: 60_000 }],
+    ['connect_timeout=99999', { connectTimeoutMs: 60_000 }],
     ['keepalives=0', { keepAlive: false }],
     ['keepalives=1&keepalives_idle=30', { keepAliveInitialDelayMillis: 30_000 }],
     ['channel_binding=require', { channelBinding: 'require' }],
