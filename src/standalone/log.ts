@@ -109,5 +109,7 @@ export function codeOf(error: unknown): string {
 export function firstReason(error: Error): string {
   if (error.cause instanceof Error) return firstReason(error.cause)
   // A host with two addresses has failed twice, and Node gives no message to both.
-  return error instanceof AggregateError ? error.errors.map(firstReason).join('; ') : error.message
+  if (error instanceof AggregateError) return error.errors.map(firstReason).join('; ')
+  // Messages of OpenSSL end with a line break.
+  return error.message.trim().replaceAll(/\s*\n\s*/g, ' ')
 }

@@ -162,3 +162,9 @@ test('the first reason of a failure is that of its cause, or those of each addre
   const cause = new AggregateError(reasons.map((reason) => new Error(reason)))
   assert.equal(firstReason(new Error('The database cannot be used now.', { cause })), reasons.join('; '))
 })
+
+test('gives a reason of several lines in one', () => {
+  const message = 'error:0A0000BF:SSL routines:no protocols available\n  in the handshake:\n'
+  const reason = 'error:0A0000BF:SSL routines:no protocols available in the handshake:'
+  assert.equal(firstReason(new Error('Cannot connect.', { cause: new Error(message) })), reason)
+})

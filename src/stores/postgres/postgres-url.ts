@@ -96,6 +96,10 @@ export function readPostgresUrl(text: string): PostgresTarget {
     searchParams.set('sslmode', 'verify-full')
     searchParams.delete('sslrootcert')
   }
+  const [oldest = 0, newest = Infinity] = ['ssl_min_protocol_version', 'ssl_max_protocol_version'].map((name) =>
+    name in parameters ? TLS_VERSIONS.indexOf(parameters[name]!) : undefined,
+  )
+  if (oldest > newest) throw new Error('ssl_min_protocol_version is later than ssl_max_protocol_version')
   // What the driver does without a mode, but with options that this module can add to.
   if (parameters['sslnegotiation'] === 'direct' && sslmode === undefined) searchParams.set('sslmode', 'verify-full')
   // Otherwise the driver treats `require` as `verify-full`, and warns that it won't for long.

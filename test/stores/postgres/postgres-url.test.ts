@@ -71,6 +71,10 @@ suite('is refused, and nothing of its password is said', () => {
     ['postgres://host/plants?keepalives_idle=-1', 'keepalives_idle takes a number of seconds'],
     ['postgres://host/plants?gssencmode=require', 'gssencmode takes disable, prefer'],
     ['postgres://host/plants?client_encoding=latin1', 'client_encoding takes auto, utf8, UTF8, UTF-8'],
+    [
+      'postgres://host/plants?ssl_min_protocol_version=TLSv1.3&ssl_max_protocol_version=TLSv1.2',
+      'ssl_min_protocol_version is later than ssl_max_protocol_version',
+    ],
     ['postgres://host/plants?sslrootcert=system&sslmode=require', 'sslrootcert=system takes sslmode=verify-full'],
   ]
   for (const [url, message] of cases) test(url, () => assert.throws(() => readPostgresUrl(url), { message }))
@@ -99,6 +103,10 @@ suite('is read in the terms of the driver and of Node', () => {
     ['keepalives=1&keepalives_idle=30', { keepAliveInitialDelayMillis: 30_000 }],
     ['channel_binding=require', { channelBinding: 'require' }],
     ['ssl_min_protocol_version=TLSv1.3', { minVersion: 'TLSv1.3' }],
+    [
+      'ssl_min_protocol_version=TLSv1.2&ssl_max_protocol_version=TLSv1.2',
+      { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' },
+    ],
     ['ssl_max_protocol_version=TLSv1.2&sslpassword=secret', { maxVersion: 'TLSv1.2', passphrase: 'secret' }],
   ] as const) {
     test(parameters, () => assert.deepEqual(read(parameters), { ...defaults, ...expected }))
