@@ -105,9 +105,14 @@ export const isRejectedValue: Test = (error) => hasState(/^2[23]/)(error) || isT
 /** Whether one plant of several can be the cause: its value, or a policy or the check option of a view rejects it. */
 export const isOfOnePlant: Test = (error) =>
   isRejectedValue(error) || (hasState(/^(?:44|42501)/)(error) && routineOf(error) === 'ExecWithCheckOptions')
-/** Whether a row is too large for an index, which limits owners, as texts have no limit. 54000 has many other causes. */
-export const isTooLarge: Test = (error) =>
-  hasState(/^54000/)(error) && /^(?:_bt_check_third_page|index_form_tuple)/.test(routineOf(error))
+/**
+ * Whether a row is too large for an index, which limits owners, as texts have no limit, or for a table that keeps texts in
+ * its rows. 54000 has many other causes.
+ */
+export const isTooLarge: Test = (error) => hasState(/^54000/)(error) && TOO_LARGE.test(routineOf(error))
+
+/** The functions that build a row of a B-tree, GiST, GIN, BRIN or SP-GiST index, or of a table. */
+const TOO_LARGE = /^(?:_bt_check_third_page|index_form_tuple|GinFormTuple|brin_do|spgdo|RelationGetBufferForTuple)/
 
 /** The function of PostgreSQL that reported an error. Other than the message, it's never translated. */
 const routineOf = (error: unknown): string => (error as { routine?: string }).routine ?? ''
