@@ -81,8 +81,9 @@ export function readPostgresUrl(text: string): PostgresTarget {
   const { searchParams } = url
   const parameters = Object.fromEntries(searchParams)
   if (parameters['host']?.includes(',') === true) throw new Error(ONE_HOST)
+  const hasSecret = 'password' in parameters || 'sslpassword' in parameters
   for (const [name, value] of [...searchParams]) {
-    check(name, value)
+    check(name, value, hasSecret)
     if (!OF_DRIVER.has(name)) searchParams.delete(name)
   }
   const { dbname, ssl, sslrootcert, sslcrl, sslmode = ssl && 'require' } = parameters
@@ -127,9 +128,13 @@ function versionOption(name: 'minVersion' | 'maxVersion', version: string | unde
   return version === undefined ? {} : { [name]: version as SecureVersion }
 }
 
-function check(name: string, value: string): void {
+/** @param hasSecret whether the unknown name can be the part of a password that follows an ampersand */
+function check(name: string, value: string, hasSecret: boolean): void {
   if (!Object.hasOwn(PARAMETERS, name)) {
-    throw new Error(`unknown parameter "${name}"; known are ${Object.keys(PARAMETERS).join(', ')}`)
+    const problem = hasSecret
+      ? 'unknown parameter, or a password whose & is not written as %26'
+      : `unknown parameter "${name}"`
+    throw new Error(`${problem}; known are ${Object.keys(PARAMETERS).join(', ')}`)
   }
   const accepted = PARAMETERS[name]
   if (accepted === PORT) {

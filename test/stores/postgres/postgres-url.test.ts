@@ -41,6 +41,12 @@ suite('is refused, and nothing of its password is said', () => {
   const form =
     'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
   const oneHost = 'takes one host; a proxy such as HAProxy, or a DNS name, stands for several'
+  const known =
+    'known are application_name, channel_binding, client_encoding, connect_timeout, dbname, fallback_application_name, ' +
+    'gssencmode, host, keepalives, keepalives_idle, load_balance_hosts, options, password, port, ssl, ' +
+    'ssl_max_protocol_version, ssl_min_protocol_version, sslcert, sslcompression, sslcrl, sslkey, sslmode, sslnegotiation, ' +
+    'sslpassword, sslrootcert, sslsni, target_session_attrs, user'
+  const ampersand = 'unknown parameter, or a password whose & is not written as %26'
   const cases: [string, string][] = [
     ['postgres://ann:p@ss#w0rd@host/plants', form],
     ['postgres://ann:1#w0rd@host/plants', form],
@@ -56,13 +62,9 @@ suite('is refused, and nothing of its password is said', () => {
     ['postgres://ann:w0rd@/plants?host=a%2Cb', oneHost],
     ['postgres://ann:w0rd@host/plants?port=5432,5433', 'port takes a number from 1 to 65535'],
     ['postgres://ann:w0rd@host/plants?port=65536', 'port takes a number from 1 to 65535'],
-    [
-      'postgres://ann:w0rd@host/plants?sslmod=require',
-      'unknown parameter "sslmod"; known are application_name, channel_binding, client_encoding, connect_timeout, ' +
-        'dbname, fallback_application_name, gssencmode, host, keepalives, keepalives_idle, load_balance_hosts, options, ' +
-        'password, port, ssl, ssl_max_protocol_version, ssl_min_protocol_version, sslcert, sslcompression, sslcrl, ' +
-        'sslkey, sslmode, sslnegotiation, sslpassword, sslrootcert, sslsni, target_session_attrs, user',
-    ],
+    ['postgres://ann:w0rd@host/plants?sslmod=require', `unknown parameter "sslmod"; ${known}`],
+    ['postgres://ann@host/plants?password=1&w0rd', `${ampersand}; ${known}`],
+    ['postgres://host/plants?sslpassword=1&w0rd=1', `${ampersand}; ${known}`],
     ['postgres://ann:w0rd@host/plants?sslmode=prefer', 'sslmode takes disable, require, verify-ca, verify-full'],
     ['postgres://ann:w0rd@host/plants?sslnegotiation=w0rd', 'sslnegotiation takes postgres, direct'],
     ['postgres://ann:w0rd@host/plants?target_session_attrs=any', 'target_session_attrs takes read-write, primary'],
