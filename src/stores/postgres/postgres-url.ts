@@ -103,6 +103,10 @@ export function readPostgresUrl(text: string): PostgresTarget {
   if (oldest > newest) throw new Error('ssl_min_protocol_version is later than ssl_max_protocol_version')
   // What the driver does without a mode, but with options that this module can add to.
   if (parameters['sslnegotiation'] === 'direct' && sslmode === undefined) searchParams.set('sslmode', 'verify-full')
+  // As in libpq: Unix sockets don't have TLS.
+  if (parameters['host']?.startsWith('/') ?? /^%2f/i.test(url.hostname)) {
+    for (const name of [...searchParams.keys()]) if (name.startsWith('ssl')) searchParams.delete(name)
+  }
   // Otherwise the driver treats `require` as `verify-full`, and warns that it won't for long.
   if (searchParams.has('sslmode')) searchParams.set('uselibpqcompat', 'true')
 

@@ -6,12 +6,16 @@ import { isSameDatabase, readPostgresUrl } from '../../../src/stores/postgres/po
 import { temporaryFile } from '../../support/temporary-file.ts'
 
 suite('is written for the driver', () => {
-  const verifyFull = 'sslmode=verify-full&uselibpqcompat=true'
+  const compatible = 'uselibpqcompat=true'
+  const verifyFull = `sslmode=verify-full&${compatible}`
   const cases: [string, string][] = [
     ['postgres://ann:secret@host/plants', 'postgres://ann:secret@host/plants'],
     ['postgresql://ann@[::1]:6432/plants', 'postgresql://ann@[::1]:6432/plants'],
     ['postgres://%2Fvar%2Frun/plants', 'postgres://%2Fvar%2Frun/plants'],
     ['postgres:///plants?host=/run/postgresql', 'postgres:///plants?host=/run/postgresql'],
+    ['postgres:///plants?host=/run&sslmode=require&sslrootcert=/a', 'postgres:///plants?host=%2Frun'],
+    ['postgres://%2frun/plants?sslmode=verify-full', 'postgres://%2frun/plants'],
+    ['postgres://%2Frun/plants?host=a&ssl=true', `postgres://%2Frun/plants?host=a&sslmode=require&${compatible}`],
     ['postgres://ann:s@/plants?host=/run/postgresql', 'postgres://ann:s@localhost/plants?host=/run/postgresql'],
     ['postgres://ann:p%40%23%2F@host/plants', 'postgres://ann:p%40%23%2F@host/plants'],
     ['postgres://ann:a,b,@host/plants', 'postgres://ann:a,b,@host/plants'],
