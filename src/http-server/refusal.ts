@@ -47,11 +47,16 @@ export function refuseAfter(response: ServerResponse | undefined, refuseNow: () 
  */
 export function refuseInstead(response: ServerResponse, socket: Duplex, graceMs: number, refuseNow: () => void): void {
   const { req } = response
-  const end = (): void => (response.headersSent ? closeGently(socket) : refuseNow())
+  function end(): void {
+    if (response.headersSent) return closeGently(socket)
+    // The listener can't respond any more, and must not report that it has.
+    response.destroyed = true
+    refuseNow()
+  }
   if (req.readableFlowing !== null || req.readableDidRead) return end()
   // After a response, Node itself reads the rest of the body.
   beforeFirstRead(req, end)
-  const startGrace = (): unknown => setTimeout(() => response.headersSent || refuseNow(), graceMs).unref()
+  const startGrace = (): unknown => setTimeout(() => response.headersSent || end(), graceMs).unref()
   // A request that waits for its turn has no socket, and earlier requests are still owed a response.
   if (response.socket === null) listenTo(response, 'socket', startGrace)
   else startGrace()

@@ -39,7 +39,10 @@ export function isTruncated(request: IncomingMessage): boolean {
   // Node emits `end` for a stream that was reset too, and calls its request complete. A stream that was reset in the
   // packet that completes its body can't be told from one that was reset before.
   if (stream !== undefined) return (stream.closed || (destroyed === true && isUnread)) && !stream.endAfterHeaders
-  return complete === false && isUnread && (destroyed === true || socketOf(request)?.readableEnded === true)
+  if (complete !== false || !isUnread) return false
+  const socket = socketOf(request)
+  // plant-store/server rejects a malformed or late body itself, and then ends its side of the connection.
+  return destroyed === true || socket?.readableEnded === true || socket?.writableEnded === true
 }
 
 export function whenClosed(response: ServerResponse, listener: () => void): void {

@@ -281,6 +281,30 @@ test('plant-store/server closes a connection that was half-closed within a body'
   assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
 })
 
+suite('plant-store/server reports only its own error for a malformed body that', { timeout: 60_000 }, () => {
+  for (const [method, caller, expected] of [
+    ['POST', 'ada', []],
+    ['POST', null, []],
+    // A list doesn't depend on the body, so it ran, and its client didn't get it.
+    ['GET', 'ada', ['200, complete: false']],
+    ['GET', null, []],
+  ] as const) {
+    test(`the host reads while authenticate runs: ${method}, a token of ${caller}`, async (t) => {
+      const { events, store, hooks } = observe()
+      const gate = new Held<string | null>()
+      const plants = createService({ store, authenticate: () => gate.call(), ...hooks })
+      const listener: Listener = (request, response) => plants(request.resume(), response)
+      const { client } = await openBoth(await serve(t, createPlantServer(listener).server))
+      client.send(`${method} /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n${CHUNK}zz\r\n`)
+      await client.receive(/^HTTP\/1\.1 400 [^]*"error":40000,/)
+      gate.answer(caller)
+      await passTicks()
+      assert.deepEqual(events, expected)
+      assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*}$/)
+    })
+  }
+})
+
 test('keeps a plant whose stream is reset once its body is complete', { timeout: 60_000 }, async (t) => {
   const { events, store, hooks } = observe()
   const gate = new Held<boolean>()
