@@ -9,6 +9,7 @@ import {
   isClosed,
   isConnected,
   isLost,
+  isWritable,
   listenTo,
   reset,
   socketOf,
@@ -74,6 +75,8 @@ export function respond(request: IncomingMessage, response: ServerResponse, foun
 /** Node announces a request before it has parsed a body that came in the same packet. */
 async function sendLater(request: IncomingMessage, response: ServerResponse, found: HttpResponse): Promise<Sent> {
   await yieldToEventLoop()
+  // The rest of the packet can be malformed: then `node:http` has sent its own error response.
+  if (!isWritable(socketOf(request))) return { bytes: 0, complete: false }
   return send(request, response, found, isBodyAwaited(request))
 }
 

@@ -31,6 +31,10 @@ export const isClosed = (response: ServerResponse): boolean =>
 /** Whether a connection is lost. If a write fails, Node 20 and 22 go on for a moment before they destroy it. */
 export const isLost = (socket: Duplex | null): boolean => socket?.destroyed === true || Boolean(socket?.errored)
 
+/** Whether a connection can still take a response. plant-store/server ends its side after its own error responses. */
+export const isWritable = (socket: Duplex | null): boolean =>
+  socket === null || !(socket.writableEnded || isLost(socket))
+
 /** Whether the body will stay incomplete: the client disconnected, half-closed or reset its stream, or the host did. */
 export function isTruncated(request: IncomingMessage): boolean {
   const { complete, destroyed, readableEnded } = request as Partial<IncomingMessage>
@@ -41,8 +45,7 @@ export function isTruncated(request: IncomingMessage): boolean {
   if (stream !== undefined) return (stream.closed || (destroyed === true && isUnread)) && !stream.endAfterHeaders
   if (complete !== false || !isUnread) return false
   const socket = socketOf(request)
-  // plant-store/server rejects a malformed or late body itself, and then ends its side of the connection.
-  return destroyed === true || socket?.readableEnded === true || socket?.writableEnded === true
+  return destroyed === true || socket?.readableEnded === true || !isWritable(socket)
 }
 
 export function whenClosed(response: ServerResponse, listener: () => void): void {

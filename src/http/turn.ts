@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { inLaterRound } from '../later-round.ts'
 import { performance } from '../timers.ts'
-import { isLost, isTruncated, listenTo, socketOf, streamOf } from './transport.ts'
+import { isTruncated, isWritable, listenTo, socketOf, streamOf } from './transport.ts'
 
 /** How many requests of a connection wait for their turn. */
 const waiting = new WeakMap<Duplex, number>()
@@ -74,6 +74,5 @@ export const isHeldBack = (socket: Duplex): boolean => (waiting.get(socket) ?? 0
 function isOpen(request: IncomingMessage): boolean {
   // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
   if (streamOf(request) !== undefined) return !isTruncated(request)
-  const socket = socketOf(request)
-  return socket === null || !(socket.writableEnded || isLost(socket))
+  return isWritable(socketOf(request))
 }

@@ -223,6 +223,19 @@ for (const [name, bytes] of [
   })
 }
 
+for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2)) {
+  test(`reports no early error for a body that ${name} rejects in the same packet`, { timeout: 60_000 }, async (t) => {
+    const { events, store, hooks } = observe()
+    const { client } = await openBoth(
+      await serve(t, createAny(createService({ store, authenticate: () => null, ...hooks }))),
+    )
+    client.send(`${String(HTTP1.bodies['chunks without a last one'])}zz\r\n`)
+    assert.match(await client.closed, /^HTTP\/1\.1 400 /)
+    await passTicks()
+    assert.deepEqual(events, [])
+  })
+}
+
 suite('keeps a plant if the body of a DELETE, which means nothing, ends early:', { timeout: 60_000 }, () => {
   const deletion = { ...HTTP2_FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
   for (const [name, createAny, bytes] of [
