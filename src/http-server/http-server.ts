@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 import { fieldsOf, hasTooManyFields, isHost } from '../http/header-fields.ts'
 import { addFields } from '../http/respond.ts'
+import { isWritable } from '../http/transport.ts'
 import { inTurn, isHeldBack, stopReading, type Arrival } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
 import { setImmediate, setTimeout } from '../timers.ts'
@@ -134,7 +135,13 @@ export function createHttpServer(
     const connection = connectionOf(request.socket)!
     hold(connection, response)
     guard.look()
-    if (inTurn({ request, response, listener }, take)) guard.wait(connection)
+    const run = draining === undefined ? take : takeLater
+    if (inTurn({ request, response, listener }, run)) guard.wait(connection)
+  }
+
+  /** Waits for the requests that the same packet brings: during a drain, the connection closes after the last one. */
+  function takeLater(arrival: Parameters<typeof take>[0], hasWaited: boolean): void {
+    setImmediate(() => isWritable(arrival.request.socket) && take(arrival, hasWaited))
   }
 
   function take({ request, response, listener }: Arrival & { listener: RequestListener }, hasWaited: boolean): void {

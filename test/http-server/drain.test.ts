@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createPlantStore } from '../../src/index.ts'
@@ -70,6 +70,36 @@ test('a drain has an answer that is under way say that its connection closes', {
   response.end()
   assert.match(await client.closed, /\r\nConnection: close\r\n/)
   assert.equal(await drained, 0)
+})
+
+suite('requests that are pipelined in one packet during a drain', { timeout: 60_000 }, () => {
+  test('are all answered, and only the last response closes the connection', async (t) => {
+    const http = await serve(t)
+    const { client } = await openBoth(http.server)
+    const drained = http.drain()
+    const answers = await client.send(LIST.repeat(3)).answers()
+    assert.deepEqual(
+      answers.map(({ status, headers }) => [status, headers.get('connection')]),
+      [
+        [200, 'keep-alive'],
+        [200, 'keep-alive'],
+        [200, 'close'],
+      ],
+    )
+    assert.equal(await drained, 0)
+  })
+
+  test('are dropped if the connection closes before they run', async (t) => {
+    let calls = 0
+    const http = createHttpServer(() => calls++)
+    await serveUntilEnd(t, http.server)
+    http.server.on('request', ({ socket }: IncomingMessage) => socket.destroy())
+    const { client } = await openBoth(http.server)
+    const drained = http.drain()
+    assert.equal(await client.send(LIST.repeat(3)).closed, '')
+    await drained
+    assert.equal(calls, 0)
+  })
 })
 
 test('once it no longer listens, a drain closes what has no request that is being answered', async (t) => {
