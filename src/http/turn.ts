@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { inLaterRound } from '../later-round.ts'
 import { performance } from '../timers.ts'
@@ -30,7 +31,7 @@ export function inTurn<A extends Arrival>(arrival: A, run: (arrival: A, hasWaite
   const { request, response } = arrival
   const socket = socketOf(request)
   // A response that the host has ended never gets the socket back.
-  if (response.socket !== null || response.writableEnded || socket === null) {
+  if (response.socket !== null || response.writableEnded || !isPausable(socket)) {
     if (isOpen(request)) run(arrival, false)
     return false
   }
@@ -69,6 +70,11 @@ export function stopReading(socket: Duplex): void {
 }
 
 export const isHeldBack = (socket: Duplex): boolean => (waiting.get(socket) ?? 0) > 0
+
+/** Whether this is an open connection. A request that a test creates can have another object, or an unused Socket. */
+function isPausable(socket: Duplex | null): socket is Duplex {
+  return typeof (socket as Partial<Duplex> | null)?.pause === 'function' && !(socket as Socket).pending
+}
 
 /** Whether the connection can take a response. Node announces requests behind the last one, or on a lost connection. */
 function isOpen(request: IncomingMessage): boolean {

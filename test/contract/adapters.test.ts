@@ -167,6 +167,23 @@ suite('a request that a test creates', { timeout: 60_000 }, () => {
     }
   }
 
+  for (const [name, socket] of Object.entries({
+    'a Socket that is not connected': new Socket(),
+    'an EventEmitter': new EventEmitter(),
+    'an object': {},
+  })) {
+    test(`with ${name} for a socket gets its response through a ServerResponse that has none`, async () => {
+      const request = Object.assign(new IncomingMessage(new Socket()), { socket })
+      request.push(created.body)
+      request.push(null)
+      Object.assign(request, { method: 'POST', url: '/plants', headers: headersOf(created) })
+      const response = new ServerResponse(request)
+      createPlantStore({ authenticate })(request, response)
+      await passTicks()
+      assert.deepEqual([response.statusCode, response.writableEnded], [200, true])
+    })
+  }
+
   test('without a connection and without the end of its body is rejected immediately', async () => {
     const request = new IncomingMessage(new Socket())
     const { response } = createPair(request, rejected)
