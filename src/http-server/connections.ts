@@ -12,6 +12,8 @@ export interface Connection {
   latest?: ServerResponse | undefined
   /** The response to the request that runs. */
   current?: ServerResponse | undefined
+  /** The response that closes the connection during a drain, unless another request arrives before it is sent. */
+  last?: ServerResponse | undefined
   /** How many of its requests wait for their turn. */
   waiting: number
   /** It was refused, and nothing more is read from it. */

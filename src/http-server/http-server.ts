@@ -133,6 +133,7 @@ export function createHttpServer(
 
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
     const connection = connectionOf(request.socket)!
+    if (connection.last?.headersSent === false) connection.last.setHeader('Connection', 'keep-alive')
     hold(connection, response)
     guard.look()
     const run = draining === undefined ? take : takeLater
@@ -151,7 +152,7 @@ export function createHttpServer(
     addFields(response, commonFields(request))
     onRequest?.(request, response)
     // If requests wait behind this one, the connection closes after the last of them.
-    if (draining !== undefined && connection.latest === response) response.setHeader('Connection', 'close')
+    if (draining !== undefined && connection.latest === response) closeAfter(connection, response)
     const problem = findHostProblem(request)
     if (problem === undefined) listener(request, response)
     else refuseRequest(request, response, new HttpError('malformedRequest', problem))
@@ -159,6 +160,8 @@ export function createHttpServer(
 
   function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
     response.setHeader('Connection', 'close')
+    // Whatever arrives behind this request, the connection closes.
+    connectionOf(request.socket)!.last = undefined
     answer(request, response, error, onAnswer)
   }
 
@@ -230,7 +233,9 @@ export function createHttpServer(
   })
 
   function close(isShared: boolean): Promise<number> {
-    for (const { latest } of connections) if (latest?.headersSent === false) latest.setHeader('Connection', 'close')
+    for (const connection of connections) {
+      if (connection.latest?.headersSent === false) closeAfter(connection, connection.latest)
+    }
     const refuseLate = (socket: Socket): void => refuseOn(socket, HTTP_ERRORS.requestTimeout)
     return closeServer(server, connections, limits.drainTimeoutMs, isShared, refuseLate)
   }
@@ -241,6 +246,12 @@ export function createHttpServer(
     isGuarded: guard.isAwake,
     drain: (isShared = false) => (draining ??= close(isShared)),
   }
+}
+
+/** Has a connection close after a response, unless another request arrives before the response is sent. */
+function closeAfter(connection: Connection, response: ServerResponse): void {
+  response.setHeader('Connection', 'close')
+  connection.last = response
 }
 
 /** Whether a request may be late because nothing was read while others had their turns. */

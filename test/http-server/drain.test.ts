@@ -72,6 +72,36 @@ test('a drain has an answer that is under way say that its connection closes', {
   assert.equal(await drained, 0)
 })
 
+suite('a request that arrives during a drain, behind one that is under way,', { timeout: 60_000 }, () => {
+  for (const [name, drainFirst] of Object.entries({ 'before the drain': false, 'during the drain': true })) {
+    test(`is answered if that one arrived ${name}`, async (t) => {
+      const responses: ServerResponse[] = []
+      const http = createHttpServer((_, response) => void responses.push(response))
+      await serveUntilEnd(t, http.server)
+      const { client, accepted } = await openBoth(http.server)
+      const answered = client.answers()
+      let drained = drainFirst ? http.drain() : undefined
+      client.send(LIST)
+      await until(() => responses.length === 1)
+      drained ??= http.drain()
+      client.send(LIST)
+      await until(() => accepted.bytesRead === 2 * LIST.length)
+      for (const count of [1, 2]) {
+        await until(() => responses.length === count)
+        responses.at(-1)!.end()
+      }
+      assert.deepEqual(
+        (await answered).map(({ status, headers }) => [status, headers.get('connection')]),
+        [
+          [200, 'keep-alive'],
+          [200, 'close'],
+        ],
+      )
+      assert.equal(await drained, 0)
+    })
+  }
+})
+
 suite('requests that are pipelined in one packet during a drain', { timeout: 60_000 }, () => {
   test('are all answered, and only the last response closes the connection', async (t) => {
     const http = await serve(t)
