@@ -137,12 +137,12 @@ export function createHttpServer(
     hold(connection, response)
     guard.look()
     const run = draining === undefined ? take : takeLater
-    if (inTurn({ request, response, listener }, run)) guard.wait(connection)
+    if (inTurn({ request, response, listener }, run) || run === takeLater) guard.wait(connection)
   }
 
   /** Waits for the requests that the same packet brings: during a drain, the connection closes after the last one. */
-  function takeLater(arrival: Parameters<typeof take>[0], hasWaited: boolean): void {
-    setImmediate(() => isWritable(arrival.request.socket) && take(arrival, hasWaited))
+  function takeLater(arrival: Parameters<typeof take>[0]): void {
+    setImmediate(() => isWritable(arrival.request.socket) && take(arrival, true))
   }
 
   function take({ request, response, listener }: Arrival & { listener: RequestListener }, hasWaited: boolean): void {

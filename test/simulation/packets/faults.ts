@@ -16,7 +16,7 @@ export const faults: Faults = {
   'src/http/turn.ts': [
     [
       'a request does not wait for its turn',
-      'if (response.socket !== null || response.writableEnded || socket === null) {',
+      'if (response.socket !== null || response.writableEnded || !isPausable(socket)) {',
       'if (true) {',
     ],
     [

@@ -17,7 +17,7 @@ export interface Asked {
   wholeAt?: number
   response?: ServerResponse
   isInDrain?: boolean
-  /** Whether none waited behind it when it began. */
+  /** Whether none waited behind it when its header was sent. */
   isLast?: boolean
   /** What it must be answered, by status or error. */
   code?: number
@@ -94,11 +94,21 @@ export abstract class Exchanges {
     return this.read > 0 && this.current?.readAt === undefined && response?.writableEnded !== false
   }
 
+  /** Node announces a request. */
+  announce(): void {
+    this.announced++
+    const { response } = this.asked[this.begun - 1] ?? {}
+    if (response?.headersSent === false) this.asked[this.begun - 1]!.isLast = false
+  }
+
   /** The server reads. */
   onRead(bytes: number): void {
     this.isSliced = this.house.isGuarded
     const isHeldBack = this.wire.isDelivering || this.isSliced
-    this.rule(this.waiting === 0 || !isHeldBack, 'what comes while a request waits is not read')
+    // In a drain, a request whose turn it is begins a round later.
+    const isRunning = this.asked[this.begun - 1]?.response?.writableEnded === false
+    const waiting = this.house.isDraining && !isRunning ? this.waiting - 1 : this.waiting
+    this.rule(waiting <= 0 || !isHeldBack, 'what comes while a request waits is not read')
     this.read += bytes
     for (const asked of this.asked) if (asked.start < this.read) asked.readAt ??= this.now
   }

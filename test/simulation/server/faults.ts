@@ -4,7 +4,7 @@ export const faults: Faults = {
   'src/http/turn.ts': [
     [
       'a request does not wait for its turn',
-      'if (response.socket !== null || response.writableEnded || socket === null) {',
+      'if (response.socket !== null || response.writableEnded || !isPausable(socket)) {',
       'if (true) {',
     ],
     [
@@ -14,7 +14,7 @@ export const faults: Faults = {
     ],
     [
       'a request runs after an answer that closes the connection',
-      'return socket === null || !(socket.writableEnded || isLost(socket))',
+      'return isWritable(socketOf(request))',
       'return true',
     ],
     [
@@ -51,6 +51,16 @@ export const faults: Faults = {
       'a drain closes a connection before its last answer',
       'draining !== undefined && connection.latest === response',
       'draining !== undefined',
+    ],
+    [
+      'a drain closes a connection although another request has come',
+      "connection.last.setHeader('Connection', 'keep-alive')",
+      'connection.last = undefined',
+    ],
+    [
+      'a drain closes a connection after the first request of a packet',
+      'draining === undefined ? take : takeLater',
+      'take',
     ],
   ],
   'src/http-server/refusal.ts': [

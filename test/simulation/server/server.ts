@@ -96,7 +96,7 @@ async function play(scenario: Scenario, world: World): Promise<void> {
   function announce(client: Client): void {
     const mustWake = isFull(openOnes().filter(({ wire }) => !wire.writableEnded))
     world.expect(!mustWake || house.isGuarded, 'the guard wakes while many requests wait')
-    client.announced++
+    client.announce()
     world.expect(!client.isSliced || client.waiting <= MAX_IN_SLICE, 'while the guard is awake, few requests wait')
   }
 
