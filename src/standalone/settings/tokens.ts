@@ -20,27 +20,28 @@ const NO_DIGEST =
   'takes a digest as owner:sha256= with 64 hexadecimal digits; in another form, or if a shell has expanded the $ of ' +
   'owner:$sha256$, it would become a token'
 
-/** The beginning of a digest in a form that isn't accepted, such as the value that SRI has. */
-const DIGEST_NAME = /^sha-?256/i
+/** Part of the name of a digest in a form that isn't accepted. make expands the `$s` of `$sha256$`. */
+const DIGEST_NAME = /ha-?256/i
 /** The end of an owner before such a digest: in `ada:sha256:2cf2…`, the last colon divides the entry. */
 const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
 
 /**
- * What remains of `$sha256$2434cf…` where the number of a parameter can have several digits, as in zsh and in
- * Dockerfiles; and of `$sha256$$2434cf…`, where a shell replaces `$$` with its process ID.
+ * What remains of `$sha256$2434cf…` in shells: the value of the parameter `$2`, or of `$0`, such as `zsh`, and 63 digits;
+ * or fewer where the number of a parameter can have several digits, as in zsh and in Dockerfiles. There are more digits if
+ * the value ends with some, as a process ID does.
  */
-const REST_OF_DIGEST = /^(?:[a-f][0-9a-f]{48,61}|[0-9]{1,7}[0-9a-f]{64})$/i
-/** What remains in other shells: the value of the parameter `$2`, or of `$0`, such as `bash`, and 63 digits. */
-const LAST_63_DIGITS = /(?:^|[^0-9a-f])[0-9a-f]{63}$/i
-/** What precedes the digits in make, which expands `$s`, and in a script whose path, `$0`, ends like a digest. */
-const NAME_OR_PATH = /ha256|\//i
+const REST_OF_DIGEST = /(?:^|[^0-9a-f])(?:[a-f][0-9a-f]{48,61}|[0-9a-f]{63}|[0-9a-f]{65,71})$/i
+/** The same after a value whose last letter could be a digit, such as `prod`. */
+const REST_AFTER_WORD = /[g-z][a-f][0-9a-f]{63}$/i
 
 /** Whether a plain token looks like a digest or the rest of one. Digests aren't secret, so they must never be tokens. */
 function isDigest(owner: string, token: string): boolean {
-  if (DIGEST_NAME.test(token) || DIGEST_OWNER.test(owner) || REST_OF_DIGEST.test(token)) return true
-  // A search for the digits from the left would take quadratic time.
-  const end = token.slice(-64)
-  return LAST_63_DIGITS.test(end) || (/[0-9a-f]{63}$/i.test(end) && NAME_OR_PATH.test(token))
+  if (DIGEST_NAME.test(token) || DIGEST_OWNER.test(owner)) return true
+  // Searching all of a long token for digits would take quadratic time.
+  const end = token.slice(-72)
+  if (REST_OF_DIGEST.test(end) || REST_AFTER_WORD.test(end)) return true
+  // `$0` is the path of a script.
+  return token.includes('/') && /[0-9a-f]{63}$/i.test(end)
 }
 
 /** Tokens that an unset variable turns into. No program means to let in a client that sends one. */

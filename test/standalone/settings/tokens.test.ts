@@ -53,6 +53,8 @@ suite('PLANT_STORE_TOKENS takes', () => {
     ['64 hexadecimal digits as a token', `ada:${sha256('x')}`, table([sha256('x'), 'ada'])],
     ['64 hexadecimal digits at the end of a token', `ada:x${sha256('x')}`, table([`x${sha256('x')}`, 'ada'])],
     ['48 hexadecimal digits as a token', `ada:${'a'.repeat(48)}`, table(['a'.repeat(48), 'ada'])],
+    ['64 hexadecimal digits after a prefix', `ada:key_${'a'.repeat(64)}`, table([`key_${'a'.repeat(64)}`, 'ada'])],
+    ['72 hexadecimal digits as a token', `ada:${'a'.repeat(72)}`, table(['a'.repeat(72), 'ada'])],
     ['96 hexadecimal digits as a token', `ada:${'a'.repeat(96)}`, table(['a'.repeat(96), 'ada'])],
     ['62 hexadecimal digits after a decimal digit', `ada:0${'a'.repeat(61)}`, table([`0${'a'.repeat(61)}`, 'ada'])],
   ] as const) {
@@ -85,6 +87,7 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
   ]
   const digests = [
     ...['ada:sha256=', 'ada:sha256==', 'ada:SHA-256', `ada:sha256${digest}`, `ada:sha256-${digest}`],
+    ...['ada:4711sha256', 'ada:4711SHA-256 read', `ada:zsh${'c'.repeat(62)}`],
     ...[`ada:sha256:${digest}`, `ada:$sha256$:${digest}`, `sha256:${digest}`, `ada:SHA-256:${digest} read`],
   ]
   const rows: readonly [entries: string, problem: string][] = [
@@ -111,7 +114,7 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
 })
 
 /** A digest for each first digit, and others that go on with decimal digits: some tools take all of them. */
-const DIGESTS = '0 1 2 3 4 5 6 7 8 9 a b c d e f 2434 07 a1 99999'
+const DIGESTS = '0 1 2 3 4 5 6 7 8 9 a b c d e f 00 2434 07 a1 99999'
   .split(' ')
   .map(
     (start) =>
@@ -141,7 +144,14 @@ suite('the older form of a digest never becomes a token', () => {
   for (const [what, command, args, script] of [
     ['in double quotes in sh', 'sh', [], quoted],
     ['in double quotes in sh -c', 'sh', ['-c', 'eval "$(cat)"', 'configure.sh'], quoted],
+    ['in double quotes in sh -c with a name that ends with "e"', 'sh', ['-c', 'eval "$(cat)"', 'configure'], quoted],
     ['in double quotes in a shell with arguments', 'sh', ['-s', '--', 'start', 'x', '-y'], quoted],
+    [
+      'in double quotes in a shell with the names of stages',
+      'sh',
+      ['-s', '--', 'prod', 'stage', 'web', '8080'],
+      quoted,
+    ],
     ['in double quotes in bash', 'bash', [], quoted],
     ['in double quotes in zsh', 'zsh', [], quoted],
     ['without quotes in bash', 'bash', [], "printf '%s\\n' TEXT"],
@@ -168,6 +178,14 @@ suite('the older form of a digest never becomes a token', () => {
     ['with the rules of make', (text: string) => text.replace(/\$./g, '')],
     ['if only the name is expanded', (text: string) => text.replace('$sha256', '')],
     ['if only the digits are expanded', (text: string) => text.replace(/\$[0-9A-F]/i, '')],
+    [
+      'if the first $$ is the ID of a process, in sh',
+      (text: string) => text.replace(/\$(sha256)\$(?:[0-9]|\w+)/i, '4711$1'),
+    ],
+    [
+      'if the first $$ is the ID of a process, in zsh',
+      (text: string) => text.replace(/\$(sha256)\$(?:[0-9]+|\w+)/i, '4711$1'),
+    ],
     ['if $$ is the ID of a process', (text: string) => text.replaceAll('$', '4711')],
     ['if the second $$ is the ID of a process', (text: string) => text.replace('$sha256$', '1')],
     ['if $0 is the path of a script', (text: string) => text.replace(/\$sha256\$./, './configure')],
