@@ -6,9 +6,12 @@ import { SettingError, type Variable } from './variables.ts'
 
 export type Tokens = ReadonlyMap<string, Caller>
 
-/** A token has no colon, so the last one divides. An owner has no character that may stand between two entries. */
+/**
+ * A token has no colon, so the last one divides. An owner has no character that may stand between two entries, and no
+ * invisible one that copying from a web page leaves.
+ */
 const ENTRY = new RegExp(
-  String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f]+):(?:(?:sha256=|\$sha256\$)(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
+  String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f\u00ad\u200b\u2060]+):(?:(?:sha256=|\$sha256\$)(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
 )
 
 const FORM =

@@ -29,17 +29,19 @@ export interface Variable<T> {
 }
 
 /**
- * Characters that env files with CRLF line endings, quotes that a tool kept, or byte-order marks leave in a value. Node
+ * Characters that env files with CRLF line endings, quotes that a tool kept, byte-order marks, or copying from a web page
+ * leave in a value, and the beginning of a comment, which is a part of the value in env files of Docker and systemd. Node
  * decodes bytes that are not UTF-8 to U+FFFD, so two different paths or hosts could become one.
  */
-const STRAY = /[\p{Cc}\u2028\u2029\ufeff\ufffd]|^[\s"'`]|[\s"'`]$/u
+const STRAY =
+  /[\p{Cc}\u00ad\u200b\u2028\u2029\u2060\ufeff\ufffd]|\s#|^[\s\p{Cf}\p{Pi}\p{Pf}"'`]|[\s\p{Cf}\p{Pi}\p{Pf}"'`]$/u
 
 /** @param read gives undefined for what the variable does not take */
 function variable<T>(name: string, preset: string | undefined, takes: string, read: (value: string) => T | undefined) {
   function parse(value: string): T {
     const [stray] = STRAY.exec(value) ?? []
     if (stray !== undefined) {
-      throw new SettingError(name, `takes ${takes}; remove ${escapeCharacter(stray)} from its value`)
+      throw new SettingError(name, `takes ${takes}; remove ${escapeText(stray)} from its value`)
     }
     const found = read(value)
     if (found === undefined) throw new SettingError(name, `takes ${takes}`)
@@ -48,9 +50,9 @@ function variable<T>(name: string, preset: string | undefined, takes: string, re
   return { name, preset, takes, parse }
 }
 
-/** Writes a character in double quotes, in printable ASCII. */
-function escapeCharacter(character: string): string {
-  return JSON.stringify(character).replace(/[\x7f-\uffff]/, (other) => {
+/** Writes a text in double quotes, in printable ASCII. */
+function escapeText(text: string): string {
+  return JSON.stringify(text).replace(/[\x7f-\uffff]/g, (other) => {
     return `\\u${other.charCodeAt(0).toString(16).padStart(4, '0')}`
   })
 }
@@ -114,16 +116,23 @@ export function withoutServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.Proc
   return Object.fromEntries(Object.entries(environment).filter(isOurs))
 }
 
-/** A misspelt PLANT_STORE_TOKENS must never start a service with a demo token. @throws SettingError */
+/**
+ * A misspelt PLANT_STORE_TOKENS must never start a service with a demo token. Of an env file that begins with a
+ * byte-order mark, Node makes a variable whose name begins with it.
+ * @throws SettingError
+ */
 export function checkVariableNames(environment: NodeJS.ProcessEnv, known: readonly string[]): void {
   for (const name of Object.keys(environment)) {
-    if (!name.startsWith(PREFIX) || known.includes(name)) continue
+    const visible = name.replace(/[^\x21-\x7e]/g, '')
+    const isOurs = visible.toUpperCase().startsWith(PREFIX)
+    if (known.includes(name) || !(isOurs || known.includes(visible))) continue
+    if (visible !== name) throw new SettingError(visible, `has invisible characters in its name, ${escapeText(name)}`)
     throw new SettingError(name, `is no setting; the nearest one is ${findNearest(name, known)}`)
   }
 }
 
 function findNearest(name: string, known: readonly string[]): string {
-  const distances = known.map((other) => measureDistance(withoutPrefix(name).toUpperCase(), withoutPrefix(other)))
+  const distances = known.map((other) => measureDistance(withoutPrefix(name.toUpperCase()), withoutPrefix(other)))
   return known[distances.indexOf(Math.min(...distances))]!
 }
 

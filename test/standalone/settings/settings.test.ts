@@ -109,6 +109,10 @@ suite('rejects and shows escaped', () => {
     [(value) => `${value.slice(0, 1)}\u0007${value.slice(1)}`, String.raw`"\u0007"`],
     [(value) => `\ufeff${value}`, String.raw`"\ufeff"`],
     [(value) => `${value.slice(0, 1)}\ufffd${value.slice(1)}`, String.raw`"\ufffd"`],
+    [(value) => `${value.slice(0, 1)}\u200b${value.slice(1)}`, String.raw`"\u200b"`],
+    [(value) => `${value}\u200e`, String.raw`"\u200e"`],
+    [(value) => `“${value}”`, String.raw`"\u201c"`],
+    [(value) => `${value} # comment`, '" #"'],
   ]
   for (const [name, value] of values) {
     for (const [wrap, shown] of strays) {
@@ -264,11 +268,23 @@ for (const [name, nearest] of [
   ['PLANT_STORE_DATABASE_URL', 'PLANT_STORE_URL'],
   ['PLANT_STORE_PORT', 'PORT'],
   ['PLANT_STORE_tokens', 'PLANT_STORE_TOKENS'],
+  ['plant_store_url', 'PLANT_STORE_URL'],
   ['PLANT_STORE_PG_POOL_SIZE', 'PLANT_STORE_POSTGRES_POOL_SIZE'],
   ['PLANT_STORE_SERVICE_HOST_NAME', 'PLANT_STORE_ADMIN_HOST'],
 ] as const) {
   test(`${name} is no setting, and ${nearest} is named`, () => {
     assertRefused({ [name]: 'secret' }, `${name} is no setting; the nearest one is ${nearest}`)
+  })
+}
+
+for (const [start, name, end, shown] of [
+  ['\ufeff', 'PLANT_STORE_URL', '', String.raw`"\ufeffPLANT_STORE_URL"`],
+  ['\ufeff', 'PORT', '', String.raw`"\ufeffPORT"`],
+  ['', 'HOST', '\r', String.raw`"HOST\r"`],
+  ['\u00a0', 'PLANT_STORE_TOKEN', ' ', String.raw`"\u00a0PLANT_STORE_TOKEN "`],
+] as const) {
+  test(`a variable whose name is ${shown} is rejected`, () => {
+    assertRefused({ [start + name + end]: 'secret' }, `${name} has invisible characters in its name, ${shown}`)
   })
 }
 

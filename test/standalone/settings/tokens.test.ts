@@ -76,7 +76,17 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
   const digest = sha256('secret')
   const malformed = [
     ...['secret', 'ada:', 'ada: secret', 'ada :secret', 'ada:sec ret', 'ada:sec=ret', 'ada:secrèt'],
-    ...['#old:secret', '"ada":secret', "'ada:secret", 'ada:secret bob:other', 'a\u0007da:secret', 'a\u00a0da:secret'],
+    ...[
+      '\u200bada:secret',
+      'a\u2060da:secret',
+      'ada\u00ad:secret',
+      '#old:secret',
+      '"ada":secret',
+      "'ada:secret",
+      'ada:secret bob:other',
+      'a\u0007da:secret',
+      'a\u00a0da:secret',
+    ],
     ...['ada:secret write', 'ada:secret READ', 'ada:secretread read read', 'ada:$sha256$', `ada:$sha512$${digest}`],
     ...[digest.slice(1), `${digest}0`, `${digest.slice(1)}g`].flatMap((wrong) => [
       `ada:$sha256$${wrong}`,
