@@ -1,7 +1,11 @@
 /** Characters that nobody puts into a path on purpose, such as the end of a line of a CRLF file. */
 const CONTROL = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
+/** Invisible characters that copying from a web page leaves. Others, such as joiners, can be a part of a word. */
+const INVISIBLE = /[\u00ad\u200b\u2060\ufeff]/
 /** White space, other invisible characters, and quotes, where shells, Compose files and copying leave them. */
 const STRAY_END = /^[\s\p{Cf}\p{Pi}\p{Pf}'"`]|[\s\p{Cf}\p{Pi}\p{Pf}'"`]$/u
+/** The schemes of the program's URLs and of URIs. SQLite takes each but `file:` for a part of the name. */
+const SCHEME = /^(?:file|sqlite):/i
 /** A URI as SQLite reads it (sqlite.org/uri.html): its authority, its path, and its parameters without the fragment. */
 const URI = /^file:(?:\/\/([^/]*))?([^?#]*)(\??[^#]*)/
 
@@ -22,8 +26,12 @@ export function readPath(path: string): DatabasePath {
   const check = (text: string): void => {
     if (CONTROL.test(text)) throw fail('contains a control character')
     if (STRAY_END.test(text)) throw fail('begins or ends with white space, an invisible character or a quote')
+    if (INVISIBLE.test(text)) throw fail('contains an invisible character')
   }
   check(path)
+  if (SCHEME.test(path) && !path.startsWith('file:')) {
+    throw fail('begins with a URL scheme; write only the path, or a URI that begins with "file:"')
+  }
   const [, authority = '', encoded, parameters] = URI.exec(path) ?? []
   if (encoded === undefined) {
     if (path.includes('?')) throw fail('contains "?"; only a file: URI can have parameters')

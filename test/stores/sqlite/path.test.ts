@@ -10,6 +10,8 @@ suite('finds the file that SQLite opens', () => {
   for (const [path, file, creates] of [
     ['plants.db', 'plants.db', true],
     ['/var/lib/my plants/ä%20#1.db', '/var/lib/my plants/ä%20#1.db', true],
+    ['a\u200d\u{1f331}.db', 'a\u200d\u{1f331}.db', true],
+    ['file.db', 'file.db', true],
     ['file:plants.db', 'plants.db', true],
     ['file:/a/my%20plants%3F.db', '/a/my plants?.db', true],
     ['file:///a/plants.db', '/a/plants.db', true],
@@ -28,6 +30,8 @@ suite('finds the file that SQLite opens', () => {
 
 const CONTROL = 'contains a control character'
 const END = 'begins or ends with white space, an invisible character or a quote'
+const INVISIBLE = 'contains an invisible character'
+const SCHEME = 'begins with a URL scheme; write only the path, or a URI that begins with "file:"'
 const PARAMETER = 'contains "?"; only a file: URI can have parameters'
 const HOST = 'names a host; write file:/path or file:///path'
 
@@ -52,6 +56,12 @@ suite('rejects a path that SQLite would take for the name of a new file', () => 
     ['`plants.db', '"`plants.db"', END],
     ['“plants.db”', '"“plants.db”"', END],
     [':memory: ', '":memory: "', END],
+    ['plants\u200b.db', String.raw`"plants\u{200b}.db"`, INVISIBLE],
+    ['data/\ufeffplants.db', String.raw`"data/\u{feff}plants.db"`, INVISIBLE],
+    ['file:plants%E2%81%A0.db', '"file:plants%E2%81%A0.db"', INVISIBLE],
+    ['sqlite:plants.db', '"sqlite:plants.db"', SCHEME],
+    ['sqlite://plants.db', '"sqlite://plants.db"', SCHEME],
+    ['FILE:plants.db', '"FILE:plants.db"', SCHEME],
     ['plants.db?mode=ro', '"plants.db?mode=ro"', PARAMETER],
     [':memory:?cache=shared', '":memory:?cache=shared"', PARAMETER],
     ['file:plants.db\r', String.raw`"file:plants.db\r"`, CONTROL],
