@@ -10,14 +10,19 @@ import { SettingError } from './settings/variables.ts'
 interface Place extends Pick<Settings, 'host' | 'port' | 'reusePort' | 'socketMode'> {
   readonly hostVariable: string
   readonly portVariable: string
+  /** Whether a worker of node:cluster listens itself, instead of the primary for all workers. */
+  readonly exclusive: boolean
 }
 
-export const servicePlace = (settings: Settings): Place => ({ ...settings, hostVariable: 'HOST', portVariable: 'PORT' })
+export function servicePlace(settings: Settings): Place {
+  return { ...settings, hostVariable: 'HOST', portVariable: 'PORT', exclusive: false }
+}
 
 /** Where the admin port is, if there is one. Nobody else listens there: what it says is about one program. */
 export function adminPlace(settings: Settings): Place {
   const { host, adminHost, adminPort } = settings
-  const at = { ...servicePlace(settings), port: adminPort!, portVariable: 'PLANT_STORE_ADMIN_PORT', reusePort: false }
+  const own = { portVariable: 'PLANT_STORE_ADMIN_PORT', reusePort: false, exclusive: true }
+  const at = { ...servicePlace(settings), port: adminPort!, ...own }
   if (adminHost !== undefined) return { ...at, host: adminHost, hostVariable: 'PLANT_STORE_ADMIN_HOST' }
   return isPath(host) ? { ...at, host: '127.0.0.1' } : at
 }
@@ -51,9 +56,9 @@ export function inheritedSockets(
 export async function listen(server: Server, place: Place | InheritedSocket): Promise<string> {
   if ('descriptor' in place) return listenOnDescriptor(server, place)
   if (isPath(place.host)) return listenOnPath(server, place.host, place.socketMode)
-  const { host, hostVariable, port, portVariable, reusePort } = place
+  const { host, hostVariable, port, portVariable, reusePort, exclusive } = place
   try {
-    await once(server.listen({ host, port, reusePort }), 'listening')
+    await once(server.listen({ host, port, reusePort, exclusive }), 'listening')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOTSUP') throw new SettingError('PLANT_STORE_REUSE_PORT', 'takes 0 on this system (ENOTSUP)')
@@ -90,7 +95,8 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
     if (await isLeft(path)) rmSync(path)
     // This makes the file. If its permissions came later, others could be quicker.
     const umask = process.umask(0o777 & ~mode)
-    const listening = once(server.listen({ path: made }), 'listening')
+    // The primary of node:cluster would make the file later, with permissions of its own.
+    const listening = once(server.listen({ path: made, exclusive: true }), 'listening')
     process.umask(umask)
     await listening
     linkSync(made, path)

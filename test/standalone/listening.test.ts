@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, Server } from 'node:http'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { askReady } from '../../src/standalone/command-line.ts'
 import { inheritedSockets, listen, servicePlace } from '../../src/standalone/listening.ts'
@@ -11,7 +11,7 @@ import { readAddress, readSettings } from '../../src/standalone/settings/setting
 import { asSystemd, openSocket } from '../support/program/held-socket.ts'
 import { Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { withoutCommand } from '../support/requirements.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
+import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import { close, portOf } from '../support/wire/service.ts'
 
@@ -51,6 +51,48 @@ test('--ready finds a server whose host has a zone ID', async (t) => {
   await startProgram(t, environment)
   await askReady(readAddress(environment))
 })
+
+for (const [what, findPlace, problem, output] of [
+  [
+    'admin port',
+    async () => ({ PORT: '0', PLANT_STORE_ADMIN_PORT: String(await freePort()) }),
+    'PLANT_STORE_ADMIN_PORT takes a port that is free',
+    '1\n',
+  ],
+  [
+    'Unix socket',
+    (t: TestContext) => ({ HOST: join(temporaryDirectory(t), 'socket') }),
+    'HOST takes the path of a Unix socket that can be made; somebody listens on this one',
+    '660\n1\n',
+  ],
+] as const) {
+  test(`workers of node:cluster do not share the ${what}`, { timeout: 60_000 }, async (t) => {
+    const primary = `
+      import cluster from 'node:cluster'
+      import { statSync } from 'node:fs'
+      const { HOST } = process.env
+      cluster.setupPrimary({ exec: ${JSON.stringify(resolve('src/server.ts'))}, silent: true })
+      const first = cluster.fork()
+      first.process.stdout.once('data', () => {
+        if (HOST) console.log((statSync(HOST).mode & 0o777).toString(8))
+        const second = cluster.fork()
+        const end = (result) => {
+          console.log(result)
+          for (const worker of [first, second]) worker.process.kill('SIGKILL')
+        }
+        second.process.stderr.pipe(process.stderr)
+        second.process.stdout.once('data', () => end('listens'))
+        second.once('exit', end)
+      })`
+    const { PATH, NODE_V8_COVERAGE } = process.env
+    const PLANT_STORE_URL = 'postgres://ada@127.0.0.1:1/plants'
+    const env = { PATH, NODE_V8_COVERAGE, PLANT_STORE_URL, ...(await findPlace(t)) }
+    const args = [...process.execArgv, temporaryFile(t, primary, 'primary.mjs')]
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+    assert.match(stderr, new RegExp(`^plant-store: ${problem}`, 'm'))
+    assert.equal(stdout, output)
+  })
+}
 
 // Whether a user may take or share a port depends on the machine.
 for (const [code, message] of [
