@@ -27,8 +27,9 @@ export async function start(settings: Settings): Promise<void> {
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
 
-  // Otherwise diagnostic reports would contain the tokens.
+  // Otherwise diagnostic reports would contain the tokens, and the password of the database.
   delete process.env['PLANT_STORE_TOKENS']
+  delete process.env['PLANT_STORE_URL']
   const inherited = inheritedSockets(process.env)
   const demoToken = randomBytes(24).toString('base64url')
   const given = settings.tokens ?? settings.tokensFile?.value

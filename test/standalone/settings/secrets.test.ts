@@ -96,3 +96,24 @@ suite('memory of the running program', () => {
     assert.equal(await search(program), NONE)
   })
 })
+
+/** At SIGWINCH, prints which secrets are in a diagnostic report. The arguments in it must contain neither. */
+const REPORT = `
+  process.on('SIGWINCH', () => {
+    const report = JSON.stringify(process.report.getReport())
+    const found = ['token', 'password'].filter((secret) => report.includes(secret + '-to-search-for'))
+    console.log('found ' + found.join())
+  })`
+
+test('a diagnostic report contains neither the tokens nor the URL of the store', async (t) => {
+  const environment = {
+    PORT: '0',
+    PLANT_STORE_TOKENS: `ada:${TOKEN}`,
+    PLANT_STORE_URL: 'postgres://ada:password-to-search-for@127.0.0.1:1/plants',
+  }
+  const program = new Program(environment, [], importing(REPORT))
+  t.after(() => program.end())
+  await program.serving()
+  program.child.kill('SIGWINCH')
+  assert.equal(await program.stdout.find((line) => line.startsWith('found')), 'found ')
+})
