@@ -24,6 +24,7 @@ export async function start(settings: Settings): Promise<void> {
   // The reader of the output may stop. That must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.on('uncaughtException', (error) => void end('crash', 1, { reason: describeError(error) }))
+  logWarnings()
   // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
   process.on('SIGUSR1', () => undefined)
 
@@ -57,6 +58,14 @@ export async function start(settings: Settings): Promise<void> {
   log('start', { address: url, admin: adminUrl, store: scheme })
   process.stdout.write(`plant-store listening on ${url}\n`)
   if (given === undefined) process.stdout.write(invitation(url, demoToken, settings.page))
+}
+
+/** Logs the warnings of Node and of drivers as JSON, instead of the text that Node prints. */
+function logWarnings(): void {
+  // Node's own listener, which `--no-warnings` removes.
+  if (process.listenerCount('warning') === 0) return
+  process.removeAllListeners('warning')
+  process.on('warning', ({ name, message }) => log('warning', { reason: `${name}: ${message}` }))
 }
 
 /** @throws SettingError, with status 1 if the program would wait until the table or the file can be made */

@@ -8,6 +8,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { firstReason, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/package/documents.ts'
+import { valuesOf } from '../support/program/captured-log.ts'
 import { scrape, startWithMetrics } from '../support/program/metrics.ts'
 import { importing, Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { until } from '../support/until.ts'
@@ -97,6 +98,26 @@ for (const [status, level, signals] of [
     assert.equal(await program.ended, status)
     const stop = await program.logged('stop')
     assert.deepEqual([stop['level'], stop['exitStatus']], [level, status])
+  })
+}
+
+for (const [how, nodeArgs, reasons] of [
+  ['logs warnings of Node as JSON', [], ['Careful: the sun is hot']],
+  ['logs no warnings of Node with --no-warnings', ['--no-warnings'], []],
+] as const) {
+  test(how, async (t) => {
+    const warn = importing(`process.on('SIGWINCH', () => {
+      process.emitWarning('the sun is hot', 'Careful')
+      setImmediate(() => console.log('warned'))
+    })`)
+    const program = await Program.start({}, [...nodeArgs, ...warn])
+    t.after(() => program.end())
+    program.child.kill('SIGWINCH')
+    await program.stdout.find((line) => line === 'warned')
+    await program.end()
+    const events = program.stderr.all.map((line) => JSON.parse(line) as Record<string, unknown>)
+    const warnings = events.filter(({ event }) => event === 'warning')
+    assert.deepEqual(valuesOf(warnings, 'reason'), reasons)
   })
 }
 
