@@ -56,7 +56,11 @@ export function refuseInstead(response: ServerResponse, socket: Duplex, graceMs:
   if (req.readableFlowing !== null || req.readableDidRead) return end()
   // After a response, Node itself reads the rest of the body.
   beforeFirstRead(req, end)
-  const startGrace = (): unknown => setTimeout(() => response.headersSent || end(), graceMs).unref()
+  const startGrace = (): void => {
+    const timer = setTimeout(() => response.headersSent || end(), graceMs).unref()
+    // Otherwise the timer would keep the request in memory, and a client could fill the memory with such requests.
+    socket.once('close', () => clearTimeout(timer))
+  }
   // A request that waits for its turn has no socket, and earlier requests are still owed a response.
   if (response.socket === null) listenTo(response, 'socket', startGrace)
   else startGrace()
