@@ -199,6 +199,7 @@ suite('the older form of a digest never becomes a token', () => {
     ['if $$ is the ID of a process', (text: string) => text.replaceAll('$', '4711')],
     ['if the second $$ is the ID of a process', (text: string) => text.replace('$sha256$', '1')],
     ['if $0 is the path of a script', (text: string) => text.replace(/\$sha256\$./, './configure')],
+    ['if $0 is a path that ends with a digit', (text: string) => text.replace(/\$sha256\$./, './run2')],
   ] as const) {
     test(what, () => {
       for (const entry of OLDER_FORM.map(expand)) assert.throws(() => tokensOf(entry), SettingError, entry)
