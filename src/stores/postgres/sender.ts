@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
-import { performance, sleep } from '../../timers.ts'
+import { clearTimeout, performance, setTimeout, sleep } from '../../timers.ts'
 import { isConflict, isNotPrepared, isOutcomeUnknown, isPlanStale, isRejectedValue, isTransient } from './failure.ts'
 import { AS_TEXT, type QueryResult } from './pool.ts'
 import { PING, tryWrite, type Statement, type TableQuery } from './statements.ts'
@@ -7,6 +7,8 @@ import { PING, tryWrite, type Statement, type TableQuery } from './statements.ts
 const MAX_ATTEMPTS = 5
 /** How long a probe's result is valid, and how long a write can be unanswered: health checks lag less than 2 s. */
 const TRUST_MS = 900
+/** How long a ping waits for its own result if a write succeeds meanwhile. Health checks wait 100 ms longer. */
+const PATIENCE_MS = 800
 
 /** @param onSend called when a connection is there, and the query is about to be sent */
 type SendQuery = (query: TableQuery, expiresAt: number, onSend?: () => void) => Promise<QueryResult>
@@ -26,6 +28,7 @@ export class Sender {
   readonly #failedWrites = new Set<Statement['writes']>()
   /** When each write in flight was sent, the oldest first. Waiting for a connection to a far server takes seconds. */
   readonly #inFlight = new Set<{ sentAt: number }>()
+  #writtenAt = -Infinity
   #triedAt = -Infinity
   #latestTry: Promise<void> | undefined
 
@@ -46,7 +49,10 @@ export class Sender {
     try {
       const result = await this.#send(statement, values, expiresAt)
       // Rejecting a duplicate, or deleting nothing, needs neither disk space nor a transaction ID.
-      if (result.rowCount !== 0) this.#failedWrites.delete(writes)
+      if (result.rowCount !== 0) {
+        this.#failedWrites.delete(writes)
+        this.#writtenAt = performance.now()
+      }
       return result
     } catch (error) {
       if (!isRejectedValue(error)) this.#failedWrites.add(writes)
@@ -99,12 +105,21 @@ export class Sender {
     if (oldest !== undefined && now - oldest.sentAt >= TRUST_MS) {
       throw new StoreUnavailableError(`A write has had no answer for ${TRUST_MS} ms.`)
     }
-    if (this.#failedWrites.size === 0) return this.#tryNothing()
+    if (this.#failedWrites.size === 0) return this.#pingOrSeeWrite(now)
     if (now - this.#triedAt >= TRUST_MS) {
       this.#triedAt = now
       this.#latestTry = this.#tryWrite()
     }
     return this.#latestTry
+  }
+
+  /** If the server is far away, a ping that has to wait for a connection takes too long although writes succeed. */
+  #pingOrSeeWrite(since: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.#writtenAt >= since && resolve(), PATIENCE_MS)
+      const settled = this.#tryNothing().finally(() => clearTimeout(timer))
+      settled.then(resolve, reject)
+    })
   }
 
   async #tryNothing(): Promise<void> {

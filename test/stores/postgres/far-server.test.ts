@@ -43,19 +43,22 @@ suite('far away', { skip: needsDebian, timeout: 120_000 }, () => {
     const program = await startProgram(t, { PLANT_STORE_URL: await startFarServer(t, 600) })
     await program.ready()
     await create(program, 0)
-    const until = performance.now() + 8000
+    const startedAt = performance.now()
+    const elapsed = (): number => performance.now() - startedAt
     let id = 1
+    let unreadyMs = 0
     async function keepCreating() {
-      while (performance.now() < until) assert.equal(await create(program, id++), 200)
+      while (elapsed() < 4000) assert.equal(await create(program, id++), 200)
     }
-    const statuses: number[] = []
     async function keepAsking() {
-      while (performance.now() < until) statuses.push((await program.fetch('/readyz')).status)
+      while (elapsed() < 4000) {
+        const askedAt = elapsed()
+        if ((await program.fetch('/readyz')).status !== 200) unreadyMs += elapsed() - askedAt
+      }
     }
     await Promise.all([keepCreating(), keepAsking()])
-    assert.ok(id > 5)
     // On a busy machine, a single write can take longer than the check allows.
-    assert.ok(statuses.filter((status) => status === 200).length > statuses.length / 2, String(statuses))
+    assert.ok(unreadyMs < 1500, `${unreadyMs} ms`)
   })
 })
 
