@@ -12,7 +12,7 @@ export interface Connection {
   latest?: ServerResponse | undefined
   /** The response to the request that runs. */
   current?: ServerResponse | undefined
-  /** The response that closes the connection during a drain, unless another request arrives before it is sent. */
+  /** During a drain, the response that closes the connection, unless another request arrives before it's sent. */
   last?: ServerResponse | undefined
   /** How many of its requests wait for their turn. */
   waiting: number

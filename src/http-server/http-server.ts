@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 import { fieldsOf, hasTooManyFields, isHost } from '../http/header-fields.ts'
-import { addFields } from '../http/respond.ts'
+import { addFields, isEndUncertain } from '../http/respond.ts'
 import { isWritable } from '../http/transport.ts'
 import { inTurn, isHeldBack, stopReading, type Arrival } from '../http/turn.ts'
 import { attempt } from '../maybe-promise.ts'
@@ -133,7 +133,7 @@ export function createHttpServer(
 
   function receive(request: IncomingMessage, response: ServerResponse, listener: RequestListener): void {
     const connection = connectionOf(request.socket)!
-    if (connection.last?.headersSent === false) connection.last.setHeader('Connection', 'keep-alive')
+    keepOpen(connection)
     hold(connection, response)
     guard.look()
     const run = draining === undefined ? take : takeLater
@@ -160,7 +160,7 @@ export function createHttpServer(
 
   function refuseRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
     response.setHeader('Connection', 'close')
-    // Whatever arrives behind this request, the connection closes.
+    // The connection closes after this response, even if more requests arrive.
     connectionOf(request.socket)!.last = undefined
     answer(request, response, error, onAnswer)
   }
@@ -248,10 +248,15 @@ export function createHttpServer(
   }
 }
 
-/** Has a connection close after a response, unless another request arrives before the response is sent. */
+/** Closes a connection after a response, unless another request arrives before the response is sent. */
 function closeAfter(connection: Connection, response: ServerResponse): void {
   response.setHeader('Connection', 'close')
   connection.last = response
+}
+
+/** Keeps a connection open for another request, unless the request before it can have ended elsewhere for a proxy. */
+function keepOpen({ last }: Connection): void {
+  if (last?.headersSent === false && !isEndUncertain(last.req)) last.setHeader('Connection', 'keep-alive')
 }
 
 /** Whether a request may be late because nothing was read while others had their turns. */

@@ -49,7 +49,7 @@ export function refuseInstead(response: ServerResponse, socket: Duplex, graceMs:
   const { req } = response
   function end(): void {
     if (response.headersSent) return closeGently(socket)
-    // The listener can't respond any more, and must not report that it has.
+    // Otherwise the listener could still respond, and `onResponse` would report a response that nobody received.
     response.destroyed = true
     refuseNow()
   }

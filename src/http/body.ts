@@ -152,7 +152,7 @@ function writeJson(root: object, maxBytes: number): string {
       isOver ||= depth > MAX_DEPTH || text.length > maxBytes
       if (isOver) return
       const member = (value as Record<string, unknown>)[key]
-      // As JSON.stringify does: some number types, such as that of decimal.js, have a function as a member.
+      // JSON.stringify omits these too. Numbers of decimal.js, for example, have a function as a member.
       if (member === undefined || typeof member === 'function' || typeof member === 'symbol') continue
       text += isArray ? separator : separator + JSON.stringify(key) + ':'
       separator = ','

@@ -117,12 +117,12 @@ function send(request: IncomingMessage, response: Extended, found: HttpResponse,
 function headersOf(found: HttpResponse, added: readonly string[] | undefined): string[] {
   const { headers, body, contentType = JSON_TYPE, allowsCaching } = found
   const length = typeof body === 'string' || body instanceof Uint8Array ? String(body.length) : undefined
+  // RFC 9111 lets a shared cache store no response to a request with Authorization, but nginx does so by default.
   let fields: string[]
   if (length !== undefined && allowsCaching === undefined) {
     // Most responses take this path: creating an array with all its items is faster than appending to it.
     fields = ['Cache-Control', 'no-store', 'Content-Type', contentType, 'Content-Length', length]
   } else {
-    // RFC 9111 lets a shared cache store no response to a request with Authorization, but nginx does so by default.
     fields = allowsCaching === undefined ? ['Cache-Control', 'no-store'] : []
     if (body !== undefined) fields.push('Content-Type', contentType)
     if (length !== undefined) fields.push('Content-Length', length)
@@ -253,7 +253,7 @@ function endWhole(request: IncomingMessage, response: ServerResponse): Promise<b
 }
 
 /** Whether Node and a proxy before it may disagree on where the request ends. */
-function isEndUncertain(request: IncomingMessage): boolean {
+export function isEndUncertain(request: IncomingMessage): boolean {
   const rawHeaders = rawHeadersOf(request)
   // After a request that asks for another protocol, Node drops the rest of what it has read.
   if (fieldsOf(rawHeaders, 'upgrade').length > 0) return true

@@ -62,9 +62,10 @@ export async function start(settings: Settings): Promise<void> {
 
 /** Logs the warnings of Node and of drivers as JSON, instead of the text that Node prints. */
 function logWarnings(): void {
-  // Node's own listener, which `--no-warnings` removes.
-  if (process.listenerCount('warning') === 0) return
-  process.removeAllListeners('warning')
+  // Node prints warnings in this listener, which is absent with `--no-warnings`.
+  const nodeListener = process.listeners('warning').find(({ name }) => name === 'onWarning')
+  if (nodeListener === undefined) return
+  process.off('warning', nodeListener)
   process.on('warning', ({ name, message }) => log('warning', { reason: `${name}: ${message}` }))
 }
 

@@ -102,6 +102,27 @@ suite('a request that arrives during a drain, behind one that is under way,', { 
   }
 })
 
+test('during a drain, a request after one with ambiguous framing is dropped', { timeout: 60_000 }, async (t) => {
+  const responses: ServerResponse[] = []
+  const http = createHttpServer((_, response) => void responses.push(response))
+  await serveUntilEnd(t, http.server)
+  const { client, accepted } = await openBoth(http.server)
+  const drained = http.drain()
+  const upgrade = LIST.replace('\r\n\r\n', '\r\nUpgrade: h2c\r\n\r\n')
+  client.send(upgrade)
+  await until(() => responses.length === 1)
+  client.send(LIST)
+  await until(() => accepted.bytesRead === upgrade.length + LIST.length)
+  const answered = client.answers()
+  responses[0]!.end()
+  assert.deepEqual(
+    (await answered).map(({ headers }) => headers.get('connection')),
+    ['close'],
+  )
+  assert.equal(await drained, 0)
+  assert.equal(responses.length, 1)
+})
+
 suite('requests that are pipelined in one packet during a drain', { timeout: 60_000 }, () => {
   test('are all answered, and only the last response closes the connection', async (t) => {
     const http = await serve(t)

@@ -30,7 +30,7 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
     } catch (error) {
       if (wasReady) log('unready', { reason: describeError(error) })
       wasReady = false
-      // This doesn't compare times: a timer can fire before `performance.now()` has advanced by its delay.
+      // A timer can fire up to 1 ms early, so this ping doesn't depend on how much time has passed.
       timer = setTimeout(() => isDraining() || ping(), PING_INTERVAL_MS).unref()
     }
   }

@@ -7,8 +7,8 @@ import { SettingError, type Variable } from './variables.ts'
 export type Tokens = ReadonlyMap<string, Caller>
 
 /**
- * A token has no colon, so the last one divides. An owner has no character that may stand between two entries, and no
- * invisible one that copying from a web page leaves.
+ * A token can't contain a colon, so the last colon ends the owner. An owner can't contain a character that could separate
+ * two entries, or an invisible character that was copied from a web page.
  */
 const ENTRY = new RegExp(
   String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f\u00ad\u200b\u2060]+):(?:(?:sha256=|\$sha256\$)(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,

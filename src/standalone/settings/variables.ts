@@ -1,4 +1,5 @@
 import { MAX_TIMER_MS } from '../../option-checks.ts'
+import { INVISIBLE, STRAY_END } from '../../plants/stray-characters.ts'
 
 const PREFIX = 'PLANT_STORE_'
 /** Variables that Kubernetes makes for a service called `plant-store` begin like our settings do. */
@@ -29,12 +30,11 @@ export interface Variable<T> {
 }
 
 /**
- * Characters that env files with CRLF line endings, quotes that a tool kept, byte-order marks, or copying from a web page
- * leave in a value, and the beginning of a comment, which is a part of the value in env files of Docker and systemd. Node
- * decodes bytes that are not UTF-8 to U+FFFD, so two different paths or hosts could become one.
+ * Characters that editors, env files with CRLF line endings and web pages leave in a value, and the beginning of a comment,
+ * which Docker and systemd read as part of the value. Node decodes bytes that aren't UTF-8 as U+FFFD, so two different
+ * paths or hosts could become one.
  */
-const STRAY =
-  /[\p{Cc}\u00ad\u200b\u2028\u2029\u2060\ufeff\ufffd]|\s#|^[\s\p{Cf}\p{Pi}\p{Pf}"'`]|[\s\p{Cf}\p{Pi}\p{Pf}"'`]$/u
+const STRAY = new RegExp(String.raw`[\p{Cc}\u2028\u2029\ufffd]|${INVISIBLE}|\s#|${STRAY_END}`, 'u')
 
 /** @param read gives undefined for what the variable does not take */
 function variable<T>(name: string, preset: string | undefined, takes: string, read: (value: string) => T | undefined) {
@@ -117,8 +117,8 @@ export function withoutServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.Proc
 }
 
 /**
- * A misspelt PLANT_STORE_TOKENS must never start a service with a demo token. Of an env file that begins with a
- * byte-order mark, Node makes a variable whose name begins with it.
+ * A misspelled PLANT_STORE_TOKENS must never start a service with a demo token. If an env file begins with a byte-order
+ * mark, that mark becomes part of the first variable's name.
  * @throws SettingError
  */
 export function checkVariableNames(environment: NodeJS.ProcessEnv, known: readonly string[]): void {

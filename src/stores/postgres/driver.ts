@@ -68,11 +68,11 @@ export function createClientClass(
       if (!(connection.stream instanceof DatabaseSocket)) {
         throw new Error('Its driver is too old; version 8.16 or later of pg is needed (npm install pg@8)')
       }
-      // Where the driver reads the name from when it connects.
+      // The driver reads the database name from here when it connects.
       if (database !== '') Reflect.set(Reflect.get(this, 'connectionParameters') as object, 'database', database)
       const ssl: unknown = this.ssl
       // `pg` has one object for this, for its own connection and for whoever cancels a statement.
-      // Without a host, older versions check certificates of servers that have an IP address for the name localhost.
+      // For a server with an IP address, older versions would otherwise expect a certificate for localhost.
       if (typeof ssl === 'object') Object.assign(ssl!, { host: this.host }, tlsOptions())
       for (const event of ['connect', 'sslconnect']) connection.on(event, () => guardParser(connection.stream))
       connecting.add(connection)

@@ -101,9 +101,9 @@ export function readPostgresUrl(text: string): PostgresTarget {
     name in parameters ? TLS_VERSIONS.indexOf(parameters[name]!) : undefined,
   )
   if (oldest > newest) throw new Error('ssl_min_protocol_version is later than ssl_max_protocol_version')
-  // What the driver does without a mode, but with options that this module can add to.
+  // The driver's default in this case. If it's explicit, the driver creates the object that gets the other TLS options.
   if (parameters['sslnegotiation'] === 'direct' && sslmode === undefined) searchParams.set('sslmode', 'verify-full')
-  // As in libpq: Unix sockets don't have TLS.
+  // Like libpq, ignore TLS parameters for Unix sockets.
   if (parameters['host']?.startsWith('/') ?? /^%2f/i.test(url.hostname)) {
     for (const name of [...searchParams.keys()]) if (name.startsWith('ssl')) searchParams.delete(name)
   }
@@ -114,7 +114,7 @@ export function readPostgresUrl(text: string): PostgresTarget {
   return {
     connectionString: url.href,
     database: decodeURIComponent(url.pathname.slice(1)),
-    // With no limit, as 0 means to libpq, or one of hours, connections to a server that hung would fill the pool for so long.
+    // For libpq, 0 means no limit. Without a limit, or with one of hours, attempts to reach a hung server fill the pool.
     connectTimeoutMs: Math.min(milliseconds('connect_timeout'), MAX_CONNECT_TIMEOUT_MS) || undefined,
     keepAlive: parameters['keepalives'] !== '0',
     keepAliveInitialDelayMillis: 'keepalives_idle' in parameters ? milliseconds('keepalives_idle') : 10_000,
@@ -165,7 +165,7 @@ export function isSameDatabase(one: string, other: string): boolean {
 function parse(text: string): URL {
   try {
     decodeURIComponent(text)
-    // As in libpq, a plus sign stands for itself.
+    // Like libpq, don't decode a plus sign as a space.
     const escaped = text.replace(/\?.*/s, (query) => query.replaceAll('+', '%2B'))
     // Some URLs name the host in a parameter; `new URL` takes no user without a host.
     return new URL(escaped.replace('@/', '@localhost/'))

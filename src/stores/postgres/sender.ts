@@ -28,6 +28,7 @@ export class Sender {
   readonly #failedWrites = new Set<Statement['writes']>()
   /** When each write in flight was sent, the oldest first. Waiting for a connection to a far server takes seconds. */
   readonly #inFlight = new Set<{ sentAt: number }>()
+  /** When a write last succeeded. */
   #writtenAt = -Infinity
   #triedAt = -Infinity
   #latestTry: Promise<void> | undefined
@@ -113,7 +114,7 @@ export class Sender {
     return this.#latestTry
   }
 
-  /** If the server is far away, a ping that has to wait for a connection takes too long although writes succeed. */
+  /** A ping that waits for a connection to a far server can take too long although writes succeed, so a write counts too. */
   #pingOrSeeWrite(since: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#writtenAt >= since && resolve(), PATIENCE_MS)

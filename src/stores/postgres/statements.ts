@@ -3,7 +3,7 @@ import type { Query } from './pool.ts'
 /** Where the plants are, and how the server has to be addressed. */
 export interface Table {
   readonly schema: string
-  /** Whether writes must make sure how the server commits, and that it reports a commit that didn't wait for its standby. */
+  /** Whether each write must reset how its session commits, and enable the warning for a commit without its standby. */
   readonly ensuresCommits: boolean
 }
 
@@ -50,14 +50,14 @@ const IS_VOLATILE = '(SELECT pg_catalog.random()) IS NOT NULL'
 const nameOf = ({ schema }: Table): string => `"${schema.replaceAll('"', '""')}".plant_store_plants`
 
 /**
- * A condition that is always true. Until the end of the transaction, commit included, it lets warnings through, and undoes
- * what another client of a pooler has set: NULL stands for the value that sessions begin with.
+ * A condition that is always true. Until the transaction has been committed, it enables warnings and resets how the session
+ * commits, in case another client of a pooler has changed that. NULL means the session's default.
  */
-const ENSURE = `pg_catalog.set_config('client_min_messages', 'warning', true) IS NOT NULL
+const RESET_COMMIT_SETTINGS = `pg_catalog.set_config('client_min_messages', 'warning', true) IS NOT NULL
     AND pg_catalog.set_config('synchronous_commit', NULL, true) IS NOT NULL`
 
-const ensure = (keyword: 'WHERE' | 'AND', { ensuresCommits }: Table): string =>
-  ensuresCommits ? `${keyword} ${ENSURE}` : ''
+const resetCommitSettings = (keyword: 'WHERE' | 'AND', { ensuresCommits }: Table): string =>
+  ensuresCommits ? `${keyword} ${RESET_COMMIT_SETTINGS}` : ''
 
 /** What a look at a new connection returns, as JSON. */
 export interface Look {
@@ -67,7 +67,7 @@ export interface Look {
   readonly hasForeignTables: boolean
   /** The schema of the table; null if there is no table. */
   readonly schema: string | null
-  /** The schema where the session creates tables that last; null if its search_path names none. */
+  /** The schema where the session creates permanent tables; null if its search_path names none. */
   readonly currentSchema: string | null
   readonly problems: string
   /** Collations of the owner whose recorded version differs from the actual one. */
@@ -308,7 +308,9 @@ export const CREATE_ONE: Statement = {
   writes: 'plants',
   name: 'plant-store create one',
   text(table) {
-    const values = table.ensuresCommits ? `SELECT $1, $2, $3, $4 ${ensure('WHERE', table)}` : 'VALUES ($1, $2, $3, $4)'
+    const values = table.ensuresCommits
+      ? `SELECT $1, $2, $3, $4 ${resetCommitSettings('WHERE', table)}`
+      : 'VALUES ($1, $2, $3, $4)'
     return `${insertInto(table)} ${values} ON CONFLICT DO NOTHING`
   },
 }
@@ -323,7 +325,7 @@ export const CREATE_MANY: Statement = {
     SELECT owner, id, name, CASE WHEN has_tag THEN tag END
     FROM unnest($1::${TEXT}[], $2::pg_catalog.int8[], $3::${TEXT}[], $4::${TEXT}[], $5::pg_catalog.bool[])
       WITH ORDINALITY AS plants (owner, id, name, tag, has_tag, position)
-    ${ensure('WHERE', table)}
+    ${resetCommitSettings('WHERE', table)}
     ORDER BY owner, id, position
     ON CONFLICT DO NOTHING
     RETURNING owner::${TEXT}, id::${TEXT}`,
@@ -332,7 +334,8 @@ export const CREATE_MANY: Statement = {
 export const DELETE_ONE: Statement = {
   writes: 'other',
   name: 'plant-store delete one',
-  text: (table) => `DELETE FROM ${nameOf(table)} WHERE owner ${EQ} $1 AND id ${EQ} $2 ${ensure('AND', table)}`,
+  text: (table) =>
+    `DELETE FROM ${nameOf(table)} WHERE owner ${EQ} $1 AND id ${EQ} $2 ${resetCommitSettings('AND', table)}`,
 }
 
 // In that order, too. LIMIT makes the planner expect few keys: a plan of a small table would scan it once it has grown.
@@ -341,7 +344,7 @@ export const DELETE_MANY: Statement = {
   name: 'plant-store delete many',
   text: (table) => `DELETE FROM ${nameOf(table)} AS plants
     USING (
-      SELECT owner, id FROM unnest($1::${TEXT}[], $2::pg_catalog.int8[]) AS keys (owner, id) ${ensure('WHERE', table)}
+      SELECT owner, id FROM unnest($1::${TEXT}[], $2::pg_catalog.int8[]) AS keys (owner, id) ${resetCommitSettings('WHERE', table)}
       ORDER BY owner, id LIMIT pg_catalog.array_length($1::${TEXT}[], 1)
     ) AS keys
     WHERE plants.owner ${EQ} keys.owner AND plants.id ${EQ} keys.id

@@ -1,10 +1,10 @@
+import { INVISIBLE, STRAY_END } from '../../plants/stray-characters.ts'
+
 /** Characters that nobody puts into a path on purpose, such as the end of a line of a CRLF file. */
 const CONTROL = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
-/** Invisible characters that copying from a web page leaves. Others, such as joiners, can be a part of a word. */
-const INVISIBLE = /[\u00ad\u200b\u2060\ufeff]/
-/** White space, other invisible characters, and quotes, where shells, Compose files and copying leave them. */
-const STRAY_END = /^[\s\p{Cf}\p{Pi}\p{Pf}'"`]|[\s\p{Cf}\p{Pi}\p{Pf}'"`]$/u
-/** The schemes of the program's URLs and of URIs. SQLite takes each but `file:` for a part of the name. */
+const INVISIBLE_CHARACTER = new RegExp(INVISIBLE, 'u')
+const STRAY_CHARACTER = new RegExp(STRAY_END, 'u')
+/** URL schemes. Except for a lowercase `file:`, SQLite would treat them as part of the file name. */
 const SCHEME = /^(?:file|sqlite):/i
 /** A URI as SQLite reads it (sqlite.org/uri.html): its authority, its path, and its parameters without the fragment. */
 const URI = /^file:(?:\/\/([^/]*))?([^?#]*)(\??[^#]*)/
@@ -25,8 +25,8 @@ export function readPath(path: string): DatabasePath {
   const fail = (problem: string): TypeError => new TypeError(`SQLite path ${escape(path)} ${problem}`)
   const check = (text: string): void => {
     if (CONTROL.test(text)) throw fail('contains a control character')
-    if (STRAY_END.test(text)) throw fail('begins or ends with white space, an invisible character or a quote')
-    if (INVISIBLE.test(text)) throw fail('contains an invisible character')
+    if (STRAY_CHARACTER.test(text)) throw fail('begins or ends with white space, an invisible character or a quote')
+    if (INVISIBLE_CHARACTER.test(text)) throw fail('contains an invisible character')
   }
   check(path)
   if (SCHEME.test(path) && !path.startsWith('file:')) {

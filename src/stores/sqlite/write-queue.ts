@@ -44,12 +44,12 @@ export class WriteQueue {
       const now = performance.now()
       const expiresAt = now + this.#options.busyTimeoutMs
       const isFirst = this.#waiting.push({ write, length, expiresAt, resolve, reject }) === 1
-      // The timer is overdue if a test had faked the timers when it was set: it never runs then.
+      // The retry is overdue if a test's fake timers have dropped its timer.
       if (isFirst || now > this.#retryAt) this.#commitSoon()
     })
   }
 
-  /** Settles once the writes have settled that wait now: a write that does nothing comes after them. */
+  /** Waits for all queued writes, by queuing an empty write behind them. */
   async idle(): Promise<void> {
     if (this.#waiting.length > 0) await this.add(() => true).catch(() => undefined)
   }

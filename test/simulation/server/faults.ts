@@ -52,11 +52,7 @@ export const faults: Faults = {
       'draining !== undefined && connection.latest === response',
       'draining !== undefined',
     ],
-    [
-      'a drain closes a connection although another request has come',
-      "connection.last.setHeader('Connection', 'keep-alive')",
-      'connection.last = undefined',
-    ],
+    ['a drain closes a connection although another request has come', '    keepOpen(connection)', ''],
     [
       'a drain closes a connection after the first request of a packet',
       'draining === undefined ? take : takeLater',

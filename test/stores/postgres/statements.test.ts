@@ -160,7 +160,7 @@ test('is not ready while its table is in another schema or away, and never uses 
   assert.equal(await rowsOf(pool, 'other.plant_store_plants'), 0)
 })
 
-test('makes its table in a schema that lasts, although the search_path begins with that of temporary tables', async (t) => {
+test('creates its table in a permanent schema even if the search_path begins with pg_temp', async (t) => {
   const pool = await openPool(t)
   await pool.query('SET search_path TO pg_temp, public')
   const store = postgresStore(pool)
@@ -238,7 +238,7 @@ test('keeps plants without a tag apart from those with the tag NULL if array_nul
   assert.deepEqual(await list(store), created)
 })
 
-test('commits as the server is set to, although another client has set the session to commit without the disk', async (t) => {
+test('resets synchronous_commit for its writes if another client has turned it off in the session', async (t) => {
   const pool = await openPool(t)
   await postgresStore(pool).migrate()
   await pool.query(`CREATE TABLE seen (setting text); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
