@@ -130,7 +130,9 @@ suite('describes the error', () => {
   ]
   for (const [error, request, options] of rows) {
     test(`${error} to ${request.split(' HTTP')[0]}`, async (t) => {
-      const server = await serveAll(t, options, { headersTimeoutMs: 100, checkIntervalMs: 20 })
+      // A busy machine can exceed a timeout that short, so the other rows have the default.
+      const limits = error === 40800 ? { headersTimeoutMs: 100, checkIntervalMs: 20 } : undefined
+      const server = await serveAll(t, options, limits)
       const connection = await RawConnection.open(server)
       const [answer] = await connection.send(request).answers()
       const [method, path] = request.split(' ') as [string, string]
