@@ -126,6 +126,14 @@ test('believes for 900 ms what a ping has tried, and that a write which has had 
   await write
 })
 
+test('stays ready if a write succeeds while a ping waits for its result', async () => {
+  // Only pings have no values.
+  const store = postgresStore(poolOf(({ values }) => (values.length === 0 ? never() : Promise.resolve(CHANGED))))
+  const ping = store.ping()
+  await remove(store)
+  await ping
+})
+
 test('shares the next statement of a page with all who ask for the same meanwhile, and for nothing else', async () => {
   const page: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
   const { store, asked } = start(Array.from({ length: 7 }, () => page))
