@@ -15,7 +15,7 @@ const PLACES: readonly Place[] = ['create', 'list', 'delete']
 type Exchange = Partial<{ request: Request; isBusy: boolean; reply: Reply; says: string }>
 
 const SHOWN_HEADERS = ['Content-Type', 'Link', 'WWW-Authenticate', 'Allow', 'Retry-After', 'X-Request-Id']
-const QUESTION = 'The address brings a token, but one is in use. Take the new one? Cancel if you did not enter it.'
+const QUESTION = 'The link contains another token than the one in use. Switch to it? Cancel unless you trust the link.'
 const RANGE = 'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.'
 /** Every field of the page has an element for its error. Extensions and translators add inputs of their own. */
 const FIELDS = 'input[aria-describedby$="-error"]'
@@ -28,7 +28,7 @@ const TIMEOUT_MS = 30_000
 const RETRY_MS = 2000
 
 /** It leaves the address before anything else happens, or a bookmark would keep it too. */
-const taken = takeToken()
+const linkToken = takeToken()
 let state = newState('')
 /** Whether the service is ready, in words. */
 let service = '…'
@@ -39,9 +39,11 @@ let items = new Map<string, HTMLElement>()
 const texts = new WeakMap<Element, string>()
 
 /** All that the page knows by one token, which is kept nowhere else. Another token begins another state. */
-function newState(token: string) {
+function newState(token: string, isFromLink = false) {
   return {
     token,
+    /** Whether the token came from a link, until it has created or deleted a plant. */
+    isFromLink,
     access: token === '' ? 'none yet' : '…',
     exchanges: { create: {}, list: {}, delete: {} } as Record<Place, Exchange>,
     /** By the id of the field that each speaks of. */
@@ -61,9 +63,10 @@ function newState(token: string) {
 
 /** Shows the state. What the page knows gets into the document here, and nowhere else. */
 function draw(): void {
-  const { token, access, exchanges, errors, plants, none, pages, next, note } = state
+  const { token, isFromLink, access, exchanges, errors, plants, none, pages, next, note } = state
   say('#service', service).dataset['outcome'] = service === 'ready' ? 'success' : service === '…' ? '' : 'error'
   say('#access', access)
+  say('#token-source', isFromLink ? 'Using the token from the link' : '')
   find('#token').setAttribute('placeholder', token === '' ? '' : 'One is in use')
   for (const field of document.querySelectorAll<HTMLInputElement>(FIELDS)) {
     const error = errors[field.id] ?? ''
@@ -233,7 +236,10 @@ function takeReply(place: Place, request: Request, reply: Reply): string {
   const isUnchanged = toCurl(requestOf(place)) === toCurl(request)
   if (success !== undefined) {
     if (place !== 'list' && isUnchanged) document.forms.namedItem(place)!.reset()
-    if (place !== 'list') refresh()
+    if (place !== 'list') {
+      state.isFromLink = false
+      refresh()
+    }
     return success
   }
   if (status === 401) {
@@ -269,24 +275,29 @@ function isPlant(value: unknown): value is Plant {
   return [id, name, tag].every((text) => typeof text === 'string')
 }
 
-/** Takes a token that was typed or came with the address. */
-function enterToken(text: string): void {
+/** Starts to use a token that was typed or came from a link. */
+function enterToken(text: string, isFromLink = false): void {
   const token = text.trim().replace(/^Bearer +/i, '')
   // The second of two clicks finds the field empty.
   if (token === '' && state.token !== '') return
   if (/^[\w\-.~+/]+=*$/.test(token)) {
-    state = newState(token)
+    // Somebody else can have made the link, and the user would then create plants for another owner.
+    if (isFromLink && state.token !== '' && (token === state.token || !confirm(QUESTION))) return
+    state = newState(token, isFromLink)
     document.forms.namedItem('token-form')!.reset()
     return refresh()
   }
-  state.errors['token'] = 'A token has letters, digits and -._~+/ only, then perhaps "=".'
+  const subject = isFromLink ? 'The token from the link is malformed: a' : 'A'
+  state.errors['token'] = `${subject} token has letters, digits and -._~+/ only, then perhaps "=".`
   draw()
 }
 
-function takeToken(): string {
-  const [address, text] = location.href.split('#token=')
-  if (text === undefined) return ''
+/** Returns the token of a link, and removes it from the address. */
+function takeToken(): string | undefined {
+  const [address, ...rest] = location.href.split('#token=')
+  if (rest.length === 0) return undefined
   history.replaceState(null, '', address)
+  const text = rest.join('#token=')
   return text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
 
@@ -420,10 +431,9 @@ find('#previous').onclick = () => press('list', { method: 'GET', url: state.page
 addEventListener('submit', (event) => event.preventDefault())
 addEventListener('hashchange', () => {
   const token = takeToken()
-  // The address may be somebody else's, and then the person would create plants for another owner.
-  if (token !== '' && (state.token === '' || confirm(QUESTION))) enterToken(token)
+  if (token !== undefined) enterToken(token, true)
 })
 addEventListener('focus', () => void watchService())
-if (taken === '') draw()
-else enterToken(taken)
+if (linkToken === undefined) draw()
+else enterToken(linkToken, true)
 void watchService()
