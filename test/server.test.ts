@@ -44,11 +44,12 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
 const badPort = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
 
 suite('the start', () => {
-  test('without tokens prints one, a curl command that creates a plant, and the address of the web UI', async (t) => {
+  test('without tokens prints one, a curl command that creates a plant, and a web UI link that stays in the browser history', async (t) => {
     const program = new Program({ PORT: '0' })
     t.after(() => program.end())
     const address = (await program.stdout.find((line) => line.includes('#token=')))!.trim()
     const [listening, token] = program.stdout.all
+    assert.match(program.stdout.all.join('\n'), /demo token, which stays in your browser's history:\n\n *http:/)
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
     assert.match(token!, /^The token of the owner demo is [\w-]{32}$/)
     assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')

@@ -122,7 +122,11 @@ function invitation(url: string, token: string, hasPage: boolean): string {
     `Set URL and TOKEN in your shell:\n\n  export URL='${base}'\n  export TOKEN='${token}'`,
     `Create a plant:\n\n  curl ${socket}'${base}/plants' ${headers} -d '${plant}'`,
   ]
-  if (hasPage && isWeb) lines.push(`Open the web UI with this token:\n\n  ${url}/#token=${token}`)
+  if (hasPage && isWeb) {
+    lines.push(
+      `Open the web UI with this demo token, which stays in your browser's history:\n\n  ${url}/#token=${token}`,
+    )
+  }
   return `${lines.join('\n\n')}\n`
 }
 

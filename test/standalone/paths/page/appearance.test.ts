@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import axe from 'axe-core'
 import type { SerializedAXNode } from 'puppeteer-core'
 import { memoryStore } from '../../../../src/index.ts'
-import { needsChromium, openPage, type PlantPage } from '../../../support/page/browser.ts'
+import { needsChromium, openPage, storeOf, type PlantPage } from '../../../support/page/browser.ts'
 import { TOKEN } from '../../../support/program/program.ts'
 
 const SCHEMES = ['light', 'dark'] as const
@@ -29,6 +29,18 @@ async function fillPage(page: PlantPage): Promise<void> {
   await page.waitFor('#delete-id-error', /./)
   await page.page.click('#plants li:last-child button')
   await page.page.click('#plants summary')
+}
+
+/** Returns a picture of an element and the space around it, without focus and mouse pointer unless they stay. */
+async function look({ page }: PlantPage, selector: string, isAway = true): Promise<string> {
+  if (isAway) await page.evaluate('document.activeElement.blur()')
+  await page.mouse.move(0, 0)
+  const element = (await page.waitForSelector(selector))!
+  await element.scrollIntoView()
+  const { x, y, width, height } = (await element.boundingBox())!
+  const scroll = (await page.evaluate('scrollY')) as number
+  const clip = { x: x - 5, y: y - 5 + scroll, width: width + 10, height: height + 10 }
+  return page.screenshot({ clip, encoding: 'base64' })
 }
 
 async function assertAccessible({ page }: PlantPage, what: string): Promise<void> {
@@ -85,7 +97,7 @@ suite('the page', { skip: needsChromium }, () => {
       'may read and write',
       'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.',
       'A plant needs a name.',
-      'Delete plant 14? Nothing brings it back. Page 1: 10 plants. More follow.',
+      'Delete plant \u206814\u2069? Nothing brings it back. Page 1: 10 plants. More follow.',
       'You have no plant with this id.',
       '404 Not Found.',
     ])
@@ -147,7 +159,7 @@ suite('the page', { skip: needsChromium }, () => {
     }
     walk((await page.accessibility.snapshot({ interestingOnly: false }))!)
     const named = (role: string) => nodes.filter((node) => node.role === role).map(({ name }) => name)
-    assert.deepEqual([named('alert').length, named('status').length], [6, 5])
+    assert.deepEqual([named('alert').length, named('status').length], [6, 6])
     const titles = ['Create a plant', 'List plants', 'Delete a plant']
     assert.deepEqual(
       named('button').filter((name) => name?.startsWith('Copy')),
@@ -159,5 +171,33 @@ suite('the page', { skip: needsChromium }, () => {
     )
     const required = nodes.filter(({ required }) => required).map(({ name }) => name)
     assert.deepEqual(required, ['Token', 'Id', 'Name', 'Id'])
+  })
+
+  test('shows each state in forced colors, which replace its own: disabled, busy, wrong, in focus', async (t) => {
+    const page = await openPage(t, { store: storeOf(11) }, `#token=${TOKEN}`)
+    const session = await page.page.createCDPSession()
+    await session.send('Emulation.setEmulatedMedia', { features: [{ name: 'forced-colors', value: 'active' }] })
+    await page.waitFor('#list .result', /^Page 1/)
+    const button = (name: string) => `::-p-aria([name="${name}"][role="button"])`
+    const id = '#delete ::-p-aria(Id)'
+
+    const first = [await look(page, button('Previous')), await look(page, button('Next'))]
+    await page.press('#list', 'Next')
+    await page.waitFor('#list .result', /^Page 2/)
+    assert.notEqual(await look(page, button('Previous')), first[0], 'Previous')
+    assert.notEqual(await look(page, button('Next')), first[1], 'Next')
+
+    const idle = await look(page, button('List'))
+    await page.page.focus(button('List'))
+    assert.notEqual(await look(page, button('List'), false), idle, 'focus')
+    const release = page.hold('GET /plants')
+    await page.submit('list')
+    assert.notEqual(await look(page, button('List')), idle, 'busy')
+    release()
+
+    const right = await look(page, id)
+    await page.submit('delete')
+    assert.deepEqual(await page.wrong(), ['delete-id'])
+    assert.notEqual(await look(page, id), right, 'wrong')
   })
 })

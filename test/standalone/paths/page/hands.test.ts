@@ -146,7 +146,7 @@ suite('while the service is away the page', { skip: needsChromium }, () => {
       await page.send('list')
       await page.waitFor('#list .result', /^503 Service Unavailable: Away\.$/)
       stop()
-      if (isForgotten) await page.press('#token-form', 'Forget it')
+      if (isForgotten) await page.press('#token-form', 'Forget')
       const lists = page.count('GET /plants')
       if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
       else await page.waitFor('#list .result', /^Page 1/)

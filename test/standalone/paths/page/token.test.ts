@@ -1,27 +1,108 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Dialog } from 'puppeteer-core'
-import { blank, needsChromium, openAsAda, openPage, serveListener, storeOf } from '../../../support/page/browser.ts'
+import {
+  blank,
+  needsChromium,
+  openAsAda,
+  openPage,
+  serveListener,
+  storeOf,
+  type PlantPage,
+} from '../../../support/page/browser.ts'
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
+const NOTICE = 'Using the token from the link'
 const NONE = 'Enter a token first: then its plants stand here.'
 
+/** Returns what the page shows about the origin of its token. */
+async function announcement(page: PlantPage): Promise<string> {
+  return (await page.text('body')).includes(NOTICE) ? NOTICE : ''
+}
+
 suite('the token', { skip: needsChromium }, () => {
-  test('of an address that is entered while another is in use is asked about', { timeout: 60_000 }, async (t) => {
-    const page = await openAsAda(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
+  test('of a link that somebody else made is announced until a plant is created with it (login CSRF)', async (t) => {
+    const page = await openAsAda(t)
+    assert.equal(await announcement(page), NOTICE)
+    await page.submit('list')
+    await page.waitFor('#list .result', /^Page 1/)
+    await page.send('create', { Id: 'x', Name: 'Fern' })
+    await page.send('delete')
+    await page.waitFor('#delete .result', /^404/)
+    assert.equal(await announcement(page), NOTICE)
+    await page.create('1', 'Fern')
+    assert.equal(await announcement(page), '')
+  })
+
+  test('of a link that somebody else made is announced until a plant is deleted with it', async (t) => {
+    const page = await openAsAda(t, { store: storeOf(2) })
+    await page.send('delete')
+    await page.waitFor('#delete .result', /^Deleted/)
+    assert.equal(await announcement(page), '')
+  })
+
+  test('of a link that somebody else made is forgotten by the button next to its announcement', async (t) => {
+    const page = await openAsAda(t, { store: storeOf(2) })
+    await page.press('#token-form', 'Forget')
+    assert.deepEqual([await announcement(page), await page.text('#access')], ['', 'none yet'])
+    await page.send('create')
+    await page.waitFor('#create .result', /^401/)
+    await page.fill('#token-form', 'Token', TOKEN)
+    await page.press('#token-form', 'Use token')
+    await page.waitFor('#access', /may/)
+    assert.equal(await announcement(page), '', 'the user typed this one')
+  })
+
+  test('of a link that is opened in the same tab is used without a question only if none is in use', async (t) => {
+    const page = await openPage(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
+    const questions: string[] = []
+    let answer: 'accept' | 'dismiss' = 'dismiss'
+    page.page.on('dialog', (dialog) => {
+      questions.push(dialog.message())
+      void dialog[answer]()
+    })
+    async function follow(hash: string, plants: RegExp): Promise<unknown> {
+      questions.length = 0
+      await page.evaluate(`location.hash = '${hash}'`)
+      await page.page.waitForFunction('!location.hash')
+      await page.submit('list')
+      await page.waitFor('#list .result', plants)
+      assert.equal(await page.evaluate('location.href'), `${page.url}/`)
+      return [questions.length, await announcement(page)]
+    }
+    assert.deepEqual(await follow(`token=${TOKEN}`, /0 plants\./), [0, NOTICE])
     await page.create('1', 'Fern')
     await page.waitFor('#plants', /Fern/)
-    for (const [answer, result] of [
-      ['dismiss', /1 plant\./],
-      ['accept', /0 plants\./],
-    ] as const) {
-      const asked = new Promise<Dialog>((resolve) => page.page.once('dialog', resolve))
-      await page.evaluate(`location.hash = 'token=a%2b/~b=='`)
-      await (await asked)[answer]()
-      assert.equal(await page.evaluate('location.href'), `${page.url}/`)
-      await page.submit('list')
-      await page.waitFor('#list .result', result)
+    assert.deepEqual(await follow('token=a%2b/~b==', /1 plant\./), [1, ''])
+    assert.deepEqual(await follow(`token=${TOKEN}`, /1 plant\./), [0, ''], 'the token in use')
+    for (const malformed of ['', '%20', 'a%20b']) {
+      assert.deepEqual(await follow(`token=${malformed}`, /1 plant\./), [0, ''], malformed)
     }
+    answer = 'accept'
+    assert.deepEqual(await follow('token=a%2b/~b==', /0 plants\./), [1, NOTICE])
+    assert.deepEqual(await follow(`token=${TOKEN}`, /1 plant\./), [1, NOTICE])
+  })
+
+  for (const text of ['', '%20', 'a%20b', '%zz', '%2541', 'ad%C3%A9', `${TOKEN}&a=b`, `${TOKEN}#token=${TOKEN}`]) {
+    test(`of a link with a malformed token, "${text}", is refused by the page, which says that it came from the link`, async (t) => {
+      const page = await openPage(t, {}, `#token=${text}`)
+      await page.waitFor('#token-error', /^The token from the link is malformed: a token has letters, digits and /)
+      assert.deepEqual([await page.text('#access'), await announcement(page)], ['none yet', ''])
+      assert.equal(await page.evaluate('location.href'), `${page.url}/`)
+      assert.equal(page.count('GET /plants'), 0)
+    })
+  }
+
+  test('of a link is not in the address, nor in the history of the tab, after going away and back', async (t) => {
+    const page = await openAsAda(t)
+    await page.page.goto(`${page.url}/openapi.json`)
+    await page.page.goBack()
+    assert.deepEqual(await page.evaluate('navigation.entries().map(({ url }) => url)'), [
+      `${page.url}/`,
+      `${page.url}/openapi.json`,
+    ])
+    // A page that the browser has kept for going back still announces its token; a page that it loads has none.
+    const shown = [await page.text('#access'), await announcement(page)]
+    assert.ok([`may read; not seen to write yet,${NOTICE}`, 'none yet,'].includes(shown.join()), shown.join())
   })
 
   test('is not replaced by a page of another origin that opened this one', async (t) => {
@@ -90,7 +171,7 @@ suite('the token', { skip: needsChromium }, () => {
       await page.fill('#token-form', 'Token', typed)
       await page.press('#token-form', 'Use token')
       await page.waitFor('#token-error', /^A token has letters, digits and -\._~\+\/ only, then perhaps "="\.$/)
-      await page.press('#token-form', 'Forget it')
+      await page.press('#token-form', 'Forget')
       await page.waitFor('#token-error', /^$/)
     }
   })
@@ -129,7 +210,7 @@ suite('the token', { skip: needsChromium }, () => {
       await page.waitFor('#list .result', /^Page/)
       const lists = page.count('GET /plants')
       await page.fill('#delete', 'Id', '42')
-      await page.press('#token-form', 'Forget it')
+      await page.press('#token-form', 'Forget')
       release()
       await page.page.waitForNetworkIdle({ idleTime: 100 })
       // The port in the curl lines may have a 42 too.

@@ -15,8 +15,10 @@ const PLACES: readonly Place[] = ['create', 'list', 'delete']
 type Exchange = Partial<{ request: Request; isBusy: boolean; reply: Reply; says: string }>
 
 const SHOWN_HEADERS = ['Content-Type', 'Link', 'WWW-Authenticate', 'Allow', 'Retry-After', 'X-Request-Id']
-const QUESTION = 'The address brings a token, but one is in use. Take the new one? Cancel if you did not enter it.'
+const QUESTION = 'The link contains another token than the one in use. Switch to it? Cancel unless you trust the link.'
 const RANGE = 'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.'
+/** Every field of the page has an element for its error. Extensions and translators add inputs of their own. */
+const FIELDS = 'input[aria-describedby$="-error"]'
 const NO_TOKEN = 'Enter a token first: then its plants stand here.'
 
 /** How many characters are shown of a name and of a body: more would make the page slow. */
@@ -26,18 +28,22 @@ const TIMEOUT_MS = 30_000
 const RETRY_MS = 2000
 
 /** It leaves the address before anything else happens, or a bookmark would keep it too. */
-const taken = takeToken()
+const linkToken = takeToken()
 let state = newState('')
 /** Whether the service is ready, in words. */
 let service = '…'
 let timer = 0
 /** The items of the list by what they show: one that stays in view stays unfolded, and keeps the focus. */
 let items = new Map<string, HTMLElement>()
+/** The text that each element got from the state. The document can differ from it: a translator replaces text. */
+const texts = new WeakMap<Element, string>()
 
 /** All that the page knows by one token, which is kept nowhere else. Another token begins another state. */
-function newState(token: string) {
+function newState(token: string, isFromLink = false) {
   return {
     token,
+    /** Whether the token came from a link, until it has created or deleted a plant. */
+    isFromLink,
     access: token === '' ? 'none yet' : '…',
     exchanges: { create: {}, list: {}, delete: {} } as Record<Place, Exchange>,
     /** By the id of the field that each speaks of. */
@@ -57,22 +63,30 @@ function newState(token: string) {
 
 /** Shows the state. What the page knows gets into the document here, and nowhere else. */
 function draw(): void {
-  const { token, access, exchanges, errors, plants, none, pages, next, note } = state
+  const { token, isFromLink, access, exchanges, errors, plants, none, pages, next, note } = state
   say('#service', service).dataset['outcome'] = service === 'ready' ? 'success' : service === '…' ? '' : 'error'
   say('#access', access)
+  say('#token-source', isFromLink ? 'Using the token from the link' : '')
   find('#token').setAttribute('placeholder', token === '' ? '' : 'One is in use')
-  for (const field of document.querySelectorAll('input')) {
-    const { textContent } = say(`#${field.id}-error`, errors[field.id] ?? '')
-    field.ariaInvalid = String(textContent !== '')
+  for (const field of document.querySelectorAll<HTMLInputElement>(FIELDS)) {
+    const error = errors[field.id] ?? ''
+    say(`#${field.id}-error`, error)
+    field.ariaInvalid = String(error !== '')
   }
   for (const place of PLACES) {
     const { request, isBusy = false, reply, says = '' } = exchanges[place]
     find(`#${place} button:not([type])`).ariaDisabled = String(isBusy)
     say(`#${place} .result`, place === 'list' ? `${note} ${says}`.trim() : says)
-    say(`#${place} + * .request`, toCurl(request ?? requestOf(place)))
+    say(`#${place} ~ .exchange .request`, toCurl(request ?? requestOf(place)))
     const outcome = reply === undefined ? '' : reply.ok ? 'success' : 'error'
-    say(`#${place} + * .status`, reply?.head ?? 'Response').dataset['outcome'] = outcome
-    say(`#${place} + * .response`, reply?.shown ?? (request ? 'Waiting for it …' : 'Not sent yet.'))
+    const status = say(`#${place} ~ .exchange .status`, reply?.head ?? 'Response')
+    status.dataset['outcome'] = outcome
+    const response = say(
+      `#${place} ~ .exchange .response`,
+      reply?.shown ?? (request ? 'Waiting for it …' : 'Not sent yet.'),
+    )
+    // Until the response arrives, both hold words of the page.
+    status.translate = response.translate = reply === undefined
   }
   say('#none', plants.length === 0 ? none : '')
   drawPlants()
@@ -91,9 +105,10 @@ function drawPlants(): void {
     if (list.children[at] !== item) list.insertBefore(item, list.children[at] ?? null)
     const { id, name } = state.plants[at]!
     const [doubt, confirm] = item.querySelectorAll('button')
-    doubt!.textContent = id === state.doubted ? 'Keep' : 'Delete'
+    const [label, of] = [id === state.doubted ? 'Keep' : 'Delete', `plant ${id}, ${quote(name)}`]
+    setText(doubt!, label).ariaLabel = `${label} ${of}`
     confirm!.hidden = id !== state.doubted
-    for (const button of [doubt!, confirm!]) button.ariaLabel = `${button.textContent} plant ${id}, ${quote(name)}`
+    confirm!.ariaLabel = `Delete for good ${of}`
   }
   // Whoever deletes by keyboard goes on from there.
   if (focused === -1 || list.contains(document.activeElement)) return
@@ -106,17 +121,21 @@ function toItem({ id, name, tag }: Plant): HTMLElement {
   item.prepend(toText(id, 'id'), toText(name, 'name'), ...(tag === undefined ? [] : [toText(tag, 'tag')]))
   doubt!.onclick = () => {
     state.doubted = state.doubted === id ? '' : id
-    state.note = state.doubted === id ? `Delete plant ${id}? Nothing brings it back.` : ''
+    state.note = state.doubted === id ? `Delete plant ${quote(id)}? Nothing brings it back.` : ''
     draw()
   }
   confirm!.onclick = () => press('delete', deletionOf(id))
   return item
 }
 
-/** Text in the direction of its own script; a long one can be unfolded. */
+/** Creates an element for a text of a plant, in the direction of its own script. A long text can be unfolded. */
 function toText(text: string, className: string): HTMLElement {
   const isLong = text.length > MAX_NAME
-  const element = Object.assign(document.createElement(isLong ? 'details' : 'span'), { className, dir: 'auto' })
+  const element = Object.assign(document.createElement(isLong ? 'details' : 'span'), {
+    className,
+    dir: 'auto',
+    translate: false,
+  })
   if (isLong) element.append(Object.assign(document.createElement('summary'), { textContent: cut(text, MAX_NAME) }))
   element.append(text)
   return element
@@ -146,7 +165,7 @@ function submit(place: Place): void {
   const form = document.forms.namedItem(place)!
   // The second of two clicks finds the form empty, as the success of the first has left it.
   if (state.exchanges[place].reply?.ok && form.matches(':invalid')) return
-  const fields = [...form.querySelectorAll('input')]
+  const fields = [...form.querySelectorAll<HTMLInputElement>(FIELDS)]
   for (const field of fields) state.errors[field.id] = errorIn(field)
   const wrong = fields.find(({ id }) => state.errors[id] !== '')
   if (wrong === undefined) return press(place, requestOf(place))
@@ -217,7 +236,10 @@ function takeReply(place: Place, request: Request, reply: Reply): string {
   const isUnchanged = toCurl(requestOf(place)) === toCurl(request)
   if (success !== undefined) {
     if (place !== 'list' && isUnchanged) document.forms.namedItem(place)!.reset()
-    if (place !== 'list') refresh()
+    if (place !== 'list') {
+      state.isFromLink = false
+      refresh()
+    }
     return success
   }
   if (status === 401) {
@@ -253,24 +275,29 @@ function isPlant(value: unknown): value is Plant {
   return [id, name, tag].every((text) => typeof text === 'string')
 }
 
-/** Takes a token that was typed or came with the address. */
-function enterToken(text: string): void {
+/** Starts to use a token that was typed or came from a link. */
+function enterToken(text: string, isFromLink = false): void {
   const token = text.trim().replace(/^Bearer +/i, '')
   // The second of two clicks finds the field empty.
   if (token === '' && state.token !== '') return
   if (/^[\w\-.~+/]+=*$/.test(token)) {
-    state = newState(token)
+    // Somebody else can have made the link, and the user would then create plants for another owner.
+    if (isFromLink && state.token !== '' && (token === state.token || !confirm(QUESTION))) return
+    state = newState(token, isFromLink)
     document.forms.namedItem('token-form')!.reset()
     return refresh()
   }
-  state.errors['token'] = 'A token has letters, digits and -._~+/ only, then perhaps "=".'
+  const subject = isFromLink ? 'The token from the link is malformed: a' : 'A'
+  state.errors['token'] = `${subject} token has letters, digits and -._~+/ only, then perhaps "=".`
   draw()
 }
 
-function takeToken(): string {
-  const [address, text] = location.href.split('#token=')
-  if (text === undefined) return ''
+/** Returns the token of a link, and removes it from the address. */
+function takeToken(): string | undefined {
+  const [address, ...rest] = location.href.split('#token=')
+  if (rest.length === 0) return undefined
   history.replaceState(null, '', address)
+  const text = rest.join('#token=')
   return text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
 
@@ -333,16 +360,26 @@ function cut(text: string, max: number): string {
   return `${start} … and ${(text.length - start.length).toLocaleString('en')} more characters`
 }
 
-/** Keeps a name of either direction apart from the sentence around it. */
-function quote(name: string): string {
-  return `\u2068${showMarks(cut(name, MAX_NAME))}\u2069`
+/** Isolates a text of a plant from the direction of the sentence around it, and from its translation. */
+function quote(text: string): string {
+  return `\u2068${showMarks(cut(text, MAX_NAME))}\u2069`
 }
 
-/** A live region speaks only of what has changed. */
 function say(selector: string, text: string): HTMLElement {
-  const place = find(selector)
-  if (place.textContent !== text) place.textContent = text
-  return place
+  return setText(find(selector), text)
+}
+
+/** Leaves unchanged text alone: a screen reader would read it aloud again, and a translator translate it again. */
+function setText(element: HTMLElement, text: string): HTMLElement {
+  if (texts.get(element) === text) return element
+  texts.set(element, text)
+  // Each part with an odd index is quoted.
+  const parts = text.split(/(\u2068[^\u2069]*\u2069)/).map((part, index) => {
+    if (index % 2 === 0) return part
+    return Object.assign(document.createElement('span'), { textContent: part, translate: false })
+  })
+  element.replaceChildren(...parts)
+  return element
 }
 
 function valueOf(id: string): string {
@@ -354,12 +391,15 @@ function find(selector: string, within: ParentNode = document): HTMLElement {
 }
 
 async function copy(place: Place): Promise<void> {
-  const request = find(`#${place} + * .request`)
+  const curl = toCurl(state.exchanges[place].request ?? requestOf(place))
   let how = 'copied'
   try {
-    await navigator.clipboard.writeText(request.textContent)
+    await navigator.clipboard.writeText(curl)
   } catch {
     // A page that came by plain HTTP from another machine has no clipboard.
+    const request = find(`#${place} ~ .exchange .request`)
+    texts.delete(request)
+    setText(request, curl)
     getSelection()?.selectAllChildren(request)
     how = 'selected: copy it with your keyboard'
   }
@@ -372,7 +412,7 @@ for (const place of PLACES) {
   form.after((find('#exchange') as HTMLTemplateElement).content.cloneNode(true))
   const of = `: ${find('h2', form).textContent}`
   for (const part of form.nextElementSibling!.querySelectorAll('[aria-label]')) part.ariaLabel = part.ariaLabel! + of
-  find(`#${place} + * button`).onclick = () => void copy(place)
+  find(`#${place} ~ .exchange button`).onclick = () => void copy(place)
   form.onsubmit = () => submit(place)
   form.oninput = ({ target }) => {
     state.errors[(target as HTMLElement).id] = ''
@@ -391,10 +431,9 @@ find('#previous').onclick = () => press('list', { method: 'GET', url: state.page
 addEventListener('submit', (event) => event.preventDefault())
 addEventListener('hashchange', () => {
   const token = takeToken()
-  // The address may be somebody else's, and then the person would create plants for another owner.
-  if (token !== '' && (state.token === '' || confirm(QUESTION))) enterToken(token)
+  if (token !== undefined) enterToken(token, true)
 })
 addEventListener('focus', () => void watchService())
-if (taken === '') draw()
-else enterToken(taken)
+if (linkToken === undefined) draw()
+else enterToken(linkToken, true)
 void watchService()

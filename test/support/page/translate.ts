@@ -1,0 +1,45 @@
+import type { Page } from 'puppeteer-core'
+
+/**
+ * Translates a page as the translator of a browser does: replaces each text node with `font` elements, now and whenever
+ * the page adds text. The translation has Persian digits and stands in angle brackets.
+ * @param page the page
+ * @param translatesAll whether to ignore `translate="no"`, as some extensions do
+ */
+export async function translatePage(page: Page, translatesAll = false): Promise<void> {
+  await page.evaluate(translatesAll ? SCRIPT.replace(', [translate=no]', '') : SCRIPT)
+}
+
+/** Returns what {@link translatePage} makes of a text. */
+export function translate(text: string): string {
+  return `‹${text.replace(/\d/g, (digit) => String.fromCharCode(0x6f0 + Number(digit)))}›`
+}
+
+const SCRIPT = `(() => {
+  const translate = ${String(translate)}
+  function translateUnder(root) {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT)
+    const nodes = root.nodeType === Node.TEXT_NODE ? [root] : []
+    while (walker.nextNode()) nodes.push(walker.currentNode)
+    for (const node of nodes) {
+      if (node.data.trim() === '' || node.parentElement === null || node.parentElement.closest('script, style, font, [translate=no]')) continue
+      const [outer, inner] = [document.createElement('font'), document.createElement('font')]
+      inner.textContent = translate(node.data.trim())
+      outer.append(inner)
+      node.replaceWith(outer)
+    }
+  }
+  // Google's translator adds a form of its own.
+  const form = Object.assign(document.createElement('form'), { id: 'goog-gt-votingForm' })
+  form.append(Object.assign(document.createElement('input'), { id: 'goog-gt-votingInputSrcLang' }))
+  document.body.append(form)
+  document.documentElement.lang = 'fa'
+  document.documentElement.classList.add('translated-rtl')
+  translateUnder(document.body)
+  new MutationObserver((records) => {
+    for (const { target, addedNodes } of records) {
+      if (target.nodeType === Node.TEXT_NODE) translateUnder(target)
+      for (const node of addedNodes) translateUnder(node)
+    }
+  }).observe(document.body, { childList: true, characterData: true, subtree: true })
+})()`
