@@ -137,7 +137,7 @@ const POLLUTION = {
   ...{ validate: () => 'eve', onError: () => 'eve', onResponse: () => 'eve', maxLimit: 1, maxBodyBytes: 1 },
 }
 
-test('ignore what `Object.prototype` has', () => {
+test('ignore what `Object.prototype` has (prototype pollution)', () => {
   const { findCaller, store: chosen, onError, ...settings } = withPollution(POLLUTION, () => resolveOptions({ tokens }))
   assert.deepEqual(settings, DEFAULTS)
   assert.equal(findCaller('eve', request), undefined)
@@ -145,7 +145,7 @@ test('ignore what `Object.prototype` has', () => {
   assert.notEqual(onError, POLLUTION.onError)
 })
 
-test('of stores and servers ignore what `Object.prototype` has', () => {
+test('of stores and servers ignore what `Object.prototype` has (prototype pollution)', () => {
   const defaults = { maxBatch: 1000, onWarning: () => undefined }
   assert.deepEqual(
     withPollution({ maxBatch: 1, onWarning: () => 'eve' }, () => withDefaults<Partial<typeof defaults>>({}, defaults)),

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { linkSync, lstatSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, linkSync, lstatSync, openSync, rmSync } from 'node:fs'
 import { connect, type AddressInfo, type Server } from 'node:net'
 import { dirname, join } from 'node:path'
 import { codeOf } from './log.ts'
-import { isPath, type Settings } from './settings/settings.ts'
+import { isPath, MAX_PATH_BYTES, type Settings } from './settings/settings.ts'
 import { SettingError } from './settings/variables.ts'
 
 interface Place extends Pick<Settings, 'host' | 'port' | 'reusePort' | 'socketMode'> {
@@ -88,20 +88,29 @@ async function listenOnDescriptor(server: Server, { descriptor, name }: Inherite
 
 /** Listens on a Unix socket until the server closes. One without a listener is replaced: a killed process left it. */
 async function listenOnPath(server: Server, path: string, mode: number): Promise<string> {
-  // When a server closes, libuv removes the file of the name that it was given, whose ever that is by then.
-  const made = join(dirname(path), `.${randomBytes(2).toString('hex')}`)
+  // When a server closes, libuv removes the file of the name that the server was given, even if another program has
+  // created it. In a shared folder such as /tmp, a name that others can guess could also exist already.
+  const name = `.${randomBytes(8).toString('base64url')}`
+  const temporary = join(dirname(path), name)
+  let folder: number | undefined
   let own: bigint
   try {
     if (await isLeft(path)) rmSync(path)
-    // This makes the file. If its permissions came later, others could be quicker.
+    if (Buffer.byteLength(temporary) > MAX_PATH_BYTES) folder = openSync(dirname(path), 'r')
+    // On Linux, an open folder has a short name too.
+    const address = folder === undefined ? temporary : `/proc/self/fd/${folder}/${name}`
+    // If the permissions of the file were set after it was created, others could connect before that.
     const umask = process.umask(0o777 & ~mode)
-    // The primary of node:cluster would make the file later, with permissions of its own.
-    const listening = once(server.listen({ path: made, exclusive: true }), 'listening')
+    // Otherwise the primary of node:cluster would create the file later, with the permissions of its own umask.
+    const listening = once(server.listen({ path: address, exclusive: true }), 'listening')
     process.umask(umask)
     await listening
-    linkSync(made, path)
-    own = lstatSync(made, { bigint: true }).ino
-    rmSync(made)
+    const { ino, mode: created } = lstatSync(temporary, { bigint: true })
+    // A default ACL of the folder replaces the umask. chmod would follow a symbolic link, so it runs only if needed.
+    if ((Number(created) & 0o777) !== mode) chmodSync(temporary, mode)
+    linkSync(temporary, path)
+    own = ino
+    rmSync(temporary)
   } catch (error) {
     server.close()
     const { code } = error as NodeJS.ErrnoException
@@ -109,6 +118,8 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
     throw code === 'EEXIST'
       ? new SettingError('HOST', `${takes}; somebody listens on this one, or it is another kind of file (${code})`, 1)
       : new SettingError('HOST', `${takes}, and this one cannot (${codeOf(error)})`)
+  } finally {
+    if (folder !== undefined) closeSync(folder)
   }
   function remove(): void {
     try {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
@@ -165,6 +166,20 @@ test('curl creates plants and follows a list', { skip: withoutCommand('curl') },
   const env = { URL: `http://127.0.0.1:${portOf(await servePlants(t))}`, TOKEN: randomUUID() }
   const printed = await runScript(code('With curl', 'sh') + code('With curl', 'sh', 1), temporaryDirectory(t), env)
   assert.equal(printed, '{"name":"Fern"}{"name":"Moss"}[{"name":"Fern"}]\n[{"name":"Moss"}]\n')
+})
+
+suite('the curl example writes the token where no other user can read it', { skip: withoutCommand('curl') }, () => {
+  for (const [what, before] of [
+    ['to a new file', 'umask 000'],
+    ['in place of a file that others can read', 'umask 022; echo old > token'],
+  ] as const) {
+    test(what, async (t) => {
+      const folder = temporaryDirectory(t)
+      const env = { URL: `http://127.0.0.1:${portOf(await servePlants(t))}`, TOKEN: randomUUID() }
+      await runScript(`${before}\n${code('With curl', 'sh')}`, folder, env)
+      assert.equal(statSync(join(folder, 'token')).mode & 0o777, 0o600)
+    })
+  }
 })
 
 suite('a client in Java', { skip: withoutCommand('java') }, () => {

@@ -231,8 +231,10 @@ test('nginx limits the requests of a token and of an address', { skip: withoutCo
     return counts
   }
 
-  const spellings = Array.from({ length: 30 }, (_, i) => `${i % 2 === 0 ? 'Bearer' : 'bearer'}${' '.repeat(i + 1)}ada`)
-  assert.deepEqual(await statusesOf(spellings), { 200: 21, 429: 9 })
+  const schemes = ['Bearer', 'bearer', 'bEaReR', '\tBearer', '\t \tBEARER', '  Bearer']
+  const ends = ['', ' ', '\t', '\t\t', ' \t ', '\t'.repeat(100)]
+  const spellings = schemes.flatMap((scheme, i) => ends.map((end, n) => `${scheme}${' '.repeat(n * i + 1)}ada${end}`))
+  assert.deepEqual(await statusesOf(spellings), { 200: 21, 429: spellings.length - 21 })
   assert.deepEqual(await statusesOf(['Bearer grace']), { 200: 1 })
   const { status, headers, body } = await sendTo(port, get('ada'))
   assert.deepEqual(

@@ -45,14 +45,14 @@ suite('a token holder', () => {
     })
   }
 
-  test('without an access is rejected if `Object.prototype` has one', () => {
+  test('without an access is rejected if `Object.prototype` has one (prototype pollution)', () => {
     assert.throws(
       () => withPollution({ access: 'write' }, () => toCaller({ owner: 'ada' }, 'must have')),
       new TypeError('must have an access of "read" or "write", not undefined'),
     )
   })
 
-  test('that is a string can write, whatever `Object.prototype` has', () => {
+  test('that is a string can write, whatever `Object.prototype` has (prototype pollution)', () => {
     const caller = withPollution({ access: 'read', owner: 'eve' }, () => toCaller('ada', 'must have'))
     assert.deepEqual(caller, { owner: 'ada', access: 'write' })
   })

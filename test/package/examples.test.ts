@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { constants } from 'node:http2'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { connect } from 'node:tls'
 import { pathToFileURL } from 'node:url'
 import { newPath, open } from '../support/database/sqlite-file.ts'
@@ -199,4 +199,36 @@ test('the example with HTTP/2 asks for the body only of a client that may send i
     assert.deepEqual([received[':status'], isAsked], [status, isWanted])
   }
   client.close()
+})
+
+const GUARDED = PROGRAMS.find(({ heading }) => heading === 'Guards by path')!.code
+const BY_PATH = GUARDED.replace("'/api', rejectWrites,", "'/api/plants', rejectWrites)\napp.use('/api',")
+
+suite('a guard in Express, which compares paths without decoding them', () => {
+  for (const name of ['express', 'express-4']) {
+    for (const [what, example, expected] of [
+      ['rejects an encoded path if it is mounted with the service', GUARDED, 403],
+      ['misses an encoded path if it is mounted by path', BY_PATH, 40401],
+    ] as const) {
+      const code = example.replace("'express'", `'${name}'`)
+      test(`${what} (${name})`, { skip: skipExample(code) }, async (t) => {
+        const { port } = await startExample(t, code)
+        /** The status, or the error code if the service responded. */
+        async function resultOf(path: string): Promise<unknown> {
+          const { status, body } = await sendTo(port, { ...del(TOKEN, 1n), path })
+          return body.startsWith('{') ? (JSON.parse(body) as { error: number }).error : status
+        }
+        for (const path of ['/api/plants/1', '/API/plants/1', 'http://a/api/plants/1', '/api/plants/1?x=/']) {
+          assert.equal(await resultOf(path), 403, path)
+        }
+        for (const path of ['/api/%70lants/1', '/api/plant%73/%31', 'http://a/api/%70lants/1']) {
+          assert.equal(await resultOf(path), expected, path)
+        }
+        for (const path of ['/%61pi/plants/1', '//api/plants/1', '/./api/plants/1', '/api%2Fplants/1']) {
+          assert.equal(await resultOf(path), 404, path)
+        }
+        assert.equal((await sendTo(port, get(TOKEN, '/api/plants'))).status, 200)
+      })
+    }
+  }
 })

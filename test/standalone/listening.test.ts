@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, Server } from 'node:http'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { askReady } from '../../src/standalone/command-line.ts'
 import { inheritedSockets, listen, servicePlace } from '../../src/standalone/listening.ts'
@@ -13,6 +13,7 @@ import { Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { withoutCommand } from '../support/requirements.ts'
 import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
 import { freePort } from '../support/wire/free-port.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
 import { close, portOf } from '../support/wire/service.ts'
 
 const SERVICE = servicePlace(readSettings({ HOST: '127.0.0.1', PORT: '0' }))
@@ -115,6 +116,8 @@ for (const [code, message] of [
 const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}Connection: close\r\n\r\n`
 
+const needsProc = !existsSync('/proc/self/fd') && 'this system has no /proc/self/fd'
+
 function newSocket(t: TestContext): string {
   return join(temporaryDirectory(t), 'http.sock')
 }
@@ -142,6 +145,57 @@ suite('the file of a Unix socket', () => {
     assert.deepEqual([...modes, statSync(path).mode & 0o777], [false, 0o606, 0o606])
     assert.equal(process.umask(0), 0o027)
     assert.deepEqual(readdirSync(dirname(path)), ['http.sock'])
+  })
+
+  test('has its permissions even if a default ACL of its folder replaces the umask', async (t) => {
+    const path = newSocket(t)
+    class InFolderWithAcl extends Server {
+      override listen(...args: never[]): this {
+        super.listen(...args)
+        chmodSync((args[0]! as { path: string }).path, 0o777)
+        return this
+      }
+    }
+    const server = new InFolderWithAcl()
+    t.after(() => close(server))
+    await listenOnPath(server, path, '660')
+    assert.equal(statSync(path).mode & 0o777, 0o660)
+  })
+
+  test('has a temporary name with 64 random bits, so nobody else can create all of them first', async (t) => {
+    const names = new Set<string>()
+    class Watched extends Server {
+      override listen(...args: never[]): this {
+        names.add(basename((args[0]! as { path: string }).path))
+        return super.listen(...args)
+      }
+    }
+    const folder = temporaryDirectory(t)
+    for (const file of ['a', 'b']) {
+      const server = new Watched()
+      t.after(() => close(server))
+      await listenOnPath(server, join(folder, file), '600')
+    }
+    assert.equal(names.size, 2)
+    for (const name of names) assert.match(name, /^\.[\w-]{11}$/)
+  })
+
+  test('can have the longest path, whose temporary name does not fit', { skip: needsProc }, async (t) => {
+    const folder = temporaryDirectory(t)
+    const long = join(folder, 'a'.repeat(100 - Buffer.byteLength(folder)))
+    mkdirSync(long)
+    const path = join(long, 's')
+    assert.equal(Buffer.byteLength(path), 103)
+    const server = createServer((_, response) => response.end('here'))
+    t.after(() => close(server))
+    await listenOnPath(server, path, '640')
+    assert.equal(statSync(path).mode & 0o777, 0o640)
+    await assert.rejects(listenOnPath(createServer(), path, '600'), { exitStatus: 1 })
+    assert.deepEqual(readdirSync(long), ['s'])
+    const client = await RawConnection.open(path)
+    assert.match(await client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').closed, /here$/)
+    await close(server)
+    assert.deepEqual(readdirSync(long), [])
   })
 
   test('is gone when its server closes, unless another server has it by then, or its folder is none any more', async (t) => {

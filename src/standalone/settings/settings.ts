@@ -32,7 +32,7 @@ export interface Settings extends ServedLimits, Omit<typeof DEFAULTS, 'maxLimit'
 
 const STORE_URLS = STORE_SCHEMES.flatMap(({ lacks, example }) => (lacks === undefined ? example : [])).join(' or ')
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
-const MAX_PATH_BYTES = 103
+export const MAX_PATH_BYTES = 103
 const { maxBodyBytes, maxListsPerOwner, storeTimeoutMs } = DEFAULTS
 
 export const isPath = (host: string): boolean => host.startsWith('/')

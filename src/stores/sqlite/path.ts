@@ -27,6 +27,8 @@ export function readPath(path: string): DatabasePath {
     if (CONTROL.test(text)) throw fail('contains a control character')
     if (STRAY_CHARACTER.test(text)) throw fail('begins or ends with white space, an invisible character or a quote')
     if (INVISIBLE_CHARACTER.test(text)) throw fail('contains an invisible character')
+    // Otherwise two paths that aren't UTF-8 could name the same file.
+    if (text.includes('\ufffd')) throw fail('contains U+FFFD, which replaces bytes that are not UTF-8')
   }
   check(path)
   if (SCHEME.test(path) && !path.startsWith('file:')) {

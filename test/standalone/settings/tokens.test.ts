@@ -254,9 +254,13 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
     ['a comment behind an entry', 'ada:YWRh # ada', `${FORM}; line 1 is not of that form`],
     ['two entries on a line', 'ada:YWRh,bob:Ym9i', `${FORM}; line 1 is not of that form`],
     ['an owner with U+0000, which no store could keep', 'a\0da:YWRh', `${FORM}; line 1 is not of that form`],
-    ['text that is not UTF-8', Buffer.from('ad\xe0:YWRh', 'latin1'), 'takes a file in UTF-8, and this one is not'],
     [
-      'an owner with U+FFFD',
+      'text that is not UTF-8, in which two owners could become one',
+      Buffer.from('ad\xe0:YWRh', 'latin1'),
+      'takes a file in UTF-8, and this one is not',
+    ],
+    [
+      'an owner with U+FFFD, which stands for any other bytes',
       'ada:YWRh\nad\ufffd:b',
       'takes text in UTF-8; line 2 contains U+FFFD, which replaces other bytes',
     ],

@@ -39,11 +39,11 @@ async function startTampering(t: TestContext, target: number) {
 /** Two messages of the type DataRow, and one of the type Authentication. */
 const MESSAGES = {
   'a row without its fields': '44000000060003',
-  'fields of negative length': '4400000010' + '0003' + 'fffffffb' + '7fffffff' + '0000',
+  'fields of negative length, as a broken proxy sends them': '4400000010' + '0003' + 'fffffffb' + '7fffffff' + '0000',
   'an authentication method that the driver does not know': '520000000800000007',
 }
 
-suite('a response that the driver cannot parse', () => {
+suite('a response that the driver cannot parse, which would end the process', () => {
   for (const [name, message] of Object.entries(MESSAGES)) {
     test(`results in 500 for that request and a new connection: ${name}`, async (t) => {
       const { url } = await useProxiedDatabase(t)

@@ -31,6 +31,7 @@ suite('finds the file that SQLite opens', () => {
 const CONTROL = 'contains a control character'
 const END = 'begins or ends with white space, an invisible character or a quote'
 const INVISIBLE = 'contains an invisible character'
+const REPLACED = 'contains U+FFFD, which replaces bytes that are not UTF-8'
 const SCHEME = 'begins with a URL scheme; write only the path, or a URI that begins with "file:"'
 const PARAMETER = 'contains "?"; only a file: URI can have parameters'
 const HOST = 'names a host; write file:/path or file:///path'
@@ -43,6 +44,8 @@ suite('rejects a path that SQLite would take for the name of a new file', () => 
     ['plants.db\0', String.raw`"plants.db\u0000"`, CONTROL],
     ['plants\u007f.db', String.raw`"plants\u{7f}.db"`, CONTROL],
     ['plants\u0085.db', String.raw`"plants\u{85}.db"`, CONTROL],
+    ['plants\ufffd.db', '"plants\ufffd.db"', REPLACED],
+    ['file:plants%EF%BF%BD.db', '"file:plants%EF%BF%BD.db"', REPLACED],
     ['a.db\u2028b.db', String.raw`"a.db\u{2028}b.db"`, CONTROL],
     ['plants\ud800.db', String.raw`"plants\ud800.db"`, CONTROL],
     ['\u001b[1mplants.db', String.raw`"\u001b[1mplants.db"`, CONTROL],
