@@ -3,13 +3,15 @@ import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { isUint8Array } from 'node:util/types'
 import { clearTimeout, setTimeout } from '../timers.ts'
-import { HttpError } from './errors.ts'
+import { HTTP_ERRORS, HttpError } from './errors.ts'
 import { fieldsOf, rawHeadersOf } from './header-fields.ts'
 import { MAX_DEPTH } from './json.ts'
 import { isTruncated, streamOf } from './transport.ts'
 
 const DISCARD_MAX_BYTES = 16 * 1024 * 1024
 const DISCARD_MAX_MS = 2000
+/** How long an HTTP/2 body can take to arrive, counted from the first read. Node has such a timeout for HTTP/1 only. */
+const HTTP2_BODY_TIMEOUT_MS = 30_000
 
 export const NOTHING: Buffer = Buffer.alloc(0)
 
@@ -49,17 +51,14 @@ function collect(request: IncomingMessage, maxBytes: number, goOn: (body: Uint8A
   const context = new AsyncResource('plant-store')
   let body: Buffer = NOTHING
   let length = 0
+  let timer: NodeJS.Timeout | undefined
 
   function onData(piece: Buffer | string): void {
     // A request that a test builds from strings emits them as they are.
     const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece
     const start = length
     length += chunk.length
-    if (length > maxBytes) {
-      request.off('data', onData).off('end', onEnd)
-      body = NOTHING
-      return context.runInAsyncScope(goOn, undefined, bodyTooLarge(maxBytes))
-    }
+    if (length > maxBytes) return reject(bodyTooLarge(maxBytes))
     // The first chunk, mostly the only one, is not copied, unless it would keep a larger piece of memory alive.
     if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
       body = chunk
@@ -76,10 +75,21 @@ function collect(request: IncomingMessage, maxBytes: number, goOn: (body: Uint8A
   function onEnd(): void {
     // Node would, by a slower way.
     request.off('data', onData)
+    clearTimeout(timer)
     if (isTruncated(request)) return
     context.runInAsyncScope(goOn, undefined, body.length === length ? body : body.subarray(0, length))
   }
+  function reject(error: HttpError): void {
+    request.off('data', onData).off('end', onEnd)
+    clearTimeout(timer)
+    body = NOTHING
+    context.runInAsyncScope(goOn, undefined, error)
+  }
   request.on('data', onData).on('end', onEnd)
+  // Node emits `end` for streams that were reset too, so no timer outlives its stream.
+  if (streamOf(request) !== undefined) {
+    timer = setTimeout(reject, HTTP2_BODY_TIMEOUT_MS, HTTP_ERRORS.requestTimeout)
+  }
   // Otherwise a lost client would end the process, if the request is one that a host has made up.
   request.on('error', () => undefined)
   // A host may have paused it while it looked at the header.
@@ -184,8 +194,8 @@ export function discardBody(request: IncomingMessage, done: () => void): void {
   function onData(chunk: Buffer | string): void {
     length += chunk.length
     if (length <= DISCARD_MAX_BYTES) return
-    if (stream !== undefined) return stop()
-    // Closed now, the connection would be reset before a fast client has read its response.
+    if (stream?.writableFinished === true) return stop()
+    // Closed now, the connection or the stream would be reset before a fast client has read its response.
     request.pause()
   }
   function stop(): void {

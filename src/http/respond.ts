@@ -21,6 +21,9 @@ import { fieldsOf, rawHeadersOf } from './header-fields.ts'
 
 const JSON_TYPE = 'application/json'
 
+/** The HTTP/2 error code (RFC 9113 section 7). Importing it would load `node:http2` in every host. */
+const CANCEL = 8
+
 export interface HttpResponse {
   readonly status: number
   /** Name, value, name, value… Each name is given once. */
@@ -142,7 +145,8 @@ function endEarly(request: IncomingMessage, response: ServerResponse): void {
         () => response.end(),
         () => cutOff(request, response),
       )
-    else if (!request.complete) stream.close()
+    // A stream whose client doesn't read its response never finishes it, and `close` without a code would wait for that.
+    else if (!request.complete) stream.close(stream.writableFinished ? undefined : CANCEL)
   })
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { constants } from 'node:http2'
+import { connect as connectHttp2, constants } from 'node:http2'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { suite, test } from 'node:test'
@@ -199,6 +199,27 @@ test('the example with HTTP/2 asks for the body only of a client that may send i
     assert.deepEqual([received[':status'], isAsked], [status, isWanted])
   }
   client.close()
+})
+
+test('the example with HTTP/2 bounds open streams: 100, and none whose response is unread', async (t) => {
+  const { port } = await startExample(t, RECIPE.replace('60_000', '100'))
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: TLS.cert, settings: { initialWindowSize: 0 } })
+  const stream = session.request({ ':path': '/plants', authorization: `Bearer ${TOKEN}` })
+  const closed = once(
+    stream.on('error', () => undefined),
+    'close',
+  )
+  const [headers] = (await once(stream, 'response')) as [Record<string, unknown>]
+  await closed
+  const limits = [session.remoteSettings.maxConcurrentStreams, stream.rstCode]
+  session.destroy()
+  assert.deepEqual([headers[':status'], ...limits], [200, 100, CANCEL])
+})
+
+test('the example with HTTP/2 closes idle connections', async (t) => {
+  const { port } = await startExample(t, RECIPE.replace('.setTimeout(60_000)', '.setTimeout(100)'))
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: TLS.cert })
+  await once(session, 'close')
 })
 
 const GUARDED = PROGRAMS.find(({ heading }) => heading === 'Guards by path')!.code

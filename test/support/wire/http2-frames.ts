@@ -4,7 +4,7 @@ import { constants } from 'node:http2'
 const { NGHTTP2_FLAG_END_HEADERS, NGHTTP2_FLAG_END_STREAM } = constants
 const [DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY] = [0, 1, 3, 4, 7] as const
 
-/** The one stream that the tests open. */
+/** The only stream that most tests open. */
 const STREAM = 1
 
 function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
@@ -40,6 +40,6 @@ export function headers(fields: Readonly<Record<string, string>>, isEnd = false)
 export const data = (text: string, isEnd = false): Buffer =>
   frame(DATA, isEnd ? NGHTTP2_FLAG_END_STREAM : 0, STREAM, Buffer.from(text))
 
-export const rstStream = (code: number): Buffer => frame(RST_STREAM, 0, STREAM, uint32(code))
+export const rstStream = (code: number, stream = STREAM): Buffer => frame(RST_STREAM, 0, stream, uint32(code))
 
 export const goaway = (code: number): Buffer => frame(GOAWAY, 0, 0, uint32(0, code))

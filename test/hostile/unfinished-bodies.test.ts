@@ -1,0 +1,207 @@
+/** HTTP/2 requests whose body never ends, as in advisories about resource exhaustion through open streams. */
+import '../support/fakeable-timers.ts'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import {
+  connect,
+  constants,
+  createServer,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type Settings,
+} from 'node:http2'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { suite, test, type TestContext } from 'node:test'
+import { memoryStore, type ResponseEvent } from '../../src/index.ts'
+import { delegatingStore } from '../support/database/delegating-store.ts'
+import { countTimers } from '../support/event-loop.ts'
+import { memoryUsed } from '../support/heap.ts'
+import { until } from '../support/until.ts'
+import { close, createService, listen, portOf } from '../support/wire/service.ts'
+
+const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
+
+const MIB = 2 ** 20
+const TIMEOUT_MS = 30_000
+const DISCARD_MS = 2000
+const PLANT = '{"id":1,"name":"Fern"}'
+const FIELDS = { authorization: 'Bearer ada', 'content-type': 'application/json' }
+const POST = { ...FIELDS, ':method': 'POST', ':path': '/plants' }
+const DELETE = { ...FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
+const LATE = '{"error":40800,"message":"The request did not arrive in time."}'
+
+interface Host {
+  readonly session: ClientHttp2Session
+  /** The requests that the service has received. */
+  readonly requests: readonly IncomingMessage[]
+  /** What the service did: calls of the store and calls of `onResponse`. */
+  readonly events: readonly string[]
+  /** How many bytes of bodies the service has read. */
+  readonly bytesRead: () => number
+  /** Sends the header of a request, and a part of its body. Settles once the service waits for more of it. */
+  readonly open: (fields: OutgoingHttpHeaders, part: string | Buffer) => Promise<ClientHttp2Stream>
+}
+
+async function startHost(t: TestContext, settings: Settings = {}): Promise<Host> {
+  let bytesRead = 0
+  const requests: IncomingMessage[] = []
+  const events: string[] = []
+  const store = delegatingStore(memoryStore(), {
+    create: (_, { id }) => events.push(`create ${id}`) > 0,
+    delete: (_, id) => events.push(`delete ${id}`) > 0,
+  })
+  const authenticate = (token: string): string | null => (token === 'ada' ? token : null)
+  const onResponse = ({ status, error, complete }: ResponseEvent): unknown =>
+    events.push([status, error, complete].join(' '))
+  const plants = createService({ store, authenticate, onResponse })
+  const server = createServer((request, response) => {
+    requests.push(request as unknown as IncomingMessage)
+    plants(request, response)
+    if (request.listenerCount('data') > 0) request.on('data', ({ length }: Buffer) => (bytesRead += length))
+  })
+  await listen(server)
+  const session = connect(`http://127.0.0.1:${portOf(server)}`, { settings })
+  t.after(() => {
+    session.destroy()
+    return close(server)
+  })
+
+  async function open(fields: OutgoingHttpHeaders, part: string | Buffer): Promise<ClientHttp2Stream> {
+    const count = requests.length + 1
+    const stream = session.request(fields, { endStream: false }).on('error', () => undefined)
+    if (part.length > 0) stream.write(part)
+    await until(() => requests.length === count && requests.at(-1)!.readableFlowing !== null)
+    return stream
+  }
+  return { session, requests, events, bytesRead: () => bytesRead, open }
+}
+
+/** Reads the response and closes the stream as the discarding of its body does. */
+async function readRejection(t: TestContext, stream: ClientHttp2Stream): Promise<[status: unknown, body: string]> {
+  const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
+  const body = await text(stream)
+  assert.ok(!stream.closed, 'the client can read the response before the stream is closed')
+  t.mock.timers.tick(DISCARD_MS)
+  await until(() => stream.closed)
+  return [headers[':status'], body]
+}
+
+suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 60_000 }, () => {
+  for (const [name, fields, part] of [
+    ['a POST without any body', POST, ''],
+    ['a POST with a part of its body', POST, PLANT.slice(0, -1)],
+    ['a POST with a whole plant, but without END_STREAM', POST, PLANT],
+    ['a POST with a part of a body of known length', { ...POST, 'content-length': 1000 }, PLANT],
+    ['a DELETE with an unfinished body', DELETE, '{'],
+  ] as const) {
+    test(`rejects ${name} with 408 after 30 s, and closes its stream`, async (t) => {
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const { events, open } = await startHost(t)
+      const stream = await open(fields, part)
+      t.mock.timers.tick(TIMEOUT_MS - 1)
+      assert.deepEqual(events, [])
+      t.mock.timers.tick(1)
+      assert.deepEqual(await readRejection(t, stream), [408, LATE])
+      assert.equal(stream.rstCode, NGHTTP2_NO_ERROR)
+      assert.deepEqual(events, ['408 40800 true'])
+    })
+  }
+
+  test('gives a body that drips no more time', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { events, bytesRead, open } = await startHost(t)
+    const stream = await open(POST, '{')
+    for (let sent = 2; sent <= 4; sent++) {
+      t.mock.timers.tick(TIMEOUT_MS / 4)
+      stream.write(' ')
+      await until(() => bytesRead() === sent)
+    }
+    t.mock.timers.tick(TIMEOUT_MS / 4)
+    assert.deepEqual(await readRejection(t, stream), [408, LATE])
+    assert.deepEqual(events, ['408 40800 true'])
+  })
+
+  test('ignores the end of a body that arrives after the timeout', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { events, open } = await startHost(t)
+    const stream = await open(POST, PLANT.slice(0, -1))
+    t.mock.timers.tick(TIMEOUT_MS)
+    await once(stream, 'response')
+    const body = text(stream.end('}'))
+    await once(stream, 'close')
+    assert.deepEqual([await body, events], [LATE, ['408 40800 true']])
+  })
+
+  test('accepts a body that is complete just before the timeout, and leaves no timer', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { events, open } = await startHost(t)
+    const stream = await open(POST, PLANT.slice(0, -1))
+    t.mock.timers.tick(TIMEOUT_MS - 1)
+    assert.equal(await text(stream.end('}')), '{"name":"Fern"}')
+    t.mock.timers.tick(TIMEOUT_MS)
+    assert.deepEqual(events, ['create 1', '200  true'])
+  })
+
+  test('frees the bytes of bodies that time out', async (t) => {
+    const part = Buffer.alloc(60_000, ' ')
+    const count = 100
+    const bytes = count * part.length
+    const { session, bytesRead, open } = await startHost(t)
+    // What Node and V8 allocate for a first stream isn't part of a body.
+    await open(POST, part)
+    await until(() => bytesRead() === part.length)
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const before = await memoryUsed()
+    const responses = Array.from({ length: count }, () => {
+      const stream = session.request(POST, { endStream: false }).on('error', () => undefined)
+      stream.write(part)
+      return once(stream, 'response')
+    })
+    await until(() => bytesRead() === part.length + bytes)
+    const kept = (await memoryUsed()) - before
+    t.mock.timers.tick(TIMEOUT_MS)
+    await Promise.all(responses)
+    const left = (await memoryUsed()) - before
+    assert.ok(kept > bytes, `${kept} bytes are kept before the timeout`)
+    assert.ok(left < bytes / 4, `${left} bytes are kept after the timeout`)
+  })
+
+  test('clears the timer of a stream that its client resets', async (t) => {
+    const { open } = await startHost(t)
+    const timersBefore = countTimers()
+    const stream = await open(POST, '{')
+    assert.equal(countTimers(), timersBefore + 1)
+    stream.close(NGHTTP2_CANCEL)
+    await until(() => countTimers() === timersBefore)
+  })
+})
+
+suite('closes the HTTP/2 stream of a rejected request whose response is never read:', { timeout: 60_000 }, () => {
+  const REJECTED = { ...POST, authorization: 'Bearer wrong' }
+
+  test('2 s after the response, if its body never ends', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { open } = await startHost(t, { initialWindowSize: 0 })
+    const stream = await open(REJECTED, '{')
+    t.mock.timers.tick(DISCARD_MS)
+    await until(() => stream.closed)
+    assert.equal(stream.rstCode, NGHTTP2_CANCEL)
+  })
+
+  test('2 s after the response, without reading more than 16 MiB', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { requests, open } = await startHost(t, { initialWindowSize: 0 })
+    const stream = await open(REJECTED, '{')
+    const chunk = Buffer.alloc(MIB / 16)
+    Readable.from(Array.from({ length: 20 * 16 }, () => chunk)).pipe(stream)
+    await until(() => requests[0]!.isPaused())
+    assert.ok(!stream.closed, 'the client can still read the response')
+    t.mock.timers.tick(DISCARD_MS)
+    await until(() => stream.closed)
+    assert.equal(stream.rstCode, NGHTTP2_CANCEL)
+  })
+})
