@@ -1,78 +1,95 @@
 import { HTTP_ERRORS, type ErrorName } from '../http/errors.ts'
 
+// Each type is a `Readonly` of a literal. Compilers write such a type out in the declarations of a host, where the name
+// of a type that the package doesn't export is an error (TS2742, TS2883). It also has an implicit index signature, which
+// the types of OpenAPI tools require, and an interface lacks.
+
 /** The part of OpenAPI 3.1 that this service uses. The types of OpenAPI tools take no readonly arrays. */
-export interface Description<Paths> {
-  readonly openapi: '3.1.0'
-  readonly info: Texts<'title' | 'version' | 'summary' | 'description'> & {
-    readonly license: Texts<'name' | 'identifier'>
-  }
-  readonly tags: Texts<'name' | 'description'>[]
-  readonly security: SecurityRequirement[]
-  readonly paths: Paths
-  readonly components: {
-    readonly securitySchemes: { readonly bearerToken: Texts<'scheme' | 'description'> & { readonly type: 'http' } }
-    readonly schemas: Readonly<Record<'Plant' | 'ListedPlant' | 'NewPlant' | 'Error', Schema>>
-    readonly parameters: Readonly<Record<'id' | 'limit' | 'after' | 'include', Parameter>>
-    readonly headers: Readonly<Record<string, Header>>
-  }
-}
+export type Description<Paths> = Readonly<{
+  openapi: '3.1.0'
+  info: Readonly<{
+    title: string
+    version: string
+    summary: string
+    description: string
+    license: Texts<'name' | 'identifier'>
+  }>
+  tags: Texts<'name' | 'description'>[]
+  security: SecurityRequirement[]
+  paths: Paths
+  components: Readonly<{
+    securitySchemes: Readonly<{ bearerToken: Readonly<{ type: 'http'; scheme: string; description: string }> }>
+    schemas: Readonly<Record<'Plant' | 'ListedPlant' | 'NewPlant' | 'Error', ObjectSchema>>
+    parameters: Readonly<Record<'id' | 'limit' | 'after' | 'include', Parameter>>
+    headers: Readonly<Record<string, Header>>
+  }>
+  /** There are none, but the types of express-openapi-validator require this member. */
+  webhooks: Readonly<Record<string, never>>
+}>
 
 type Texts<Name extends string> = Readonly<Record<Name, string>>
 type SecurityRequirement = Readonly<Record<string, string[]>>
 
-export type PathItem<Method extends string> = Readonly<Record<Method, OperationObject>> & {
-  readonly parameters?: Reference[]
-}
+export type PathItem<Method extends string> = Readonly<Record<Method, OperationObject>>
 
-export interface OperationObject extends Texts<'operationId' | 'summary'> {
-  readonly tags: string[]
-  readonly description?: string
-  readonly security?: SecurityRequirement[]
-  readonly parameters?: (Parameter | Reference)[]
-  readonly requestBody?: { readonly required: boolean; readonly description: string; readonly content: Content }
-  readonly responses: Readonly<Record<string, Response>>
-}
+export type OperationObject = Readonly<{
+  tags: string[]
+  operationId: string
+  summary: string
+  description?: string
+  security?: SecurityRequirement[]
+  parameters?: (Parameter | Reference)[]
+  requestBody?: Readonly<{ required: boolean; description: string; content: Content }>
+  responses: Readonly<Record<string, Response>>
+}>
 
-export interface Response {
-  readonly description: string
-  readonly headers?: Readonly<Record<string, Header | Reference>>
-  readonly content?: Content
-}
+export type Response = Readonly<{
+  description: string
+  headers?: Readonly<Record<string, Header | Reference>>
+  content?: Content
+}>
 
 type Content = Readonly<Record<'application/json', MediaType>>
 
-interface MediaType {
-  readonly schema: Schema | Reference
-  readonly example?: unknown
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
-}
+type MediaType = Readonly<{
+  schema: ObjectSchema | ArraySchema | Reference
+  example?: unknown
+  examples?: Readonly<Record<string, Readonly<{ value: unknown }>>>
+}>
 
 export type Reference = Texts<'$ref'>
 
-export interface Parameter extends Header {
-  readonly name: string
-  readonly in: 'path' | 'query' | 'header'
-}
+export type Parameter = Readonly<{
+  name: string
+  in: 'path' | 'query' | 'header'
+  description: string
+  required: boolean
+  schema: ValueSchema
+  example: unknown
+}>
 
-export interface Header {
-  readonly description: string
-  readonly required: boolean
-  readonly schema: Schema
-  readonly example: unknown
-}
+export type Header = Readonly<Pick<Parameter, 'description' | 'required' | 'schema' | 'example'>>
 
-export interface Schema {
-  readonly type: 'object' | 'array' | 'string' | 'integer'
-  readonly description?: string
-  readonly required?: string[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly additionalProperties?: boolean
-  readonly items?: Schema | Reference
-  readonly pattern?: string
-  readonly enum?: string[]
-  readonly format?: 'int32' | 'int64'
-  readonly minimum?: number
-}
+// The types of the tools allow `items` in arrays only. No schema nests deeper, as no recursive type can be written out.
+
+export type ObjectSchema = Readonly<{
+  type: 'object'
+  description?: string
+  required?: string[]
+  properties?: Readonly<Record<string, ValueSchema>>
+  additionalProperties?: boolean
+}>
+
+export type ArraySchema = Readonly<{ type: 'array'; items: Reference }>
+
+export type ValueSchema = Readonly<{
+  type: 'string' | 'integer'
+  description?: string
+  pattern?: string
+  enum?: string[]
+  format?: 'int32' | 'int64'
+  minimum?: number
+}>
 
 export const ref = (path: string): Reference => ({ $ref: `#/components/${path}` })
 
@@ -80,7 +97,7 @@ export function header(description: string, example: string, required = false): 
   return { description, required, schema: { type: 'string' }, example }
 }
 
-export function json(schema: Schema | Reference, example: unknown): { readonly content: Content } {
+export function json(schema: MediaType['schema'], example: unknown): { readonly content: Content } {
   return { content: { 'application/json': { schema, example } } }
 }
 
@@ -129,10 +146,12 @@ export function getAndHead(get: OperationObject): { readonly get: OperationObjec
   return { get, head: { ...get, operationId, summary: `${get.summary}, without the body`, responses } }
 }
 
-export function options(tag: string, operationId: string, ...names: readonly ErrorName[]): OperationObject {
+export function options(
+  about: Pick<OperationObject, 'tags' | 'operationId' | 'parameters'>,
+  ...names: readonly ErrorName[]
+): OperationObject {
   return {
-    tags: [tag],
-    operationId,
+    ...about,
     summary: 'Ask for the methods of the resource',
     security: [],
     responses: {

@@ -1,19 +1,19 @@
 import { VERSION } from '../version.ts'
-import { header, type Description, type Parameter, type Schema } from './description.ts'
+import { header, type Description, type Parameter, type ValueSchema } from './description.ts'
 import { PLANT_PATHS, type PlantPaths } from './plants.ts'
 
 /** No pattern says "well-formed". Some generators of clients write into their source what `\u0000` means. */
 const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
 
 const INT64 = { type: 'integer', format: 'int64' } as const
-const ID: Schema = {
+const ID: ValueSchema = {
   ...INT64,
   description: 'Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.',
 }
-const LIMIT: Schema = { type: 'integer', format: 'int32', minimum: 0 }
-const INCLUDE: Schema = { type: 'string', enum: ['id'] }
-const NAME: Schema = { ...TEXT, description: 'The name of the plant.' }
-const TAG: Schema = { ...TEXT, description: 'The type of the plant.' }
+const LIMIT: ValueSchema = { type: 'integer', format: 'int32', minimum: 0 }
+const INCLUDE: ValueSchema = { type: 'string', enum: ['id'] }
+const NAME: ValueSchema = { ...TEXT, description: 'The name of the plant.' }
+const TAG: ValueSchema = { ...TEXT, description: 'The type of the plant.' }
 
 /** The type of {@link openapi}. */
 export type PlantStoreDescription = Description<PlantPaths>
@@ -79,8 +79,9 @@ export const openapi: PlantStoreDescription = {
       'Accept-Encoding': header('The content coding that the service understands.', 'identity'),
     },
   },
+  webhooks: {},
 }
 
-function parameter(place: Parameter['in'], name: string, text: string, example: number | string, schema: Schema) {
+function parameter(place: Parameter['in'], name: string, text: string, example: number | string, schema: ValueSchema) {
   return { name, in: place, description: text, required: place === 'path', schema, example }
 }

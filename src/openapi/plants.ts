@@ -2,19 +2,21 @@ import type { ErrorName } from '../http/errors.ts'
 import type { ResourceMethods, ResourcePath } from '../operations.ts'
 import { errors, getAndHead, json, NO_STORE, options, ref, type PathItem } from './description.ts'
 
-export type PlantPaths = { readonly [Path in ResourcePath]: PathItem<Lowercase<ResourceMethods[Path]> | 'options'> }
+export type PlantPaths = Readonly<{ [Path in ResourcePath]: PathItem<Lowercase<ResourceMethods[Path]> | 'options'> }>
 
 const TOKEN: readonly ErrorName[] = ['noToken', 'tokenRefused']
 const WRITE: readonly ErrorName[] = [...TOKEN, 'readOnlyToken']
 const BODY: readonly ErrorName[] = ['notJson', 'bodyTooLarge', 'wrongContentType', 'wrongContentEncoding']
 const STORE: readonly ErrorName[] = ['unexpected', 'storeUnavailable', 'outcomeUnknown']
-const PLANTS = 'plants'
+const TAGS = ['plants']
+// Operations have it, because Swagger UI leaves the parameters of a path out if a deep link opens an operation.
+const ID = [ref('parameters/id')]
 const PLANT = { name: 'Monstera deliciosa', tag: 'tropical' }
 
 export const PLANT_PATHS: PlantPaths = {
   '/plants': {
     ...getAndHead({
-      tags: [PLANTS],
+      tags: TAGS,
       operationId: 'listPlants',
       summary: 'List plants',
       description:
@@ -31,7 +33,7 @@ export const PLANT_PATHS: PlantPaths = {
       },
     }),
     post: {
-      tags: [PLANTS],
+      tags: TAGS,
       operationId: 'createPlant',
       summary: 'Create plant',
       requestBody: { required: true, description: 'A plant.', ...json(ref('schemas/NewPlant'), { id: 1, ...PLANT }) },
@@ -40,20 +42,20 @@ export const PLANT_PATHS: PlantPaths = {
         ...errors(...BODY, 'notPlant', 'idTaken', ...WRITE, ...STORE),
       },
     },
-    options: options(PLANTS, 'getPlantsOptions'),
+    options: options({ tags: TAGS, operationId: 'getPlantsOptions' }),
   },
   '/plants/{id}': {
-    parameters: [ref('parameters/id')],
     delete: {
-      tags: [PLANTS],
+      tags: TAGS,
       operationId: 'deletePlant',
       summary: 'Delete plant',
+      parameters: ID,
       responses: {
         204: { description: 'The plant is deleted.', headers: NO_STORE },
         ...errors('badId', 'noPlant', ...WRITE, ...STORE),
       },
     },
     // A path with a malformed escape needs a token.
-    options: options(PLANTS, 'getPlantOptions', ...TOKEN),
+    options: options({ tags: TAGS, operationId: 'getPlantOptions', parameters: ID }, ...TOKEN),
   },
 }

@@ -59,6 +59,23 @@ suite('ids beyond 2^53', () => {
   })
 })
 
+test('Python prints ids beyond 2^53 exactly', { skip: withoutCommand('python3') }, async (t) => {
+  const store = memoryStore()
+  void store.create('ada', { id: 2n ** 53n + 1n, name: 'Fern' })
+  const url = `http://127.0.0.1:${portOf(await servePlants(t, { store }))}/plants?include=id`
+  const code = `import json, sys, urllib.request
+request = urllib.request.Request(sys.argv[1], headers={"Authorization": "Bearer ada"})
+print(json.dumps(json.load(urllib.request.urlopen(request))))`
+  const printed = '[{"id": 9007199254740993, "name": "Fern"}]\n'
+  assert.equal(
+    await runScript(
+      `python3 -c '${code}' '${url}' | tee list && python3 -m json.tool --compact list`,
+      temporaryDirectory(t),
+    ),
+    printed + printed.replaceAll(/(?<=[:,]) /g, ''),
+  )
+})
+
 interface PlantClient {
   create(plant: NewPlant): Promise<void>
   delete(id: bigint): Promise<void>

@@ -15,6 +15,7 @@ import { codeOf } from '../support/package/documents.ts'
 import { skipExample, startExample } from '../support/package/examples.ts'
 import { freePort } from '../support/wire/free-port.ts'
 import { createProject, packPackage, runScript } from '../support/package/packed.ts'
+import { skipWithoutPeers } from '../support/package/peers.ts'
 import { needsServer, openDatabase } from '../support/database/postgres-server.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { startCaddy, startNginx } from '../support/wire/proxies.ts'
@@ -25,11 +26,22 @@ import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts
 import { until } from '../support/until.ts'
 
 const CERTIFICATES = fileURLToPath(new URL('../support/wire/tls/', import.meta.url))
+const ESLINT = fileURLToPath(new URL('../peers/node_modules/eslint-9/bin/eslint.js', import.meta.url))
 const ADA = 'a-long-random-token'
 
 function code(heading: string, language: string, n = 0): string {
   return codeOf('docs/recipes.md', language, heading, n)
 }
+
+test('eslint-plugin-import resolves all entries of the package', { skip: skipWithoutPeers() }, async (t) => {
+  const entries = ['', '/conformance', '/postgres', '/server', '/sqlite'].map((path) => `import 'plant-store${path}'\n`)
+  const project = await createProject(t, {
+    'eslint.config.mjs': code('ESLint', 'js'),
+    'main.mjs': `${entries.join('')}import 'plant-store/other'\n`,
+  })
+  const said = await runScript(`node ${ESLINT} main.mjs || true`, project)
+  assert.deepEqual(said.match(/Unable to resolve .*'/g), ["Unable to resolve path to module 'plant-store/other'"])
+})
 
 interface Span {
   readonly name: string

@@ -15,8 +15,9 @@ function emptyPlaces(value: unknown, place = ''): string[] {
 }
 
 test('says something wherever it speaks', () => {
-  // A token has no scopes, OPTIONS needs none, and not every response has a header field of its own.
-  const places = emptyPlaces(openapi).filter((place) => !/\/(bearerToken|options\/security|headers)$/.test(place))
+  // A token has no scopes, OPTIONS needs none, not every response has a header field of its own, and nothing has webhooks.
+  const isMeant = /\/(bearerToken|options\/security|headers|webhooks)$/
+  const places = emptyPlaces(openapi).filter((place) => !isMeant.test(place))
   assert.deepEqual(places, [])
 })
 
@@ -36,6 +37,16 @@ test('needs the parameter of a path, and no parameter of a query', () => {
   const parameters = Object.values(openapi.components.parameters)
   const described = parameters.map((parameter) => `${parameter.name} ${parameter.in} ${parameter.required}`)
   assert.deepEqual(described, ['id path true', 'limit query false', 'after query false', 'include query false'])
+})
+
+test('gives paths nothing but operations, because tools overlook what they share', () => {
+  for (const [path, item] of Object.entries<object>(programDescription.paths)) {
+    for (const [method, { operationId, parameters = [] }] of Object.entries<OperationObject>(item as never)) {
+      assert.match(method, /^(get|head|post|delete|options)$/)
+      const isInPath = parameters.some((parameter) => '$ref' in parameter && parameter.$ref.endsWith('/id'))
+      assert.equal(isInPath, path.includes('{id}'), operationId)
+    }
+  }
 })
 
 test('describes HEAD as GET without the bodies', () => {

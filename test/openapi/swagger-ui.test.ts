@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { test } from 'node:test'
-import { createListener, needsChromium, openPage } from '../support/page/browser.ts'
+import { suite, test, type TestContext } from 'node:test'
+import { createListener, needsChromium, openPage, type PlantPage } from '../support/page/browser.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 import { TOKEN } from '../support/program/program.ts'
 
@@ -15,35 +15,51 @@ const PAGE = `<!DOCTYPE html>
     const ui = SwaggerUIBundle({
       url: '/api/v1/openapi.json',
       dom_id: '#ui',
-      docExpansion: 'full',
+      deepLinking: true,
+      docExpansion: location.hash === '' ? 'full' : 'none',
       tryItOutEnabled: true,
       onComplete: () => ui.preauthorizeApiKey('bearerToken', '${TOKEN}'),
     })
   </script>`
 
-test(
-  'Swagger UI sends requests below the path prefix of the description',
-  {
-    skip: skipWithoutPeers() || needsChromium,
-  },
-  async (t) => {
-    const plants = createListener()
-    const bundle = await readFile(BUNDLE)
-    const page = await openPage(t, (request: IncomingMessage, response: ServerResponse) => {
-      if (request.url === '/') response.setHeader('Content-Type', 'text/html').end(PAGE)
-      else if (request.url === '/bundle.js')
-        response.setHeader('Content-Type', 'text/javascript; charset=utf-8').end(bundle)
-      else {
-        // A reverse proxy removes the prefix in the same way.
-        request.url = request.url!.replace('/api/v1', '')
-        plants(request, response)
-      }
-    })
-    const operation = '#operations-plants-listPlants'
-    await page.page.locator(`${operation} .execute`).click()
-    await page.page.waitForSelector(`${operation} .live-responses-table .response .response-col_status`)
-    const url = await page.text(`${operation} .request-url`)
+/** Opens Swagger UI with the program behind a path prefix. */
+async function openSwaggerUi(t: TestContext, hash?: string): Promise<PlantPage> {
+  const plants = createListener()
+  const bundle = await readFile(BUNDLE)
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url === '/') response.setHeader('Content-Type', 'text/html').end(PAGE)
+    else if (request.url === '/bundle.js')
+      response.setHeader('Content-Type', 'text/javascript; charset=utf-8').end(bundle)
+    else {
+      // A reverse proxy removes the prefix in the same way.
+      request.url = request.url!.replace('/api/v1', '')
+      plants(request, response)
+    }
+  }
+  return openPage(t, listener, hash)
+}
+
+async function execute(page: PlantPage, operation: string): Promise<string[]> {
+  const response = `${operation} .live-responses-table .response .response-col_status`
+  await page.page.locator(`${operation} .execute`).click()
+  await page.page.waitForSelector(response)
+  return [await page.text(`${operation} .request-url`), await page.text(response)]
+}
+
+suite('Swagger UI', { skip: skipWithoutPeers() || needsChromium }, () => {
+  test('sends requests below the path prefix of the description', async (t) => {
+    const page = await openSwaggerUi(t)
+    const [url = '', status = ''] = await execute(page, '#operations-plants-listPlants')
     assert.ok(url.includes(`${page.url}/api/v1/plants?`), url)
-    assert.match(await page.text(`${operation} .live-responses-table .response .response-col_status`), /^200/)
-  },
-)
+    assert.match(status, /^200/)
+  })
+
+  test('shows the id of a plant to delete when a deep link opens the operation', async (t) => {
+    const page = await openSwaggerUi(t, '#/plants/deletePlant')
+    const operation = '#operations-plants-deletePlant'
+    await page.page.locator(`${operation} input[placeholder=id]`).fill('9007199254740993')
+    const [url = '', status = ''] = await execute(page, operation)
+    assert.ok(url.includes(`${page.url}/api/v1/plants/9007199254740993`), url)
+    assert.match(status, /^404/)
+  })
+})

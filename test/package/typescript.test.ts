@@ -32,7 +32,59 @@ const NODENEXT = { module: 'nodenext', moduleResolution: 'nodenext' }
 
 const COMPILERS = PEERS.filter((name) => name.startsWith('typescript-'))
 
+/** What a host may export whose types it doesn't write, for declarations of its own. */
+const INFERRED = `
+  import * as plantStore from 'plant-store'
+  import * as conformance from 'plant-store/conformance'
+  import * as postgres from 'plant-store/postgres'
+  import * as bounded from 'plant-store/server'
+  import * as sqlite from 'plant-store/sqlite'
+  const { openapi } = plantStore
+  export const modules = { plantStore, conformance, postgres, bounded, sqlite }
+  export const description = { ...openapi, servers: [] }
+  export const schemas = { ...openapi.components.schemas, Pot: { type: 'object' } }
+  export const { parameters, headers } = openapi.components
+  export const list = openapi.paths['/plants'].get
+  export const remove = { ...openapi.paths['/plants/{id}'].delete }
+  export const created = openapi.paths['/plants'].post.responses['200']
+  export const store = { ...sqlite.sqliteStore(':memory:') }
+  export const plants = plantStore.createPlantStore({ store, tokens: { secret: 'ada' } })
+  export const http = { ...bounded.createServer(plants) }
+  export const open = (...args: Parameters<typeof postgres.postgresStore>) => ({ ...postgres.postgresStore(...args) })
+  export const options = { ...({} as plantStore.PlantStoreOptions) }
+`
+
+/** OpenAPI tools to which a host hands the description. */
+const OPENAPI_TOOLS = `
+  import swagger from '@fastify/swagger'
+  import { middleware } from 'express-openapi-validator'
+  import fastify from 'fastify'
+  import type { OpenAPI, OpenAPIV3, OpenAPIV3_1 } from 'openapi-types'
+  import type { oas30, oas31 } from 'openapi3-ts'
+  import { openapi } from 'plant-store'
+  const mounted = { ...openapi, servers: [{ url: '/api/v1' }] }
+  export const documents: [OpenAPI.Document, OpenAPIV3.Document, OpenAPIV3_1.Document] = [openapi, mounted, openapi]
+  export const objects: [oas30.OpenAPIObject, oas31.OpenAPIObject] = [openapi, mounted]
+  void fastify().register(swagger, { openapi })
+  void fastify().register(swagger, { mode: 'static', specification: { document: mounted } })
+  middleware({ apiSpec: openapi })
+  middleware({ apiSpec: mounted })
+`
+
 for (const compiler of COMPILERS) {
+  test(
+    `${compiler} writes declarations of what a host infers from the package`,
+    { skip: skipWithoutPeers() },
+    async (t) => {
+      const options = { ...NODENEXT, declaration: true }
+      assert.equal(await compile(t, compiler, { 'main.mts': INFERRED, 'main.cts': INFERRED }, options), '')
+    },
+  )
+
+  test(`${compiler} lets OpenAPI tools accept the description`, { skip: skipWithoutPeers() }, async (t) => {
+    assert.equal(await compile(t, compiler, { 'main.mts': OPENAPI_TOOLS }, NODENEXT), '')
+  })
+
   test(`${compiler} compiles against the package, as ESM and as CommonJS`, { skip: skipWithoutPeers() }, async (t) => {
     // The declarations themselves are checked too.
     const options = { ...NODENEXT, skipLibCheck: false }

@@ -1,5 +1,5 @@
 import { errors, getAndHead, header, json, NO_STORE, options } from '../../openapi/description.ts'
-import type { Description, OperationObject, PathItem, Response, Schema } from '../../openapi/description.ts'
+import type { Description, ObjectSchema, OperationObject, PathItem, Response } from '../../openapi/description.ts'
 import { openapi } from '../../openapi/openapi.ts'
 import type { PlantPaths } from '../../openapi/plants.ts'
 
@@ -50,11 +50,11 @@ export const programDescription: Description<PlantPaths & ProgramPaths> & {
 function describeGet(get: Omit<OperationObject, 'tags' | 'security'>): ProgramPathItem {
   return {
     ...getAndHead({ tags: [PROGRAM], security: [], ...get }),
-    options: options(PROGRAM, `${get.operationId}Options`),
+    options: options({ tags: [PROGRAM], operationId: `${get.operationId}Options` }),
   }
 }
 
 function probeResponse(description: string, status: string): Response {
-  const properties: Schema['properties'] = { status: { type: 'string', enum: [status] } }
+  const properties: ObjectSchema['properties'] = { status: { type: 'string', enum: [status] } }
   return { description, headers: NO_STORE, ...json({ type: 'object', required: ['status'], properties }, { status }) }
 }
