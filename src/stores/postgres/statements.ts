@@ -91,7 +91,7 @@ const OWNER_AND_ID = `ANY (ARRAY['owner', 'id'])`
 
 /**
  * Looks at the server and at the table, in the schema `$1`, or where the search_path finds it if that is null. Views and
- * partitions on other servers don't expose their keys.
+ * partitions on other servers don't expose their keys. Operator classes of bpchar ignore spaces at the end of an owner.
  *
  * Doesn't sort, because docs/scale.md turns sorting off: the server would take the query for an expensive one, and
  * compile it for seconds.
@@ -141,7 +141,14 @@ export const LOOK: FixedStatement = {
       NOT EXISTS (
         SELECT FROM pg_catalog.pg_collation AS l
         WHERE l.oid ${EQ} ANY (i.indcollation::pg_catalog.oid[]) AND NOT l.collisdeterministic
-      ) AS is_exact
+      ) AS is_exact,
+      NOT EXISTS (
+        SELECT FROM pg_catalog.pg_opclass AS o
+        WHERE o.oid ${EQ} ANY (i.indclass::pg_catalog.oid[]) AND (
+          o.opcintype ${EQ} 'pg_catalog.bpchar'::pg_catalog.regtype
+          OR o.opcnamespace ${NE} 'pg_catalog'::pg_catalog.regnamespace
+        )
+      ) AS has_usual_operators
     FROM tables JOIN pg_catalog.pg_index AS i ON i.indrelid ${EQ} tables.oid
       JOIN pg_catalog.pg_class AS c ON c.oid ${EQ} i.indexrelid
     WHERE i.indisunique OR i.indisexclusion
@@ -212,17 +219,19 @@ export const LOOK: FixedStatement = {
           OR (plants.relkind ${EQ} 'p' AND NOT EXISTS (SELECT FROM pg_catalog.pg_foreign_table)))
         AND NOT EXISTS (
           SELECT FROM indexes
-          WHERE indexes.indrelid ${EQ} plants.oid AND indexes.is_on_key AND indexes.is_exact AND indexes.indimmediate
-            AND indexes.indisvalid AND indexes.indpred IS NULL
+          WHERE indexes.indrelid ${EQ} plants.oid AND indexes.is_on_key AND indexes.is_exact AND indexes.has_usual_operators
+            AND indexes.indimmediate AND indexes.indisvalid AND indexes.indpred IS NULL
         )
     ), (
       SELECT pg_catalog.string_agg(pg_catalog.concat('its index ', indexes.relname, CASE
           WHEN NOT indexes.is_on_key THEN ' makes other columns than (owner, id) unique'
           WHEN NOT indexes.is_exact THEN ' has a collation that treats different owners as equal'
+          WHEN NOT indexes.has_usual_operators THEN ' has an operator class that can treat different owners as equal'
           ELSE ' is deferrable'
         END), '; ' ORDER BY indexes.relname)
       FROM indexes
-      WHERE NOT (indexes.is_on_key AND indexes.is_exact AND indexes.indimmediate) AND NOT indexes.relispartition
+      WHERE NOT (indexes.is_on_key AND indexes.is_exact AND indexes.has_usual_operators AND indexes.indimmediate)
+        AND NOT indexes.relispartition
     )),
     'outdated', (
       SELECT pg_catalog.string_agg(pg_catalog.format('%I (recorded version %s, actual version %s)', collations.collname,

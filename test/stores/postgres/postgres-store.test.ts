@@ -121,6 +121,31 @@ suite('does not use a table', () => {
       'its index plant_store_plants_owner_id_key is deferrable',
     ],
     ['with an invalid unique index', sound, unique('own'), '', `${index} (id); ${invalidate}`],
+    ...(
+      [
+        ['that ignores spaces at the end', 'bpchar_ops', ''],
+        [
+          'of its own, which can ignore case',
+          'loose',
+          `CREATE FUNCTION compare(text, text) RETURNS int IMMUTABLE LANGUAGE sql
+              AS 'SELECT bttextcmp(lower($1), lower($2))';
+            CREATE OPERATOR CLASS loose FOR TYPE text USING btree AS FUNCTION 1 compare(text, text)`,
+        ],
+      ] as const
+    ).flatMap(([what, operators, before]) => {
+      const wrong = 'its index plant_store_plants_own has an operator class that can treat different owners as equal'
+      const after = `${index} (owner ${operators}, id)`
+      return [
+        [
+          `whose only key has an operator class ${what}`,
+          'id bigint, name text, tag text',
+          `${noKey}; ${wrong}`,
+          before,
+          after,
+        ],
+        [`with a second key of an operator class ${what}`, sound, wrong, before, after],
+      ] as const
+    }),
     ['whose only key is partial', 'id bigint, name text, tag text', noKey, '', `${index} (owner, id) WHERE id > 0`],
     ['whose only key is invalid', 'id bigint, name text, tag text', noKey, '', `${index} (owner, id); ${invalidate}`],
     ['with another column that is NOT NULL', `x int NOT NULL, ${sound}`, required],
