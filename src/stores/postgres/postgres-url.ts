@@ -69,10 +69,10 @@ const OF_DRIVER = new Set(
 const FORM =
   'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
 
-/** An IPv6 address with a zone ID, as RFC 6874 writes it, or with a plain percent sign. */
-const ZONED_HOST = /(?<=^[a-z]+:\/\/(?:[^/?#@]*@)?)\[([\da-f:.]+)%(?:25)?([^\]%]+)\]/i
-
 const ONE_HOST = 'takes one host; a proxy such as HAProxy, or a DNS name, stands for several'
+
+/** A host that is an IPv6 address with a zone ID, as RFC 6874 writes it, or with a plain percent sign. */
+const ZONED_HOST = /(?<=^[a-z]+:\/\/(?:[^/?#@]*@)?)\[([\da-f:.]+)%(?:25)?([^\]%]+)\](?![^/?#]*@)/i
 
 /** @throws Error without a part of the password, even if its characters split the URL in the wrong places */
 export function readPostgresUrl(text: string): PostgresTarget {

@@ -17,6 +17,7 @@ suite('is written for the driver', () => {
       `postgres://ann:s@[fe80::1]/plants?host=fe80%3A%3A1%25eth0&sslmode=require&${compatible}`,
     ],
     ['postgres://[::1%25lo]/plants?host=::1', 'postgres://[::1]/plants?host=::1'],
+    ['postgres://[a%25b]:[c%25d]@host/plants', 'postgres://%5Ba%25b%5D:%5Bc%25d%5D@host/plants'],
     ['postgres://%2Fvar%2Frun/plants', 'postgres://%2Fvar%2Frun/plants'],
     ['postgres:///plants?host=/run/postgresql', 'postgres:///plants?host=/run/postgresql'],
     ['postgres:///plants?host=/run&sslmode=require&sslrootcert=/a', 'postgres:///plants?host=%2Frun'],
