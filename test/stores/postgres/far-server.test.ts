@@ -50,13 +50,16 @@ suite('far away', { skip: needsDebian, timeout: 120_000 }, () => {
     const creating = keepCreating()
     // A single write can take too long on a busy machine.
     let inSuccession = 0
-    await until(async () => {
-      const { status } = await program.fetch('/readyz')
-      inSuccession = status === 200 ? inSuccession + 1 : 0
-      return inSuccession >= 3 && id >= 3
-    })
-    isDone = true
-    await creating
+    try {
+      await until(async () => {
+        const { status } = await program.fetch('/readyz')
+        inSuccession = status === 200 ? inSuccession + 1 : 0
+        return inSuccession >= 3 && id >= 3
+      })
+    } finally {
+      isDone = true
+      await creating
+    }
   })
 })
 
