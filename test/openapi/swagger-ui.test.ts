@@ -40,7 +40,8 @@ test(
       }
     })
     const operation = '#operations-plants-listPlants'
-    await page.page.locator(`${operation} .execute`).click()
+    const button = await page.page.waitForSelector(`${operation} .execute`)
+    await button!.evaluate((element) => (element as unknown as { click(): void }).click())
     await page.page.waitForSelector(`${operation} .live-responses-table .response .response-col_status`)
     const url = await page.text(`${operation} .request-url`)
     assert.ok(url.includes(`${page.url}/api/v1/plants?`), url)

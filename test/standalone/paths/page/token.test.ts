@@ -7,7 +7,7 @@ import { startProgram, TOKEN } from '../../../support/program/program.ts'
 const NONE = 'Enter a token first: then its plants stand here.'
 
 suite('the token', { skip: needsChromium }, () => {
-  test('of an address that is entered while another is in use is asked about', { timeout: 60_000 }, async (t) => {
+  test('of an address that is entered while another is in use is asked about', { timeout: 300_000 }, async (t) => {
     const page = await openAsAda(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
     await page.create('1', 'Fern')
     await page.waitFor('#plants', /Fern/)
@@ -29,7 +29,7 @@ suite('the token', { skip: needsChromium }, () => {
     const url = await serveListener(t)
     await opener.evaluate(`void (globalThis.opened = open('${url}'))`)
     await opener.page.browserContext().waitForTarget((target) => target.url() === `${url}/`)
-    await opener.page.waitForFunction('opened.closed', { timeout: 60_000 })
+    await opener.page.waitForFunction('opened.closed', { timeout: 300_000 })
   })
 
   test('stays nowhere but in memory, whatever is done with it, and is gone from the address', async (t) => {
