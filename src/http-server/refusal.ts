@@ -49,7 +49,7 @@ export function refuseInstead(response: ServerResponse, socket: Duplex, graceMs:
   const { req } = response
   function end(): void {
     if (response.headersSent) return closeGently(socket)
-    // Otherwise the listener could still respond, and `onResponse` would report a response that nobody received.
+    // Otherwise the listener could still respond, and `onResponse` would report a response that was never sent.
     response.destroyed = true
     refuseNow()
   }

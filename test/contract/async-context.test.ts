@@ -40,6 +40,8 @@ function nameOfList(owner: string, { after = 0n }: PageRequest): string {
   return after < 10_000n ? owner : `${owner}.${after / 10_000n}`
 }
 
+type Options = CommonOptions & { readonly authenticate?: (token: string) => string }
+
 /** A host that knows the request of each call by its async context alone, and serves plants. */
 function createHost(store: Partial<Store>, options: Options) {
   const context = new AsyncLocalStorage<string>()
@@ -82,8 +84,6 @@ const SERVERS: Readonly<Record<string, (plants: PlantStore) => Server>> = {
   'node:http': (plants) => createServer(plants),
   'plant-store/server': (plants) => createPlantServer(plants).server,
 }
-
-type Options = CommonOptions & { readonly authenticate?: (token: string) => string }
 
 type Open = () => Promise<RawConnection>
 
@@ -185,7 +185,7 @@ const ROWS: readonly Row[] = [
 ]
 
 for (const [name, create] of Object.entries(SERVERS)) {
-  suite(`in ${name}, each call for a request has its async context`, { timeout: 60_000 }, () => {
+  suite(`in ${name}, each call for a request has its async context`, { timeout: 300_000 }, () => {
     for (const [name, send, expected, store = {}, options = {}] of ROWS) {
       test(name, async (t) => {
         const { service, calls, trace } = createHost(store, options)

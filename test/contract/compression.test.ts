@@ -20,7 +20,7 @@ const warnings: Error[] = []
 process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warnings.push(warning))
 after(() => assert.deepEqual(warnings, []))
 
-suite('a client that reads slowly', { timeout: 60_000 }, () => {
+suite('a client that reads slowly', { timeout: 300_000 }, () => {
   for (const [name, coding] of [
     ['compression', 'gzip'],
     ['compression', 'br'],
@@ -60,7 +60,7 @@ suite('a client that reads slowly', { timeout: 60_000 }, () => {
   }
 })
 
-suite('HTTP/2, behind compression', { timeout: 60_000 }, () => {
+suite('HTTP/2, behind compression', { timeout: 300_000 }, () => {
   function serveCompressed(t: TestContext): Promise<Client> {
     const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore() })
     const compress = load('compression', { threshold: 0 })

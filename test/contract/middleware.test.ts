@@ -49,7 +49,7 @@ process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warni
 after(() => assert.deepEqual(warnings, []))
 
 for (const chain of CHAINS) {
-  suite(`Behind ${chain.name}`, { timeout: 60_000 }, () => {
+  suite(`Behind ${chain.name}`, { timeout: 300_000 }, () => {
     const store = createStore()
     let server: Server
     let client: Client
@@ -100,7 +100,7 @@ for (const chain of CHAINS) {
       assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: firstPageOf('some'), complete: false })
     })
 
-    test('ends a list when its client reads nothing and leaves', { timeout: 60_000 }, async () => {
+    test('ends a list when its client reads nothing and leaves', { timeout: 300_000 }, async () => {
       const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
       const request = client.open(getCoded('endless', 'gzip'))
       request.on('error', () => undefined).end()
@@ -113,7 +113,7 @@ for (const chain of CHAINS) {
       assert.deepEqual({ status, complete }, { status: 200, complete: false })
     })
 
-    test('carries out what a connection pipelines in order', { timeout: 60_000 }, async () => {
+    test('carries out what a connection pipelines in order', { timeout: 300_000 }, async () => {
       const connection = await RawConnection.open(server)
       const fields = 'Host: a\r\nAuthorization: Bearer pipelining\r\nAccept-Encoding: gzip\r\n'
       const plant = '{"id":1,"name":"Fern"}'

@@ -41,7 +41,8 @@ async function openSwaggerUi(t: TestContext, hash?: string): Promise<PlantPage> 
 
 async function execute(page: PlantPage, operation: string): Promise<string[]> {
   const response = `${operation} .live-responses-table .response .response-col_status`
-  await page.page.locator(`${operation} .execute`).click()
+  const button = await page.page.waitForSelector(`${operation} .execute`)
+  await button!.evaluate((element) => (element as unknown as { click(): void }).click())
   await page.page.waitForSelector(response)
   return [await page.text(`${operation} .request-url`), await page.text(response)]
 }

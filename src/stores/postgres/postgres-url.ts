@@ -71,6 +71,9 @@ const FORM =
 
 const ONE_HOST = 'takes one host; a proxy such as HAProxy, or a DNS name, stands for several'
 
+/** A host that is an IPv6 address with a zone ID, as RFC 6874 writes it, or with a plain percent sign. */
+const ZONED_HOST = /(?<=^[a-z]+:\/\/(?:[^/?#@]*@)?)\[([\da-f:.]+)%(?:25)?([^\]%]+)\](?![^/?#]*@)/i
+
 /** @throws Error without a part of the password, even if its characters split the URL in the wrong places */
 export function readPostgresUrl(text: string): PostgresTarget {
   // A fragment means nothing here, and an @ in another part would stand before the real host.
@@ -164,11 +167,16 @@ export function isSameDatabase(one: string, other: string): boolean {
 
 function parse(text: string): URL {
   try {
-    decodeURIComponent(text)
+    const [, address, zone] = ZONED_HOST.exec(text) ?? []
+    const withoutZone = text.replace(ZONED_HOST, '[$1]')
+    decodeURIComponent(withoutZone)
     // Like libpq, don't decode a plus sign as a space.
-    const escaped = text.replace(/\?.*/s, (query) => query.replaceAll('+', '%2B'))
+    const escaped = withoutZone.replace(/\?.*/s, (query) => query.replaceAll('+', '%2B'))
     // Some URLs name the host in a parameter; `new URL` takes no user without a host.
-    return new URL(escaped.replace('@/', '@localhost/'))
+    const url = new URL(escaped.replace('@/', '@localhost/'))
+    // `new URL` rejects zone IDs, and the driver takes them in this parameter.
+    if (zone !== undefined && !url.searchParams.has('host')) url.searchParams.set('host', `${address}%${zone}`)
+    return url
   } catch {
     throw new Error(FORM)
   }

@@ -11,6 +11,13 @@ suite('is written for the driver', () => {
   const cases: [string, string][] = [
     ['postgres://ann:secret@host/plants', 'postgres://ann:secret@host/plants'],
     ['postgresql://ann@[::1]:6432/plants', 'postgresql://ann@[::1]:6432/plants'],
+    ['postgres://ann@[fe80::1%25eth0]:6432/plants', 'postgres://ann@[fe80::1]:6432/plants?host=fe80%3A%3A1%25eth0'],
+    [
+      'postgres://ann:s@[fe80::1%eth0]/plants?ssl=true',
+      `postgres://ann:s@[fe80::1]/plants?host=fe80%3A%3A1%25eth0&sslmode=require&${compatible}`,
+    ],
+    ['postgres://[::1%25lo]/plants?host=::1', 'postgres://[::1]/plants?host=::1'],
+    ['postgres://[a%25b]:[c%25d]@host/plants', 'postgres://%5Ba%25b%5D:%5Bc%25d%5D@host/plants'],
     ['postgres://%2Fvar%2Frun/plants', 'postgres://%2Fvar%2Frun/plants'],
     ['postgres:///plants?host=/run/postgresql', 'postgres:///plants?host=/run/postgresql'],
     ['postgres:///plants?host=/run&sslmode=require&sslrootcert=/a', 'postgres:///plants?host=%2Frun'],

@@ -128,7 +128,7 @@ export class PlantPage {
   /** Settles once the text of an element matches. */
   async waitFor(selector: string, pattern: RegExp): Promise<void> {
     const text = `document.querySelector(${JSON.stringify(selector)}).textContent`
-    await this.page.waitForFunction(`${pattern}.test(${text})`, { timeout: 10_000 }).catch(async (error: unknown) => {
+    await this.page.waitForFunction(`${pattern}.test(${text})`).catch(async (error: unknown) => {
       assert.match(await this.evaluate<string>(text), pattern)
       throw error
     })
@@ -183,6 +183,8 @@ export async function openPage(t: TestContext, of: Service = {}, hash = ''): Pro
   browser ??= launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   const context = await (await browser).createBrowserContext()
   const plantPage = new PlantPage(await context.newPage())
+  // A busy machine can need more than the default of 30 seconds.
+  plantPage.page.setDefaultTimeout(120_000)
   t.after(async () => {
     await context.close()
     assert.deepEqual(plantPage.complaints, [])

@@ -110,7 +110,7 @@ suite('the token', { skip: needsChromium }, () => {
     const url = await serveListener(t)
     await opener.evaluate(`void (globalThis.opened = open('${url}'))`)
     await opener.page.browserContext().waitForTarget((target) => target.url() === `${url}/`)
-    await opener.page.waitForFunction('opened.closed', { timeout: 60_000 })
+    await opener.page.waitForFunction('opened.closed', { timeout: 300_000 })
   })
 
   test('stays nowhere but in memory, whatever is done with it, and is gone from the address', async (t) => {
