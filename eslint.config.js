@@ -38,7 +38,7 @@ const DIRECTION_OF_IMPORTS = [
   ...folderMayImport('plants', []),
   ...folderMayImport('stores', ['plants/']),
   ...folderMayImport('conformance', ['plants/']),
-  ...folderMayImport('http', ['plants/int64.ts', 'plants/store.ts', 'plants/text.ts'], ['plants/']),
+  ...folderMayImport('http', ['plants/int64.ts', 'plants/plant.ts', 'plants/store.ts', 'plants/text.ts'], ['plants/']),
   mayImport(['src/operations.ts'], './', ['http/', 'plants/']),
   ...folderMayImport('openapi', ['http/', 'plants/', 'operations.ts']),
   mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory-store.ts']),

@@ -11,7 +11,7 @@ export type Resolved<Options> = { readonly [Name in keyof Options]-?: NonNullabl
 
 interface Bounds {
   readonly min: number
-  readonly max?: number
+  readonly max: number
 }
 
 type Hook = (...args: readonly unknown[]) => unknown
@@ -33,7 +33,7 @@ export function withDefaults<Options extends object>(
     const value: unknown = given[name]
     if (value === undefined || value === defaults[name]) continue
     const type = typeof defaults[name]
-    if (type === 'number') checkWholeNumber(name, value, bounds[name])
+    if (type === 'number') checkWholeNumber(name, value, readMember(bounds, name))
     else if (typeof value !== type)
       throw wrong(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)
     resolved[name] = type === 'function' ? (...args: unknown[]) => attempt(() => (value as Hook)(...args)) : value
@@ -53,21 +53,32 @@ export function readOptions<Options extends object>(
   if (!isObject(options)) throw wrong('options', 'an object', options)
   const unknown = Object.keys(options).find((name) => !(names as readonly string[]).includes(name))
   if (unknown !== undefined) throw new TypeError(`unknown option "${unknown}"`)
-  return Object.fromEntries(names.map((name) => [name, isSet(options, name) ? options[name] : undefined])) as Options
+  return Object.fromEntries(names.map((name) => [name, readMember(options, name)])) as Options
+}
+
+/**
+ * Reads a member that an object of a host can lack. What only `Object.prototype` has doesn't count, as in
+ * {@link readOptions}.
+ */
+export function readMember<Value extends object, Name extends keyof Value & string>(
+  value: Value,
+  name: Name,
+): Value[Name] | undefined {
+  return isSet(value, name) ? value[name] : undefined
 }
 
 /** Whether an object, or one of its prototypes but the last, has a member. */
-function isSet(value: object, name: string): boolean {
+export function isSet(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true
   const prototype = Object.getPrototypeOf(value) as object | null
   return prototype !== null && Object.getPrototypeOf(prototype) !== null && isSet(prototype, name)
 }
 
 /** Names of times end in `Ms`, and a timer must take them. */
-function checkWholeNumber(name: string, value: unknown, { min, max }: Bounds = { min: 1 }): void {
-  const most = max ?? (name.endsWith('Ms') ? MAX_TIMER_MS : Number.MAX_SAFE_INTEGER)
-  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= most) return
-  throw wrong(`options.${name}`, `a whole number from ${min} to ${most}`, value)
+function checkWholeNumber(name: string, value: unknown, bounds: Bounds | undefined): void {
+  const { min, max } = bounds ?? { min: 1, max: name.endsWith('Ms') ? MAX_TIMER_MS : Number.MAX_SAFE_INTEGER }
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return
+  throw wrong(`options.${name}`, `a whole number from ${min} to ${max}`, value)
 }
 
 /** Whether a value is an error, also of another realm: in Jest, all errors of Node itself are. */

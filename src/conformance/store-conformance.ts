@@ -4,6 +4,7 @@
  */
 
 import type { MaybePromise } from '../maybe-promise.ts'
+import { readMember } from '../option-checks.ts'
 import type { Store } from '../plants/store.ts'
 import { CHECKS } from './checks.ts'
 import { assertEmpty, settleCall, watchStore } from './steps.ts'
@@ -32,7 +33,10 @@ export interface ConformanceOptions {
  * // In place of this, a store of your own.
  * storeConformance({ test, create: () => memoryStore() })
  */
-export function storeConformance({ test, create, seed = 1, storeTimeoutMs = 10_000 }: ConformanceOptions): void {
+export function storeConformance(options: ConformanceOptions): void {
+  const { test, create } = options
+  const seed = readMember(options, 'seed') ?? 1
+  const storeTimeoutMs = readMember(options, 'storeTimeoutMs') ?? 10_000
   for (const [name, check] of Object.entries(CHECKS)) {
     test(name, async () => {
       const store = watchStore(await settleCall('create of the options', create, storeTimeoutMs), storeTimeoutMs)

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { isUint8Array } from 'node:util/types'
+import { readMember } from '../option-checks.ts'
 import { clearTimeout, setTimeout } from '../timers.ts'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
 import { fieldsOf, rawHeadersOf } from './header-fields.ts'
@@ -116,7 +117,9 @@ export function takeParsedBody(
 ): Uint8Array | undefined {
   if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
-  const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
+  const parsed = request as { rawBody?: unknown; body?: unknown }
+  const rawBody = readMember(parsed, 'rawBody')
+  const body = readMember(parsed, 'body')
   let bytes = encodeExact(rawBody) ?? encodeExact(body)
   if (bytes === undefined && typeof body === 'object' && body !== null) {
     onObject()

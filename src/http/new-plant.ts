@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { NativePromise, withDeadline, type MaybePromise } from '../maybe-promise.ts'
 import { quote } from '../option-checks.ts'
 import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
-import type { NewPlant } from '../plants/plant.ts'
+import { createPlant, type NewPlant } from '../plants/plant.ts'
 import { StoreUnavailableError } from '../plants/store.ts'
 import { isText } from '../plants/text.ts'
 import { HttpError } from './errors.ts'
@@ -52,7 +52,7 @@ export function parseNewPlant(value: JsonValue, bodyLength: number): NewPlant {
   if (repeated.length === 0 && typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag))) {
     const length = name.length + (tag?.length ?? 0)
     if (bodyLength > 2 * length + MAX_OVERHEAD) return copyTexts(id, name, tag)
-    return tag === undefined ? { id, name } : { id, name, tag }
+    return createPlant(id, name, tag)
   }
 
   const problems = [
@@ -107,11 +107,11 @@ function requireNoMessage(message: unknown): void {
 
 /** Whatever a StoreUnavailableError says about the outcome, the store hasn't been called. */
 function rethrow(cause: unknown): never {
-  throw cause instanceof StoreUnavailableError ? new HttpError('storeUnavailable', undefined, { cause }) : cause
+  throw cause instanceof StoreUnavailableError ? new HttpError('storeUnavailable', undefined, undefined, cause) : cause
 }
 
 /** Copies the texts out of a longer body: V8 keeps the whole body alive for as long as a substring of it. */
 function copyTexts(id: bigint, name: string, tag: string | undefined): NewPlant {
   const copy = (text: string): string => Buffer.from(text).toString()
-  return tag === undefined ? { id, name: copy(name) } : { id, name: copy(name), tag: copy(tag) }
+  return createPlant(id, copy(name), tag === undefined ? undefined : copy(tag))
 }

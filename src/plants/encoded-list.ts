@@ -1,4 +1,5 @@
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import { readMember } from '../option-checks.ts'
 import { decodePlant, type EncodedPlant, type NewPlant } from './plant.ts'
 import type { Page, PageRequest, Store } from './store.ts'
 
@@ -16,7 +17,10 @@ const encodedLists = new WeakMap<List<unknown>, List<MaybePromise<EncodedPage>>>
 export function plainList(list: List<Promise<EncodedPage>>): List<Promise<Page>>
 export function plainList(list: List<MaybePromise<EncodedPage>>): List<MaybePromise<Page>>
 export function plainList(list: List<MaybePromise<EncodedPage>>): List<MaybePromise<Page>> {
-  const plain: List<MaybePromise<Page>> = (owner, request) => andThen(list(owner, request), decodePage)
+  const plain: List<MaybePromise<Page>> = (owner, request) => {
+    const { limit, maxBytes } = request
+    return andThen(list(owner, { limit, maxBytes, after: readMember(request, 'after') }), decodePage)
+  }
   encodedLists.set(plain, list)
   return plain
 }

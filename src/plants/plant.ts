@@ -1,3 +1,4 @@
+import { isSet } from '../option-checks.ts'
 import { decodeUtf8, encodeUtf8 } from './text.ts'
 
 /** A plant as a response has it: without its `id`. */
@@ -12,6 +13,22 @@ export interface Plant {
 export interface NewPlant extends Plant {
   /** Identifies the plant among those of its owner: any int64. */
   readonly id: bigint
+}
+
+/**
+ * Creates a plant that inherits no tag: a library with a prototype pollution vulnerability lets clients add one to
+ * `Object.prototype`. Otherwise, a plant without a tag has no such member, because some databases reject undefined.
+ */
+export function createPlant(id: bigint, name: string, tag: string | undefined): NewPlant {
+  if (tag !== undefined) return { id, name, tag }
+  const plant: NewPlant = { id, name }
+  return plant.tag === undefined ? plant : { id, name, tag: undefined }
+}
+
+/** Returns the tag of a plant, unless only `Object.prototype` has it. */
+export function tagOf(plant: Plant): string | undefined {
+  const { tag } = plant
+  return tag === undefined || isSet(plant, 'tag') ? tag : undefined
 }
 
 /** A plant as its JSON text, which a list joins with others. */
@@ -29,7 +46,7 @@ export class EncodedPlant {
 export function decodePlant(plant: EncodedPlant | NewPlant): NewPlant {
   if (!(plant instanceof EncodedPlant)) return plant
   const members = JSON.parse(decodeUtf8(closeRest(`{${plant.rest}`))) as Plant
-  return { id: plant.id, ...members }
+  return createPlant(plant.id, members.name, tagOf(members))
 }
 
 /** What stands between two plants of a list. */
@@ -44,7 +61,8 @@ export const closeRest = (rest: string): string => rest.slice(0, -NEXT.length)
  */
 export function encodeRest(plant: EncodedPlant | NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.rest
-  const { name, tag } = plant
+  const { name } = plant
+  const tag = tagOf(plant)
   if (tag === undefined) return encodeUtf8(`"name":${encodeText(name)}}${NEXT}`)
   return encodeUtf8(`"name":${encodeText(name)},"tag":${encodeText(tag)}}${NEXT}`)
 }

@@ -1,5 +1,6 @@
 import { isNativeError } from 'node:util/types'
 import type { MaybePromise } from '../maybe-promise.ts'
+import { readMember } from '../option-checks.ts'
 import type { NewPlant } from './plant.ts'
 
 /**
@@ -110,6 +111,6 @@ export class StoreUnavailableError extends Error {
   /** @param message for the host; the client never sees it */
   constructor(message?: string, options: StoreUnavailableErrorOptions = {}) {
     super(message, options)
-    this.isOutcomeUnknown = options.isOutcomeUnknown ?? false
+    this.isOutcomeUnknown = readMember(options, 'isOutcomeUnknown') ?? false
   }
 }

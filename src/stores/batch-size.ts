@@ -1,4 +1,4 @@
-import type { Plant } from '../plants/plant.ts'
+import { tagOf, type Plant } from '../plants/plant.ts'
 
 /** The most plants that one statement of Postgres creates or deletes, unless somebody sets another number. */
 export const POSTGRES_BATCH = 128
@@ -24,4 +24,4 @@ export function batchSize(waiting: readonly { readonly length: number }[], max: 
   return size
 }
 
-export const textLength = ({ name, tag = '' }: Plant): number => name.length + tag.length
+export const textLength = (plant: Plant): number => plant.name.length + (tagOf(plant)?.length ?? 0)

@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 import { withDefaults, type Resolved } from '../../option-checks.ts'
 import { plainList, type EncodedPage } from '../../plants/encoded-list.ts'
-import type { NewPlant } from '../../plants/plant.ts'
+import { tagOf, type NewPlant } from '../../plants/plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
 import { POSTGRES_BATCH, textLength } from '../batch-size.ts'
 import { figuresOf } from '../figures.ts'
@@ -140,8 +140,8 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
 
   const store: PostgresStore = {
     create(owner, plant) {
-      const { id, name, tag } = plant
-      return create([owner, String(id), name, tag ?? null], textLength(plant))
+      const { id, name } = plant
+      return create([owner, String(id), name, tagOf(plant) ?? null], textLength(plant))
     },
     list: plainList((owner, request) => {
       const key = `${request.limit} ${request.maxBytes} ${request.after} ${owner}`

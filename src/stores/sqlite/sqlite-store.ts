@@ -3,9 +3,9 @@
  * @module plant-store/sqlite
  */
 
-import { withDefaults, wrong, type Resolved } from '../../option-checks.ts'
+import { MAX_TIMER_MS, withDefaults, wrong, type Resolved } from '../../option-checks.ts'
 import { plainList } from '../../plants/encoded-list.ts'
-import { NEXT } from '../../plants/plant.ts'
+import { NEXT, tagOf } from '../../plants/plant.ts'
 import type { Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
 import { textLength } from '../batch-size.ts'
@@ -82,7 +82,7 @@ const SELECT = `
  * createServer(plants).listen(3000)
  */
 export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): SqliteStore {
-  const resolved = withDefaults(options, DEFAULTS, { busyTimeoutMs: { min: 0 } })
+  const resolved = withDefaults(options, DEFAULTS, { busyTimeoutMs: { min: 0, max: MAX_TIMER_MS } })
   // An empty path is SQLite's name for a file that it deletes when it is closed.
   const isPath = typeof source === 'string' && source !== ''
   if (!isPath && typeof (source as Partial<SqliteHandle> | null | undefined)?.prepare !== 'function') {
@@ -100,8 +100,9 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
 
   const store: SqliteStore = {
     create(owner, plant) {
-      const { id, name, tag } = plant
-      return writes.add(() => insert.run(owner, id, name, tag ?? null).changes > 0, textLength(plant))
+      const { id, name } = plant
+      const tag = tagOf(plant) ?? null
+      return writes.add(() => insert.run(owner, id, name, tag).changes > 0, textLength(plant))
     },
     list: plainList((owner, request) =>
       connection.whenFree(() => {
