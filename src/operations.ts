@@ -5,7 +5,7 @@ import { integerProblem } from './http/integer-problem.ts'
 import { readJson } from './http/json.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant, type ValidationContext } from './http/new-plant.ts'
-import type { HttpResponse } from './http/respond.ts'
+import { createResponse, type HttpResponse } from './http/respond.ts'
 import type { Resource } from './http/route.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import type { CheckedStore } from './plants/checked-store.ts'
@@ -30,7 +30,7 @@ export interface OperationInput extends ValidationContext {
 export interface Operation {
   readonly access: Access
   /** Its body must be JSON, and is read before it runs. */
-  readonly takesBody?: true
+  readonly takesBody: boolean
   readonly run: (service: Service, input: OperationInput, body: Uint8Array) => MaybePromise<HttpResponse>
 }
 
@@ -43,12 +43,12 @@ export interface ResourceMethods extends Record<ResourcePath, string> {
   readonly '/plants/{id}': 'DELETE'
 }
 
-const LIST: Operation = { access: 'read', run: list }
+const LIST: Operation = { access: 'read', takesBody: false, run: list }
 
 /** All that the service does: path, method, operation. The router, `Allow`, 405 and 403 follow from this table. */
 export const OPERATIONS: { readonly [Path in ResourcePath]: Readonly<Record<ResourceMethods[Path], Operation>> } = {
   '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', takesBody: true, run: create } },
-  '/plants/{id}': { DELETE: { access: 'write', run: remove } },
+  '/plants/{id}': { DELETE: { access: 'write', takesBody: false, run: remove } },
 }
 
 export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) as ResourcePath[]
@@ -56,7 +56,7 @@ export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) a
 const NO_FIELDS: readonly string[] = []
 
 export function describeMethods(path: ResourcePath): HttpResponse {
-  return { status: 204, headers: allowField(path), body: undefined, allowsCaching: true }
+  return { ...createResponse(204, allowField(path), undefined), allowsCaching: true }
 }
 
 /** @throws HttpError 40000, 40500 or 40300 if the path, the method or the caller does not fit */
@@ -64,7 +64,7 @@ export function findOperation({ path, id }: Resource<ResourcePath>, method: stri
   if (id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
   const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
   const operation = Object.hasOwn(methods, method) ? methods[method] : undefined
-  if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, { headers: allowField(path) })
+  if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, allowField(path))
   if (operation.access === 'write' && access !== 'write') throw HTTP_ERRORS.readOnlyToken
   return operation
 }
@@ -81,10 +81,10 @@ function list({ store, slots, maxLimit }: Service, input: OperationInput): Maybe
 }
 
 function describeList({ body, cursor }: Listing, { limit, includesId }: PlantList): HttpResponse {
-  if (cursor === undefined) return { status: 200, headers: NO_FIELDS, body }
+  if (cursor === undefined) return createResponse(200, NO_FIELDS, body)
   const include = includesId ? '&include=id' : ''
   // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment for a reference that is only a query.
-  return { status: 200, headers: ['Link', `<plants?limit=${limit}&after=${cursor}${include}>; rel="next"`], body }
+  return createResponse(200, ['Link', `<plants?limit=${limit}&after=${cursor}${include}>; rel="next"`], body)
 }
 
 function create(service: Service, input: OperationInput, body: Uint8Array): MaybePromise<HttpResponse> {
@@ -102,10 +102,10 @@ const keep = (plant: NewPlant, { store }: Service, { owner }: OperationInput): M
   andThen(store.create(owner, plant), describePlant, plant)
 
 function describePlant(isCreated: boolean, plant: NewPlant): HttpResponse {
-  return isCreated ? { status: 200, headers: NO_FIELDS, body: `{${closeRest(encodeRest(plant))}` } : HTTP_ERRORS.idTaken
+  return isCreated ? createResponse(200, NO_FIELDS, `{${closeRest(encodeRest(plant))}`) : HTTP_ERRORS.idTaken
 }
 
-const DELETED: HttpResponse = { status: 204, headers: NO_FIELDS, body: undefined }
+const DELETED = createResponse(204, NO_FIELDS, undefined)
 
 function remove({ store }: Service, { owner, resource }: OperationInput): MaybePromise<HttpResponse> {
   const id = parseInt64(resource.id!)

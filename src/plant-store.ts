@@ -123,7 +123,7 @@ export function createService(
       exchange.request.resume()
       return undefined
     }
-    if (takesBody === true) return takeBody(exchange)
+    if (takesBody) return takeBody(exchange)
     return mustAwaitBody(exchange) ? awaitBody(exchange) : run(NOTHING, exchange)
   }
 
@@ -181,7 +181,7 @@ export function createService(
       // A middleware has replaced methods of the response, and those throw.
       (thrown) => {
         exchange.response.destroy()
-        conclude({ bytes: 0, complete: false, ...(!isFault && { failure: { thrown } }) }, exchange)
+        conclude({ bytes: 0, complete: false, failure: isFault ? undefined : { thrown } }, exchange)
       },
     )
   }
@@ -220,7 +220,7 @@ function checkNodePair(request: { url?: unknown } | undefined, response: { write
 /** The error that a client gets. An error of a host may carry a status too, which does not count. */
 function toHttpError(thrown: unknown, isStoreAsked: boolean): HttpError {
   if (thrown instanceof HttpError) return thrown
-  if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected', undefined, { cause: thrown })
+  if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected', undefined, undefined, thrown)
   const isUnknown = isStoreAsked && thrown.isOutcomeUnknown
-  return new HttpError(isUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, { cause: thrown })
+  return new HttpError(isUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, undefined, thrown)
 }

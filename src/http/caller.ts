@@ -35,7 +35,7 @@ export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number)
   return (token, request) => {
     const found = withDeadline(authenticate(token, request), timeoutMs, () => {
       const cause = new Error(`authenticate did not answer within ${timeoutMs} ms`)
-      return new HttpError('storeUnavailable', undefined, { cause })
+      return new HttpError('storeUnavailable', undefined, undefined, cause)
     })
     return andThen(found, (holder) => {
       return holder === null || holder === undefined ? undefined : toCaller(holder, 'authenticate must return')

@@ -1,3 +1,4 @@
+import { readMember } from '../option-checks.ts'
 import { encodeUtf8 } from '../plants/text.ts'
 
 /** The `error` member of the body of an error. Its first three digits are the status. */
@@ -65,19 +66,21 @@ export class HttpError {
   readonly status: number
   readonly message: string
   readonly headers: readonly string[]
+  readonly contentType = undefined
+  readonly allowsCaching = false
   readonly body: string
   /** The error for `onError` of the host, if the fault is not the client's. */
   readonly cause: unknown
 
   /** @param message says more exactly what is wrong; never holds anything that the client sent */
-  constructor(name: ErrorName, message?: string, options: ErrorOptions & { headers?: readonly string[] } = {}) {
+  constructor(name: ErrorName, message?: string, headers?: readonly string[], cause?: unknown) {
     const row: { error: ErrorCode; message: string; headers?: readonly string[] } = ERRORS[name]
     this.error = row.error
     this.status = Math.trunc(row.error / 100)
     this.message = message ?? row.message
-    this.headers = options.headers ?? row.headers ?? []
+    this.headers = headers ?? readMember(row, 'headers') ?? []
     this.body = encodeUtf8(JSON.stringify({ error: this.error, message: this.message }))
-    this.cause = options.cause
+    this.cause = cause
   }
 }
 

@@ -24,21 +24,31 @@ const JSON_TYPE = 'application/json'
 /** The HTTP/2 error code (RFC 9113 section 7). Importing it would load `node:http2` in every host. */
 const CANCEL = 8
 
+/** Every member is required: prototype pollution would add one that is missing. */
 export interface HttpResponse {
   readonly status: number
   /** Name, value, name, value… Each name is given once. */
   readonly headers: readonly string[]
-  /** The type of the body; `application/json` if absent. */
-  readonly contentType?: string
+  /** The type of the body; `application/json` if undefined. */
+  readonly contentType: string | undefined
   /** Text in UTF-8, one character for each byte, whole or in pieces; or its bytes. Undefined if there is no body. */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined
-  readonly error?: ErrorCode
+  readonly error: ErrorCode | undefined
   /** Whether caches can store the response. Others have `Cache-Control: no-store`. */
-  readonly allowsCaching?: true
+  readonly allowsCaching: boolean
+}
+
+/** Creates a JSON or empty response that isn't an error. */
+export function createResponse<Body extends HttpResponse['body']>(
+  status: number,
+  headers: readonly string[],
+  body: Body,
+): HttpResponse & { readonly body: Body } {
+  return { status, headers, contentType: undefined, body, error: undefined, allowsCaching: false }
 }
 
 export function jsonResponse(value: object): HttpResponse & { readonly body: string } {
-  return { status: 200, headers: [], body: encodeUtf8(JSON.stringify(value)) }
+  return createResponse(200, [], encodeUtf8(JSON.stringify(value)))
 }
 
 /** What became of a response. */
@@ -62,8 +72,10 @@ export interface Sent {
   readonly bytes: number
   readonly complete: boolean
   /** The error of its body, or of a middleware, once its head was handed over. */
-  readonly failure?: { readonly thrown: unknown }
+  readonly failure: { readonly thrown: unknown } | undefined
 }
+
+const UNSENT: Sent = { bytes: 0, complete: false, failure: undefined }
 
 /**
  * Sends a response, unless the host has sent one already or the client has gone. A middleware may have replaced methods
@@ -79,13 +91,13 @@ export function respond(request: IncomingMessage, response: ServerResponse, foun
 async function sendLater(request: IncomingMessage, response: ServerResponse, found: HttpResponse): Promise<Sent> {
   await yieldToEventLoop()
   // The rest of the packet can be malformed: then `node:http` has sent its own error response.
-  if (!isWritable(socketOf(request))) return { bytes: 0, complete: false }
+  if (!isWritable(socketOf(request))) return UNSENT
   return send(request, response, found, isBodyAwaited(request))
 }
 
 /** @param isEarly whether this refuses a request whose body is still arriving */
 function send(request: IncomingMessage, response: Extended, found: HttpResponse, isEarly: boolean) {
-  if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
+  if (response.headersSent || isClosed(response)) return UNSENT
   const stream = streamOf(response)
   // Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read.
   if (stream?.endAfterHeaders === true) stream.resume()
@@ -111,7 +123,7 @@ function send(request: IncomingMessage, response: Extended, found: HttpResponse,
     else if (content === undefined) response.flushHeaders()
     else writeNow(response, content)
     if (isArriving) endEarly(request, response)
-    return { bytes, complete: true }
+    return { bytes, complete: true, failure: undefined }
   } catch (thrown) {
     return breakOff(request, response, response.writableEnded ? bytes : 0, thrown)
   }
@@ -122,11 +134,11 @@ function headersOf(found: HttpResponse, added: readonly string[] | undefined): s
   const length = typeof body === 'string' || body instanceof Uint8Array ? String(body.length) : undefined
   // RFC 9111 lets a shared cache store no response to a request with Authorization, but nginx does so by default.
   let fields: string[]
-  if (length !== undefined && allowsCaching === undefined) {
+  if (length !== undefined && !allowsCaching) {
     // Most responses take this path: creating an array with all its items is faster than appending to it.
     fields = ['Cache-Control', 'no-store', 'Content-Type', contentType, 'Content-Length', length]
   } else {
-    fields = allowsCaching === undefined ? ['Cache-Control', 'no-store'] : []
+    fields = allowsCaching ? [] : ['Cache-Control', 'no-store']
     if (body !== undefined) fields.push('Content-Type', contentType)
     if (length !== undefined) fields.push('Content-Length', length)
   }
@@ -223,14 +235,14 @@ async function writeAll(
   listenTo(response, 'close', () => goOn())
   try {
     for await (const piece of body) {
-      if (isClosed(response)) return { bytes, complete: false }
+      if (isClosed(response)) return { bytes, complete: false, failure: undefined }
       if (bytes === 0) writeHead(response, status, headers)
       const drained = new Promise<void>((resolve) => (goOn = resolve))
       const mustWait = write(response, piece)
       bytes += piece.length
       if (mustWait) await drained
     }
-    return { bytes, complete: await endWhole(request, response) }
+    return { bytes, complete: await endWhole(request, response), failure: undefined }
   } catch (thrown) {
     return breakOff(request, response, bytes, thrown)
   }

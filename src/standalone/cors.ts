@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { HttpError } from '../http/errors.ts'
 import { fieldsOf, readHeaderFields } from '../http/header-fields.ts'
 import { answer, type OnAnswer } from '../http-server/refusal.ts'
-import type { HttpResponse } from '../http/respond.ts'
+import { createResponse, type HttpResponse } from '../http/respond.ts'
 import type { CommonFields, RequestHead } from '../http-server/http-server.ts'
 import { methodsOf, OPERATIONS, type ResourcePath } from '../operations.ts'
 import { PROGRAM_METHODS, SERVER_METHODS } from './paths/program-paths.ts'
@@ -18,7 +18,7 @@ const EXPOSED = ['Access-Control-Expose-Headers', 'Link, WWW-Authenticate, Retry
  */
 const PREFLIGHT = ['Access-Control-Allow-Headers', '*, Authorization', 'Access-Control-Max-Age', '7200']
 
-const PERMISSION: HttpResponse = { status: 204, headers: [], body: undefined, allowsCaching: true }
+const PERMISSION: HttpResponse = { ...createResponse(204, [], undefined), allowsCaching: true }
 
 /** Fields for browsers, and answers to preflights for unknown paths: a browser shows no 404 after a refused one. */
 export function createCors(

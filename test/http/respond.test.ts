@@ -19,6 +19,8 @@ const WHOLE: HttpResponse = {
   status: 200,
   headers: ['X-Kind', 'frog', 'X-Legs', '4'],
   contentType: 'text/plain',
+  error: undefined,
+  allowsCaching: false,
   body: encodeUtf8(TEXT),
 }
 const EMPTY: HttpResponse = { ...WHOLE, status: 204, body: undefined }
@@ -68,7 +70,13 @@ for (const protocol of ['http', 'h2c'] as const) {
 
         await until(() => sent !== undefined)
         assert.deepEqual(received, { status: answer.status, headers, body })
-        assert.deepEqual(sent, { bytes: Buffer.byteLength(body), complete: true, isEnded: true, readers: 0 })
+        assert.deepEqual(sent, {
+          bytes: Buffer.byteLength(body),
+          complete: true,
+          failure: undefined,
+          isEnded: true,
+          readers: 0,
+        })
       })
     }
 
@@ -84,7 +92,7 @@ for (const protocol of ['http', 'h2c'] as const) {
         })
         const { status, body } = await client.send(GET)
         assert.deepEqual([status, body], [202, 'the host'])
-        assert.deepEqual(sent, { bytes: 0, complete: false })
+        assert.deepEqual(sent, { bytes: 0, complete: false, failure: undefined })
       })
     }
   })
@@ -133,7 +141,7 @@ for (const [name, status, request] of [
       sent = respond(request, response, { ...WHOLE, status })
     })
     await client.send(request)
-    assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: true })
+    assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: true, failure: undefined })
   })
 }
 
@@ -266,5 +274,9 @@ test('a response without a connection is sent whole', async () => {
   const request = new IncomingMessage(null as never)
   const response = new ServerResponse(request)
   response.assignSocket(new PassThrough().resume() as never)
-  assert.deepEqual(await respond(request, response, inPieces()), { bytes: 2 * TEXT_BYTES, complete: true })
+  assert.deepEqual(await respond(request, response, inPieces()), {
+    bytes: 2 * TEXT_BYTES,
+    complete: true,
+    failure: undefined,
+  })
 })

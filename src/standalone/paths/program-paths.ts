@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { answer, type OnAnswer } from '../../http-server/refusal.ts'
 import { HTTP_ERRORS, HttpError } from '../../http/errors.ts'
 import { readHeaderFields } from '../../http/header-fields.ts'
-import { jsonResponse, type HttpResponse } from '../../http/respond.ts'
+import { createResponse, jsonResponse, type HttpResponse } from '../../http/respond.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 import { methodsOf, RESOURCE_PATHS } from '../../operations.ts'
 import { createResources, WHOLE_SERVER, type ResourceOf } from '../requests.ts'
@@ -62,7 +62,7 @@ export function createAdminListener(
 ): RequestListener {
   const getMetrics = async (): Promise<HttpResponse> => {
     const body = formatMetrics((await readiness()) === 'ready')
-    return { status: 200, headers: [], contentType: 'text/plain; version=0.0.4; charset=utf-8', body }
+    return { ...createResponse(200, [], body), contentType: 'text/plain; version=0.0.4; charset=utf-8' }
   }
   const message = 'There is nothing at this path. Here are /livez, /readyz and /metrics.'
   const gets: Gets = [...probes(readiness), ['/metrics', getMetrics]]
@@ -93,9 +93,9 @@ async function find(get: Get | undefined, request: IncomingMessage): Promise<Htt
   try {
     readHeaderFields(request.rawHeaders)
     if (get === undefined || request.method === 'OPTIONS')
-      return { status: 204, headers, body: undefined, allowsCaching: true }
+      return { ...createResponse(204, headers, undefined), allowsCaching: true }
     if (request.method === 'GET' || request.method === 'HEAD') return await get(request)
-    return new HttpError('methodNotAllowed', undefined, { headers })
+    return new HttpError('methodNotAllowed', undefined, headers)
   } catch (error) {
     // Nothing here throws anything else.
     return error as HttpError
@@ -111,7 +111,7 @@ export function createDocument(document: Document): (request: IncomingMessage) =
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const headers = [...document.headers, 'ETag', etag]
   const whole: HttpResponse = { ...document, headers, body, allowsCaching: true }
-  const notModified: HttpResponse = { status: 304, headers, body: undefined, allowsCaching: true }
+  const notModified: HttpResponse = { ...createResponse(304, headers, undefined), allowsCaching: true }
 
   return function getDocument({ headers: { 'if-none-match': known = '' } }) {
     // The comparison is weak. A tag holds no quote, so our text, quotes included, can only be a whole member.

@@ -1,3 +1,4 @@
+import { createResponse } from '../../../http/respond.ts'
 import { encodeUtf8 } from '../../../plants/text.ts'
 import { VERSION } from '../../../version.ts'
 import type { Document } from '../program-paths.ts'
@@ -48,5 +49,5 @@ function documentOf(mediaType: string, text: string): Document {
     'Cache-Control',
     'no-cache',
   ]
-  return { status: 200, contentType: `${mediaType}; charset=utf-8`, headers, body: encodeUtf8(text) }
+  return { ...createResponse(200, headers, encodeUtf8(text)), contentType: `${mediaType}; charset=utf-8` }
 }
