@@ -9,17 +9,17 @@ export interface Connection {
   index: number
   requests: number
   /** The response to the request that came last, while it is being sent or the request is still coming. */
-  latest?: ServerResponse | undefined
+  latest: ServerResponse | undefined
   /** The response to the request that runs. */
-  current?: ServerResponse | undefined
+  current: ServerResponse | undefined
   /** During a drain, the response that closes the connection, unless another request arrives before it's sent. */
-  last?: ServerResponse | undefined
+  last: ServerResponse | undefined
   /** How many of its requests wait for their turn. */
   waiting: number
   /** It was refused, and nothing more is read from it. */
-  isBroken?: true
+  isBroken: boolean
   /** It is no longer one of HTTP: a listener of the host for `upgrade` has it. */
-  isUpgraded?: true
+  isUpgraded: boolean
 }
 
 const CONNECTION: unique symbol = Symbol('connection')
@@ -33,7 +33,17 @@ export const connectionOf = (socket: Duplex & Connected): Connection | undefined
 export function keepConnections(server: Server): readonly Connection[] {
   const connections: Connection[] = []
   server.on('connection', (socket: Socket & Connected) => {
-    const connection: Connection = { socket, index: connections.length, requests: 0, waiting: 0 }
+    const connection: Connection = {
+      socket,
+      index: connections.length,
+      requests: 0,
+      latest: undefined,
+      current: undefined,
+      last: undefined,
+      waiting: 0,
+      isBroken: false,
+      isUpgraded: false,
+    }
     connections.push(connection)
     socket[CONNECTION] = connection
     socket.once('close', () => {

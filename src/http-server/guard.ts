@@ -31,7 +31,7 @@ export function createGuard(
   server: Server,
   connections: readonly Connection[],
   onChange: (isAwake: boolean) => void,
-  awakeMs = 60_000,
+  awakeMs: number,
 ): Guard {
   const sliced = new WeakSet<Connection>()
   let timer: NodeJS.Timeout | undefined

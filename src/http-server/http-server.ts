@@ -38,19 +38,30 @@ export interface Assumptions {
   readonly guardMs?: number
 }
 
-/** What is known of a request: nothing if `node:http` itself refused it. */
-export type RequestHead = Partial<Pick<IncomingMessage, 'rawHeaders' | 'method' | 'url' | 'socket'>>
+const ASSUMPTIONS: Required<Assumptions> = { optimizeEmptyRequests: false, guardMs: 60_000 }
+
+/** What is known of a request: only its connection if `node:http` itself refused it. */
+export type RequestHead = Pick<IncomingMessage, 'method' | 'url' | 'socket'> & {
+  readonly rawHeaders: string[] | undefined
+}
 
 /** Makes the header fields that every response to a request must have: name, value, name, value… */
 export type CommonFields = (request: RequestHead) => readonly string[]
 
 export interface Observer {
-  readonly onRequest?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
+  readonly onRequest: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
   /** A request was refused on a bare connection. */
-  readonly onRefusal?: ((error: HttpError, request: RequestHead) => void) | undefined
+  readonly onRefusal: ((error: HttpError, request: RequestHead) => void) | undefined
   /** The server itself has answered a request. */
-  readonly onAnswer?: OnAnswer | undefined
-  readonly onGuard?: (isAwake: boolean) => void
+  readonly onAnswer: OnAnswer | undefined
+  readonly onGuard: ((isAwake: boolean) => void) | undefined
+}
+
+const NO_OBSERVER: Observer = {
+  onRequest: undefined,
+  onRefusal: undefined,
+  onAnswer: undefined,
+  onGuard: undefined,
 }
 
 /** A server that keeps its time-outs, refuses in JSON, and can be drained. */
@@ -79,9 +90,9 @@ export function createHttpServer(
   listener: RequestListener,
   options: Partial<Limits> & Assumptions = {},
   commonFields: CommonFields = () => [],
-  { onRequest, onRefusal, onAnswer, onGuard }: Observer = {},
+  { onRequest, onRefusal, onAnswer, onGuard }: Observer = NO_OBSERVER,
 ): HttpServer {
-  const limits = { ...PRESETS, ...options }
+  const limits = { ...PRESETS, ...ASSUMPTIONS, ...options }
   const { requestTimeoutMs } = limits
   let draining: Promise<number> | undefined
 
@@ -165,15 +176,16 @@ export function createHttpServer(
     answer(request, response, error, onAnswer)
   }
 
-  function refuseOn(socket: Socket, error: HttpError, request: RequestHead = { socket }): void {
+  function refuseOn(socket: Socket, error: HttpError, request?: RequestHead): void {
     if (!socket.writable) return
     // A connection that has asked nothing, as browsers open some in advance, has no request that could be refused.
     if (socket.bytesRead === 0) return void socket.destroy()
     // No request of a client stands behind this, so nobody else would catch what is thrown.
     attempt(
       () => {
-        refuse(socket, error, commonFields(request))
-        onRefusal?.(error, request)
+        const head = request ?? { socket, rawHeaders: undefined, method: undefined, url: undefined }
+        refuse(socket, error, commonFields(head))
+        onRefusal?.(error, head)
       },
       () => socket.destroy(),
     )

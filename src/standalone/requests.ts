@@ -10,11 +10,11 @@ let count = 0
 const KEY: unique symbol = Symbol('id')
 
 /** The id of a request, in its response and log: the client's own, or a new one if that could not stand in a log. */
-export function idOf(request: RequestHead & { [KEY]?: string | undefined }): string {
+export function idOf(request: Pick<RequestHead, 'rawHeaders'> & { [KEY]?: string | undefined }): string {
   return (request[KEY] ??= sentId(request) ?? `${PREFIX}${++count}`)
 }
 
-function sentId({ rawHeaders = [] }: RequestHead): string | undefined {
+function sentId({ rawHeaders = [] }: Pick<RequestHead, 'rawHeaders'>): string | undefined {
   const sent = fieldsOf(rawHeaders, 'x-request-id')
   return sent.length === 1 && ID.test(sent[0]!) ? sent[0] : undefined
 }

@@ -72,7 +72,7 @@ async function findOutdatedCollation(connection: Connection, look: Look): Promis
 }
 
 async function ask(connection: Connection, text: string, values: unknown[]): Promise<string | null> {
-  const { rows } = await connection.query({ text, values, rowMode: 'array', types: AS_TEXT })
+  const { rows } = await connection.query({ name: undefined, text, values, rowMode: 'array', types: AS_TEXT })
   return rows[0]![0] as string | null
 }
 

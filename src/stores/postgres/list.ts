@@ -31,14 +31,14 @@ export function createPageReader(sender: Sender): (owner: string, request: PageR
 /** Shares a read among callers of equal keys. Who comes during one shares the next: it sees the writes before that. */
 export function shareReads<Result>(): (key: string, read: () => Promise<Result>) => Promise<Result> {
   /** When each read has ended, and the one that follows, if anybody waits for it. */
-  const underWay = new Map<string, { readonly ended: Promise<void>; next?: Promise<Result> }>()
+  const underWay = new Map<string, { readonly ended: Promise<void>; next: Promise<Result> | undefined }>()
 
   function start(key: string, read: () => Promise<Result>): Promise<Result> {
     const result = read()
     const end = (): void => {
       if (underWay.get(key)!.next === undefined) underWay.delete(key)
     }
-    underWay.set(key, { ended: result.then(end, end) })
+    underWay.set(key, { ended: result.then(end, end), next: undefined })
     return result
   }
 

@@ -40,7 +40,7 @@ export interface Connection {
 /** What a connection is asked. */
 export interface Query {
   /** Under which a connection keeps the statement prepared. Without it the connection does not keep it. */
-  name?: string
+  name?: string | undefined
   /** The SQL, with `$1` for the first value. */
   text: string
   /** Strings, numbers and null, and arrays of these. */

@@ -20,10 +20,10 @@ import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 import type { Look, Statement, Table, TableQuery } from './statements.ts'
 
 interface PendingQuery {
-  connection?: Connection
-  answer?: Promise<QueryResult>
+  connection: Connection | undefined
+  answer: Promise<QueryResult> | undefined
   /** Why nobody waits for it any more. */
-  timeout?: Error
+  timeout: Error | undefined
 }
 
 function throwIfLate({ timeout }: PendingQuery): void {
@@ -77,7 +77,7 @@ export class QueryRunner {
    * @throws StoreUnavailableError if it was not sent, else its error
    */
   async send(query: TableQuery, expiresAt: number, onSend?: () => void): Promise<QueryResult> {
-    const pending: PendingQuery = {}
+    const pending: PendingQuery = { connection: undefined, answer: undefined, timeout: undefined }
     const startedAt = performance.now()
     const ms = expiresAt - startedAt
     if (ms <= 0) throw new StoreUnavailableError('No time was left for another statement.')
@@ -196,7 +196,7 @@ export class QueryRunner {
       completed = { text, name: `${name} ${digest}` }
       this.#texts.set(textOf, completed)
     }
-    return name === undefined ? { ...query, text: completed.text } : { ...query, ...completed }
+    return { ...query, text: completed.text, name: name === undefined ? undefined : completed.name }
   }
 
   /** Keeps a connection until the server is done with its statement: another in its place would be one too many. */

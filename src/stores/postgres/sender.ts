@@ -2,13 +2,16 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 import { clearTimeout, performance, setTimeout, sleep } from '../../timers.ts'
 import { isConflict, isNotPrepared, isOutcomeUnknown, isPlanStale, isRejectedValue, isTransient } from './failure.ts'
 import { AS_TEXT, type QueryResult } from './pool.ts'
-import { PING, tryWrite, type Statement, type TableQuery } from './statements.ts'
+import { PING, tryWrite, unprepared, type Statement, type TableQuery } from './statements.ts'
 
 const MAX_ATTEMPTS = 5
 /** How long a probe's result is valid, and how long a write can be unanswered: health checks lag less than 2 s. */
 const TRUST_MS = 900
 /** How long a ping waits for its own result if a write succeeds meanwhile. Health checks wait 100 ms longer. */
 const PATIENCE_MS = 800
+
+// One round trip for both: the server may be far away.
+const PING_TOGETHER = unprepared((table) => PING.map(({ text }) => text(table)).join(';'))
 
 /** @param onSend called when a connection is there, and the query is about to be sent */
 type SendQuery = (query: TableQuery, expiresAt: number, onSend?: () => void) => Promise<QueryResult>
@@ -63,8 +66,8 @@ export class Sender {
 
   async #send(statement: Statement, values: unknown[], expiresAt: number): Promise<QueryResult> {
     const { name, text, writes } = statement
-    const query: TableQuery = { text, values, rowMode: 'array', types: AS_TEXT }
-    if (this.#prepares && name !== undefined) query.name = name
+    const prepared = this.#prepares ? name : undefined
+    const query: TableQuery = { name: prepared, text, values, rowMode: 'array', types: AS_TEXT }
     const write = { sentAt: 0 }
     const onSend = (): void => {
       write.sentAt = performance.now()
@@ -87,7 +90,7 @@ export class Sender {
             const warning = `A pooler does not keep prepared statements (${message}), so they are not used any more.`
             this.#options.onWarning(warning)
           }
-          delete query.name
+          query.name = undefined
         } else if (isConflict(error) && attempt < MAX_ATTEMPTS) {
           await sleep(Math.random() * 2 ** attempt++)
         } else {
@@ -124,8 +127,7 @@ export class Sender {
   }
 
   async #tryNothing(): Promise<void> {
-    // One round trip for both: the server may be far away.
-    await this.send({ text: (table) => PING.map(({ text }) => text(table)).join(';') }, [])
+    await this.send(PING_TOGETHER, [])
   }
 
   async #tryWrite(): Promise<void> {

@@ -7,12 +7,17 @@ export interface Table {
   readonly ensuresCommits: boolean
 }
 
+/** Every member is required, because a driver would read an inherited name too. */
 export interface Statement {
-  readonly name?: string
+  /** The name under which it's prepared; undefined if it isn't. */
+  readonly name: string | undefined
   readonly text: (table: Table) => string
   /** What it writes, if anything: only new plants need room. */
-  readonly writes?: 'plants' | 'other'
+  readonly writes: 'plants' | 'other' | undefined
 }
+
+/** Creates a statement that writes nothing and isn't prepared. */
+export const unprepared = (text: Statement['text']): Statement => ({ name: undefined, text, writes: undefined })
 
 /** A statement that doesn't name the table. */
 interface FixedStatement {
@@ -278,13 +283,13 @@ export const DATABASE_VERSION: FixedStatement = {
 }
 
 /** Fails with 42P01 if there is no table. Needs no privilege on the table. */
-export const FIND_TABLE: Statement = {
+export const FIND_TABLE: Statement = unprepared(
   // Escapes mean the same here whatever `standard_conforming_strings` is.
-  text: (table) =>
+  (table) =>
     `${ON_PRIMARY} SELECT E'${nameOf(table).replace(/['\\]/g, '$&$&')}'::pg_catalog.regclass::${TEXT} WHERE ${IS_VOLATILE}`,
-}
+)
 
-export const CREATE_TABLE: Statement = { text: (table) => schema.replace('plant_store_plants', () => nameOf(table)) }
+export const CREATE_TABLE: Statement = unprepared((table) => schema.replace('plant_store_plants', () => nameOf(table)))
 
 const insertInto = (table: Table): string => `INSERT INTO ${nameOf(table)} (owner, id, name, tag)`
 
@@ -293,11 +298,10 @@ const insertInto = (table: Table): string => `INSERT INTO ${nameOf(table)} (owne
  * RETURNING needs the privilege to read these columns, and fails if a rule does nothing instead.
  */
 export const PING: readonly Statement[] = [
-  { text: (table) => `DELETE FROM ${nameOf(table)} WHERE false RETURNING owner, id, name, tag` },
-  {
-    text: (table) =>
-      `${insertInto(table)} SELECT '', 0, '', NULL WHERE false ON CONFLICT DO NOTHING RETURNING owner, id`,
-  },
+  unprepared((table) => `DELETE FROM ${nameOf(table)} WHERE false RETURNING owner, id, name, tag`),
+  unprepared((table) => {
+    return `${insertInto(table)} SELECT '', 0, '', NULL WHERE false ON CONFLICT DO NOTHING RETURNING owner, id`
+  }),
 ]
 
 /** Creates and deletes nobody's plant as one text: in one transaction. Tries with one id would wait for each other. */
@@ -305,6 +309,7 @@ export function tryWrite(id: number): Statement {
   // Not much fits beside such a plant on a page of the table, so it says whether the server gets another page.
   return {
     writes: 'other',
+    name: undefined,
     text: (
       table,
     ) => `${insertInto(table)} VALUES ('', ${id}, pg_catalog.repeat('x', 1900), NULL) ON CONFLICT DO NOTHING;
@@ -369,6 +374,7 @@ const OF_OWNER = `WHERE plants.owner ${EQ} $1 AND plants.id ${GE} $2 AND ${IS_VO
 // NULL stands for the texts of a large plant: a page of such could have any size. Lengths are known without reading.
 // Ids are text, like all results, because a driver can be set to ask for binary results, which text doesn't change.
 export const LIST: Statement = {
+  writes: undefined,
   name: 'plant-store list',
   text: (table) => `${ON_PRIMARY} SELECT plants.id::${TEXT},
       CASE WHEN ${NAME_BYTES} ${LT} ${LARGE_BYTES} AND COALESCE(${TAG_BYTES}, 0) ${LT} ${LARGE_BYTES} THEN plants.name END,
@@ -381,6 +387,7 @@ export const LIST: Statement = {
  * last column is whether another plant follows within the $3 that were read.
  */
 export const LIST_LARGE: Statement = {
+  writes: undefined,
   name: 'plant-store list large',
   text: (table) => `${ON_PRIMARY} SELECT plants.id::${TEXT}, plants.name, plants.tag,
       CASE WHEN plants.is_followed THEN 't' ELSE 'f' END
