@@ -1,10 +1,23 @@
 /** Adds members to `Object.prototype`, as a vulnerable library lets a client do, while a function runs. */
 export function withPollution<T>(members: object, run: () => T): T {
-  const { prototype } = Object
-  Object.assign(prototype, members)
+  Object.assign(Object.prototype, members)
   try {
     return run()
   } finally {
-    for (const name of Object.keys(members)) Reflect.deleteProperty(prototype, name)
+    clean(members)
   }
+}
+
+/** As {@link withPollution}, until the promise of the function settles. */
+export async function whilePolluted<T>(members: object, run: () => Promise<T>): Promise<T> {
+  Object.assign(Object.prototype, members)
+  try {
+    return await run()
+  } finally {
+    clean(members)
+  }
+}
+
+function clean(members: object): void {
+  for (const name of Object.keys(members)) Reflect.deleteProperty(Object.prototype, name)
 }

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { createHttpServer } from '../../src/http-server/http-server.ts'
+import { createServer } from '../../src/http-server/create-server.ts'
+import { readJson } from '../../src/http/json.ts'
+import { parseNewPlant } from '../../src/http/new-plant.ts'
+import { createPlantStore, memoryStore, StoreUnavailableError } from '../../src/index.ts'
+import type { CommonOptions, NewPlant, Store } from '../../src/index.ts'
+import { storeConformance } from '../../src/conformance/store-conformance.ts'
+import { tagOf } from '../../src/plants/plant.ts'
+import { textLength } from '../../src/stores/batch-size.ts'
+import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
+import { poolOf } from '../support/database/pool-of.ts'
+import { openStore, skip } from '../support/database/sqlite-file.ts'
+import { whilePolluted, withPollution } from '../support/pollution.ts'
+import { RawConnection } from '../support/wire/raw-connection.ts'
+import { del, get, post, send, serve, servePlants, type Request } from '../support/wire/service.ts'
+
+const FERN = '{"id":1,"name":"Fern"}'
+const WHOLE_LIST = { limit: 1000, maxBytes: 1_000_000 }
+
+/** A store of a host, whose plants without a tag have no such member. */
+const hostStore = (): Store => ({
+  create: () => true,
+  list: () => ({ plants: [{ id: 1n, name: 'Fern' }], hasMore: false }),
+  delete: () => true,
+})
+
+/** A store of Postgres, and the names and values of the statements that it sends. */
+function startPostgres() {
+  const queries: { readonly name: string | undefined; readonly values: readonly unknown[] }[] = []
+  const pool = poolOf(({ name, values }) => {
+    queries.push({ name, values: [...values] })
+    return Promise.resolve({ rows: [], rowCount: 1 })
+  })
+  return { store: postgresStore(pool), queries }
+}
+
+suite('prototype pollution with a tag', () => {
+  test('adds no tag to the response for a new plant', async (t) => {
+    const server = await servePlants(t)
+    const { body } = await whilePolluted({ tag: 'eve' }, () => send(server, post('ada', FERN)))
+    assert.equal(body, '{"name":"Fern"}')
+  })
+
+  for (const [length, padding] of [
+    ['short', ''],
+    ['long', ' '.repeat(1000)],
+  ] as const) {
+    test(`adds no tag to the plant that a host reads from a ${length} body`, () => {
+      const body = Buffer.from(FERN + padding)
+      const tag = withPollution({ tag: 'eve' }, () => parseNewPlant(readJson(body), body.length).tag)
+      assert.equal(tag, undefined)
+    })
+  }
+
+  test('adds no tag to the plants that the store of a host lists', async (t) => {
+    const server = await servePlants(t, { store: hostStore() })
+    const { body } = await whilePolluted({ tag: 'eve' }, () => send(server, get('ada')))
+    assert.equal(body, '[{"name":"Fern"}]')
+  })
+
+  test('adds no tag to the plants that a host lists', async () => {
+    const store = memoryStore()
+    await store.create('ada', { id: 1n, name: 'Fern' })
+    const tags = await whilePolluted({ tag: 'eve' }, async () => {
+      const { plants } = await store.list('ada', WHOLE_LIST)
+      return plants.map(({ tag }) => tag)
+    })
+    assert.deepEqual(tags, [undefined])
+  })
+
+  for (const [name, isSkipped, open] of [
+    ['in memory', false, () => memoryStore()],
+    ['in SQLite', skip, (t) => openStore(t).store],
+  ] as const satisfies readonly (readonly [string, string | false, (t: Parameters<typeof openStore>[0]) => Store])[]) {
+    test(`adds no tag to a plant that a host keeps ${name}`, { skip: isSkipped }, async (t) => {
+      const store = open(t)
+      await whilePolluted({ tag: 'eve' }, async () => store.create('ada', { id: 1n, name: 'Fern' }))
+      assert.deepEqual((await store.list('ada', WHOLE_LIST)).plants, [{ id: 1n, name: 'Fern' }])
+    })
+  }
+
+  test('adds no tag to a plant that a host keeps in Postgres', async () => {
+    const { store, queries } = startPostgres()
+    await whilePolluted({ tag: 'eve' }, () => store.create('ada', { id: 1n, name: 'Fern' }))
+    assert.deepEqual(queries[0]?.values, ['ada', '1', 'Fern', null])
+  })
+
+  test('does not make a plant longer for the size of a batch', () => {
+    const plant: NewPlant = { id: 1n, name: 'Fern' }
+    assert.equal(
+      withPollution({ tag: 'eve' }, () => textLength(plant)),
+      4,
+    )
+  })
+
+  test('does not remove the tag of a plant whose class has a getter for it', () => {
+    class Phlox {
+      readonly name = 'eve'
+      get tag(): string {
+        return this.name
+      }
+    }
+    assert.equal(
+      withPollution({ tag: 'eve' }, () => tagOf(new Phlox())),
+      'eve',
+    )
+  })
+})
+
+suite('prototype pollution', () => {
+  for (const [effect, members, request] of [
+    ['adds no header field to an error', { headers: ['X-Eve', '1'] }, post('ada', '{')],
+    ['does not change the type of a list', { contentType: 'text/html' }, get('ada')],
+    ['does not change the type of an error', { contentType: 'text/html' }, post('ada', '{')],
+    ['does not make a list cacheable', { allowsCaching: true }, get('ada')],
+    ['does not make an error cacheable', { allowsCaching: true }, get('ada', '/plants?limit=x')],
+    ['does not make a delete need a body', { takesBody: true }, del('ada', '1')],
+  ] as const satisfies readonly (readonly [string, object, Request])[]) {
+    test(effect, async (t) => {
+      const server = await servePlants(t)
+      const expected = await send(server, request)
+      assert.deepEqual(await whilePolluted(members, () => send(server, request)), expected)
+    })
+  }
+
+  for (const [effect, members, hook] of [
+    ['adds no error code to the event of a success', { error: 40000 }, 'onResponse'],
+    ['reports no failure of a response that succeeded', { failure: { thrown: 'eve' } }, 'onError'],
+  ] as const satisfies readonly (readonly [string, object, keyof CommonOptions])[]) {
+    test(effect, async (t) => {
+      const reported: unknown[] = []
+      const options = { onResponse: () => undefined, [hook]: (event: unknown) => reported.push(event) }
+      const server = await servePlants(t, options)
+      await whilePolluted(members, () => send(server, get('ada')))
+      const errors = reported.map((event) => (event as { readonly error?: unknown }).error)
+      assert.deepEqual(errors, hook === 'onError' ? [] : [undefined])
+    })
+  }
+
+  for (const [member, parsed] of [
+    ['rawBody', { body: JSON.parse(FERN) as unknown }],
+    ['body', {}],
+  ] as const) {
+    test(`does not replace the body of a request that a parser has read: ${member}`, async (t) => {
+      const created: NewPlant[] = []
+      const store = { ...hostStore(), create: (_: string, plant: NewPlant) => created.push(plant) > 0 }
+      const plants = createPlantStore({ tokens: { secret: 'ada' }, store, onError: () => undefined })
+      const server = await serve(t, (request, response) => {
+        request.resume().on('end', () => plants(Object.assign(request, parsed), response))
+      })
+      const request = post('secret', FERN)
+      await whilePolluted({ [member]: '{"id":1,"name":"Eve"}' }, () => send(server, request))
+      assert.ok(created.every(({ name }) => name === 'Fern'))
+    })
+  }
+
+  test('does not change which plants a host lists', async () => {
+    const store = memoryStore()
+    await store.create('ada', { id: 1n, name: 'Fern' })
+    const { plants } = await whilePolluted({ after: 1n }, async () => store.list('ada', WHOLE_LIST))
+    assert.equal(plants.length, 1)
+  })
+
+  test('does not make the outcome of a failed call unknown', () => {
+    const error = withPollution({ isOutcomeUnknown: true }, () => new StoreUnavailableError('away'))
+    assert.equal(error.isOutcomeUnknown, false)
+  })
+
+  for (const members of [{ max: 1 }, { maxLimit: { min: 1, max: 1 } }]) {
+    test(`does not change the bounds of an option: ${Object.keys(members).join()}`, () => {
+      withPollution(members, () => createPlantStore({ tokens: { secret: 'ada' }, maxLimit: 2 }))
+    })
+  }
+
+  test('changes no option of the conformance suite', async () => {
+    const checks: (() => unknown)[] = []
+    const create = (): Store => ({ ...memoryStore(), delete: () => true })
+    withPollution({ seed: 7, storeTimeoutMs: 'eve' }, () => {
+      storeConformance({ test: (name, check) => name.includes('random') && checks.push(check), create })
+    })
+    await assert.rejects(Promise.resolve(checks[0]!()), /with seed 1:/)
+  })
+})
+
+suite('prototype pollution of a server', () => {
+  test('adds no observer of requests', async (t) => {
+    const { server } = withPollution({ onRequest: 'eve' }, () => createServer((_, response) => response.end('leaf')))
+    await serve(t, server)
+    assert.equal((await send(server, get('ada'))).body, 'leaf')
+  })
+
+  test('does not keep a malformed request from being rejected', async (t) => {
+    const { server } = createServer(() => undefined)
+    await serve(t, server)
+    await whilePolluted({ isBroken: true }, async () => {
+      const client = await RawConnection.open(server)
+      assert.match(await client.send('?\r\n\r\n').closed, /^HTTP\/1\.1 400 /)
+    })
+  })
+
+  test('adds nothing to what is known of a malformed request', async (t) => {
+    const heads: unknown[] = []
+    const { server } = createHttpServer(
+      () => undefined,
+      {},
+      ({ method, url, rawHeaders }) => {
+        heads.push([method, url, rawHeaders])
+        return []
+      },
+    )
+    await serve(t, server)
+    await whilePolluted(
+      { method: 'OPTIONS', url: '/plants', rawHeaders: ['Origin', 'https://eve.example'] },
+      async () => {
+        const client = await RawConnection.open(server)
+        await client.send('?\r\n\r\n').closed
+      },
+    )
+    assert.deepEqual(heads, [[undefined, undefined, undefined]])
+  })
+})
+
+suite('prototype pollution of a Postgres store', () => {
+  for (const [effect, members] of [
+    ['does not time out its statements', { timeout: 'eve' }],
+    ['does not replace its pages', { next: 'eve' }],
+  ] as const) {
+    test(effect, async () => {
+      const { store } = startPostgres()
+      const page = await whilePolluted(members, () => {
+        return Promise.all([store.list('ada', WHOLE_LIST), store.list('ada', WHOLE_LIST)])
+      })
+      assert.deepEqual(page, [
+        { plants: [], hasMore: false },
+        { plants: [], hasMore: false },
+      ])
+    })
+  }
+
+  test('gives no name to a statement that is not prepared', async () => {
+    const { store, queries } = startPostgres()
+    await whilePolluted({ name: 'eve' }, () => store.ping())
+    assert.deepEqual(queries, [{ name: undefined, values: [] }])
+  })
+})
