@@ -185,19 +185,23 @@ test('curl creates plants and follows a list', { skip: withoutCommand('curl') },
   assert.equal(printed, '{"name":"Fern"}{"name":"Moss"}[{"name":"Fern"}]\n[{"name":"Moss"}]\n')
 })
 
-suite('the curl example writes the token where no other user can read it', { skip: withoutCommand('curl') }, () => {
-  for (const [what, before] of [
-    ['to a new file', 'umask 000'],
-    ['in place of a file that others can read', 'umask 022; echo old > token'],
-  ] as const) {
-    test(what, async (t) => {
-      const folder = temporaryDirectory(t)
-      const env = { URL: `http://127.0.0.1:${portOf(await servePlants(t))}`, TOKEN: randomUUID() }
-      await runScript(`${before}\n${code('With curl', 'sh')}`, folder, env)
-      assert.equal(statSync(join(folder, 'token')).mode & 0o777, 0o600)
-    })
-  }
-})
+suite(
+  'the curl example writes the token where no other user can read it (insecure permissions):',
+  { skip: withoutCommand('curl') },
+  () => {
+    for (const [what, before] of [
+      ['to a new file', 'umask 000'],
+      ['in place of a file that others can read', 'umask 022; echo old > token'],
+    ] as const) {
+      test(what, async (t) => {
+        const folder = temporaryDirectory(t)
+        const env = { URL: `http://127.0.0.1:${portOf(await servePlants(t))}`, TOKEN: randomUUID() }
+        await runScript(`${before}\n${code('With curl', 'sh')}`, folder, env)
+        assert.equal(statSync(join(folder, 'token')).mode & 0o777, 0o600)
+      })
+    }
+  },
+)
 
 suite('a client in Java', { skip: withoutCommand('java') }, () => {
   const made = code('With Java', 'java')

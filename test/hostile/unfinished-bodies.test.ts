@@ -180,28 +180,32 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
   })
 })
 
-suite('closes the HTTP/2 stream of a rejected request whose response is never read:', { timeout: 300_000 }, () => {
-  const REJECTED = { ...POST, authorization: 'Bearer wrong' }
+suite(
+  'closes the HTTP/2 stream of a rejected request whose response is never read (resource exhaustion):',
+  { timeout: 300_000 },
+  () => {
+    const REJECTED = { ...POST, authorization: 'Bearer wrong' }
 
-  test('2 s after the response, if its body never ends', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
-    const { open } = await startHost(t, { initialWindowSize: 0 })
-    const stream = await open(REJECTED, '{')
-    t.mock.timers.tick(DISCARD_MS)
-    await until(() => stream.closed)
-    assert.equal(stream.rstCode, NGHTTP2_CANCEL)
-  })
+    test('2 s after the response, if its body never ends', async (t) => {
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const { open } = await startHost(t, { initialWindowSize: 0 })
+      const stream = await open(REJECTED, '{')
+      t.mock.timers.tick(DISCARD_MS)
+      await until(() => stream.closed)
+      assert.equal(stream.rstCode, NGHTTP2_CANCEL)
+    })
 
-  test('2 s after the response, without reading more than 16 MiB', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
-    const { requests, open } = await startHost(t, { initialWindowSize: 0 })
-    const stream = await open(REJECTED, '{')
-    const chunk = Buffer.alloc(MIB / 16)
-    Readable.from(Array.from({ length: 20 * 16 }, () => chunk)).pipe(stream)
-    await until(() => requests[0]!.isPaused())
-    assert.ok(!stream.closed, 'the client can still read the response')
-    t.mock.timers.tick(DISCARD_MS)
-    await until(() => stream.closed)
-    assert.equal(stream.rstCode, NGHTTP2_CANCEL)
-  })
-})
+    test('2 s after the response, without reading more than 16 MiB', async (t) => {
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const { requests, open } = await startHost(t, { initialWindowSize: 0 })
+      const stream = await open(REJECTED, '{')
+      const chunk = Buffer.alloc(MIB / 16)
+      Readable.from(Array.from({ length: 20 * 16 }, () => chunk)).pipe(stream)
+      await until(() => requests[0]!.isPaused())
+      assert.ok(!stream.closed, 'the client can still read the response')
+      t.mock.timers.tick(DISCARD_MS)
+      await until(() => stream.closed)
+      assert.equal(stream.rstCode, NGHTTP2_CANCEL)
+    })
+  },
+)

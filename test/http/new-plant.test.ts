@@ -11,7 +11,7 @@ for (const [name, member] of [
   ['name', ',"name":"a name of 20 letters"'],
   ['name and tag', ',"name":"a name of 20 letters","tag":"some tag of 20 letters"'],
 ] as const) {
-  test(`does not keep a body of 60 kB alive for a ${name} of 20 characters`, async () => {
+  test(`does not keep a body of 60 kB alive for a ${name} of 20 characters (resource exhaustion)`, async () => {
     const before = await memoryUsed()
     const plants = Array.from({ length: COUNT }, (_, id) => {
       const body = Buffer.from(`{"id":${id}${member}${PADDING}}`)

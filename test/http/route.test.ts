@@ -33,19 +33,7 @@ const ROUTES: readonly (readonly [basePath: string, target: string, resource: ob
   ['', 'http://host/', ROOT],
   ['', 'http://host?x=/plants', { ...ROOT, query: 'x=/plants' }],
   ['', 'http://host//', undefined],
-  ['', 'http:///plants', undefined],
-  ['', 'http://:80/plants', undefined],
-  ['', 'http://user@/plants', undefined],
-  ['', 'http://a b/plants', undefined],
   ['', 'http://[::1]:80/plants', PLANTS],
-  ['', 'http://host#/plants', undefined],
-  ['', 'http:/plants', undefined],
-  ['', 'http:plants', undefined],
-  ['', 'foo:///plants', undefined],
-  ['', 'foo://host/plants', undefined],
-  ['', 'ws://host/plants', undefined],
-  ['', 'xhttp://host/plants', undefined],
-  ['', ' http://host/plants', undefined],
   ['', 'http://plants', ROOT],
   ['/api/v1', '/api/v1/plants', PLANTS],
   ['/api/v1', '/api/v%31/plants', PLANTS],
@@ -61,6 +49,28 @@ const ROUTES: readonly (readonly [basePath: string, target: string, resource: ob
   ['/%61:b', '/a:b/plants', PLANTS],
   ['/{id}', '/1/plants', undefined],
 ]
+
+/** A guard that compares paths lets these through. */
+const BYPASSES = [
+  'http:///plants',
+  'http://:80/plants',
+  'http://user@/plants',
+  'http://a b/plants',
+  'http://host#/plants',
+  'http:/plants',
+  'http:plants',
+  'foo:///plants',
+  'foo://host/plants',
+  'ws://host/plants',
+  'xhttp://host/plants',
+  ' http://host/plants',
+]
+
+for (const target of BYPASSES) {
+  test(`routes "${target}", which is no absolute form with a host, to nothing (authorization bypass)`, () => {
+    assert.equal(createRouter('', ['/', '/plants', '/plants/{id}'])(target), undefined)
+  })
+}
 
 for (const [basePath, target, resource] of ROUTES) {
   test(`routes "${target}" under "${basePath}"`, () => {

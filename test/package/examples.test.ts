@@ -201,7 +201,7 @@ test('the example with HTTP/2 asks for the body only of a client that may send i
   client.close()
 })
 
-test('the example with HTTP/2 bounds open streams: 100, and none whose response is unread', async (t) => {
+test('the example with HTTP/2 bounds open streams: 100, and none whose response is unread (resource exhaustion)', async (t) => {
   const { port } = await startExample(t, RECIPE.replace('60_000', '100'))
   const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: TLS.cert, settings: { initialWindowSize: 0 } })
   const stream = session.request({ ':path': '/plants', authorization: `Bearer ${TOKEN}` })
@@ -216,7 +216,7 @@ test('the example with HTTP/2 bounds open streams: 100, and none whose response 
   assert.deepEqual([headers[':status'], ...limits], [200, 100, CANCEL])
 })
 
-test('the example with HTTP/2 closes idle connections', async (t) => {
+test('the example with HTTP/2 closes idle connections (resource exhaustion)', async (t) => {
   const { port } = await startExample(t, RECIPE.replace('.setTimeout(60_000)', '.setTimeout(100)'))
   const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: TLS.cert })
   await once(session, 'close')
@@ -225,7 +225,7 @@ test('the example with HTTP/2 closes idle connections', async (t) => {
 const GUARDED = PROGRAMS.find(({ heading }) => heading === 'Guards by path')!.code
 const BY_PATH = GUARDED.replace("'/api', rejectWrites,", "'/api/plants', rejectWrites)\napp.use('/api',")
 
-suite('a guard in Express, which compares paths without decoding them', () => {
+suite('a guard in Express, which compares paths without decoding them (authorization bypass)', () => {
   for (const name of ['express', 'express-4']) {
     for (const [what, example, expected] of [
       ['rejects an encoded path if it is mounted with the service', GUARDED, 403],

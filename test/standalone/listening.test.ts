@@ -61,7 +61,7 @@ for (const [what, findPlace, problem, output] of [
     '1\n',
   ],
   [
-    'Unix socket',
+    'Unix socket, and the umask of the primary does not change its mode (insecure permissions)',
     (t: TestContext) => ({ HOST: join(temporaryDirectory(t), 'socket') }),
     'HOST takes the path of a Unix socket that can be made; somebody listens on this one',
     '660\n1\n',
@@ -127,7 +127,7 @@ function listenOnPath(server: Server, path: string, mode: string): Promise<strin
 }
 
 suite('the file of a Unix socket', () => {
-  test('has its permissions as soon as it is there', async (t) => {
+  test('has its permissions as soon as it exists, so that others cannot connect before (race condition)', async (t) => {
     const path = newSocket(t)
     const umask = process.umask(0o027)
     t.after(() => process.umask(umask))
@@ -147,7 +147,7 @@ suite('the file of a Unix socket', () => {
     assert.deepEqual(readdirSync(dirname(path)), ['http.sock'])
   })
 
-  test('has its permissions even if a default ACL of its folder replaces the umask', async (t) => {
+  test('has its permissions even if a default ACL of its folder replaces the umask (insecure permissions)', async (t) => {
     const path = newSocket(t)
     class InFolderWithAcl extends Server {
       override listen(...args: never[]): this {
@@ -162,7 +162,7 @@ suite('the file of a Unix socket', () => {
     assert.equal(statSync(path).mode & 0o777, 0o660)
   })
 
-  test('has a temporary name with 64 random bits, so nobody else can create all of them first', async (t) => {
+  test('has a temporary name with 64 random bits, so nobody else can create all of them first (socket squatting)', async (t) => {
     const names = new Set<string>()
     class Watched extends Server {
       override listen(...args: never[]): this {

@@ -86,7 +86,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     })
   }
 
-  test('logs one warning for a database file that other users can read', async (t) => {
+  test('logs one warning for a database file that other users can read (insecure permissions)', async (t) => {
     const path = join(temporaryDirectory(t), 'plants.db')
     writeFileSync(path, '', { mode: 0o600 })
     chmodSync(path, 0o604)

@@ -70,7 +70,7 @@ for (const [when, read] of [
   })
 }
 
-suite('a settings file that other users', { skip: process.platform === 'win32' }, () => {
+suite('a settings file with insecure permissions, which other users', { skip: process.platform === 'win32' }, () => {
   for (const [mode, access] of [
     [0o644, 'read'],
     [0o602, 'write'],

@@ -81,6 +81,8 @@ suite('reads', () => {
   })
 })
 
+const MERGED = ' (Unicode replacement characters merge values)'
+
 suite('rejects and shows escaped', () => {
   const values: readonly [name: string, value: string][] = [
     ['HOST', '127.0.0.1'],
@@ -96,7 +98,7 @@ suite('rejects and shows escaped', () => {
     ['PLANT_STORE_SOCKET_MODE', '660'],
     ['PLANT_STORE_ADMIN_HOST', '::1'],
   ]
-  const strays: readonly [wrap: (value: string) => string, shown: string][] = [
+  const strays: readonly [wrap: (value: string) => string, shown: string, attack?: string][] = [
     [(value) => `${value}\r`, String.raw`"\r"`],
     [(value) => `${value}\n`, String.raw`"\n"`],
     [(value) => `\t${value}`, String.raw`"\t"`],
@@ -108,15 +110,15 @@ suite('rejects and shows escaped', () => {
     [(value) => `${value}\u0085`, String.raw`"\u0085"`],
     [(value) => `${value.slice(0, 1)}\u0007${value.slice(1)}`, String.raw`"\u0007"`],
     [(value) => `\ufeff${value}`, String.raw`"\ufeff"`],
-    [(value) => `${value.slice(0, 1)}\ufffd${value.slice(1)}`, String.raw`"\ufffd"`],
+    [(value) => `${value.slice(0, 1)}\ufffd${value.slice(1)}`, String.raw`"\ufffd"`, MERGED],
     [(value) => `${value.slice(0, 1)}\u200b${value.slice(1)}`, String.raw`"\u200b"`],
     [(value) => `${value}\u200e`, String.raw`"\u200e"`],
     [(value) => `“${value}”`, String.raw`"\u201c"`],
     [(value) => `${value} # comment`, '" #"'],
   ]
   for (const [name, value] of values) {
-    for (const [wrap, shown] of strays) {
-      test(`${shown} in ${name}=${value}`, () => {
+    for (const [wrap, shown, attack = ''] of strays) {
+      test(`${shown} in ${name}=${value}${attack}`, () => {
         const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
         const message = new RegExp(`^${name} takes [^]*; remove ${shown.replaceAll('\\', '\\\\')} from its value$`)
         assertRefused({ ...beside, [name]: wrap(value) }, message)
@@ -128,7 +130,7 @@ suite('rejects and shows escaped', () => {
     ['two lines', 'sqlite:a.db\nsqlite:b.db\n', 'takes a file with one line, and this one has more'],
     ['an empty second line', 'sqlite:a.db\n\n', 'takes a file with one line, and this one has more'],
     [
-      'a URL in cp1252, in which two paths could become one',
+      'a URL in cp1252 (Unicode replacement characters merge paths)',
       Buffer.from('sqlite:\xe9.db', 'latin1'),
       'takes a file in UTF-8, and this one is not',
     ],
@@ -139,15 +141,21 @@ suite('rejects and shows escaped', () => {
     })
   }
 
-  for (const content of ['sqlite:a.db\r', 'sqlite:a\u0000.db\n', 'sqlite:a.db \n', '"memory:"', 'sqlite:\ufffd.db']) {
-    test(`${JSON.stringify(content)} in PLANT_STORE_URL_FILE`, (t) => {
+  for (const [content, attack] of [
+    ['sqlite:a.db\r', ''],
+    ['sqlite:a\u0000.db\n', ''],
+    ['sqlite:a.db \n', ''],
+    ['"memory:"', ''],
+    ['sqlite:\ufffd.db', MERGED],
+  ] as const) {
+    test(`${JSON.stringify(content)} in PLANT_STORE_URL_FILE${attack}`, (t) => {
       const message = /^PLANT_STORE_URL_FILE takes [^]*: PLANT_STORE_URL takes [^]*; remove "[^]+" from its value$/
       assertRefused({ PLANT_STORE_URL_FILE: temporaryFile(t, content) }, message)
     })
   }
 
   test(
-    'bytes that are not UTF-8 in any variable, with status 2: two owners or files could become one',
+    'bytes that are not UTF-8 in any variable, with status 2, because Unicode replacement characters would merge owners and files',
     { skip: process.platform !== 'linux' },
     () => {
       for (const [name, value] of [

@@ -100,7 +100,7 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
     ...['ada:4711sha256', 'ada:4711SHA-256 read', `ada:zsh${'c'.repeat(62)}`],
     ...[`ada:sha256:${digest}`, `ada:$sha256$:${digest}`, `sha256:${digest}`, `ada:SHA-256:${digest} read`],
   ]
-  const rows: readonly [entries: string, problem: string][] = [
+  const rows: readonly [entries: string, problem: string, attack?: string][] = [
     ...malformed.map((entries): (typeof rows)[number] => [entries, `${FORM}; entry 1 is not of that form`]),
     ...digests.map((entries): (typeof rows)[number] => [entries, `${NO_DIGEST}; entry 1 looks like that`]),
     ['ada:YWRh,:secret', `${FORM}; entry 2 is not of that form`],
@@ -110,14 +110,18 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
     ['bob:null read', `${unset}; entry 1 does`],
     [`bob:$sha256$${sha256('undefined')}`, `${unset}; entry 1 does`],
     [`bob:$sha256$${sha256('')}`, `${unset}; entry 1 does`],
-    ['ada:YWRh,bob\ufffd:secret', 'takes text in UTF-8; entry 2 contains U+FFFD, which replaces other bytes'],
+    [
+      'ada:YWRh,bob\ufffd:secret',
+      'takes text in UTF-8; entry 2 contains U+FFFD, which replaces other bytes',
+      ' (Unicode replacement characters merge owners)',
+    ],
     ['ada:secret,bob:secret', 'takes each token once; entry 2 repeats one'],
     ['ada:secret,,ada:secret read', 'takes each token once; entry 3 repeats one'],
     [`ada:secret,bob:$sha256$${digest}`, 'takes each token once; entry 2 repeats one'],
     [`ada:$sha256$${digest},bob:$sha256$${digest.toUpperCase()}`, 'takes each token once; entry 2 repeats one'],
   ]
-  for (const [entries, problem] of rows) {
-    test(JSON.stringify(entries), () => {
+  for (const [entries, problem, attack = ''] of rows) {
+    test(JSON.stringify(entries) + attack, () => {
       assert.throws(() => tokensOf(entries), new SettingError('PLANT_STORE_TOKENS', problem))
     })
   }
@@ -255,12 +259,12 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
     ['two entries on a line', 'ada:YWRh,bob:Ym9i', `${FORM}; line 1 is not of that form`],
     ['an owner with U+0000, which no store could keep', 'a\0da:YWRh', `${FORM}; line 1 is not of that form`],
     [
-      'text that is not UTF-8, in which two owners could become one',
+      'text that is not UTF-8 (Unicode replacement characters merge owners)',
       Buffer.from('ad\xe0:YWRh', 'latin1'),
       'takes a file in UTF-8, and this one is not',
     ],
     [
-      'an owner with U+FFFD, which stands for any other bytes',
+      'an owner with U+FFFD (Unicode replacement characters merge owners)',
       'ada:YWRh\nad\ufffd:b',
       'takes text in UTF-8; line 2 contains U+FFFD, which replaces other bytes',
     ],

@@ -43,7 +43,7 @@ const MESSAGES = {
   'an authentication method that the driver does not know': '520000000800000007',
 }
 
-suite('a response that the driver cannot parse, which would end the process', () => {
+suite('a response that the driver cannot parse (denial of service by an uncaught exception)', () => {
   for (const [name, message] of Object.entries(MESSAGES)) {
     test(`results in 500 for that request and a new connection: ${name}`, async (t) => {
       const { url } = await useProxiedDatabase(t)

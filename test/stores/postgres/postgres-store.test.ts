@@ -123,9 +123,9 @@ suite('does not use a table', () => {
     ['with an invalid unique index', sound, unique('own'), '', `${index} (id); ${invalidate}`],
     ...(
       [
-        ['that ignores spaces at the end', 'bpchar_ops', ''],
+        ['that ignores spaces at the end, which merges owners', 'bpchar_ops', ''],
         [
-          'of its own, which can ignore case',
+          'of its own, which can ignore case and merge owners',
           'loose',
           `CREATE FUNCTION compare(text, text) RETURNS int IMMUTABLE LANGUAGE sql
               AS 'SELECT bttextcmp(lower($1), lower($2))';
@@ -201,18 +201,18 @@ suite('does not use a table', () => {
 
   for (const [name, sql, problem] of [
     [
-      'whose owners have a nondeterministic collation',
+      'whose owners have a nondeterministic collation, which merges owners',
       `CREATE TABLE plant_store_plants (owner text COLLATE loose, ${sound})`,
       'its column owner has the collation loose, which treats different owners as equal; ' +
         `${noKey}; its index plant_store_plants_pkey has a collation that treats different owners as equal`,
     ],
     [
-      'whose only key has a nondeterministic collation',
+      'whose only key has a nondeterministic collation, which merges owners',
       `CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text); ${index} (owner COLLATE loose, id)`,
       `${noKey}; its index plant_store_plants_own has a collation that treats different owners as equal`,
     ],
     [
-      'with a second key of a nondeterministic collation',
+      'with a second key of a nondeterministic collation, which merges owners',
       `CREATE TABLE plant_store_plants (owner text, ${sound}); ${index} (owner COLLATE loose, id)`,
       'its index plant_store_plants_own has a collation that treats different owners as equal',
     ],

@@ -227,7 +227,7 @@ suite('names the file that it is denied', { skip }, () => {
   }
 })
 
-suite('warns once', { skip }, () => {
+suite('warns once of insecure permissions:', { skip }, () => {
   for (const [name, mode, access] of [
     ['that other users can read the files', 0o644, 'read'],
     ['that other users can write the files', 0o602, 'write'],

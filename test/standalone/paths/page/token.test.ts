@@ -33,14 +33,14 @@ suite('the token', { skip: needsChromium }, () => {
     assert.equal(await announcement(page), '')
   })
 
-  test('of a link that somebody else made is announced until a plant is deleted with it', async (t) => {
+  test('of a link that somebody else made is announced until a plant is deleted with it (login CSRF)', async (t) => {
     const page = await openAsAda(t, { store: storeOf(2) })
     await page.send('delete')
     await page.waitFor('#delete .result', /^Deleted/)
     assert.equal(await announcement(page), '')
   })
 
-  test('of a link that somebody else made is forgotten by the button next to its announcement', async (t) => {
+  test('of a link that somebody else made is forgotten by the button next to its announcement (login CSRF)', async (t) => {
     const page = await openAsAda(t, { store: storeOf(2) })
     await page.press('#token-form', 'Forget')
     assert.deepEqual([await announcement(page), await page.text('#access')], ['', 'none yet'])
@@ -52,7 +52,7 @@ suite('the token', { skip: needsChromium }, () => {
     assert.equal(await announcement(page), '', 'the user typed this one')
   })
 
-  test('of a link that is opened in the same tab is used without a question only if none is in use', async (t) => {
+  test('of a link that is opened in the same tab is used without a question only if none is in use (login CSRF)', async (t) => {
     const page = await openPage(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
     const questions: string[] = []
     let answer: 'accept' | 'dismiss' = 'dismiss'
@@ -83,7 +83,7 @@ suite('the token', { skip: needsChromium }, () => {
   })
 
   for (const text of ['', '%20', 'a%20b', '%zz', '%2541', 'ad%C3%A9', `${TOKEN}&a=b`, `${TOKEN}#token=${TOKEN}`]) {
-    test(`of a link with a malformed token, "${text}", is refused by the page, which says that it came from the link`, async (t) => {
+    test(`of a link with a malformed token, "${text}", is refused by the page, which says that it came from the link (login CSRF)`, async (t) => {
       const page = await openPage(t, {}, `#token=${text}`)
       await page.waitFor('#token-error', /^The token from the link is malformed: a token has letters, digits and /)
       assert.deepEqual([await page.text('#access'), await announcement(page)], ['none yet', ''])
@@ -92,7 +92,7 @@ suite('the token', { skip: needsChromium }, () => {
     })
   }
 
-  test('of a link is not in the address, nor in the history of the tab, after going away and back', async (t) => {
+  test('of a link is not in the address, nor in the history of the tab, after going away and back (exposure of credentials)', async (t) => {
     const page = await openAsAda(t)
     await page.page.goto(`${page.url}/openapi.json`)
     await page.page.goBack()
