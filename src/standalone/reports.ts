@@ -41,7 +41,7 @@ export function createReports(accessLog: boolean, slowMs?: number): Reports {
   }
 
   const onRefusal: Reports['onRefusal'] = ({ status: statusCode, error: errorCode }, request) => {
-    log('refused', { request: idOf(request), remoteAddress: request.socket?.remoteAddress, statusCode, errorCode })
+    log('refused', { request: idOf(request), remoteAddress: request.socket.remoteAddress, statusCode, errorCode })
   }
 
   return {
