@@ -8,7 +8,7 @@ import { installPackage, packPackage, runScript } from '../support/package/packe
 import { temporaryDirectory } from '../support/temporary-file.ts'
 
 /** The most bytes that may be downloaded; what takes the room stands in CONTRIBUTING. */
-const MAX_PACKED_BYTES = 180_000
+const MAX_PACKED_BYTES = 250_000
 
 // Away from what else is installed here, which its modules and types would find too.
 suite('the package', async () => {
