@@ -8,16 +8,16 @@ export interface Contestant {
   /** Handed to its default export. */
   readonly options?: object
   /** Is measured while as many connections again create plants. */
-  readonly writes?: true
+  readonly hasConcurrentWrites?: true
   /** Answers every request the same, and so is given no plants. */
-  readonly constant?: true
+  readonly isConstant?: true
   /** Is asked this in place of the case's own, and must answer it so. */
-  readonly instead?: Pick<Case, 'request' | 'answer'>
+  readonly overrides?: Pick<Case, 'request' | 'expectedResponse'>
   /** Takes part if `--against` names it. */
-  readonly optional?: true
+  readonly isOptional?: true
 }
 
-export const FLOOR: Contestant = { name: 'floor', file: 'contestants/floor.js', constant: true }
+export const FLOOR: Contestant = { name: 'floor', file: 'contestants/floor.js', isConstant: true }
 export const NATIVE: Contestant = { name: 'native', file: 'contestants/native.js' }
 export const PLANT_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store.js' }
 /** The same once more: what lies within its ratio is noise. */
@@ -27,7 +27,7 @@ export const PLANT_STORE_MAP: Contestant = {
   ...PLANT_STORE,
   name: 'plant-store-map',
   options: { keepsText: false },
-  optional: true,
+  isOptional: true,
 }
 /** The same service behind the server of the program. */
 export const PROGRAM: Contestant = { name: 'program', file: 'contestants/program.js' }
@@ -35,15 +35,15 @@ export const PROGRAM_METRICS: Contestant = {
   ...PROGRAM,
   name: 'program-metrics',
   options: { environment: { PLANT_STORE_ADMIN_PORT: '0' } },
-  optional: true,
+  isOptional: true,
 }
 
 /** A contestant with compression in front. */
-export function behindCompression({ file, ...contestant }: Contestant): Contestant {
-  return { ...contestant, file: 'contestants/behind-compression.js', options: { file } }
+export function withCompression({ file, ...contestant }: Contestant): Contestant {
+  return { ...contestant, file: 'contestants/with-compression.js', options: { file } }
 }
 
-export const FASTIFY: Contestant = { name: 'fastify', file: 'peers/fastify.js', optional: true }
+export const FASTIFY: Contestant = { name: 'fastify', file: 'peers/fastify.js', isOptional: true }
 
 /** With its plugin, which compares tokens in constant time. */
 export const FASTIFY_BEARER: Contestant = { ...FASTIFY, name: 'fastify-bearer', options: { tokens: 'plugin' } }
@@ -61,18 +61,18 @@ export const PEERS: readonly Contestant[] = [
   FASTIFY_BEARER,
   FASTIFY_ALIKE,
   FASTIFY_TEXT,
-  { name: 'express', file: 'peers/express.js', optional: true },
-  { name: 'h3', file: 'peers/h3.js', optional: true },
-  { name: 'hono', file: 'peers/hono.js', optional: true },
-  { name: 'koa', file: 'peers/koa.js', optional: true },
-  { name: 'polka', file: 'peers/polka.js', optional: true },
-  { name: 'tinyhttp', file: 'peers/tinyhttp.js', optional: true },
+  { name: 'express', file: 'peers/express.js', isOptional: true },
+  { name: 'h3', file: 'peers/h3.js', isOptional: true },
+  { name: 'hono', file: 'peers/hono.js', isOptional: true },
+  { name: 'koa', file: 'peers/koa.js', isOptional: true },
+  { name: 'polka', file: 'peers/polka.js', isOptional: true },
+  { name: 'tinyhttp', file: 'peers/tinyhttp.js', isOptional: true },
 ]
 
 export const PLANT_STORE_MEMORY: Contestant = { ...PLANT_STORE, name: 'memory' }
 export const SQLITE_STORE: Contestant = { name: 'sqlite', file: 'contestants/plant-store-sqlite.js' }
 export const SQLITE_STORE_ONE_BY_ONE: Contestant = { ...SQLITE_STORE, name: 'one-by-one', options: { maxBatch: 1 } }
-export const SQLITE_STORE_WRITING: Contestant = { ...SQLITE_STORE, name: 'sqlite, writing', writes: true }
+export const SQLITE_STORE_WRITING: Contestant = { ...SQLITE_STORE, name: 'sqlite, writing', hasConcurrentWrites: true }
 
 export const FASTIFY_PG: Contestant = { name: 'fastify-pg', file: 'peers/fastify-pg.js' }
 export const POSTGRES_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store-postgres.js' }

@@ -8,12 +8,12 @@ import { schema } from '../src/stores/postgres/postgres-store.ts'
 /** What keeps the plants of a case, apart from the process that serves them. */
 export interface Database {
   /** Why there is none here, if so. */
-  readonly missing: string | undefined
+  readonly unavailableReason: string | undefined
   /**
    * Makes an empty one.
-   * @param place a number of its own among those that are there at the same time
+   * @param index a number of its own among those that are there at the same time
    */
-  create(place: number): Promise<TemporaryDatabase>
+  create(index: number): Promise<TemporaryDatabase>
 }
 
 export interface TemporaryDatabase {
@@ -23,22 +23,22 @@ export interface TemporaryDatabase {
 }
 
 export const SQLITE: Database = {
-  missing: isBuiltin('node:sqlite') ? undefined : `Node.js ${process.version} has no node:sqlite`,
+  unavailableReason: isBuiltin('node:sqlite') ? undefined : `Node.js ${process.version} has no node:sqlite`,
 
   async create() {
-    const folder = await mkdtemp(join(tmpdir(), 'plant-store-bench-'))
-    return { location: join(folder, 'plants.db'), remove: () => rm(folder, { recursive: true }) }
+    const directory = await mkdtemp(join(tmpdir(), 'plant-store-bench-'))
+    return { location: join(directory, 'plants.db'), remove: () => rm(directory, { recursive: true }) }
   },
 }
 
-const server = process.env['TEST_POSTGRES_URL']
+const postgresUrl = process.env['TEST_POSTGRES_URL']
 
 export const POSTGRES: Database = {
-  missing: server === undefined ? 'TEST_POSTGRES_URL names no PostgreSQL server' : undefined,
+  unavailableReason: postgresUrl === undefined ? 'TEST_POSTGRES_URL names no PostgreSQL server' : undefined,
 
-  async create(place) {
-    const name = `plant_store_bench_${place}`
-    const location = new URL(server ?? '')
+  async create(index) {
+    const name = `plant_store_bench_${index}`
+    const location = new URL(postgresUrl ?? '')
     location.searchParams.set('options', `-c search_path=${name}`)
     const url = location.href
     // A run that was broken off has left its plants.

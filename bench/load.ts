@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { type Answer, ResponseReader } from './response-reader.ts'
+import { type ExpectedResponse, ResponseReader } from './response-reader.ts'
 import { Samples } from './report/statistics.ts'
 
 /** What a client sends for a while. */
@@ -8,7 +8,7 @@ export interface Load {
   /** The nth request, from 0 on, as it goes over the wire: ASCII only. */
   readonly request: (n: number) => string
   /** What each of them must be answered. */
-  readonly answer: Answer
+  readonly expectedResponse: ExpectedResponse
   /** How many requests a connection sends before the first is answered; default 1. */
   readonly pipelining?: number
   /** Keeps the client awake while it waits. */
@@ -21,30 +21,30 @@ export interface Load {
 
 /** What came of a load. */
 export interface Outcome {
-  readonly answered: number
+  readonly responseCount: number
   readonly seconds: number
   /** Milliseconds from sending a request to the last byte of its answer, ascending. */
   readonly latencies: Float64Array
 }
 
 /** The state of one load, shared by all connections. */
-interface Run {
+interface LoadState {
   readonly load: Load
-  readonly end: number
+  readonly endsAt: number
   readonly requests: number
   readonly latencies: Samples
   sent: number
 }
 
 /** The part of one connection in a run. */
-interface Phase {
-  readonly run: Run
+interface ConnectionState {
+  readonly loadState: LoadState
   readonly reader: ResponseReader
   readonly resolve: () => void
   readonly reject: (reason: Error) => void
 }
 
-const SILENCE_MS = 10_000
+const RESPONSE_TIMEOUT_MS = 10_000
 
 /** Keep-alive connections that send a request as soon as an answer is complete. */
 export class Client {
@@ -60,30 +60,34 @@ export class Client {
 
   /**
    * Sends a load and waits for the answer to every request of it.
-   * @throws WrongAnswerError if one is not as expected
+   * @throws UnexpectedResponseError if one is not as expected
    */
   async send(load: Load): Promise<Outcome> {
     const start = performance.now()
     const { requests = Infinity, seconds = Infinity } = load
-    const run: Run = { load, requests, end: start + seconds * 1000, latencies: new Samples(), sent: 0 }
+    const loadState: LoadState = { load, requests, endsAt: start + seconds * 1000, latencies: new Samples(), sent: 0 }
 
-    let seen = 0
-    const watch = setInterval(() => {
-      if (run.latencies.count === seen) this.close(new Error(`no answer for ${SILENCE_MS} ms`))
-      seen = run.latencies.count
-    }, SILENCE_MS)
-    const stopSpinning = load.spins ? spin() : undefined
+    let lastCount = 0
+    const watchdog = setInterval(() => {
+      if (loadState.latencies.count === lastCount) this.close(new Error(`no answer for ${RESPONSE_TIMEOUT_MS} ms`))
+      lastCount = loadState.latencies.count
+    }, RESPONSE_TIMEOUT_MS)
+    const stopSpinning = load.spins ? startSpinning() : undefined
     try {
-      await Promise.all(this.#connections.map((connection) => connection.send(run)))
+      await Promise.all(this.#connections.map((connection) => connection.send(loadState)))
     } catch (error) {
       this.close()
       throw error
     } finally {
-      clearInterval(watch)
+      clearInterval(watchdog)
       stopSpinning?.()
     }
     const elapsed = performance.now() - start
-    return { answered: run.latencies.count, seconds: elapsed / 1000, latencies: run.latencies.sorted() }
+    return {
+      responseCount: loadState.latencies.count,
+      seconds: elapsed / 1000,
+      latencies: loadState.latencies.sorted(),
+    }
   }
 
   close(reason?: Error): void {
@@ -95,7 +99,7 @@ export class Client {
  * Keeps this process from sleeping. Whoever writes to a sleeping process pays for waking it, 10 µs on a virtual
  * machine: the slower a server, the oftener its client sleeps, and the slower it would look.
  */
-function spin(): () => void {
+function startSpinning(): () => void {
   let immediate = setImmediate(function again() {
     immediate = setImmediate(again)
   })
@@ -106,7 +110,7 @@ class Connection {
   readonly #socket: Socket
   /** When each request was sent whose answer is due, oldest first. */
   readonly #sentAt: number[] = []
-  #phase: Phase | undefined
+  #state: ConnectionState | undefined
 
   private constructor(port: number) {
     const buffer = Buffer.allocUnsafe(65_536)
@@ -127,30 +131,30 @@ class Connection {
     return connection
   }
 
-  send(run: Run): Promise<void> {
+  send(loadState: LoadState): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#socket.destroyed) return reject(new Error('the server has closed a connection'))
-      this.#phase = { run, reader: new ResponseReader(run.load.answer), resolve, reject }
-      this.#write(this.#phase, run.load.pipelining ?? 1, performance.now())
+      this.#state = { loadState, reader: new ResponseReader(loadState.load.expectedResponse), resolve, reject }
+      this.#write(this.#state, loadState.load.pipelining ?? 1, performance.now())
     })
   }
 
   close(reason?: Error): void {
     this.#socket.destroy()
-    if (reason !== undefined) this.#phase?.reject(reason)
+    if (reason !== undefined) this.#state?.reject(reason)
   }
 
   #read(bytes: Buffer): boolean {
-    const phase = this.#phase
-    if (phase === undefined) {
+    const state = this.#state
+    if (state === undefined) {
       this.close()
       return false
     }
     try {
-      const answers = phase.reader.read(bytes)
+      const responseCount = state.reader.read(bytes)
       const now = performance.now()
-      for (let i = 0; i < answers; i++) phase.run.latencies.add(now - (this.#sentAt.shift() ?? NaN))
-      if (answers > 0) this.#write(phase, answers, now)
+      for (let i = 0; i < responseCount; i++) state.loadState.latencies.add(now - (this.#sentAt.shift() ?? NaN))
+      if (responseCount > 0) this.#write(state, responseCount, now)
       return true
     } catch (error) {
       this.close(error as Error)
@@ -159,10 +163,10 @@ class Connection {
   }
 
   /** Sends up to so many requests in one write. Ends the phase if there is nothing to send and nothing to wait for. */
-  #write({ run, resolve }: Phase, count: number, now: number): void {
+  #write({ loadState, resolve }: ConnectionState, count: number, now: number): void {
     let text = ''
-    for (let i = 0; i < count && run.sent < run.requests && now < run.end; i++) {
-      text += run.load.request(run.sent++)
+    for (let i = 0; i < count && loadState.sent < loadState.requests && now < loadState.endsAt; i++) {
+      text += loadState.load.request(loadState.sent++)
       this.#sentAt.push(now)
     }
     if (text !== '') this.#socket.write(text, 'latin1')

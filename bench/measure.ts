@@ -1,10 +1,10 @@
-import { type Case, TOKEN, write } from './cases.ts'
+import { type Case, TOKEN, buildWriteRequest } from './cases.ts'
 import type { Contestant } from './contestants.ts'
 import type { TemporaryDatabase } from './databases.ts'
 import { Client, type Load, type Outcome } from './load.ts'
 import { ServerProcess } from './server-process.ts'
-import { merge, percentile } from './report/statistics.ts'
-import type { Measured } from './report/table.ts'
+import { mergeSorted, percentile } from './report/statistics.ts'
+import type { RoundMetrics } from './report/table.ts'
 
 export interface Settings {
   readonly connections: number
@@ -12,11 +12,11 @@ export interface Settings {
   /** Seconds that are measured of each contestant in a round. */
   readonly duration: number
   /** A folder for CPU profiles of the servers. */
-  readonly profiles: string | undefined
+  readonly profileDirectory: string | undefined
 }
 
 /** What one contestant did in one round. */
-export interface Measurement extends Measured {
+export interface Measurement extends RoundMetrics {
   readonly requestsPerSecond: number
   /** Milliseconds from sending a request to the end of its answer. */
   readonly p50: number
@@ -33,30 +33,30 @@ export interface Measurement extends Measured {
  * side: all have a short slice of time in turn, again and again, so that what the machine does meanwhile weighs on all
  * of them.
  * @returns a measurement of each, in the same order
- * @throws Error with the cause if a contestant fails: a WrongAnswerError if an answer is not the one of the case
+ * @throws Error with the cause if a contestant fails: a UnexpectedResponseError if an answer is not the one of the case
  */
 export async function measureRound(
   theCase: Case,
   contestants: readonly Contestant[],
   settings: Settings,
 ): Promise<Measurement[]> {
-  const trials = contestants.map((contestant, place) => new Trial(theCase, contestant, place, settings))
+  const trials = contestants.map((contestant, index) => new ContestantRun(theCase, contestant, index, settings))
   try {
     for (const trial of trials) await trial.prepare()
     const slices = Math.max(1, Math.round(settings.duration / SLICE_SECONDS))
     for (let slice = 0; slice < slices; slice++) {
-      for (const trial of inOrder(trials, slice)) await trial.measure(1 / slices)
+      for (const trial of orderForSlice(trials, slice)) await trial.measure(1 / slices)
     }
-    return trials.map((trial) => trial.measurement())
+    return trials.map((trial) => trial.result())
   } finally {
-    for (const trial of trials) await trial.end()
+    for (const trial of trials) await trial.close()
   }
 }
 
 const SLICE_SECONDS = 0.25
 
 /** The contestants in the order of a slice: nobody is always the first, or always comes after the same one. */
-export function inOrder<Contestant>(contestants: readonly Contestant[], slice: number): Contestant[] {
+export function orderForSlice<Item>(contestants: readonly Item[], slice: number): Item[] {
   const first = (slice >> 1) % contestants.length
   const order = [...contestants.slice(first), ...contestants.slice(0, first)]
   return slice % 2 === 0 ? order : order.reverse()
@@ -66,93 +66,100 @@ export function inOrder<Contestant>(contestants: readonly Contestant[], slice: n
 const WARM_UP_SECONDS = 2
 
 /** Ends after so many requests, or after so long. */
-type Phase = Required<Pick<Load, 'requests' | 'seconds'>>
+type PhaseLimits = Required<Pick<Load, 'requests' | 'seconds'>>
 
 /** The first request, the warm-up, and what is measured. */
-function phases({ seeds, connections }: Case, { duration }: Settings): [first: Phase, warmUp: Phase, measured: Phase] {
-  const perSecond = typeof seeds === 'number' ? Infinity : seeds.perSecond
-  const phase = (seconds: number): Phase => ({ requests: Math.ceil(perSecond * seconds), seconds })
+function phaseLimits(
+  { seedCount, connections }: Case,
+  { duration }: Settings,
+): [first: PhaseLimits, warmUp: PhaseLimits, measured: PhaseLimits] {
+  const perSecond = typeof seedCount === 'number' ? Infinity : seedCount.perSecond
+  const phase = (seconds: number): PhaseLimits => ({ requests: Math.ceil(perSecond * seconds), seconds })
   // One connection asks a tenth as much.
   const warmUp = connections === 1 ? 2 * duration : WARM_UP_SECONDS
   return [{ requests: 1, seconds: Infinity }, phase(warmUp), phase(duration)]
 }
 
 /** What a contestant is told of a case. */
-export function settingsOf({ answer: { status, body } }: Case, { options }: Contestant): object {
+export function contestantSettingsOf({ expectedResponse: { status, body } }: Case, { options }: Contestant): object {
   const text = body.toString()
-  const refusal = status === 401 ? (JSON.parse(text) as unknown) : undefined
-  return { token: TOKEN, refusal, answer: { status, body: text }, options }
+  const unauthorizedBody = status === 401 ? (JSON.parse(text) as unknown) : undefined
+  return { token: TOKEN, unauthorizedBody, response: { status, body: text }, options }
 }
 
 /** One contestant in one round. */
-class Trial {
+class ContestantRun {
   readonly #case: Case
   readonly #contestant: Contestant
-  readonly #place: number
+  readonly #index: number
   readonly #settings: Settings
   #database: TemporaryDatabase | undefined
   #server: ServerProcess | undefined
   #client: Client | undefined
   #writer: Client | undefined
-  #sent = 0
-  #written = 0
-  readonly #measured = { answered: 0, seconds: 0, cpu: 0, latencies: [] as Float64Array[] }
+  #sentRequests = 0
+  #writtenRequests = 0
+  readonly #totals = { responseCount: 0, seconds: 0, cpu: 0, latencies: [] as Float64Array[] }
 
-  /** @param place its number among those that run beside it */
-  constructor(theCase: Case, contestant: Contestant, place: number, settings: Settings) {
-    this.#case = { ...theCase, ...contestant.instead }
+  /** @param index its number among those that run beside it */
+  constructor(theCase: Case, contestant: Contestant, index: number, settings: Settings) {
+    this.#case = { ...theCase, ...contestant.overrides }
     this.#contestant = contestant
-    this.#place = place
+    this.#index = index
     this.#settings = settings
   }
 
   /** Starts it, gives it its plants, asks once, and warms it up. */
   async prepare(): Promise<void> {
-    await this.#blame(async () => {
+    await this.#withErrorContext(async () => {
       const { database, connections = this.#settings.connections } = this.#case
-      const { file, writes } = this.#contestant
-      this.#database = await database?.create(this.#place)
-      const given = settingsOf(this.#case, this.#contestant)
+      const { file, hasConcurrentWrites } = this.#contestant
+      this.#database = await database?.create(this.#index)
+      const contestantSettings = contestantSettingsOf(this.#case, this.#contestant)
       const location = this.#database?.location
-      this.#server = await ServerProcess.start(file, { ...given, location }, this.#settings.profiles)
+      this.#server = await ServerProcess.start(
+        file,
+        { ...contestantSettings, location },
+        this.#settings.profileDirectory,
+      )
       await this.#seed(this.#server)
       this.#client = await Client.connect(this.#server.port, connections)
-      this.#writer = await Client.connect(this.#server.port, writes ? connections : 0)
-      const [first, warmUp] = phases(this.#case, this.#settings)
+      this.#writer = await Client.connect(this.#server.port, hasConcurrentWrites ? connections : 0)
+      const [first, warmUp] = phaseLimits(this.#case, this.#settings)
       await this.#send(first)
       await this.#send(warmUp)
     })
   }
 
   /** Measures a part of what is to be measured. */
-  async measure(part: number): Promise<void> {
-    await this.#blame(async () => {
-      const { requests, seconds } = phases(this.#case, this.#settings)[2]
+  async measure(fraction: number): Promise<void> {
+    await this.#withErrorContext(async () => {
+      const { requests, seconds } = phaseLimits(this.#case, this.#settings)[2]
       const before = await this.#server!.usage()
-      const outcome = await this.#send({ requests: Math.floor(requests * part), seconds: seconds * part })
+      const outcome = await this.#send({ requests: Math.floor(requests * fraction), seconds: seconds * fraction })
       const after = await this.#server!.usage()
-      this.#measured.answered += outcome.answered
-      this.#measured.seconds += outcome.seconds
-      this.#measured.cpu += after.cpu - before.cpu
-      this.#measured.latencies.push(outcome.latencies)
+      this.#totals.responseCount += outcome.responseCount
+      this.#totals.seconds += outcome.seconds
+      this.#totals.cpu += after.cpu - before.cpu
+      this.#totals.latencies.push(outcome.latencies)
     })
   }
 
-  measurement(): Measurement {
-    const { answered, seconds, cpu } = this.#measured
-    const latencies = merge(this.#measured.latencies)
+  result(): Measurement {
+    const { responseCount, seconds, cpu } = this.#totals
+    const latencies = mergeSorted(this.#totals.latencies)
     return {
-      requestsPerSecond: answered / seconds,
+      requestsPerSecond: responseCount / seconds,
       p50: percentile(latencies, 50),
       p90: percentile(latencies, 90),
       p99: percentile(latencies, 99),
       p999: percentile(latencies, 99.9),
       max: percentile(latencies, 100),
-      cpu: cpu / answered,
+      cpu: cpu / responseCount,
     }
   }
 
-  async end(): Promise<void> {
+  async close(): Promise<void> {
     this.#client?.close()
     this.#writer?.close()
     await this.#server?.stop()
@@ -160,38 +167,43 @@ class Trial {
   }
 
   async #seed({ port }: ServerProcess): Promise<void> {
-    if (this.#contestant.constant) return
-    const { seeds, seed, database } = this.#case
-    const each = phases(this.#case, this.#settings).reduce((sum, { requests }) => sum + requests, 0)
-    const requests = typeof seeds === 'number' ? seeds : each
+    if (this.#contestant.isConstant) return
+    const { seedCount, seedRequest, database } = this.#case
+    const totalRequests = phaseLimits(this.#case, this.#settings).reduce((sum, { requests }) => sum + requests, 0)
+    const requests = typeof seedCount === 'number' ? seedCount : totalRequests
     // On one connection they arrive in order: a Map lists plants as they came. A database does not, and would be
     // slow to take them one after the other.
     const client = await Client.connect(port, database === undefined ? 1 : 64)
     try {
-      await client.send({ request: seed, requests, answer: { status: 200 }, pipelining: 64 })
+      await client.send({ request: seedRequest, requests, expectedResponse: { status: 200 }, pipelining: 64 })
     } finally {
       client.close()
     }
   }
 
-  async #send({ requests, seconds }: Phase): Promise<Outcome> {
-    const { request, answer, database } = this.#case
+  async #send({ requests, seconds }: PhaseLimits): Promise<Outcome> {
+    const { request, expectedResponse, database } = this.#case
     const { pipelining } = this.#settings
     // A database needs the core that a spinning client would take.
     const spins = database === undefined
-    const [sent, written] = [this.#sent, this.#written]
-    const [outcome, writing] = await Promise.all([
-      this.#client!.send({ request: (n) => request(sent + n), answer, pipelining, spins, requests, seconds }),
-      this.#writer!.send({ request: (n) => write(written + n), answer: { status: 200 }, requests, seconds }),
+    const [sent, written] = [this.#sentRequests, this.#writtenRequests]
+    const [outcome, writerOutcome] = await Promise.all([
+      this.#client!.send({ request: (n) => request(sent + n), expectedResponse, pipelining, spins, requests, seconds }),
+      this.#writer!.send({
+        request: (n) => buildWriteRequest(written + n),
+        expectedResponse: { status: 200 },
+        requests,
+        seconds,
+      }),
     ])
-    this.#sent += outcome.answered
-    this.#written += writing.answered
+    this.#sentRequests += outcome.responseCount
+    this.#writtenRequests += writerOutcome.responseCount
     return outcome
   }
 
-  async #blame(step: () => Promise<void>): Promise<void> {
+  async #withErrorContext(callback: () => Promise<void>): Promise<void> {
     try {
-      await step()
+      await callback()
     } catch (error) {
       throw new Error(`${this.#contestant.name} failed ${this.#case.name}`, { cause: error })
     }

@@ -17,9 +17,9 @@ export interface Options extends Settings {
   /** Names of the optional contestants that take part. */
   readonly against: ReadonlySet<string>
   /** Contestants of another build, by the path of their file. */
-  readonly others: readonly Contestant[]
+  readonly externalContestants: readonly Contestant[]
   /** The versions of Node to run on; none is the one that runs. */
-  readonly nodes: readonly string[]
+  readonly nodeVersions: readonly string[]
 }
 
 const caseNames = CASES.map(({ name }) => name)
@@ -69,7 +69,7 @@ export function parseOptions(args: readonly string[]): Options {
       profile: { type: 'string' },
     },
   })
-  const cases = new Set(names('case', values.case, [...caseNames, 'stores', ...storeCaseNames]))
+  const cases = new Set(parseNames('case', values.case, [...caseNames, 'stores', ...storeCaseNames]))
   if (cases.has('stores')) for (const name of storeCaseNames) cases.add(name)
   const { wire, pipelining, profile } = values
   if (wire !== 'socket' && wire !== 'memory') throw new TypeError(`--wire takes socket or memory; not "${wire}"`)
@@ -79,47 +79,47 @@ export function parseOptions(args: readonly string[]): Options {
   ) {
     throw new TypeError('--wire memory takes no --pipelining, no --profile and no case that takes a database')
   }
-  const files = values.against.split(',').filter((name) => name.endsWith('.js'))
-  const named = values.against.split(',').filter((name) => !files.includes(name))
-  const against = names('against', named.join(), ['peers', ...optionalNames])
+  const contestantFiles = values.against.split(',').filter((name) => name.endsWith('.js'))
+  const contestantNames = values.against.split(',').filter((name) => !contestantFiles.includes(name))
+  const against = parseNames('against', contestantNames.join(), ['peers', ...optionalNames])
   return {
     help: values.help,
     wire,
-    others: files.map((file) => ({ name: file, file: pathToFileURL(resolve(file)).href })),
+    externalContestants: contestantFiles.map((file) => ({ name: file, file: pathToFileURL(resolve(file)).href })),
     json: values.json,
     cases: [...CASES, ...STORE_CASES].filter(({ name }) => cases.has(name)),
     against: new Set(against.flatMap((name) => (name === 'peers' ? peerNames : name))),
-    connections: count('connections', values.connections),
-    pipelining: count('pipelining', pipelining),
-    duration: positive('duration', values.duration),
-    rounds: count('rounds', values.rounds),
-    nodes: versions(values.node),
-    profiles: profile,
+    connections: parsePositiveInteger('connections', values.connections),
+    pipelining: parsePositiveInteger('pipelining', pipelining),
+    duration: parsePositiveNumber('duration', values.duration),
+    rounds: parsePositiveInteger('rounds', values.rounds),
+    nodeVersions: parseVersions(values.node),
+    profileDirectory: profile,
   }
 }
 
-function names(option: string, text: string, known: readonly string[]): string[] {
+function parseNames(option: string, text: string, allowed: readonly string[]): string[] {
   const given = text.split(',').filter((name) => name !== '')
-  const wrong = given.find((name) => !known.includes(name))
-  if (wrong !== undefined) throw new TypeError(`--${option} takes ${known.join(', ')}; not "${wrong}"`)
+  const invalid = given.find((name) => !allowed.includes(name))
+  if (invalid !== undefined) throw new TypeError(`--${option} takes ${allowed.join(', ')}; not "${invalid}"`)
   return given
 }
 
-function versions(text: string): string[] {
+function parseVersions(text: string): string[] {
   const given = text.split(',').filter((version) => version !== '')
-  const wrong = given.find((version) => !/^\d+(\.\d+){0,2}$/.test(version))
-  if (wrong !== undefined) throw new TypeError(`--node takes versions such as 24,26.1; not "${wrong}"`)
+  const invalid = given.find((version) => !/^\d+(\.\d+){0,2}$/.test(version))
+  if (invalid !== undefined) throw new TypeError(`--node takes versions such as 24,26.1; not "${invalid}"`)
   return given
 }
 
-function positive(option: string, text: string): number {
+function parsePositiveNumber(option: string, text: string): number {
   const value = Number(text)
   if (!(value > 0 && value < Infinity)) throw new TypeError(`--${option} takes a number above 0; not "${text}"`)
   return value
 }
 
-function count(option: string, text: string): number {
-  const value = positive(option, text)
+function parsePositiveInteger(option: string, text: string): number {
+  const value = parsePositiveNumber(option, text)
   if (!Number.isInteger(value)) throw new TypeError(`--${option} takes a whole number; not "${text}"`)
   return value
 }

@@ -1,5 +1,5 @@
 /** What every answer of a run must be. */
-export interface Answer {
+export interface ExpectedResponse {
   readonly status: number
   /** Compared byte for byte, if given. */
   readonly body?: Buffer
@@ -17,146 +17,152 @@ interface Head {
  * the one expected. It keeps no body and copies none, so that the load costs less than what it measures.
  */
 export class ResponseReader {
-  readonly #expected: Answer
+  readonly #expected: ExpectedResponse
   #state: 'head' | 'body' | 'chunk size' | 'chunk' | 'chunk end' | 'trailers' = 'head'
   /** The beginning of a head or of a line whose end has not arrived. */
-  #text = ''
+  #buffered = ''
   /** Bytes of the body, or of its chunk, that are still to come. */
-  #left = 0
+  #remainingBytes = 0
   /** Bytes of the body that have arrived, of all its chunks. */
-  #read = 0
-  #answers = 0
+  #bodyBytes = 0
+  #responseCount = 0
 
-  constructor(expected: Answer) {
+  constructor(expected: ExpectedResponse) {
     this.#expected = expected
   }
 
   /**
    * Reads what has arrived.
    * @returns how many answers are complete with it
-   * @throws WrongAnswerError if an answer is not the expected one
+   * @throws UnexpectedResponseError if an answer is not the expected one
    */
   read(bytes: Buffer): number {
-    this.#answers = 0
-    let at = 0
-    while (at < bytes.length) {
-      if (this.#state === 'head') at = this.#readHead(bytes, at)
-      else if (this.#state === 'body' || this.#state === 'chunk') at = this.#readBody(bytes, at)
-      else at = this.#readLine(bytes, at)
+    this.#responseCount = 0
+    let offset = 0
+    while (offset < bytes.length) {
+      if (this.#state === 'head') offset = this.#readHead(bytes, offset)
+      else if (this.#state === 'body' || this.#state === 'chunk') offset = this.#readBody(bytes, offset)
+      else offset = this.#readLine(bytes, offset)
     }
-    return this.#answers
+    return this.#responseCount
   }
 
-  #readHead(bytes: Buffer, at: number): number {
-    const next = this.#readText(bytes, at, '\r\n\r\n')
-    if (next === undefined) return bytes.length
-    const head = parseHead(this.#text)
-    this.#text = ''
+  #readHead(bytes: Buffer, offset: number): number {
+    const nextOffset = this.#readText(bytes, offset, '\r\n\r\n')
+    if (nextOffset === undefined) return bytes.length
+    const head = parseHead(this.#buffered)
+    this.#buffered = ''
     const { status } = this.#expected
     if (head.status !== status) {
-      throw new WrongAnswerError(`status ${head.status} instead of ${status}: ${excerpt(bytes, next)}`)
+      throw new UnexpectedResponseError(`status ${head.status} instead of ${status}: ${excerpt(bytes, nextOffset)}`)
     }
     if (head.length !== 0 && !head.contentType.startsWith('application/json')) {
-      throw new WrongAnswerError(`Content-Type "${head.contentType}" instead of application/json`)
+      throw new UnexpectedResponseError(`Content-Type "${head.contentType}" instead of application/json`)
     }
     if (head.length === undefined) {
       this.#state = 'chunk size'
     } else if (head.length === 0) {
-      this.#complete()
+      this.#completeResponse()
     } else {
-      this.#left = head.length
+      this.#remainingBytes = head.length
       this.#state = 'body'
     }
-    return next
+    return nextOffset
   }
 
-  #readBody(bytes: Buffer, at: number): number {
-    const end = Math.min(at + this.#left, bytes.length)
+  #readBody(bytes: Buffer, offset: number): number {
+    const end = Math.min(offset + this.#remainingBytes, bytes.length)
     const { body } = this.#expected
-    const read = this.#read + end - at
-    if (body !== undefined && (read > body.length || body.compare(bytes, at, end, this.#read, read) !== 0)) {
-      throw new WrongAnswerError(`another body than expected, from byte ${this.#read} on: ${excerpt(bytes, at)}`)
+    const bodyBytes = this.#bodyBytes + end - offset
+    if (
+      body !== undefined &&
+      (bodyBytes > body.length || body.compare(bytes, offset, end, this.#bodyBytes, bodyBytes) !== 0)
+    ) {
+      throw new UnexpectedResponseError(
+        `another body than expected, from byte ${this.#bodyBytes} on: ${excerpt(bytes, offset)}`,
+      )
     }
-    this.#read = read
-    this.#left -= end - at
-    if (this.#left === 0) {
-      if (this.#state === 'body') this.#complete()
+    this.#bodyBytes = bodyBytes
+    this.#remainingBytes -= end - offset
+    if (this.#remainingBytes === 0) {
+      if (this.#state === 'body') this.#completeResponse()
       else this.#state = 'chunk end'
     }
     return end
   }
 
   /** Reads a line of the chunked coding (RFC 9112 section 7.1). */
-  #readLine(bytes: Buffer, at: number): number {
-    const next = this.#readText(bytes, at, '\r\n')
-    if (next === undefined) return bytes.length
-    const line = this.#text.slice(0, -2)
-    this.#text = ''
+  #readLine(bytes: Buffer, offset: number): number {
+    const nextOffset = this.#readText(bytes, offset, '\r\n')
+    if (nextOffset === undefined) return bytes.length
+    const line = this.#buffered.slice(0, -2)
+    this.#buffered = ''
     if (this.#state === 'chunk end') {
       this.#state = 'chunk size'
     } else if (this.#state === 'trailers') {
-      if (line === '') this.#complete()
+      if (line === '') this.#completeResponse()
     } else {
-      this.#left = Number.parseInt(line, 16)
-      if (Number.isNaN(this.#left)) throw new WrongAnswerError(`"${line}" where the size of a chunk is due`)
-      this.#state = this.#left === 0 ? 'trailers' : 'chunk'
+      this.#remainingBytes = Number.parseInt(line, 16)
+      if (Number.isNaN(this.#remainingBytes))
+        throw new UnexpectedResponseError(`"${line}" where the size of a chunk is due`)
+      this.#state = this.#remainingBytes === 0 ? 'trailers' : 'chunk'
     }
-    return next
+    return nextOffset
   }
 
   /** Moves text up to its end mark into `#text`; once the mark is there, says where the next byte is. */
-  #readText(bytes: Buffer, at: number, mark: string): number | undefined {
-    if (this.#text === '') {
-      const end = bytes.indexOf(mark, at, 'latin1')
-      this.#text = bytes.toString('latin1', at, end === -1 ? bytes.length : end + mark.length)
-      return end === -1 ? undefined : end + mark.length
+  #readText(bytes: Buffer, offset: number, delimiter: string): number | undefined {
+    if (this.#buffered === '') {
+      const end = bytes.indexOf(delimiter, offset, 'latin1')
+      this.#buffered = bytes.toString('latin1', offset, end === -1 ? bytes.length : end + delimiter.length)
+      return end === -1 ? undefined : end + delimiter.length
     }
-    const before = this.#text.length
-    const text = this.#text + bytes.toString('latin1', at)
-    const end = text.indexOf(mark)
-    this.#text = end === -1 ? text : text.slice(0, end + mark.length)
-    return end === -1 ? undefined : at + this.#text.length - before
+    const bufferedLength = this.#buffered.length
+    const text = this.#buffered + bytes.toString('latin1', offset)
+    const end = text.indexOf(delimiter)
+    this.#buffered = end === -1 ? text : text.slice(0, end + delimiter.length)
+    return end === -1 ? undefined : offset + this.#buffered.length - bufferedLength
   }
 
-  #complete(): void {
+  #completeResponse(): void {
     const { body } = this.#expected
-    if (body !== undefined && this.#read !== body.length) {
-      throw new WrongAnswerError(`${this.#read} bytes instead of ${body.length}`)
+    if (body !== undefined && this.#bodyBytes !== body.length) {
+      throw new UnexpectedResponseError(`${this.#bodyBytes} bytes instead of ${body.length}`)
     }
-    this.#read = 0
+    this.#bodyBytes = 0
     this.#state = 'head'
-    this.#answers++
+    this.#responseCount++
   }
 }
 
 /** The service answered, but not what it should. */
-export class WrongAnswerError extends Error {
+export class UnexpectedResponseError extends Error {
   static {
-    this.prototype.name = 'WrongAnswerError'
+    this.prototype.name = 'UnexpectedResponseError'
   }
 }
 
 /** Within a second, which is the resolution of `Date`, the heads of a run are equal: each is parsed once. */
-const heads = new Map<string, Head>()
+const headCache = new Map<string, Head>()
 
 function parseHead(text: string): Head {
-  let head = heads.get(text)
+  let head = headCache.get(text)
   if (head === undefined) {
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1])
     const field = (name: string): string | undefined =>
       new RegExp(`\r\n${name}:[ \t]*(.*?)[ \t]*\r\n`, 'i').exec(text)?.[1]
-    const chunked = field('Transfer-Encoding')?.toLowerCase() === 'chunked'
+    const isChunked = field('Transfer-Encoding')?.toLowerCase() === 'chunked'
     const length = status === 204 ? 0 : Number(field('Content-Length'))
-    if (Number.isNaN(status) || (Number.isNaN(length) && !chunked)) {
-      throw new WrongAnswerError(`a head that says no status or no length: ${text}`)
+    if (Number.isNaN(status) || (Number.isNaN(length) && !isChunked)) {
+      throw new UnexpectedResponseError(`a head that says no status or no length: ${text}`)
     }
-    head = { status, contentType: field('Content-Type') ?? '', length: chunked ? undefined : length }
-    if (heads.size >= 1000) heads.clear()
-    heads.set(text, head)
+    head = { status, contentType: field('Content-Type') ?? '', length: isChunked ? undefined : length }
+    if (headCache.size >= 1000) headCache.clear()
+    headCache.set(text, head)
   }
   return head
 }
 
-function excerpt(bytes: Buffer, at: number): string {
-  return bytes.toString('utf8', at, at + 200)
+function excerpt(bytes: Buffer, offset: number): string {
+  return bytes.toString('utf8', offset, offset + 200)
 }

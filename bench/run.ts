@@ -3,42 +3,57 @@ import type { Contestant } from './contestants.ts'
 import { measureRound } from './measure.ts'
 import { measureInMemory } from './memory/measure.ts'
 import { HELP, type Options, parseOptions } from './options.ts'
-import { installPeers } from './peers.ts'
+import { installPeers } from './install-peers.ts'
 import { measureProcesses } from './processes.ts'
-import { type Measured, ratios, type Result, type Row, type Run, table } from './report/table.ts'
-import { runOn } from './other-node.ts'
+import {
+  type RoundMetrics,
+  computeRatios,
+  type CaseResult,
+  type Row,
+  type BenchRun,
+  formatTable,
+} from './report/table.ts'
+import { runOnNodeVersions } from './node-versions.ts'
 
-function participants({ contestants, database }: Case, { against, others }: Options): readonly Contestant[] {
-  if (database?.missing !== undefined) return []
-  return [...contestants.filter(({ optional, name }) => !optional || against.has(name)), ...others]
+function selectContestants(
+  { contestants, database }: Case,
+  { against, externalContestants }: Options,
+): readonly Contestant[] {
+  if (database?.unavailableReason !== undefined) return []
+  return [
+    ...contestants.filter(({ isOptional: optional, name }) => !optional || against.has(name)),
+    ...externalContestants,
+  ]
 }
 
 /** Of fewer rounds the interval of a median is from the least to the most. */
-const FEWEST_ROUNDS = 9
+const MIN_ROUNDS = 9
 
 /** The width of an interval, as a part of its ratio, from which on more rounds would say little more. */
-const NARROW = { socket: 0.03, memory: 0.02 }
+const MAX_INTERVAL_WIDTH = { socket: 0.03, memory: 0.02 }
 
-function isNarrow(rows: readonly Row[], { wire }: Options): boolean {
-  return ratios(rows).every(({ median, interval: [low, high] }) => high - low < NARROW[wire] * median)
+function hasNarrowIntervals(rows: readonly Row[], { wire }: Options): boolean {
+  return computeRatios(rows).every(
+    ({ median, interval: [low, high] }) => high - low < MAX_INTERVAL_WIDTH[wire] * median,
+  )
 }
 
 /** Runs the contestants of a case, round after round, until their ratios are known or it has been enough. */
 async function compare(theCase: Case, options: Options): Promise<Row[]> {
-  const contestants = participants(theCase, options)
-  const rows = contestants.map(({ name }) => ({ contestant: name, rounds: [] as Measured[] }))
+  const contestants = selectContestants(theCase, options)
+  const rows = contestants.map(({ name }) => ({ contestant: name, rounds: [] as RoundMetrics[] }))
   for (let round = 1; round <= options.rounds; round++) {
-    if (round > FEWEST_ROUNDS && isNarrow(rows, options)) break
-    progress(`${theCase.name}: round ${round} of ${options.rounds}`)
+    if (round > MIN_ROUNDS && hasNarrowIntervals(rows, options)) break
+    showProgress(`${theCase.name}: round ${round} of ${options.rounds}`)
     const measure = options.wire === 'memory' ? measureInMemory : measureRound
-    const measurements: readonly Measured[] = await measure(theCase, contestants, options)
-    for (const [place, { rounds }] of rows.entries()) rounds.push(measurements[place]!)
+    const measurements: readonly RoundMetrics[] = await measure(theCase, contestants, options)
+    for (const [index, { rounds }] of rows.entries()) rounds.push(measurements[index]!)
   }
-  progress('')
+  showProgress('')
   return rows
 }
 
-function progress(text: string): void {
+function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
 }
 
@@ -55,11 +70,11 @@ async function main(): Promise<void> {
     console.log(HELP)
     return
   }
-  if (options.nodes.length > 0) {
-    runOn(options.nodes, process.argv.slice(2), options.json)
+  if (options.nodeVersions.length > 0) {
+    runOnNodeVersions(options.nodeVersions, process.argv.slice(2), options.json)
     return
   }
-  const contestants = options.cases.flatMap((theCase) => participants(theCase, options))
+  const contestants = options.cases.flatMap((theCase) => selectContestants(theCase, options))
   if (contestants.some(({ file }) => file.startsWith('peers/'))) installPeers()
 
   const { wire, connections, pipelining, duration, rounds } = options
@@ -71,9 +86,9 @@ async function main(): Promise<void> {
         .join(', '),
     )
   }
-  const results: Result[] = []
+  const results: CaseResult[] = []
   for (const theCase of options.cases) {
-    const skipped = theCase.database?.missing
+    const skipped = theCase.database?.unavailableReason
     if (skipped !== undefined) {
       results.push({ case: theCase.name, skipped, contestants: [] })
       if (!options.json) console.log(`\n${theCase.name} is skipped: ${skipped}`)
@@ -81,9 +96,9 @@ async function main(): Promise<void> {
     }
     const rows = await compare(theCase, options)
     results.push({ case: theCase.name, contestants: rows })
-    if (!options.json) console.log(`\n${table(theCase, rows, wire)}`)
+    if (!options.json) console.log(`\n${formatTable(theCase, rows, wire)}`)
   }
-  if (options.json) console.log(JSON.stringify([{ ...settings, results }] satisfies Run[], undefined, 2))
+  if (options.json) console.log(JSON.stringify([{ ...settings, results }] satisfies BenchRun[], undefined, 2))
 }
 
 // This one compares no contestants, and takes no other option.

@@ -14,7 +14,7 @@ export interface Usage {
  * V8 makes room for young objects small once a process has allocated little for 5 s, as while others get ready, and leaves
  * it so: then collecting them costs twice as much. So it is of one size in all processes.
  */
-export const YOUNG_ROOM = '--min-semi-space-size=16'
+export const YOUNG_GENERATION_FLAG = '--min-semi-space-size=16'
 
 /** A contestant that listens in a process of its own. */
 export class ServerProcess {
@@ -29,22 +29,25 @@ export class ServerProcess {
   /**
    * @param contestant its file, seen from this folder
    * @param settings handed to its default export
-   * @param profiles a folder for its CPU profile
+   * @param profileDirectory a folder for its CPU profile
    */
-  static async start(contestant: string, settings: object, profiles?: string): Promise<ServerProcess> {
+  static async start(contestant: string, settings: object, profileDirectory?: string): Promise<ServerProcess> {
     const file = new URL(contestant, import.meta.url).href
     const child = fork(fileURLToPath(new URL('serve.js', import.meta.url)), [file, JSON.stringify(settings)], {
-      execArgv: [YOUNG_ROOM, ...(profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`])],
+      execArgv: [
+        YOUNG_GENERATION_FLAG,
+        ...(profileDirectory === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDirectory}`]),
+      ],
       env: { ...process.env, NODE_ENV: 'production' },
     })
-    const { port } = await reply<{ port: number }>(child)
+    const { port } = await waitForMessage<{ port: number }>(child)
     return new ServerProcess(child, port)
   }
 
   async usage(): Promise<Usage> {
-    const answer = reply<{ cpu: NodeJS.CpuUsage; rss: number }>(this.#child)
+    const response = waitForMessage<{ cpu: NodeJS.CpuUsage; rss: number }>(this.#child)
     this.#child.send('usage')
-    const { cpu, rss } = await answer
+    const { cpu, rss } = await response
     return { cpu: cpu.user + cpu.system, rss }
   }
 
@@ -56,9 +59,9 @@ export class ServerProcess {
   }
 }
 
-async function reply<T>(child: ChildProcess): Promise<T> {
-  const stop = new AbortController()
-  const { signal } = stop
+async function waitForMessage<T>(child: ChildProcess): Promise<T> {
+  const controller = new AbortController()
+  const { signal } = controller
   try {
     return await Promise.race([
       once(child, 'message', { signal }).then(([message]) => message as T),
@@ -67,6 +70,6 @@ async function reply<T>(child: ChildProcess): Promise<T> {
       }),
     ])
   } finally {
-    stop.abort()
+    controller.abort()
   }
 }

@@ -1,4 +1,4 @@
-import { ascending, type Case, creating, deleting, list } from './cases.ts'
+import { ascendingId, type Case, createPlantsCase, deletePlantsCase, listPlantsCase } from './cases.ts'
 import {
   FASTIFY_PG,
   PLANT_STORE_MEMORY,
@@ -19,24 +19,24 @@ const onPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STOR
 const writingToPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STORE_ONE_BY_ONE, POSTGRES_STORE] }
 
 /** The same from one client that waits for each answer. */
-function alone(theCase: Case): Case {
+function onOneConnection(theCase: Case): Case {
   return { ...theCase, name: `${theCase.name}-alone`, connections: 1 }
 }
 
-const createOnSqlite: Case = { ...creating('create-sqlite', ascending), ...onSqlite }
-const createOnPostgres: Case = { ...creating('create-postgres', ascending), ...writingToPostgres }
-const listOnPostgres: Case = { ...list(10), name: 'list-10-postgres', ...onPostgres }
-const deleteOnPostgres: Case = { ...deleting('delete-postgres', ascending, 20_000), ...writingToPostgres }
+const createOnSqlite: Case = { ...createPlantsCase('create-sqlite', ascendingId), ...onSqlite }
+const createOnPostgres: Case = { ...createPlantsCase('create-postgres', ascendingId), ...writingToPostgres }
+const listOnPostgres: Case = { ...listPlantsCase(10), name: 'list-10-postgres', ...onPostgres }
+const deleteOnPostgres: Case = { ...deletePlantsCase('delete-postgres', ascendingId, 20_000), ...writingToPostgres }
 
 /** What takes a database, and so runs only if it is named. */
 export const STORE_CASES: readonly Case[] = [
   createOnSqlite,
-  alone(createOnSqlite),
-  { ...list(10), name: 'list-10-sqlite', ...onSqlite, contestants: [SQLITE_STORE, SQLITE_STORE_WRITING] },
+  onOneConnection(createOnSqlite),
+  { ...listPlantsCase(10), name: 'list-10-sqlite', ...onSqlite, contestants: [SQLITE_STORE, SQLITE_STORE_WRITING] },
   createOnPostgres,
-  alone(createOnPostgres),
+  onOneConnection(createOnPostgres),
   listOnPostgres,
-  alone(listOnPostgres),
+  onOneConnection(listOnPostgres),
   deleteOnPostgres,
-  alone({ ...deleteOnPostgres, seeds: { perSecond: 5000 } }),
+  onOneConnection({ ...deleteOnPostgres, seedCount: { perSecond: 5000 } }),
 ]

@@ -12,49 +12,48 @@ export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createEr
   // `Promise.race` and `finally` would make five more promises for each call of a store.
   return new NativePromise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(createError()), ms)
-    function unlessLate<V>(settle: (value: V) => void): (value: V) => void {
+    function clearTimerThen<V>(settle: (value: V) => void): (value: V) => void {
       return (value) => {
         clearTimeout(timer)
         settle(value)
       }
     }
     // Adopted first: a thenable may settle with another one that never does.
-    NativePromise.resolve(result).then(unlessLate(resolve), unlessLate(reject))
+    NativePromise.resolve(result).then(clearTimerThen(resolve), clearTimerThen(reject))
   })
 }
 
-type GoOn<T, U, S> = (value: T, state: S) => MaybePromise<U>
+type Callback<T, U, S> = (value: T, state: S) => MaybePromise<U>
 
 /**
  * Calls `goOn` with a result: immediately unless it's a promise, because promises are expensive. So are closures, and
  * `state` saves one. The results of a host's functions pass through {@link withDeadline} first, which returns a native
  * promise for any thenable.
  */
-export function andThen<T, U, S>(
+export function chain<T, U, S>(
   result: MaybePromise<T>,
-  goOn: GoOn<T, U, S>,
+  callback: Callback<T, U, S>,
   state = undefined as S,
 ): MaybePromise<U> {
-  return result instanceof NativePromise ? later(result, goOn, state) : goOn(result, state)
+  return result instanceof NativePromise ? chainPromise(result, callback, state) : callback(result, state)
 }
 
 /** In a function of its own: what a closure holds is on the heap from where its function begins. */
-const later = <T, U, S>(result: Promise<T>, goOn: GoOn<T, U, S>, state: S): Promise<U> =>
-  result.then((value) => goOn(value, state))
+const chainPromise = <T, U, S>(result: Promise<T>, callback: Callback<T, U, S>, state: S): Promise<U> =>
+  result.then((value) => callback(value, state))
 
 /** Calls; passes a thrown or rejected error to `onError`, which ignores it by default. The only catch-all. */
-export function attempt<S>(
+export function callSafely<S>(
   call: (state: S) => unknown,
-  onError: (thrown: unknown, state: S) => void = () => undefined,
+  onError: (error: unknown, state: S) => void = () => undefined,
   state: S = undefined as S,
 ): void {
   try {
     const result = call(state)
     // Adopted first, too: nobody would hold the other one.
-    if (isPromiseLike(result))
-      NativePromise.resolve(result).then(undefined, (thrown: unknown) => onError(thrown, state))
-  } catch (thrown) {
-    onError(thrown, state)
+    if (isPromiseLike(result)) NativePromise.resolve(result).then(undefined, (error: unknown) => onError(error, state))
+  } catch (error) {
+    onError(error, state)
   }
 }
 

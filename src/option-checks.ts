@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { isNativeError } from 'node:util/types'
-import { attempt } from './maybe-promise.ts'
+import { callSafely } from './maybe-promise.ts'
 
 export const MAX_INT32: number = 2 ** 31 - 1
 
@@ -14,7 +14,7 @@ interface Bounds {
   readonly max: number
 }
 
-type Hook = (...args: readonly unknown[]) => unknown
+type Callback = (...args: readonly unknown[]) => unknown
 
 /**
  * Puts defaults in place of the options that are not given. A default says what its option may be: true or false; a
@@ -27,16 +27,17 @@ export function withDefaults<Options extends object>(
   bounds: { readonly [Name in keyof Options]?: Bounds } = {},
 ): Resolved<Options> {
   const names = Object.keys(defaults) as (keyof Options & string)[]
-  const given = readOptions(options, names)
+  const provided = readOptions(options, names)
   const resolved: Record<string, unknown> = { ...defaults }
   for (const name of names) {
-    const value: unknown = given[name]
+    const value: unknown = provided[name]
     if (value === undefined || value === defaults[name]) continue
     const type = typeof defaults[name]
-    if (type === 'number') checkWholeNumber(name, value, readMember(bounds, name))
+    if (type === 'number') checkInteger(name, value, readMember(bounds, name))
     else if (typeof value !== type)
-      throw wrong(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)
-    resolved[name] = type === 'function' ? (...args: unknown[]) => attempt(() => (value as Hook)(...args)) : value
+      throw invalidOption(`options.${name}`, type === 'boolean' ? 'true or false' : 'a function', value)
+    resolved[name] =
+      type === 'function' ? (...args: unknown[]) => callSafely(() => (value as Callback)(...args)) : value
   }
   return resolved as Resolved<Options>
 }
@@ -50,9 +51,9 @@ export function readOptions<Options extends object>(
   options: Options,
   names: readonly (keyof Options & string)[],
 ): Options {
-  if (!isObject(options)) throw wrong('options', 'an object', options)
-  const unknown = Object.keys(options).find((name) => !(names as readonly string[]).includes(name))
-  if (unknown !== undefined) throw new TypeError(`unknown option "${unknown}"`)
+  if (!isObject(options)) throw invalidOption('options', 'an object', options)
+  const unknownName = Object.keys(options).find((name) => !(names as readonly string[]).includes(name))
+  if (unknownName !== undefined) throw new TypeError(`unknown option "${unknownName}"`)
   return Object.fromEntries(names.map((name) => [name, readMember(options, name)])) as Options
 }
 
@@ -64,21 +65,21 @@ export function readMember<Value extends object, Name extends keyof Value & stri
   value: Value,
   name: Name,
 ): Value[Name] | undefined {
-  return isSet(value, name) ? value[name] : undefined
+  return hasOption(value, name) ? value[name] : undefined
 }
 
 /** Whether an object, or one of its prototypes but the last, has a member. */
-export function isSet(value: object, name: string): boolean {
+export function hasOption(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true
   const prototype = Object.getPrototypeOf(value) as object | null
-  return prototype !== null && Object.getPrototypeOf(prototype) !== null && isSet(prototype, name)
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null && hasOption(prototype, name)
 }
 
 /** Names of times end in `Ms`, and a timer must take them. */
-function checkWholeNumber(name: string, value: unknown, bounds: Bounds | undefined): void {
+function checkInteger(name: string, value: unknown, bounds: Bounds | undefined): void {
   const { min, max } = bounds ?? { min: 1, max: name.endsWith('Ms') ? MAX_TIMER_MS : Number.MAX_SAFE_INTEGER }
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return
-  throw wrong(`options.${name}`, `a whole number from ${min} to ${max}`, value)
+  throw invalidOption(`options.${name}`, `a whole number from ${min} to ${max}`, value)
 }
 
 /** Whether a value is an error, also of another realm: in Jest, all errors of Node itself are. */
@@ -86,8 +87,8 @@ export const isError = (value: unknown): value is Error => value instanceof Erro
 
 export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-export const wrong = (name: string, expected: string, got: unknown): TypeError =>
-  new TypeError(`${name} must be ${expected}, not ${quote(got)}`)
+export const invalidOption = (name: string, expected: string, actual: unknown): TypeError =>
+  new TypeError(`${name} must be ${expected}, not ${formatValue(actual)}`)
 
 /** Quotes a value without the members of an object, which may be secrets. */
-export const quote = (value: unknown): string => inspect(value, { depth: -1, customInspect: false })
+export const formatValue = (value: unknown): string => inspect(value, { depth: -1, customInspect: false })

@@ -1,12 +1,20 @@
 import process from 'node:process'
-import { checkAuthenticate, createTokenTable } from './http/caller.ts'
+import { createFindCaller, createTokenTable } from './http/caller.ts'
 import type { Authenticate, FindCaller, TokenHolder } from './http/caller.ts'
 import type { Validate } from './http/new-plant.ts'
-import { decodePercent } from './http/percent.ts'
-import type { AnswerEvent } from './http/respond.ts'
+import { decodePercent } from './http/percent-encoding.ts'
+import type { BaseResponseEvent } from './http/respond.ts'
 import type { HostRequest } from './http/transport.ts'
 import type { ResourcePath } from './operations.ts'
-import { isError, isObject, quote, readOptions, withDefaults, wrong, type Resolved } from './option-checks.ts'
+import {
+  isError,
+  isObject,
+  formatValue,
+  readOptions,
+  withDefaults,
+  invalidOption,
+  type Resolved,
+} from './option-checks.ts'
 import { STORE_METHODS } from './plants/checked-store.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
@@ -68,25 +76,26 @@ export interface CommonOptions {
 }
 
 /** An event for {@link CommonOptions.onResponse}. */
-export interface ResponseEvent extends AnswerEvent {
+export interface ResponseEvent extends BaseResponseEvent {
   /** The path of the resource, as the interface description writes it; undefined if there is none. */
   readonly resource: ResourcePath | undefined
   /** The owner who asked; undefined if the token was not accepted. */
   readonly owner: string | undefined
 }
 
-type Hook = 'validate' | 'onResponse'
+type OptionalCallback = 'validate' | 'onResponse'
 
-export interface ResolvedOptions extends Resolved<Omit<CommonOptions, Hook>>, Required<Pick<CommonOptions, Hook>> {
+export interface ResolvedOptions
+  extends Resolved<Omit<CommonOptions, OptionalCallback>>, Required<Pick<CommonOptions, OptionalCallback>> {
   readonly findCaller: FindCaller
 }
 
 /** Whatever a body of this size holds, reading it fits V8's heap of 4 GiB, and every store can keep its plant. */
 export const MAX_BODY_BYTES: number = 2 ** 26
 
-type Numbers = Resolved<Pick<CommonOptions, 'maxBodyBytes' | 'maxLimit' | 'maxListsPerOwner' | 'storeTimeoutMs'>>
+type NumericOptions = Resolved<Pick<CommonOptions, 'maxBodyBytes' | 'maxLimit' | 'maxListsPerOwner' | 'storeTimeoutMs'>>
 
-export const DEFAULTS: Numbers = {
+export const DEFAULT_OPTIONS: NumericOptions = {
   maxBodyBytes: 65_536,
   maxLimit: Infinity,
   maxListsPerOwner: 32,
@@ -95,37 +104,37 @@ export const DEFAULTS: Numbers = {
 
 const OPTION_NAMES: readonly (keyof PlantStoreOptions)[] = [
   ...(['tokens', 'authenticate', 'store', 'basePath', 'validate', 'onError', 'onResponse'] as const),
-  ...(Object.keys(DEFAULTS) as (keyof Numbers)[]),
+  ...(Object.keys(DEFAULT_OPTIONS) as (keyof NumericOptions)[]),
 ]
 
 /** @throws TypeError that names the option and quotes what it got */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
-  const given = readOptions(options, OPTION_NAMES)
-  const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...rest } = given
-  const numbers = withDefaults(rest, DEFAULTS, { maxBodyBytes: { min: 1, max: MAX_BODY_BYTES } })
+  const provided = readOptions(options, OPTION_NAMES)
+  const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...numericOptions } = provided
+  const numbers = withDefaults(numericOptions, DEFAULT_OPTIONS, { maxBodyBytes: { min: 1, max: MAX_BODY_BYTES } })
   return {
     ...numbers,
     findCaller: resolveFindCaller(tokens, authenticate, numbers.storeTimeoutMs),
-    store: store === undefined ? memoryStore() : checkMethods(store),
+    store: store === undefined ? memoryStore() : checkStoreMethods(store),
     basePath: basePath === undefined ? '' : checkBasePath(basePath),
     validate: checkFunction('validate', validate),
-    onError: checkFunction('onError', onError) ?? warnOnce(),
+    onError: checkFunction('onError', onError) ?? createDefaultOnError(),
     onResponse: checkFunction('onResponse', onResponse),
   }
 }
 
 /** The `onError` of a host that has none: otherwise a 500 would leave no trace. */
-function warnOnce(): ResolvedOptions['onError'] {
-  let isWarned = false
+function createDefaultOnError(): ResolvedOptions['onError'] {
+  let hasWarned = false
   return (error, { headers }) => {
-    if (isWarned) return
-    isWarned = true
-    const message = isError(error) ? error.message : quote(error)
+    if (hasWarned) return
+    hasWarned = true
+    const message = isError(error) ? error.message : formatValue(error)
     // An error of authenticate may quote the token.
     const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
-    const shown = token === undefined ? message : message.replaceAll(token, '…')
+    const redactedMessage = token === undefined ? message : message.replaceAll(token, '…')
     const hint = 'createPlantStore has no onError, which is told of each failure'
-    process.emitWarning(`A request failed: ${shown} (${hint})`, 'PlantStoreWarning')
+    process.emitWarning(`A request failed: ${redactedMessage} (${hint})`, 'PlantStoreWarning')
   }
 }
 
@@ -138,33 +147,34 @@ function resolveFindCaller(
     throw new TypeError('options must have either tokens or authenticate, not both')
   }
   if (tokens === undefined) {
-    const checked = checkFunction('authenticate', authenticate)
-    if (checked === undefined) throw new TypeError('options must have tokens or authenticate: who may ask?')
-    return checkAuthenticate(checked, timeoutMs)
+    const checkedAuthenticate = checkFunction('authenticate', authenticate)
+    if (checkedAuthenticate === undefined) throw new TypeError('options must have tokens or authenticate: who may ask?')
+    return createFindCaller(checkedAuthenticate, timeoutMs)
   }
   // It may be a token, so the message has only its type.
   if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not of type ${typeof tokens}`)
   return createTokenTable(Symbol.iterator in tokens ? tokens : Object.entries(tokens))
 }
 
-function checkMethods(store: Store): Store {
-  if (!isObject(store)) throw wrong('options.store', 'a store', store)
-  for (const [name, need] of Object.entries(STORE_METHODS)) {
+function checkStoreMethods(store: Store): Store {
+  if (!isObject(store)) throw invalidOption('options.store', 'a store', store)
+  for (const [name, requirement] of Object.entries(STORE_METHODS)) {
     const method: unknown = Reflect.get(store, name)
-    const isAbsent = need === 'optional' && method === undefined
-    if (typeof method !== 'function' && !isAbsent) throw wrong(`options.store.${name}`, 'a function', method)
+    const isAbsent = requirement === 'optional' && method === undefined
+    if (typeof method !== 'function' && !isAbsent) throw invalidOption(`options.store.${name}`, 'a function', method)
   }
   return store
 }
 
 function checkBasePath(basePath: string): string {
-  const isPath =
+  const isValid =
     typeof basePath === 'string' && /^(?:\/[^/?#\s]+)*$/.test(basePath) && decodePercent(basePath) !== undefined
-  if (!isPath) throw wrong('options.basePath', 'a path such as "/api/v1", without a slash at its end', basePath)
+  if (!isValid)
+    throw invalidOption('options.basePath', 'a path such as "/api/v1", without a slash at its end', basePath)
   return basePath
 }
 
 function checkFunction<F>(name: string, value: F): F {
   if (value === undefined || typeof value === 'function') return value
-  throw wrong(`options.${name}`, 'a function', value)
+  throw invalidOption(`options.${name}`, 'a function', value)
 }

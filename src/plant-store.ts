@@ -2,24 +2,24 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import process from 'node:process'
 import { readBearerToken } from './http/bearer.ts'
-import { isBodyAwaited, NOTHING, readBody, takeParsedBody } from './http/body.ts'
+import { isBodyPending, EMPTY_BODY, readBody, readParsedBody } from './http/body.ts'
 import type { Caller } from './http/caller.ts'
 import { checkContent } from './http/content.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { rawHeadersOf, readHeaderFields, type HeaderFields } from './http/header-fields.ts'
-import { checkValidate } from './http/new-plant.ts'
-import { respond, type HttpResponse, type Sent } from './http/respond.ts'
-import { createRouter, type Resource } from './http/route.ts'
-import { isClosed, isTruncated, whenClosed, type HostRequest } from './http/transport.ts'
-import { arrivalOf, inTurn, type Arrival } from './http/turn.ts'
-import { andThen, attempt, type MaybePromise } from './maybe-promise.ts'
-import { describeMethods, findOperation, RESOURCE_PATHS } from './operations.ts'
+import { createPlantValidator } from './http/new-plant.ts'
+import { respond, type HttpResponse, type SendResult } from './http/respond.ts'
+import { createRouter, type Resource } from './http/router.ts'
+import { isClosed, isTruncated, onClose, type HostRequest } from './http/transport.ts'
+import { arrivedAt, runInOrder, type QueuedRequest } from './http/request-queue.ts'
+import { chain, callSafely, type MaybePromise } from './maybe-promise.ts'
+import { createOptionsResponse, findOperation, RESOURCE_PATHS } from './operations.ts'
 import type { Operation, OperationInput, ResourcePath, Service } from './operations.ts'
-import { quote } from './option-checks.ts'
+import { formatValue } from './option-checks.ts'
 import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './options.ts'
-import { checkStore } from './plants/checked-store.ts'
+import { createCheckedStore } from './plants/checked-store.ts'
 import { parseInt64 } from './plants/int64.ts'
-import { ListSlots } from './plants/list-slots.ts'
+import { ListLimiter } from './plants/list-limiter.ts'
 import { StoreUnavailableError } from './plants/store.ts'
 import { performance } from './timers.ts'
 
@@ -34,16 +34,16 @@ export type PlantStore = (
 ) => void
 
 /** What is known of a request by now. It is handed from step to step, in place of closures. */
-interface Exchange extends Arrival {
+interface RequestContext extends QueuedRequest {
   readonly resource: Resource<ResourcePath> | undefined
   /** By `performance.now()`; 0 if the host has no `onResponse`. */
   startedAt: number
-  fields: HeaderFields | undefined
+  headers: HeaderFields | undefined
   owner: string | undefined
   operation: Operation | undefined
-  found: HttpResponse | undefined
+  result: HttpResponse | undefined
   /** Whether the operation has started, which needs the whole request. */
-  isStarted: boolean
+  hasStarted: boolean
 }
 
 /**
@@ -59,12 +59,12 @@ interface Exchange extends Arrival {
  * createServer(plants).listen(3000)
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
-  const resolved = resolveOptions(options)
-  const route = createRouter(resolved.basePath, RESOURCE_PATHS)
-  const serve = createService(resolved)
+  const resolvedOptions = resolveOptions(options)
+  const route = createRouter(resolvedOptions.basePath, RESOURCE_PATHS)
+  const serve = createService(resolvedOptions)
 
   return (request, response, next) => {
-    checkNodePair(request, response)
+    checkNodeObjects(request, response)
     const resource = route(request.url!)
     if (resource === undefined && next !== undefined) return next()
     // The compatibility API of HTTP/2 has all members that the service uses.
@@ -79,148 +79,148 @@ export function createService(
   const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, validate, onError, onResponse, ...settings } = options
   const service: Service = {
     ...settings,
-    store: checkStore(settings.store, storeTimeoutMs),
-    checkRules: validate && checkValidate(validate, storeTimeoutMs),
-    slots: new ListSlots(settings.maxListsPerOwner, storeTimeoutMs, { isGone: isClosed, whenGone: whenClosed }),
+    store: createCheckedStore(settings.store, storeTimeoutMs),
+    validatePlant: validate && createPlantValidator(validate, storeTimeoutMs),
+    listLimiter: new ListLimiter(settings.maxListsPerOwner, storeTimeoutMs, { isClosed, onClose }),
   }
 
-  let isWarned = false
-  function warnOfParser(): void {
-    if (isWarned) return
-    isWarned = true
+  let hasWarned = false
+  function warnAboutBodyParser(): void {
+    if (hasWarned) return
+    hasWarned = true
     const hint = 'mount plant-store before the body parser, or keep the bytes in request.rawBody'
     process.emitWarning(`A parser has read the body, and parsers round ids beyond 2^53: ${hint}`, 'PlantStoreWarning')
   }
 
-  const message = ERRORS.noResource.message.replace('/plants', () => `${basePath}/plants`)
-  const noResource = new HttpError('noResource', message)
+  const notFoundMessage = ERRORS.pathNotFound.message.replace('/plants', () => `${basePath}/plants`)
+  const notFound = new HttpError('pathNotFound', notFoundMessage)
 
-  function begin(exchange: Exchange): void {
-    if (onResponse !== undefined) exchange.startedAt = arrivalOf(exchange.response)
-    attempt(serve, fail, exchange)
+  function startRequest(context: RequestContext): void {
+    if (onResponse !== undefined) context.startedAt = arrivedAt(context.response)
+    callSafely(serve, handleError, context)
   }
 
-  const serve = (exchange: Exchange): MaybePromise<void> => andThen(carryOut(exchange), send, exchange)
+  const serve = (context: RequestContext): MaybePromise<void> => chain(handle(context), send, context)
 
   /** The way of a request, from its path to its response; undefined if it goes on once the body is there. */
-  function carryOut(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
-    const { request, resource } = exchange
-    if (resource === undefined) return noResource
-    exchange.fields = readHeaderFields(rawHeadersOf(request))
-    if (request.method === 'OPTIONS' && resource.id !== undefined) return describeMethods(resource.path)
-    const token = readBearerToken(exchange.fields)
-    return typeof token === 'string' ? andThen(findCaller(token, request), admit, exchange) : token
+  function handle(context: RequestContext): MaybePromise<HttpResponse | undefined> {
+    const { request, resource } = context
+    if (resource === undefined) return notFound
+    context.headers = readHeaderFields(rawHeadersOf(request))
+    if (request.method === 'OPTIONS' && resource.id !== undefined) return createOptionsResponse(resource.path)
+    const token = readBearerToken(context.headers)
+    return typeof token === 'string' ? chain(findCaller(token, request), authorize, context) : token
   }
 
-  function admit(caller: Caller | undefined, exchange: Exchange): MaybePromise<HttpResponse | undefined> {
-    if (caller === undefined) return HTTP_ERRORS.tokenRefused
-    exchange.owner = caller.owner
-    exchange.operation = findOperation(exchange.resource!, exchange.request.method!, caller)
-    const { access, takesBody } = exchange.operation
+  function authorize(caller: Caller | undefined, context: RequestContext): MaybePromise<HttpResponse | undefined> {
+    if (caller === undefined) return HTTP_ERRORS.invalidToken
+    context.owner = caller.owner
+    context.operation = findOperation(context.resource!, context.request.method!, caller)
+    const { access, hasBody } = context.operation
     // The client disconnected while `authenticate` ran. What a parser has read by then can be a part of the body.
-    if (access === 'write' && isTruncated(exchange.request)) {
+    if (access === 'write' && isTruncated(context.request)) {
       // plant-store/server rejects a malformed body, and closes its connection, when the body is read.
-      exchange.request.resume()
+      context.request.resume()
       return undefined
     }
-    if (takesBody) return takeBody(exchange)
-    return mustAwaitBody(exchange) ? awaitBody(exchange) : run(NOTHING, exchange)
+    if (hasBody) return receiveBody(context)
+    return mustAwaitBody(context) ? awaitBody(context) : execute(EMPTY_BODY, context)
   }
 
   /** Whether a write that ignores its body must wait for it, because the client can still abort the request. */
-  function mustAwaitBody({ request, resource, operation }: Exchange): boolean {
+  function mustAwaitBody({ request, resource, operation }: RequestContext): boolean {
     // An invalid id is rejected immediately.
-    return operation!.access === 'write' && isBodyAwaited(request) && parseInt64(resource!.id!) !== undefined
+    return operation!.access === 'write' && isBodyPending(request) && parseInt64(resource!.id!) !== undefined
   }
 
-  function takeBody(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
-    const { contentType, contentEncoding } = exchange.fields!
+  function receiveBody(context: RequestContext): MaybePromise<HttpResponse | undefined> {
+    const { contentType, contentEncoding } = context.headers!
     checkContent(contentType, contentEncoding)
-    const parsed = takeParsedBody(exchange.request, maxBodyBytes, warnOfParser)
-    return parsed === undefined ? awaitBody(exchange) : run(parsed, exchange)
+    const parsedBody = readParsedBody(context.request, maxBodyBytes, warnAboutBodyParser)
+    return parsedBody === undefined ? awaitBody(context) : execute(parsedBody, context)
   }
 
-  function awaitBody(exchange: Exchange): MaybePromise<HttpResponse | undefined> {
-    readBody(exchange.request, exchange.fields!.contentLength, maxBodyBytes, (body) => {
-      attempt(() => andThen(run(body, exchange), send, exchange), fail, exchange)
+  function awaitBody(context: RequestContext): MaybePromise<HttpResponse | undefined> {
+    readBody(context.request, context.headers!.contentLength, maxBodyBytes, (body) => {
+      callSafely(() => chain(execute(body, context), send, context), handleError, context)
     })
     return undefined
   }
 
-  function run(body: Uint8Array | HttpError, exchange: Exchange): MaybePromise<HttpResponse> {
+  function execute(body: Uint8Array | HttpError, context: RequestContext): MaybePromise<HttpResponse> {
     if (body instanceof HttpError) return body
-    exchange.isStarted = true
-    return exchange.operation!.run(service, exchange as OperationInput, body)
+    context.hasStarted = true
+    return context.operation!.run(service, context as OperationInput, body)
   }
 
-  function send(found: HttpResponse | undefined, exchange: Exchange): MaybePromise<void> {
-    if (found === undefined) return
-    exchange.found = found
-    return andThen(respond(exchange.request, exchange.response, found), conclude, exchange)
+  function send(result: HttpResponse | undefined, context: RequestContext): MaybePromise<void> {
+    if (result === undefined) return
+    context.result = result
+    return chain(respond(context.request, context.response, result), finish, context)
   }
 
-  function conclude({ bytes, complete, failure }: Sent, exchange: Exchange): void {
-    if (failure !== undefined) report(failure.thrown, exchange)
+  function finish({ bytes, complete, failure }: SendResult, context: RequestContext): void {
+    if (failure !== undefined) reportError(failure.error, context)
     if (onResponse === undefined) return
-    const { request, owner, startedAt, isStarted } = exchange
+    const { request, owner, startedAt, hasStarted } = context
     // A request that its client gave up before it was complete leaves no trace.
-    if (!complete && !isStarted && isTruncated(request)) return
-    const { status, error } = exchange.found!
-    const resource = exchange.resource?.path
+    if (!complete && !hasStarted && isTruncated(request)) return
+    const { status, error } = context.result!
+    const resource = context.resource?.path
     const durationMs = performance.now() - startedAt
-    attempt(onResponse, undefined, { request, resource, owner, status, error, bytes, complete, durationMs })
+    callSafely(onResponse, undefined, { request, resource, owner, status, error, bytes, complete, durationMs })
   }
 
-  function fail(thrown: unknown, exchange: Exchange): void {
+  function handleError(error: unknown, context: RequestContext): void {
     // No owner is known: authenticate itself has failed.
-    const failure = toHttpError(thrown, exchange.owner !== undefined)
-    const isFault = failure.status === 500 || failure.status === 503
-    if (isFault) report(failure.cause, exchange)
-    attempt(
-      () => send(failure, exchange),
+    const httpError = toHttpError(error, context.owner !== undefined)
+    const isServerError = httpError.status === 500 || httpError.status === 503
+    if (isServerError) reportError(httpError.cause, context)
+    callSafely(
+      () => send(httpError, context),
       // A middleware has replaced methods of the response, and those throw.
-      (thrown) => {
-        exchange.response.destroy()
-        conclude({ bytes: 0, complete: false, failure: isFault ? undefined : { thrown } }, exchange)
+      (sendError) => {
+        context.response.destroy()
+        finish({ bytes: 0, complete: false, failure: isServerError ? undefined : { error: sendError } }, context)
       },
     )
   }
 
-  function report(thrown: unknown, { request }: Exchange): void {
-    attempt(() => onError(thrown, request))
+  function reportError(error: unknown, { request }: RequestContext): void {
+    callSafely(() => onError(error, request))
   }
 
   return (request, response, resource) => {
-    const none = undefined
-    inTurn(
+    const unset = undefined
+    runInOrder(
       {
         request,
         response,
         resource,
         startedAt: 0,
-        fields: none,
-        owner: none,
-        operation: none,
-        found: none,
-        isStarted: false,
+        headers: unset,
+        owner: unset,
+        operation: unset,
+        result: unset,
+        hasStarted: false,
       },
-      begin,
+      startRequest,
     )
   }
 }
 
 /** A host may have made up both, so this checks the least that tells them from others. */
-function checkNodePair(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): void {
+function checkNodeObjects(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): void {
   if (typeof request?.url === 'string' && typeof response?.writeHead === 'function') return
-  const needed = 'the request and the response of node:http, which a framework has inside of its own'
-  const got = [request, response].map(quote).join(', ')
-  throw new TypeError(`plant-store needs ${needed}, not (${got}): see docs/host-examples.md`)
+  const expected = 'the request and the response of node:http, which a framework has inside of its own'
+  const got = [request, response].map(formatValue).join(', ')
+  throw new TypeError(`plant-store needs ${expected}, not (${got}): see docs/frameworks.md`)
 }
 
 /** The error that a client gets. An error of a host may carry a status too, which does not count. */
-function toHttpError(thrown: unknown, isStoreAsked: boolean): HttpError {
-  if (thrown instanceof HttpError) return thrown
-  if (!(thrown instanceof StoreUnavailableError)) return new HttpError('unexpected', undefined, undefined, thrown)
-  const isUnknown = isStoreAsked && thrown.isOutcomeUnknown
-  return new HttpError(isUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, undefined, thrown)
+function toHttpError(error: unknown, hasCalledStore: boolean): HttpError {
+  if (error instanceof HttpError) return error
+  if (!(error instanceof StoreUnavailableError)) return new HttpError('internalError', undefined, undefined, error)
+  const isOutcomeUnknown = hasCalledStore && error.isOutcomeUnknown
+  return new HttpError(isOutcomeUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, undefined, error)
 }

@@ -3,11 +3,11 @@
 const [major, minor] = process.versions.node.split('.').map(Number)
 // Undefined without `--permission`. If it denies the network, Node throws where no listener of the program can catch it.
 const permission = process.permission as typeof process.permission | undefined
-const isDenied =
+const isNetworkDenied =
   permission !== undefined && process.allowedNodeEnvironmentFlags.has('--allow-net') && !permission.has('net')
 
 let problem: string | undefined
-if (isDenied) problem = 'this Node takes --permission only with --allow-net, as the program uses the network'
+if (isNetworkDenied) problem = 'this Node takes --permission only with --allow-net, as the program uses the network'
 if (major! * 1000 + minor! < 20019) problem = `Node 20.19 or later is needed, and this is Node ${process.versions.node}`
 
 if (problem !== undefined) {

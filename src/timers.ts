@@ -14,29 +14,31 @@ type Schedule = (run: () => void) => unknown
  * `node:timers` (node:test), or both and `performance.now` (sinon). They can drop a callback, and a queue that waits for
  * that callback would never run again.
  */
-function bind<Owner, Name extends keyof Owner & string>(
+function bindNative<Owner, Name extends keyof Owner & string>(
   owner: Owner,
   name: Name,
   fallback: AnyFunction = (...args) => (owner[name] as AnyFunction)(...args),
 ): Owner[Name] {
-  const found = owner[name] as AnyFunction
+  const method = owner[name] as AnyFunction
   // A fake that is already installed must not be bound. Fakes are proxies, or have members or names of their own.
-  const isNative = found.name === name && Object.keys(found).length === 0 && !isProxy(found)
-  return (isNative ? found.bind(owner) : fallback) as Owner[Name]
+  const isNative = method.name === name && Object.keys(method).length === 0 && !isProxy(method)
+  return (isNative ? method.bind(owner) : fallback) as Owner[Name]
 }
 
-export const setTimeout: SetTimer = bind(timers, 'setTimeout')
-export const setInterval: SetTimer = bind(timers, 'setInterval')
-export const clearTimeout: ClearTimer = bind(timers, 'clearTimeout')
-export const clearInterval: ClearTimer = bind(timers, 'clearInterval')
+export const setTimeout: SetTimer = bindNative(timers, 'setTimeout')
+export const setInterval: SetTimer = bindNative(timers, 'setInterval')
+export const clearTimeout: ClearTimer = bindNative(timers, 'clearTimeout')
+export const clearInterval: ClearTimer = bindNative(timers, 'clearInterval')
 
 // No test framework fakes `scheduler.yield`, which is an immediate too.
-export const setImmediate: Schedule = bind(timers, 'setImmediate', (run: () => void) => scheduler.yield().then(run))
+export const setImmediate: Schedule = bindNative(timers, 'setImmediate', (run: () => void) =>
+  scheduler.yield().then(run),
+)
 
 /** Jest can fake `nextTick` before any module is loaded. Then callbacks run in the next tick of the event loop. */
-export const nextTick: Schedule = bind(process, 'nextTick', setImmediate)
+export const nextTick: Schedule = bindNative(process, 'nextTick', setImmediate)
 
-export const performance: { readonly now: () => number } = { now: bind(nodePerformance, 'now') }
+export const performance: { readonly now: () => number } = { now: bindNative(nodePerformance, 'now') }
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { andThen, attempt, withDeadline } from '../src/maybe-promise.ts'
+import { chain, callSafely, withDeadline } from '../src/maybe-promise.ts'
 import { countTimers } from './support/event-loop.ts'
 
 const fault = new Error('a fault')
-const late = new Error('too late')
+const timeoutError = new Error('too late')
 
 /** Settles as promises do, but is none. */
-function thenable<T>(promise: Promise<T>): PromiseLike<T> {
+function toThenable<T>(promise: Promise<T>): PromiseLike<T> {
   return { then: (...args) => promise.then(...args) }
 }
 
 /** Settles with another that may never settle, as no promise does. */
-function thenableOf<T>(promise: Promise<T>): PromiseLike<T> {
+function toNestedThenable<T>(promise: Promise<T>): PromiseLike<T> {
   return { then: (resolve) => resolve?.(promise as T) as never }
 }
 
@@ -22,7 +22,7 @@ suite('withDeadline', () => {
     const before = countTimers()
     for (const result of [undefined, null, 0, 'text', { then: 'later' }]) {
       assert.equal(
-        withDeadline<unknown>(result, 60_000, () => late),
+        withDeadline<unknown>(result, 60_000, () => timeoutError),
         result,
       )
     }
@@ -31,17 +31,17 @@ suite('withDeadline', () => {
 
   for (const [name, wrap] of [
     ['a promise', <T>(promise: Promise<T>) => promise],
-    ['a thenable', thenable],
-    ['a thenable that settles with a promise', thenableOf],
+    ['a thenable', toThenable],
+    ['a thenable that settles with a promise', toNestedThenable],
   ] as const) {
     test(`settles as ${name} does, and leaves no timer, or rejects if that takes too long`, async () => {
       const before = countTimers()
-      assert.equal(await withDeadline(wrap(Promise.resolve(7)), 60_000, () => late), 7)
-      await assert.rejects(async () => withDeadline(wrap(Promise.reject(fault)), 60_000, () => late), fault)
+      assert.equal(await withDeadline(wrap(Promise.resolve(7)), 60_000, () => timeoutError), 7)
+      await assert.rejects(async () => withDeadline(wrap(Promise.reject(fault)), 60_000, () => timeoutError), fault)
       assert.equal(countTimers(), before)
       const never = wrap(new Promise<never>(() => undefined))
       const start = performance.now()
-      await assert.rejects(async () => withDeadline(never, 50, () => late), late)
+      await assert.rejects(async () => withDeadline(never, 50, () => timeoutError), timeoutError)
       assert.ok(performance.now() - start >= 49)
     })
   }
@@ -49,19 +49,19 @@ suite('withDeadline', () => {
 
 test('andThen goes on at once with a result that is there, and later with a promise', async () => {
   assert.equal(
-    andThen(20, (value) => value + 1),
+    chain(20, (value) => value + 1),
     21,
   )
-  const later = andThen(Promise.resolve(20), (value) => value + 1)
+  const later = chain(Promise.resolve(20), (value) => value + 1)
   assert.ok(later instanceof Promise)
   assert.equal(await later, 21)
 })
 
 test('andThen waits for a promise of another realm or a thenable that passed through withDeadline', async () => {
   const promise = runInNewContext('Promise.resolve(20)') as Promise<number>
-  for (const result of [promise, thenable(Promise.resolve(20))]) {
+  for (const result of [promise, toThenable(Promise.resolve(20))]) {
     const limited = withDeadline(result, 10_000, () => fault)
-    assert.equal(await andThen(limited, (value) => value + 1), 21)
+    assert.equal(await chain(limited, (value) => value + 1), 21)
   }
 })
 
@@ -70,7 +70,7 @@ test('andThen waits for the promise of an async function while the global Promis
   t.after(() => (globalThis.Promise = native))
   globalThis.Promise = class<T> extends native<T> {}
   const limited = withDeadline(native.resolve(20), 10_000, () => fault)
-  const later = andThen(limited, (value) => value + 1)
+  const later = chain(limited, (value) => value + 1)
   globalThis.Promise = native
   assert.equal(await later, 21)
 })
@@ -82,11 +82,11 @@ suite('attempt', () => {
   for (const [name, call] of [
     ['is thrown', fail],
     ['a promise rejects with', () => Promise.reject(fault)],
-    ['a thenable rejects with', () => thenable(Promise.reject(fault))],
-    ['a promise rejects with that a thenable settles with', () => thenableOf(Promise.reject(fault))],
+    ['a thenable rejects with', () => toThenable(Promise.reject(fault))],
+    ['a promise rejects with that a thenable settles with', () => toNestedThenable(Promise.reject(fault))],
   ] as const) {
     test(`catches what ${name}`, async () => {
-      const caught = await new Promise((resolve) => attempt(call, resolve))
+      const caught = await new Promise((resolve) => callSafely(call, resolve))
       assert.equal(caught, fault)
     })
   }
@@ -95,7 +95,7 @@ suite('attempt', () => {
     const errors: unknown[] = []
     for (const result of [undefined, null, 7, Promise.resolve(7)]) {
       const call = (): unknown => result
-      attempt(call, (error) => errors.push(error))
+      callSafely(call, (error) => errors.push(error))
     }
     await Promise.resolve()
     assert.deepEqual(errors, [])

@@ -7,7 +7,7 @@ import { inspect } from 'node:util'
 import { createPlantStore, memoryStore, type PlantStoreOptions } from '../src/index.ts'
 import { withDefaults } from '../src/option-checks.ts'
 import { resolveOptions } from '../src/options.ts'
-import { withPollution } from './support/pollution.ts'
+import { withPollutedPrototype } from './support/prototype-pollution.ts'
 
 const tokens = { secret: 'ada' }
 const store = memoryStore()
@@ -18,19 +18,19 @@ const pathRule = 'options.basePath must be a path such as "/api/v1", without a s
 
 type Row = readonly [options: unknown, message: string]
 
-function notWhole(name: string, max: number, ...values: unknown[]): Row[] {
+function createIntegerRows(name: string, max: number, ...values: unknown[]): Row[] {
   const must = `options.${name} must be a whole number from 1 to ${max}, not`
   return values.map((value) => [{ tokens, [name]: value }, `${must} ${inspect(value)}`])
 }
 
-function noMethod(name: string, value: unknown): Row {
+function createMethodRow(name: string, value: unknown): Row {
   return [
     { tokens, store: { ...store, [name]: value } },
     `options.store.${name} must be a function, not ${String(value)}`,
   ]
 }
 
-const WRONG: readonly Row[] = [
+const INVALID_OPTIONS: readonly Row[] = [
   [undefined, 'options must be an object, not undefined'],
   ['secret', "options must be an object, not 'secret'"],
   [{ tokens, maxBodybytes: 1 }, 'unknown option "maxBodybytes"'],
@@ -51,8 +51,8 @@ const WRONG: readonly Row[] = [
   ].map(([secret, rule]): Row => [{ tokens: { secret } }, `options.tokens: a token must have ${rule as string}`]),
   ...['', 'a\0b', '\ud800', 7, null].map((owner): Row => [{ tokens: { secret: owner } }, ownerRule]),
   [{ tokens, store: null }, 'options.store must be a store, not null'],
-  ...['create', 'list', 'delete', 'ping', 'close'].map((name) => noMethod(name, 1)),
-  ...['create', 'list', 'delete'].map((name) => noMethod(name, undefined)),
+  ...['create', 'list', 'delete', 'ping', 'close'].map((name) => createMethodRow(name, 1)),
+  ...['create', 'list', 'delete'].map((name) => createMethodRow(name, undefined)),
   ...['/', 'api', '/api/', '//', '/a?b', '/a#b', '/a b', '/%zz'].map((basePath): Row => [
     { tokens, basePath },
     `${pathRule} '${basePath}'`,
@@ -61,16 +61,18 @@ const WRONG: readonly Row[] = [
   // What an object holds is not quoted.
   [{ tokens, basePath: tokens }, `${pathRule} [Object]`],
   [{ tokens, basePath: ['/api'] }, `${pathRule} [Array]`],
-  ...['maxLimit', 'maxListsPerOwner'].flatMap((name) => notWhole(name, 9007199254740991, 0, -1, 1.5, NaN, '10')),
-  ...notWhole('maxBodyBytes', 67108864, 0, 67_108_865, Infinity),
-  ...notWhole('storeTimeoutMs', 2147483647, 2 ** 31),
+  ...['maxLimit', 'maxListsPerOwner'].flatMap((name) =>
+    createIntegerRows(name, 9007199254740991, 0, -1, 1.5, NaN, '10'),
+  ),
+  ...createIntegerRows('maxBodyBytes', 67108864, 0, 67_108_865, Infinity),
+  ...createIntegerRows('storeTimeoutMs', 2147483647, 2 ** 31),
   ...['validate', 'onError', 'onResponse'].map((name): Row => [
     { tokens, [name]: true },
     `options.${name} must be a function, not true`,
   ]),
 ]
 
-for (const [options, message] of WRONG) {
+for (const [options, message] of INVALID_OPTIONS) {
   test(`refuses ${inspect(options)}: ${message}`, () => {
     assert.throws(() => createPlantStore(options as PlantStoreOptions), new TypeError(message))
   })
@@ -109,7 +111,7 @@ test('have an onError that warns of a failure that is no error, of a request wit
   assert.match(message, /^A request failed: null \(/)
 })
 
-const GIVEN = {
+const CUSTOM_OPTIONS = {
   store: { ...store, close: () => undefined },
   maxBodyBytes: 1,
   maxLimit: 2,
@@ -122,8 +124,12 @@ const GIVEN = {
 
 for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
   test(`are what was given, with the basePath "${basePath}"`, () => {
-    const { findCaller, ...settings } = resolveOptions({ tokens: new Map([['secret', 'ada']]), ...GIVEN, basePath })
-    assert.deepEqual(settings, { ...GIVEN, basePath })
+    const { findCaller, ...settings } = resolveOptions({
+      tokens: new Map([['secret', 'ada']]),
+      ...CUSTOM_OPTIONS,
+      basePath,
+    })
+    assert.deepEqual(settings, { ...CUSTOM_OPTIONS, basePath })
     assert.deepEqual(findCaller('secret', request), { owner: 'ada', access: 'write' })
   })
 }
@@ -138,7 +144,12 @@ const POLLUTION = {
 }
 
 test('ignore what `Object.prototype` has (prototype pollution)', () => {
-  const { findCaller, store: chosen, onError, ...settings } = withPollution(POLLUTION, () => resolveOptions({ tokens }))
+  const {
+    findCaller,
+    store: chosen,
+    onError,
+    ...settings
+  } = withPollutedPrototype(POLLUTION, () => resolveOptions({ tokens }))
   assert.deepEqual(settings, DEFAULTS)
   assert.equal(findCaller('eve', request), undefined)
   assert.notEqual(chosen, POLLUTION.store)
@@ -148,7 +159,9 @@ test('ignore what `Object.prototype` has (prototype pollution)', () => {
 test('of stores and servers ignore what `Object.prototype` has (prototype pollution)', () => {
   const defaults = { maxBatch: 1000, onWarning: () => undefined }
   assert.deepEqual(
-    withPollution({ maxBatch: 1, onWarning: () => 'eve' }, () => withDefaults<Partial<typeof defaults>>({}, defaults)),
+    withPollutedPrototype({ maxBatch: 1, onWarning: () => 'eve' }, () =>
+      withDefaults<Partial<typeof defaults>>({}, defaults),
+    ),
     defaults,
   )
 })

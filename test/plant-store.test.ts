@@ -5,8 +5,8 @@ import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import fastify from 'fastify'
 import Koa from 'koa'
-import { serveIn } from './support/wire/client.ts'
-import { bearer, createService, send, serve, servePlants } from './support/wire/service.ts'
+import { serveAndConnect } from './support/wire/client.ts'
+import { bearer, createService, sendRequest, serve, servePlants } from './support/wire/service.ts'
 
 test('the package runs with --frozen-intrinsics', () => {
   const program = `
@@ -44,7 +44,7 @@ test('hands a request for a path that it does not have to the next listener', as
     createServer((request, response) => plants(request, response, () => response.end('next'))),
   )
   const [other, own] = await Promise.all(
-    ['/other', '/plants'].map((path) => send(server, { method: 'GET', path, fields: [] })),
+    ['/other', '/plants'].map((path) => sendRequest(server, { method: 'GET', path, fields: [] })),
   )
   assert.deepEqual([other!.status, other!.body, own!.status], [200, 'next', 401])
 })
@@ -52,7 +52,7 @@ test('hands a request for a path that it does not have to the next listener', as
 for (const basePath of ['', '/api/v1', '/$&']) {
   test(`says where the plants are with the basePath "${basePath}"`, async (t) => {
     const server = await servePlants(t, { basePath })
-    const { status, body } = await send(server, { method: 'GET', path: `${basePath}/plants/`, fields: [] })
+    const { status, body } = await sendRequest(server, { method: 'GET', path: `${basePath}/plants/`, fields: [] })
     const message = `There is nothing at this path. The plants are at ${basePath}/plants.`
     assert.deepEqual([status, body], [404, JSON.stringify({ error: 40400, message })])
   })
@@ -60,7 +60,7 @@ for (const basePath of ['', '/api/v1', '/$&']) {
 
 // HTTP/1 of Node knows its methods, HTTP/2 takes any name.
 test('refuses methods that are named like members of every object', async (t) => {
-  const client = await serveIn(t, 'h2c', createService())
+  const client = await serveAndConnect(t, 'h2c', createService())
   for (const method of ['constructor', 'toString', '__proto__']) {
     const { status, headers } = await client.send({ method, path: '/plants/1', fields: bearer('ada') })
     assert.deepEqual([status, headers['allow']], [405, 'DELETE, OPTIONS'])
@@ -68,15 +68,15 @@ test('refuses methods that are named like members of every object', async (t) =>
 })
 
 /** A service that is mounted as a compiler would refuse it. */
-const mounted = createService() as unknown as (...args: unknown[]) => undefined
+const untypedService = createService() as unknown as (...args: unknown[]) => undefined
 
 suite('what is not of node:http is refused: it says what it got, what it needs, and where that is shown', () => {
   const needed = 'the request and the response of node:http, which a framework has inside of its own'
   for (const [name, got, ask] of [
-    ['nothing', /undefined, undefined/, () => new Promise(() => mounted())],
-    ['a Request', /\[?Request.*, undefined/, () => new Promise(() => mounted(new Request('http://a/plants')))],
-    ['what Koa has', /\[Object\], \[Function.*\]/, askKoa],
-    ['what Fastify has', /\[Request\], \[Reply\]/, askFastify],
+    ['nothing', /undefined, undefined/, () => new Promise(() => untypedService())],
+    ['a Request', /\[?Request.*, undefined/, () => new Promise(() => untypedService(new Request('http://a/plants')))],
+    ['what Koa has', /\[Object\], \[Function.*\]/, requestKoa],
+    ['what Fastify has', /\[Request\], \[Reply\]/, requestFastify],
   ] as const) {
     const message = new RegExp(
       `^plant-store needs ${needed}, not \\(.*${got.source}.*\\): see docs/host-examples\\.md$`,
@@ -85,17 +85,17 @@ suite('what is not of node:http is refused: it says what it got, what it needs, 
   }
 })
 
-function askKoa(): Promise<unknown> {
+function requestKoa(): Promise<unknown> {
   return new Promise((_, reject) => {
-    const app = new Koa().use(mounted).on('error', reject)
+    const app = new Koa().use(untypedService).on('error', reject)
     const request = new IncomingMessage(new Socket())
     void app.callback()(request, new ServerResponse(request))
   })
 }
 
-function askFastify(): Promise<unknown> {
+function requestFastify(): Promise<unknown> {
   return new Promise((_, reject) => {
-    const app = fastify().all('/plants', mounted)
+    const app = fastify().all('/plants', untypedService)
     app.setErrorHandler((error) => reject(error as Error))
     void app.inject('/plants')
   })

@@ -3,37 +3,39 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { askReady } from '../src/standalone/command-line.ts'
-import { fill } from './support/database/fill.ts'
-import { importing, Program, startProgram, TOKEN } from './support/program/program.ts'
-import { newPath, skip as needsSqlite } from './support/database/sqlite-file.ts'
-import { temporaryDirectory, temporaryFile } from './support/temporary-file.ts'
-import { freePort } from './support/wire/free-port.ts'
-import { portOf, serve, servePlants } from './support/wire/service.ts'
+import { checkReady } from '../src/standalone/command-line.ts'
+import { createPlants } from './support/database/create-plants.ts'
+import { createImportFlags, Program, startProgram, TOKEN } from './support/program/program.ts'
+import { createDatabasePath, skipWithoutSqlite as needsSqlite } from './support/database/sqlite-file.ts'
+import { createTempDirectory, createTempFile } from './support/temp-files.ts'
+import { findFreePort } from './support/wire/find-free-port.ts'
+import { getPort, serve, servePlants } from './support/wire/service.ts'
 
-async function runToEnd(
+async function runUntilExit(
   environment: Record<string, string>,
   args: readonly string[] = [],
   nodeArgs: readonly string[] = [],
 ): Promise<{ status: unknown; stdout: string; stderr: string }> {
-  const { ended, stdout, stderr } = new Program(environment, args, nodeArgs)
-  return { status: await ended, stdout: stdout.all.join('\n'), stderr: stderr.all.join('\n') }
+  const { exited: ended, stdout, stderr } = new Program(environment, args, nodeArgs)
+  return { status: await ended, stdout: stdout.lines.join('\n'), stderr: stderr.lines.join('\n') }
 }
 
 /** Sees that a program ends with a status, and prints one line. */
-async function assertEnds(status: number, stderr: string, ...run: Parameters<typeof runToEnd>): Promise<void> {
-  assert.deepEqual(await runToEnd(...run), { status, stdout: '', stderr: `plant-store: ${stderr}` })
+async function assertExits(status: number, stderr: string, ...run: Parameters<typeof runUntilExit>): Promise<void> {
+  assert.deepEqual(await runUntilExit(...run), { status, stdout: '', stderr: `plant-store: ${stderr}` })
 }
 
 /** Runs the curl command that a program printed. */
 function runPrintedCommand({ stdout }: Program): string {
-  const line = stdout.all.find((line) => line.includes('curl'))
+  const line = stdout.lines.find((line) => line.includes('curl'))
   return execFileSync('sh', ['-c', `${line!} --silent --write-out ' %{http_code}'`], { encoding: 'utf8' })
 }
 
 /** The arguments of Node with which it takes itself for another version. */
-function pretending(version: string): string[] {
-  return importing(`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`)
+function createVersionFlags(version: string): string[] {
+  return createImportFlags(
+    `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`,
+  )
 }
 
 const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as {
@@ -41,15 +43,15 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
   readonly version: string
 }
 
-const badPort = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
+const invalidPortMessage = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
 
 suite('the start', () => {
   test('without tokens prints one, a curl command that creates a plant, and a web UI link that stays in the browser history', async (t) => {
     const program = new Program({ PORT: '0' })
-    t.after(() => program.end())
-    const address = (await program.stdout.find((line) => line.includes('#token=')))!.trim()
-    const [listening, token] = program.stdout.all
-    assert.match(program.stdout.all.join('\n'), /demo token, which stays in your browser's history:\n\n *http:/)
+    t.after(() => program.stop())
+    const address = (await program.stdout.waitForLine((line) => line.includes('#token=')))!.trim()
+    const [listening, token] = program.stdout.lines
+    assert.match(program.stdout.lines.join('\n'), /demo token, which stays in your browser's history:\n\n *http:/)
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
     assert.match(token!, /^The token of the owner demo is [\w-]{32}$/)
     assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
@@ -60,45 +62,45 @@ suite('the start', () => {
   for (const shell of ['sh', 'bash']) {
     test(`prints lines that set URL and TOKEN in ${shell}`, async (t) => {
       const program = new Program({ PORT: '0', HOST: '::1' })
-      t.after(() => program.end())
-      await program.stdout.find((line) => line.includes('#token='))
-      const exports = program.stdout.all.filter((line) => line.startsWith('  export '))
+      t.after(() => program.stop())
+      await program.stdout.waitForLine((line) => line.includes('#token='))
+      const exports = program.stdout.lines.filter((line) => line.startsWith('  export '))
       const list = `curl --silent --write-out ' %{http_code}' "$URL/plants" -H "Authorization: Bearer $TOKEN"`
       assert.equal(execFileSync(shell, ['-c', [...exports, list].join('\n')], { encoding: 'utf8' }), '[] 200')
     })
   }
 
   test('prints a curl command that works with a Unix socket whose path has a quote', async (t) => {
-    const program = new Program({ HOST: join(temporaryDirectory(t), "it's.sock") })
-    t.after(() => program.end())
-    await program.stdout.find((line) => line.includes('curl'))
+    const program = new Program({ HOST: join(createTempDirectory(t), "it's.sock") })
+    t.after(() => program.stop())
+    await program.stdout.waitForLine((line) => line.includes('curl'))
     assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
   })
 
   test('has no page if PLANT_STORE_PAGE is 0, and prints no address of one', async (t) => {
     const program = new Program({ PORT: '0', PLANT_STORE_PAGE: '0' })
-    t.after(() => program.end())
-    await program.serving()
+    t.after(() => program.stop())
+    await program.waitUntilServing()
     for (const path of ['/', '/page.js', '/page.css']) assert.equal((await program.fetch(path)).status, 404)
-    await program.end()
-    assert.match(program.stdout.all.join(), /curl/)
-    assert.doesNotMatch(program.stdout.all.join(), /#token=/)
+    await program.stop()
+    assert.match(program.stdout.lines.join(), /curl/)
+    assert.doesNotMatch(program.stdout.lines.join(), /#token=/)
   })
 
   test('with tokens says where it listens, and prints no token', async (t) => {
     const program = await startProgram(t)
-    const { time, ...start } = await program.logged('start')
+    const { time, ...start } = await program.waitForLogEvent('start')
     assert.match(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
     assert.deepEqual(start, { level: 'info', event: 'start', address: program.url, store: 'memory' })
     program.child.kill('SIGTERM')
-    await program.ended
-    assert.deepEqual(program.stdout.all, [`plant-store listening on ${program.url}`])
-    assert.doesNotMatch(program.stderr.all.join('\n'), new RegExp(TOKEN))
+    await program.exited
+    assert.deepEqual(program.stdout.lines, [`plant-store listening on ${program.url}`])
+    assert.doesNotMatch(program.stderr.lines.join('\n'), new RegExp(TOKEN))
   })
 
   for (const argument of ['--help', '-h']) {
     test(`prints the settings at ${argument} and serves nothing`, async () => {
-      const { status, stdout, stderr } = await runToEnd({}, [argument])
+      const { status, stdout, stderr } = await runUntilExit({}, [argument])
       assert.equal(status, 0)
       assert.match(
         stdout,
@@ -109,24 +111,24 @@ suite('the start', () => {
   }
 
   test('prints the version of the package at --version', async () => {
-    assert.deepEqual(await runToEnd({}, ['--version']), { status: 0, stdout: version, stderr: '' })
+    assert.deepEqual(await runUntilExit({}, ['--version']), { status: 0, stdout: version, stderr: '' })
   })
 
   for (const args of [['--port=80'], ['--port', '80'], ['--help', 'me']]) {
     const problem =
       'The command takes no argument but --help, --version, --ready or --migrate; settings are variables, such as PORT=4000'
-    test(`ends with status 2 and one line at ${args.join(' ')}`, () => assertEnds(2, problem, {}, args))
+    test(`ends with status 2 and one line at ${args.join(' ')}`, () => assertExits(2, problem, {}, args))
   }
 
   test('is possible on the oldest Node that package.json names', async () => {
     const oldest = `${/\d+\.\d+/.exec(engines.node)![0]}.0`
-    const { status, stderr } = await runToEnd({}, ['--version'], pretending(oldest))
+    const { status, stderr } = await runUntilExit({}, ['--version'], createVersionFlags(oldest))
     assert.deepEqual([oldest, status, stderr], ['20.19.0', 0, ''])
   })
 
   for (const version of ['20.18.3', '18.20.8', '9.11.2']) {
     test(`ends with status 2 and one line on Node ${version}`, () =>
-      assertEnds(2, `Node 20.19 or later is needed, and this is Node ${version}`, {}, [], pretending(version)))
+      assertExits(2, `Node 20.19 or later is needed, and this is Node ${version}`, {}, [], createVersionFlags(version)))
   }
 
   for (const [signal, args, status, stdout] of [
@@ -148,26 +150,26 @@ suite('the start', () => {
       const register = `import { register } from 'node:module'
         register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))`
       // Node 26 warns of `register`, and Node 20 has nothing else.
-      const nodeArgs = ['--disable-warning=DEP0205', ...importing(register)]
-      assert.deepEqual(await runToEnd({}, args, nodeArgs), { status, stdout, stderr: '' })
+      const nodeArgs = ['--disable-warning=DEP0205', ...createImportFlags(register)]
+      assert.deepEqual(await runUntilExit({}, args, nodeArgs), { status, stdout, stderr: '' })
     })
   }
 
   // Container engines take no other status of a check than 0 and 1.
   for (const [status, ...args] of [[2], [1, '--ready'], [2, '--migrate']] as const) {
     test(`ends with status ${status} and one line at a wrong setting, ${args.join()}`, () => {
-      return assertEnds(status, badPort, { PORT: 'http' }, args)
+      return assertExits(status, invalidPortMessage, { PORT: 'http' }, args)
     })
   }
 
   test('ends with status 1 and one line at a port that another has', async (t) => {
-    const PORT = String(portOf(await servePlants(t)))
-    await assertEnds(1, `PORT takes a port that is free on HOST; ${PORT} is not (EADDRINUSE)`, { PORT })
+    const PORT = String(getPort(await servePlants(t)))
+    await assertExits(1, `PORT takes a port that is free on HOST; ${PORT} is not (EADDRINUSE)`, { PORT })
   })
 
   test('ends with status 1 and a stack if it is no setting that is wrong', async () => {
     const fault = `process.stdout.write = () => { throw new Error('a fault') }`
-    const { status, stdout, stderr } = await runToEnd({}, ['--help'], importing(fault))
+    const { status, stdout, stderr } = await runUntilExit({}, ['--help'], createImportFlags(fault))
     assert.deepEqual([status, stdout], [1, ''])
     assert.match(stderr, /^plant-store: Error: a fault\n {4}at /)
   })
@@ -180,10 +182,10 @@ suite('the start', () => {
     })
     assert.equal((await program.fetch('/plants', { method: 'POST', body: ' '.repeat(100_001) })).status, 413)
     // More than the kernel takes for a client that does not read.
-    await fill(program.port, TOKEN, 400, () => ({ name: 'x'.repeat(60_000) }))
+    await createPlants(program.port, TOKEN, 400, () => ({ name: 'x'.repeat(60_000) }))
     const unread = await program.connect()
     unread.send(`GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`)
-    await unread.receive(/^HTTP\/1.1 200 /)
+    await unread.waitFor(/^HTTP\/1.1 200 /)
     unread.socket.pause()
     const beside = await program.fetch('/plants')
     assert.deepEqual([beside.status, ((await beside.json()) as { error: number }).error], [503, 50300])
@@ -203,26 +205,26 @@ suite('--ready', () => {
       const address = { HOST: host, PORT: String(port) }
       // The tokens of a running service may be wrong by now.
       const environment = { ...address, PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' }
-      assert.deepEqual(await runToEnd(environment, ['--ready']), { status: 0, stdout: '', stderr: '' })
+      assert.deepEqual(await runUntilExit(environment, ['--ready']), { status: 0, stdout: '', stderr: '' })
     })
   }
 
   test('ends with status 1 if the service is not ready, and says why', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '60000' })
     program.child.kill('SIGTERM')
-    await program.logged('drain-delay')
+    await program.waitForLogEvent('drain-delay')
     const problem = 'the service is not ready: {"error":50300,"message":"The service is shutting down."}'
-    await assertEnds(1, problem, { PORT: String(program.port) }, ['--ready'])
+    await assertExits(1, problem, { PORT: String(program.port) }, ['--ready'])
   })
 
   test('ends with status 1 at port 0', () => {
     const problem = 'PORT takes for --ready the port on which the service listens, not 0'
-    return assertEnds(1, problem, { PORT: '0' }, ['--ready'])
+    return assertExits(1, problem, { PORT: '0' }, ['--ready'])
   })
 
   test('waits only so long for an answer', async (t) => {
-    const address = { host: '127.0.0.1', port: portOf(await serve(t, () => undefined)) }
-    await assert.rejects(askReady(address, 100), { message: 'the service did not answer in time' })
+    const address = { host: '127.0.0.1', port: getPort(await serve(t, () => undefined)) }
+    await assert.rejects(checkReady(address, 100), { message: 'the service did not answer in time' })
   })
 })
 
@@ -230,11 +232,11 @@ suite('--migrate', () => {
   const cannot = 'PLANT_STORE_URL names a store that cannot be'
 
   test('makes a SQLite file that is missing, and leaves one that is there', { skip: needsSqlite }, async (t) => {
-    const url = `sqlite:${newPath(t)}`
+    const url = `sqlite:${createDatabasePath(t)}`
     // It was asked for, whatever the service may do.
-    const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, `${url}\n`), PLANT_STORE_MIGRATE: '0' }
+    const environment = { PLANT_STORE_URL_FILE: createTempFile(t, `${url}\n`), PLANT_STORE_MIGRATE: '0' }
     for (let i = 0; i < 2; i++) {
-      assert.deepEqual(await runToEnd(environment, ['--migrate']), { status: 0, stdout: '', stderr: '' })
+      assert.deepEqual(await runUntilExit(environment, ['--migrate']), { status: 0, stdout: '', stderr: '' })
     }
     const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' })
     assert.equal(await (await program.fetch('/plants')).text(), '[]')
@@ -242,17 +244,17 @@ suite('--migrate', () => {
 
   test('ends with status 2 if the store can never be opened', { skip: needsSqlite }, () => {
     const problem = `${cannot} opened: SQLite database /nowhere/a: ENOENT: no such file or directory, open '/nowhere/a'`
-    return assertEnds(2, problem, { PLANT_STORE_URL: 'sqlite:/nowhere/a' }, ['--migrate'])
+    return assertExits(2, problem, { PLANT_STORE_URL: 'sqlite:/nowhere/a' }, ['--migrate'])
   })
 
   test('ends with status 1 if the database is away', async () => {
-    const url = `postgres://ada@127.0.0.1:${await freePort()}/plants`
+    const url = `postgres://ada@127.0.0.1:${await findFreePort()}/plants`
     const problem = `${cannot} used: connect ECONNREFUSED 127.0.0.1:${new URL(url).port}`
-    await assertEnds(1, problem, { PLANT_STORE_URL: url }, ['--migrate'])
+    await assertExits(1, problem, { PLANT_STORE_URL: url }, ['--migrate'])
   })
 
   for (const url of ['memory:', 'sqlite::memory:']) {
     const problem = 'PLANT_STORE_URL takes for --migrate a store that outlives the program'
-    test(`ends with status 2 for ${url}`, () => assertEnds(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
+    test(`ends with status 2 for ${url}`, () => assertExits(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
   }
 })

@@ -5,24 +5,24 @@ import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
 import { memoryStore } from '../src/index.ts'
 import * as bound from '../src/timers.ts'
-import { openStore, skip } from './support/database/sqlite-file.ts'
-import { get, portOf, post, send, servePlants } from './support/wire/service.ts'
+import { openSqliteStore, skipWithoutSqlite } from './support/database/sqlite-file.ts'
+import { get, getPort, post, sendRequest, servePlants } from './support/wire/service.ts'
 
 /** Loads the module once more, as a test does that fakes the timers before it imports the package. */
-function loadAnew(name: string): Promise<typeof bound> {
+function importFresh(name: string): Promise<typeof bound> {
   return import(`../src/timers.ts?${name}.ts`) as Promise<typeof bound>
 }
 
-function fakeAll(t: TestContext): void {
+function mockAllTimers(t: TestContext): void {
   t.mock.timers.enable()
   t.mock.method(globalThis, 'queueMicrotask', () => undefined)
   t.mock.method(performance, 'now', () => 1000)
 }
 
 suite('while the timers are fake', () => {
-  test('creates plants in SQLite', { skip }, async (t) => {
-    const { store } = openStore(t)
-    fakeAll(t)
+  test('creates plants in SQLite', { skip: skipWithoutSqlite }, async (t) => {
+    const { store } = openSqliteStore(t)
+    mockAllTimers(t)
     assert.equal(await store.create('ada', { id: 1n, name: 'Monstera' }), true)
   })
 
@@ -30,16 +30,16 @@ suite('while the timers are fake', () => {
     const store = memoryStore()
     for (let id = 0n; id < 3000n; id++) void store.create('ada', { id, name: 'Monstera' })
     const server = await servePlants(t, { store })
-    fakeAll(t)
-    const { status, body } = await send(server, get('ada'))
+    mockAllTimers(t)
+    const { status, body } = await sendRequest(server, get('ada'))
     assert.equal(status, 200)
     assert.equal((JSON.parse(body) as unknown[]).length, 3000)
   })
 
   test('responds to pipelined requests', async (t) => {
     const server = await servePlants(t)
-    fakeAll(t)
-    const socket = connect(portOf(server), '127.0.0.1').setEncoding('latin1')
+    mockAllTimers(t)
+    const socket = connect(getPort(server), '127.0.0.1').setEncoding('latin1')
     const request = 'GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\n'
     socket.write(`${request}\r\n${request}\r\n${request}Connection: close\r\n\r\n`)
     const received = (await socket.toArray()).join('')
@@ -48,19 +48,19 @@ suite('while the timers are fake', () => {
 
   test('rejects a body that is too large', async (t) => {
     const server = await servePlants(t, { maxBodyBytes: 10 })
-    fakeAll(t)
-    assert.equal((await send(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 413)
+    mockAllTimers(t)
+    assert.equal((await sendRequest(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 413)
   })
 
   test('limits how long a call of the store takes', async (t) => {
     const store = { ...memoryStore(), create: () => new Promise<boolean>(() => undefined) }
     const server = await servePlants(t, { store, storeTimeoutMs: 20, onError: () => undefined })
-    fakeAll(t)
-    assert.equal((await send(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 503)
+    mockAllTimers(t)
+    assert.equal((await sendRequest(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 503)
   })
 
   test('reads the real clock', async (t) => {
-    fakeAll(t)
+    mockAllTimers(t)
     const before = bound.performance.now()
     await bound.sleep(2)
     assert.ok(bound.performance.now() > before)
@@ -70,14 +70,14 @@ suite('while the timers are fake', () => {
 suite('if it is loaded while the timers are fake', () => {
   test('runs immediates', async (t) => {
     t.mock.timers.enable()
-    const { setImmediate, yieldToEventLoop } = await loadAnew('immediates')
+    const { setImmediate, yieldToEventLoop } = await importFresh('immediates')
     await new Promise<void>((resolve) => setImmediate(resolve))
     await yieldToEventLoop()
   })
 
   test('uses the real timers once they are back', async (t) => {
     t.mock.timers.enable()
-    const { clearInterval, clearTimeout, setInterval, setTimeout, sleep } = await loadAnew('restored')
+    const { clearInterval, clearTimeout, setInterval, setTimeout, sleep } = await importFresh('restored')
     t.mock.timers.reset()
     const never = setTimeout(() => assert.fail(), 1)
     clearTimeout(never)
@@ -92,7 +92,7 @@ suite('if it is loaded while the timers are fake', () => {
 
   test('uses the real clock once it is back', async (t) => {
     const { mock } = t.mock.method(performance, 'now', () => 1000)
-    const clock = (await loadAnew('clock')).performance
+    const clock = (await importFresh('clock')).performance
     assert.equal(clock.now(), 1000)
     mock.restore()
     assert.notEqual(clock.now(), 1000)
@@ -100,7 +100,7 @@ suite('if it is loaded while the timers are fake', () => {
 
   test('runs what waits for the next tick, if that is fake too', async (t) => {
     const { mock } = t.mock.method(process, 'nextTick', () => undefined)
-    const { nextTick } = await loadAnew('next-tick')
+    const { nextTick } = await importFresh('next-tick')
     mock.restore()
     await new Promise<void>((resolve) => nextTick(resolve))
   })

@@ -1,8 +1,8 @@
 // What a good engineer writes by hand on node:http, without the checks of the contract.
 import { createServer } from 'node:http'
-import { firstOf, readText, send } from './by-hand.js'
+import { takeFirst, readBody, sendJson } from './helpers.js'
 
-export default function listen({ token, refusal }) {
+export default function listen({ token, unauthorizedBody }) {
   const authorization = `Bearer ${token}`
   const plants = new Map()
 
@@ -13,31 +13,31 @@ export default function listen({ token, refusal }) {
       id = given
       plant = { name, tag }
     } catch {
-      return send(res, 400, { error: 40001, message: 'The body is not JSON.' })
+      return sendJson(res, 400, { error: 40001, message: 'The body is not JSON.' })
     }
-    if (plants.has(id)) return send(res, 409, { error: 40900, message: 'The id is taken.' })
+    if (plants.has(id)) return sendJson(res, 409, { error: 40900, message: 'The id is taken.' })
     plants.set(id, plant)
-    send(res, 200, plant)
+    sendJson(res, 200, plant)
   }
 
   function remove(res, id) {
     if (plants.delete(id)) res.writeHead(204).end()
-    else send(res, 404, { error: 40401, message: 'No such plant.' })
+    else sendJson(res, 404, { error: 40401, message: 'No such plant.' })
   }
 
   return createServer((req, res) => {
     if (req.headers.authorization !== authorization) {
-      return send(res, 401, refusal, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
+      return sendJson(res, 401, unauthorizedBody, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
     }
     const url = new URL(req.url, 'http://localhost')
     if (url.pathname === '/plants' && req.method === 'GET') {
-      send(res, 200, firstOf(plants, Number(url.searchParams.get('limit') ?? Infinity)))
+      sendJson(res, 200, takeFirst(plants, Number(url.searchParams.get('limit') ?? Infinity)))
     } else if (url.pathname === '/plants' && req.method === 'POST') {
-      readText(req, (text) => create(res, text))
+      readBody(req, (text) => create(res, text))
     } else if (url.pathname.startsWith('/plants/') && req.method === 'DELETE') {
       remove(res, Number(url.pathname.slice('/plants/'.length)))
     } else {
-      send(res, 404, { error: 40400, message: 'There is nothing here.' })
+      sendJson(res, 404, { error: 40400, message: 'There is nothing here.' })
     }
   }).listen(0, '127.0.0.1')
 }

@@ -1,22 +1,22 @@
 // The project as it is published: the build in dist/, on its memory store.
 import { createServer } from 'node:http'
 import { createPlantStore } from '../../dist/index.js'
-import { firstOf } from './by-hand.js'
+import { takeFirst } from './helpers.js'
 
 /** @param options.keepsText whether plants are kept as JSON text, as the memory store does, or in a `Map`, as peers do */
 export default function listen({ token, options }) {
-  const store = options?.keepsText === false ? mapStore() : undefined
+  const store = options?.keepsText === false ? createMapStore() : undefined
   return createServer(createPlantStore({ tokens: { [token]: 'bench' }, store })).listen(0, '127.0.0.1')
 }
 
-function mapStore() {
-  const byOwner = new Map([['bench', new Map()]])
+function createMapStore() {
+  const plantsByOwner = new Map([['bench', new Map()]])
   return {
     create(owner, plant) {
-      const plants = byOwner.get(owner)
+      const plants = plantsByOwner.get(owner)
       return !plants.has(plant.id) && plants.set(plant.id, plant) === plants
     },
-    list: (owner, { limit }) => firstOf(byOwner.get(owner), limit),
-    delete: (owner, id) => byOwner.get(owner).delete(id),
+    list: (owner, { limit }) => takeFirst(plantsByOwner.get(owner), limit),
+    delete: (owner, id) => plantsByOwner.get(owner).delete(id),
   }
 }

@@ -2,7 +2,7 @@
 import { memoryStore } from '../../dist/index.js'
 import { createProgram } from '../../dist/standalone/program.js'
 import { readSettings } from '../../dist/standalone/settings/settings.js'
-import { createTokenSource } from '../../dist/standalone/settings/rotation.js'
+import { createTokenSource } from '../../dist/standalone/settings/reload.js'
 
 /** @param options.environment further settings */
 export default function listen({ token, options }) {

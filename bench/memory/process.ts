@@ -6,18 +6,18 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import process from 'node:process'
 import { Duplex } from 'node:stream'
 import { CASES } from '../cases.ts'
-import { type Answer, ResponseReader } from '../response-reader.ts'
-import type { Order, Slice, SliceOrder } from './measure.ts'
+import { type ExpectedResponse, ResponseReader } from '../response-reader.ts'
+import type { ProcessOptions, SliceResult, SliceLimits } from './measure.ts'
 
 /** A client and its connection. */
 class Connection extends Duplex {
   /** Bytes of the answer that are still to come. It has as many as the first one had, or more: ids of requests grow. */
-  due = 0
+  remainingBytes = 0
   /** Gets the answers, until they are all of the same length. */
-  reader: ((bytes: Buffer) => void) | undefined
+  onData: ((bytes: Buffer) => void) | undefined
 
-  ask(request: Buffer, due: number): void {
-    this.due = due
+  sendRequest(request: Buffer, remainingBytes: number): void {
+    this.remainingBytes = remainingBytes
     this.push(request)
   }
 
@@ -25,15 +25,15 @@ class Connection extends Duplex {
     // A request comes once the one before it is answered.
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.due -= chunk.length
-    this.reader?.(chunk)
-    done()
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
+    this.remainingBytes -= chunk.length
+    this.onData?.(chunk)
+    callback()
   }
 
-  override _writev(chunks: readonly { readonly chunk: Buffer }[], done: () => void): void {
+  override _writev(chunks: readonly { readonly chunk: Buffer }[], callback: () => void): void {
     for (const { chunk } of chunks) this._write(chunk, 'latin1', () => undefined)
-    done()
+    callback()
   }
 }
 
@@ -41,21 +41,24 @@ const {
   case: name,
   file,
   isConstant,
-  given,
-  connections: count,
+  contestantSettings,
+  connections: connectionCount,
   requests,
   warmUp,
-} = JSON.parse(process.argv[2]!) as Order
+} = JSON.parse(process.argv[2]!) as ProcessOptions
 const theCase = CASES.find((each) => each.name === name)!
-const { seeds, seed, request } = theCase
+const { seedCount, seedRequest, request } = theCase
 // Before there is a server: the guard of the program would take that time for a round of the server.
-const [early, measured] = [prepare(request, 1, warmUp), prepare(request, 1 + warmUp, requests)]
+const [warmUpRequests, measuredRequests] = [
+  prepareRequests(request, 1, warmUp),
+  prepareRequests(request, 1 + warmUp, requests),
+]
 const { default: listen } = (await import(file)) as { default: (given: object) => Server | Promise<Server> }
-const server = await listen(given)
+const server = await listen(contestantSettings)
 // Node tracks no request of a connection that was there before, which would save a part of its time.
 if (!server.listening) await once(server, 'listening')
 
-const connections = Array.from({ length: count }, () => {
+const connections = Array.from({ length: connectionCount }, () => {
   const connection = new Connection({ decodeStrings: true })
   connection.on('close', () => {
     throw new Error('the server closed a connection')
@@ -65,53 +68,61 @@ const connections = Array.from({ length: count }, () => {
 })
 
 /** Asks once, and returns how long the answer is. */
-async function askOnce(request: string, answer: Answer = theCase.answer): Promise<number> {
+async function requestOnce(
+  requestText: string,
+  expectedResponse: ExpectedResponse = theCase.expectedResponse,
+): Promise<number> {
   const [connection] = connections
-  const reader = new ResponseReader(answer)
+  const reader = new ResponseReader(expectedResponse)
   return new Promise((resolve, reject) => {
     let length = 0
-    connection!.reader = (bytes) => {
+    connection!.onData = (bytes) => {
       length += bytes.length
       try {
         if (reader.read(bytes) === 0) return
       } catch (error) {
         reject(error)
       }
-      connection!.reader = undefined
+      connection!.onData = undefined
       // The server still has to end its part.
       setImmediate(() => {
-        connection!.due = 0
+        connection!.remainingBytes = 0
         resolve(length)
       })
     }
-    connection!.ask(Buffer.from(request, 'latin1'), Infinity)
+    connection!.sendRequest(Buffer.from(requestText, 'latin1'), Infinity)
   })
 }
 
 /** The requests of a run as one text, in pieces of one length, so that none is made while time is taken. */
-function prepare(request: (n: number) => string, from: number, total: number): (n: number) => Buffer {
-  const first = Buffer.from(request(from), 'latin1')
-  if (request(from + 1) === request(from)) return () => first
+function prepareRequests(requestAt: (n: number) => string, start: number, total: number): (n: number) => Buffer {
+  const first = Buffer.from(requestAt(start), 'latin1')
+  if (requestAt(start + 1) === requestAt(start)) return () => first
   const all = Buffer.alloc(first.length * total)
-  for (let n = 0; n < total; n++) all.write(request(from + n), n * first.length, 'latin1')
+  for (let n = 0; n < total; n++) all.write(requestAt(start + n), n * first.length, 'latin1')
   return (n) => all.subarray(n * first.length, (n + 1) * first.length)
 }
 
 /** Asks on all connections, each again once it was answered, in rounds of the event loop. Returns how often. */
-function ask(request: (n: number) => Buffer, total: number, length: number, end = Infinity): Promise<number> {
+function runRequests(
+  requestAt: (n: number) => Buffer,
+  total: number,
+  expectedBytes: number,
+  endsAt = Infinity,
+): Promise<number> {
   let sent = 0
   return new Promise((resolve) => {
-    function round(): void {
-      const isOver = sent >= total || performance.now() >= end
-      let isWaiting = false
+    function tick(): void {
+      const isDone = sent >= total || performance.now() >= endsAt
+      let hasPending = false
       for (const connection of connections) {
-        if (connection.due > 0) isWaiting = true
-        else if (!isOver && sent < total) connection.ask(request(sent++), length)
+        if (connection.remainingBytes > 0) hasPending = true
+        else if (!isDone && sent < total) connection.sendRequest(requestAt(sent++), expectedBytes)
       }
-      if (isOver && !isWaiting) resolve(sent)
-      else setImmediate(round)
+      if (isDone && !hasPending) resolve(sent)
+      else setImmediate(tick)
     }
-    round()
+    tick()
   })
 }
 
@@ -123,30 +134,35 @@ await new Promise<void>((resolve) => {
 })
 
 if (!isConstant) {
-  const total = typeof seeds === 'number' ? seeds : 1 + warmUp + requests
-  for (let n = 0; n < total; n++) await askOnce(seed(n), { status: 200 })
+  const total = typeof seedCount === 'number' ? seedCount : 1 + warmUp + requests
+  for (let n = 0; n < total; n++) await requestOnce(seedRequest(n), { status: 200 })
 }
-const length = await askOnce(request(0))
-await ask(early, warmUp, length)
+const responseLength = await requestOnce(request(0))
+await runRequests(warmUpRequests, warmUp, responseLength)
 
-let collecting = 0
-const observer = new PerformanceObserver((list) => note(list.getEntries()))
+let gcMicroseconds = 0
+const observer = new PerformanceObserver((list) => recordGc(list.getEntries()))
 observer.observe({ type: 'gc' })
-function note(entries: readonly { readonly duration: number }[]): void {
-  for (const { duration } of entries) collecting += 1000 * duration
+function recordGc(entries: readonly { readonly duration: number }[]): void {
+  for (const { duration } of entries) gcMicroseconds += 1000 * duration
 }
 
-let asked = 0
-async function measure({ requests, seconds }: SliceOrder): Promise<void> {
-  collecting = 0
-  const from = asked
+let totalSent = 0
+async function measure({ requests, seconds }: SliceLimits): Promise<void> {
+  gcMicroseconds = 0
+  const start = totalSent
   const before = process.cpuUsage()
-  const answered = await ask((n) => measured(from + n), requests, length, performance.now() + 1000 * seconds)
+  const responseCount = await runRequests(
+    (n) => measuredRequests(start + n),
+    requests,
+    responseLength,
+    performance.now() + 1000 * seconds,
+  )
   const { user, system } = process.cpuUsage(before)
-  note(observer.takeRecords())
-  asked += answered
-  process.send!({ answered, cpu: user + system, system, gc: collecting } satisfies Slice)
+  recordGc(observer.takeRecords())
+  totalSent += responseCount
+  process.send!({ responseCount, cpu: user + system, system, gc: gcMicroseconds } satisfies SliceResult)
 }
-process.on('message', (order: SliceOrder) => void measure(order))
+process.on('message', (limits: SliceLimits) => void measure(limits))
 process.on('disconnect', () => process.exit())
-process.send!(length - theCase.answer.body.length)
+process.send!(responseLength - theCase.expectedResponse.body.length)

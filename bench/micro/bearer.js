@@ -12,5 +12,5 @@ const received = Buffer.from(known).toString('latin1')
 compare('bearer', {
   'authorization === known': () => received === known,
   'findOwner(readBearerToken(fields))': () =>
-    findOwner(readBearerToken({ authorization: received, authorizations: 1 })),
+    findOwner(readBearerToken({ authorization: received, authorizationCount: 1 })),
 })

@@ -7,7 +7,7 @@ export interface Row {
 }
 
 const ROUNDS = 15
-const ROUND_NS = 50e6
+const MIN_ROUND_NS = 50e6
 
 /** Keeps results in sight, so that no work is optimized away. */
 export let sink: unknown
@@ -16,34 +16,34 @@ export let sink: unknown
 export function compare(title: string, candidates: Readonly<Record<string, () => unknown>>): void {
   const rows = Object.entries(candidates).map(([name, operation]) => {
     let batch = 1
-    while (time(operation, batch) * batch < ROUND_NS) batch *= 2
+    while (measureCpuNs(operation, batch) * batch < MIN_ROUND_NS) batch *= 2
     return { name, operation, batch, times: [] as number[] }
   })
   for (let round = 0; round < ROUNDS; round++) {
-    for (const { operation, batch, times } of rows) times.push(time(operation, batch))
+    for (const { operation, batch, times } of rows) times.push(measureCpuNs(operation, batch))
   }
-  print(title, rows)
+  printRows(title, rows)
 }
 
 /** Prints the median time of each row, and the median of its ratios to the first. */
-export function print(title: string, rows: readonly Row[]): void {
+export function printRows(title: string, rows: readonly Row[]): void {
   console.log(`\n${title}`)
   const width = Math.max(...rows.map(({ name }) => name.length))
   for (const { name, times } of rows) {
     const ratio = median(times.map((value, round) => value / (rows[0]?.times[round] ?? NaN)))
-    console.log(`  ${name.padEnd(width)}  ${withUnit(median(times)).padStart(10)}  ${ratio.toFixed(2)}`)
+    console.log(`  ${name.padEnd(width)}  ${formatDuration(median(times)).padStart(10)}  ${ratio.toFixed(2)}`)
   }
 }
 
 /** The CPU time of one operation, of all threads: collecting its garbage is part of it. */
-function time(operation: () => unknown, batch: number): number {
+function measureCpuNs(operation: () => unknown, batch: number): number {
   const before = process.cpuUsage()
   for (let i = 0; i < batch; i++) sink = operation()
   const { user, system } = process.cpuUsage(before)
   return ((user + system) * 1000) / batch
 }
 
-function withUnit(ns: number): string {
+function formatDuration(ns: number): string {
   if (ns < 1e3) return `${ns.toFixed(0)} ns`
   return ns < 1e6 ? `${(ns / 1e3).toFixed(2)} µs` : `${(ns / 1e6).toFixed(1)} ms`
 }

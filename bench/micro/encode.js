@@ -1,6 +1,6 @@
 // Making the text of a page out of plants that keep theirs, against JSON.stringify of plain objects.
-import { listEncoded } from '../../dist/plants/encoded-list.js'
-import { closeRest, encodeRest } from '../../dist/plants/plant.js'
+import { listEncodedPlants } from '../../dist/plants/encoded-list.js'
+import { closeObject, encodeFields } from '../../dist/plants/plant.js'
 import { MAX_PAGE_BYTES } from '../../dist/plants/store.js'
 import { memoryStore } from '../../dist/stores/memory-store.js'
 import { compare } from './compare.ts'
@@ -13,8 +13,8 @@ for (const length of [10, 100, 999]) {
     plants.push(plant)
     store.create('bench', { id: BigInt(n), ...plant })
   }
-  const { plants: page } = listEncoded(store, 'bench', { limit: 1000, maxBytes: MAX_PAGE_BYTES })
-  const encodeList = () => `[{${closeRest(page.map(encodeRest).join(''))}]`
+  const { plants: page } = listEncodedPlants(store, 'bench', { limit: 1000, maxBytes: MAX_PAGE_BYTES })
+  const encodeList = () => `[{${closeObject(page.map(encodeFields).join(''))}]`
   if (encodeList() !== JSON.stringify(plants)) throw new Error('the two texts differ')
 
   compare(`a page of ${length} as text, and its length in bytes`, {

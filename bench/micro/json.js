@@ -1,5 +1,5 @@
 // Reading JSON with whole numbers exact, against the parser of the platform, which rounds them.
-import { readJson } from '../../dist/http/json.js'
+import { parseJson } from '../../dist/http/json.js'
 import { compare } from './compare.ts'
 
 const plants = Array.from({ length: 200 }, (_, n) => ({
@@ -17,6 +17,6 @@ for (const [title, text] of [
   const body = Buffer.from(text)
   compare(`JSON: ${title}`, {
     'JSON.parse(bytes.toString())': () => JSON.parse(body.toString()),
-    'readJson(bytes)': () => readJson(body),
+    'parseJson(bytes)': () => parseJson(body),
   })
 }

@@ -1,71 +1,72 @@
 // The memory store by its size: what a page and a create cost must not grow with it.
 import { MAX_PAGE_BYTES } from '../../dist/plants/store.js'
 import { memoryStore } from '../../dist/stores/memory-store.js'
-import { compare, print } from './compare.ts'
+import { compare, printRows } from './compare.ts'
 
 const OWNER = 'bench'
 const PAGE = { limit: 100, maxBytes: MAX_PAGE_BYTES }
 const SIZES = [1e3, 1e4, 1e5, 1e6]
 
 /** Each of 2^29 ids once, in no order: an odd factor permutes the residues. */
-const scattered = (n) => BigInt(Math.imul(n, 0x9e3779b1) & 0x1fffffff)
-const inOrder = (n) => BigInt(n)
+const scatteredId = (n) => BigInt(Math.imul(n, 0x9e3779b1) & 0x1fffffff)
+const ascendingId = (n) => BigInt(n)
 const plant = (id) => ({ id, name: 'Monstera deliciosa', tag: 'tropical' })
 
-function filled(size, idOf) {
+function createFilledStore(size, nthId) {
   const store = memoryStore()
-  for (let n = 0; n < size; n++) store.create(OWNER, plant(idOf(n)))
+  for (let n = 0; n < size; n++) store.create(OWNER, plant(nthId(n)))
   return store
 }
 
 /** Of this many plants, the highest tenth. */
-function thinned(size) {
-  const store = filled(size, inOrder)
-  for (let n = 0; n < size * 0.9; n++) store.delete(OWNER, inOrder(n))
+function createThinnedStore(size) {
+  const store = createFilledStore(size, ascendingId)
+  for (let n = 0; n < size * 0.9; n++) store.delete(OWNER, ascendingId(n))
   return store
 }
 
-for (const [state, make, highest] of [
-  ['ids in order', (size) => filled(size, inOrder), (size) => size],
-  ['ids in no order', (size) => filled(size, scattered), () => 2 ** 29],
-  ['the lowest 90 % deleted', thinned],
+for (const [state, createStore, highest] of [
+  ['ids in order', (size) => createFilledStore(size, ascendingId), (size) => size],
+  ['ids in no order', (size) => createFilledStore(size, scatteredId), () => 2 ** 29],
+  ['the lowest 90 % deleted', createThinnedStore],
 ]) {
   const first = {}
   const anywhere = {}
   for (const size of SIZES) {
-    const store = make(size)
+    const store = createStore(size)
     first[`${size} plants`] = () => store.list(OWNER, PAGE)
     if (highest === undefined) continue
     // From places all over the store, though not so near its end that the page is short.
     const step = (highest(size) * 0.85) / 1021
     const cursors = Array.from({ length: 1021 }, (_, n) => BigInt(Math.floor(step * n)))
-    let turn = 0
-    anywhere[`${size} plants`] = () => store.list(OWNER, { ...PAGE, after: cursors[(turn = (turn + 367) % 1021)] })
+    let cursorIndex = 0
+    anywhere[`${size} plants`] = () =>
+      store.list(OWNER, { ...PAGE, after: cursors[(cursorIndex = (cursorIndex + 367) % 1021)] })
   }
   compare(`the first page of 100, ${state}`, first)
   if (highest !== undefined) compare(`a page of 100 from anywhere, ${state}`, anywhere)
 }
 
-for (const [order, idOf] of [
-  ['in order', inOrder],
-  ['in no order', scattered],
+for (const [order, nthId] of [
+  ['in order', ascendingId],
+  ['in no order', scatteredId],
 ]) {
-  print(
+  printRows(
     `a create, ids ${order}, beside`,
     SIZES.map((size) => {
-      const store = filled(size, idOf)
-      return { name: `${size} plants`, times: Array.from({ length: 15 }, () => timeCreates(store, size, idOf)) }
+      const store = createFilledStore(size, nthId)
+      return { name: `${size} plants`, times: Array.from({ length: 15 }, () => timeCreates(store, size, nthId)) }
     }),
   )
 }
 
 /** @returns nanoseconds of CPU time for one create; each is taken back, untimed, so that the store keeps its size */
-function timeCreates(store, size, idOf) {
+function timeCreates(store, size, nthId) {
   const COUNT = 500
   const BATCHES = 40
   let time = 0
   for (let batch = 0; batch < BATCHES; batch++) {
-    const plants = Array.from({ length: COUNT }, (_, n) => plant(idOf(size + batch * COUNT + n)))
+    const plants = Array.from({ length: COUNT }, (_, n) => plant(nthId(size + batch * COUNT + n)))
     const before = process.cpuUsage()
     for (const created of plants) store.create(OWNER, created)
     const { user, system } = process.cpuUsage(before)

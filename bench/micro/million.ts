@@ -17,21 +17,21 @@ const client = await Client.connect(server.port, 1)
 console.log(`\na list of ${COUNT} plants, ${(body.length / MIB).toFixed(0)} MiB, five times`)
 for (let round = 0; round < 5; round++) {
   const before = await server.usage()
-  const stop = new AbortController()
-  const highest = highestMemory(stop.signal)
-  const { seconds } = await client.send({ request, answer: { status: 200, body }, requests: 1 })
-  stop.abort()
-  const growth = (await highest) - before.rss
+  const controller = new AbortController()
+  const peakMemory = measurePeakMemory(controller.signal)
+  const { seconds } = await client.send({ request, expectedResponse: { status: 200, body }, requests: 1 })
+  controller.abort()
+  const growth = (await peakMemory) - before.rss
   const cpu = ((await server.usage()).cpu - before.cpu) / 1e6
   console.log(
-    `  ${perSecond(seconds)} plants/s, ${perSecond(cpu)} plants per CPU second, ` +
+    `  ${formatRate(seconds)} plants/s, ${formatRate(cpu)} plants per CPU second, ` +
       `resident memory from ${(before.rss / MIB).toFixed(0)} MiB up by ${(growth / MIB).toFixed(0)} MiB`,
   )
 }
 client.close()
 await server.stop()
 
-async function highestMemory(signal: AbortSignal): Promise<number> {
+async function measurePeakMemory(signal: AbortSignal): Promise<number> {
   let highest = 0
   while (!signal.aborted) {
     highest = Math.max(highest, (await server.usage()).rss)
@@ -40,6 +40,6 @@ async function highestMemory(signal: AbortSignal): Promise<number> {
   return highest
 }
 
-function perSecond(seconds: number): string {
+function formatRate(seconds: number): string {
   return Math.round(COUNT / seconds).toLocaleString('en')
 }

@@ -5,16 +5,16 @@ import { fileURLToPath } from 'node:url'
 const FILES = ['json.js', 'bearer.js', 'encode.js', 'memory.js', 'million.ts', 'start.ts']
 
 const names = FILES.map((file) => file.slice(0, file.indexOf('.')))
-const wanted = process.argv.slice(2)
-const unknown = wanted.find((name) => !names.includes(name))
-if (unknown !== undefined) {
-  console.error(`There is no "${unknown}"; there are ${names.join(', ')}.`)
+const requestedNames = process.argv.slice(2)
+const unknownName = requestedNames.find((name) => !names.includes(name))
+if (unknownName !== undefined) {
+  console.error(`There is no "${unknownName}"; there are ${names.join(', ')}.`)
   process.exit(2)
 }
 
 console.log(`node ${process.version}; CPU time of one operation, and its ratio to the first of its group`)
 for (const [i, file] of FILES.entries()) {
-  if (wanted.length > 0 && !wanted.includes(names[i] ?? '')) continue
+  if (requestedNames.length > 0 && !requestedNames.includes(names[i] ?? '')) continue
   const path = fileURLToPath(new URL(file, import.meta.url))
   const { status } = spawnSync(process.execPath, ['--import', 'tsx', path], { stdio: 'inherit' })
   if (status !== 0) process.exit(1)

@@ -4,14 +4,14 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Client } from '../load.ts'
 import { TOKEN } from '../cases.ts'
-import { print } from './compare.ts'
+import { printRows } from './compare.ts'
 
 const ROUNDS = 15
 
 const request = (): string => `GET /plants HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`
-const answer = { status: 200, body: Buffer.from('[]') }
+const expectedResponse = { status: 200, body: Buffer.from('[]') }
 
-async function timeStart(file: string): Promise<number> {
+async function measureStartup(file: string): Promise<number> {
   const start = performance.now()
   const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url))], {
     env: { ...process.env, PORT: '0', PLANT_STORE_TOKENS: `bench:${TOKEN}` },
@@ -19,8 +19,8 @@ async function timeStart(file: string): Promise<number> {
   })
   const exit = once(child, 'exit')
   try {
-    const client = await Client.connect(await portOf(child.stdout), 1)
-    await client.send({ request, answer, requests: 1 })
+    const client = await Client.connect(await readPort(child.stdout), 1)
+    await client.send({ request, expectedResponse, requests: 1 })
     client.close()
     return performance.now() - start
   } finally {
@@ -29,7 +29,7 @@ async function timeStart(file: string): Promise<number> {
   }
 }
 
-async function portOf(output: AsyncIterable<Buffer>): Promise<number> {
+async function readPort(output: AsyncIterable<Buffer>): Promise<number> {
   let text = ''
   for await (const chunk of output) {
     text += chunk.toString()
@@ -41,6 +41,6 @@ async function portOf(output: AsyncIterable<Buffer>): Promise<number> {
 
 const rows = ['bare-server.js', '../../dist/server.js'].map((file) => ({ name: file, times: [] as number[] }))
 for (let round = 0; round < ROUNDS; round++) {
-  for (const { name, times } of rows) times.push((await timeStart(name)) * 1e6)
+  for (const { name, times } of rows) times.push((await measureStartup(name)) * 1e6)
 }
-print('from exec to the first answer', rows)
+printRows('from exec to the first answer', rows)

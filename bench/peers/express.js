@@ -1,7 +1,7 @@
 import express from 'express'
-import { firstOf } from '../contestants/by-hand.js'
+import { takeFirst } from '../contestants/helpers.js'
 
-export default function listen({ token, refusal }) {
+export default function listen({ token, unauthorizedBody }) {
   const authorization = `Bearer ${token}`
   const plants = new Map()
   const app = express()
@@ -11,12 +11,12 @@ export default function listen({ token, refusal }) {
 
   app.use((req, res, next) => {
     if (req.headers.authorization === authorization) return next()
-    res.status(401).set('WWW-Authenticate', 'Bearer error="invalid_token"').json(refusal)
+    res.status(401).set('WWW-Authenticate', 'Bearer error="invalid_token"').json(unauthorizedBody)
   })
 
   app.get('/plants', (req, res) => {
     const limit = Number(req.query.limit ?? Infinity)
-    res.json(firstOf(plants, limit))
+    res.json(takeFirst(plants, limit))
   })
 
   app.post('/plants', express.json(), (req, res) => {

@@ -37,11 +37,11 @@ export const DELETE = {
  * @param options.tokens how they are checked: "text" compares it, as most do by hand; "plugin" has @fastify/bearer-auth
  *   compare it in constant time; "digest" looks it up by its SHA-256, which finds the owner too, as plant-store does
  */
-export async function createApp({ token, refusal, options = { tokens: 'text' } }) {
+export async function createApp({ token, unauthorizedBody, options = { tokens: 'text' } }) {
   const app = fastify()
   app.decorateRequest('owner', 'bench')
   if (options.tokens === 'plugin') {
-    await app.register(bearerAuth, { keys: new Set([token]), errorResponse: () => refusal })
+    await app.register(bearerAuth, { keys: new Set([token]), errorResponse: () => unauthorizedBody })
     return app
   }
   const authorization = `Bearer ${token}`
@@ -54,7 +54,7 @@ export async function createApp({ token, refusal, options = { tokens: 'text' } }
   app.addHook('onRequest', (request, reply, done) => {
     request.owner = find(request.headers.authorization)
     if (request.owner !== undefined) return done()
-    reply.code(401).header('WWW-Authenticate', 'Bearer error="invalid_token"').send(refusal)
+    reply.code(401).header('WWW-Authenticate', 'Bearer error="invalid_token"').send(unauthorizedBody)
   })
   return app
 }

@@ -1,21 +1,21 @@
 import { CREATE, createApp, DELETE, LIST } from './fastify-app.js'
-import { firstOf } from '../contestants/by-hand.js'
+import { takeFirst } from '../contestants/helpers.js'
 
 export default async function listen(settings) {
-  const byOwner = new Map([['bench', new Map()]])
+  const plantsByOwner = new Map([['bench', new Map()]])
   const app = await createApp(settings)
   const keepsText = settings.options?.keepsText === true
 
   app.get('/plants', LIST, (request, reply) => {
     const { limit = Infinity } = request.query
-    const found = firstOf(byOwner.get(request.owner), limit)
+    const found = takeFirst(plantsByOwner.get(request.owner), limit)
     if (keepsText) reply.type('application/json').serializer(String).send(`[${found.join()}]`)
     else reply.send(found)
   })
 
   app.post('/plants', CREATE, (request, reply) => {
     const { id, name, tag } = request.body
-    const plants = byOwner.get(request.owner)
+    const plants = plantsByOwner.get(request.owner)
     if (plants.has(id)) return reply.code(409).send({ error: 40900, message: 'The id is taken.' })
     const plant = { name, tag }
     plants.set(id, keepsText ? JSON.stringify(plant) : plant)
@@ -23,7 +23,7 @@ export default async function listen(settings) {
   })
 
   app.delete('/plants/:id', DELETE, (request, reply) => {
-    if (byOwner.get(request.owner).delete(request.params.id)) reply.code(204).send()
+    if (plantsByOwner.get(request.owner).delete(request.params.id)) reply.code(204).send()
     else reply.code(404).send({ error: 40401, message: 'No such plant.' })
   })
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import { H3, toNodeHandler } from 'h3'
-import { firstOf } from '../contestants/by-hand.js'
+import { takeFirst } from '../contestants/helpers.js'
 
-export default function listen({ token, refusal }) {
+export default function listen({ token, unauthorizedBody }) {
   const authorization = `Bearer ${token}`
   const plants = new Map()
   const app = new H3()
@@ -11,12 +11,12 @@ export default function listen({ token, refusal }) {
     if (event.req.headers.get('Authorization') === authorization) return next()
     event.res.status = 401
     event.res.headers.set('WWW-Authenticate', 'Bearer error="invalid_token"')
-    return refusal
+    return unauthorizedBody
   })
 
   app.get('/plants', (event) => {
     const limit = Number(event.url.searchParams.get('limit') ?? Infinity)
-    return firstOf(plants, limit)
+    return takeFirst(plants, limit)
   })
 
   app.post('/plants', async (event) => {

@@ -1,20 +1,20 @@
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { firstOf } from '../contestants/by-hand.js'
+import { takeFirst } from '../contestants/helpers.js'
 
-export default function listen({ token, refusal }) {
+export default function listen({ token, unauthorizedBody }) {
   const authorization = `Bearer ${token}`
   const plants = new Map()
   const app = new Hono()
 
   app.use(async (c, next) => {
     if (c.req.header('Authorization') === authorization) return next()
-    return c.json(refusal, 401, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
+    return c.json(unauthorizedBody, 401, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
   })
 
   app.get('/plants', (c) => {
     const limit = Number(c.req.query('limit') ?? Infinity)
-    return c.json(firstOf(plants, limit))
+    return c.json(takeFirst(plants, limit))
   })
 
   app.post('/plants', async (c) => {

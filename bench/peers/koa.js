@@ -1,7 +1,7 @@
 import Koa from 'koa'
-import { firstOf, readText } from '../contestants/by-hand.js'
+import { takeFirst, readBody } from '../contestants/helpers.js'
 
-export default function listen({ token, refusal }) {
+export default function listen({ token, unauthorizedBody }) {
   const authorization = `Bearer ${token}`
   const plants = new Map()
   const app = new Koa()
@@ -10,12 +10,13 @@ export default function listen({ token, refusal }) {
     if (ctx.get('Authorization') === authorization) return next()
     ctx.status = 401
     ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
-    ctx.body = refusal
+    ctx.body = unauthorizedBody
   })
 
   // Koa has neither a router nor a body parser; this is the cheapest way to do both by hand.
   app.use(async (ctx) => {
-    if (ctx.path === '/plants' && ctx.method === 'GET') ctx.body = firstOf(plants, Number(ctx.query.limit ?? Infinity))
+    if (ctx.path === '/plants' && ctx.method === 'GET')
+      ctx.body = takeFirst(plants, Number(ctx.query.limit ?? Infinity))
     else if (ctx.path === '/plants' && ctx.method === 'POST') create(ctx, JSON.parse(await bodyOf(ctx.req)))
     else if (ctx.path.startsWith('/plants/') && ctx.method === 'DELETE') remove(ctx, Number(ctx.path.slice(8)))
     else ctx.throw(404)
@@ -42,5 +43,5 @@ function fail(ctx, status, problem) {
 }
 
 function bodyOf(req) {
-  return new Promise((resolve) => readText(req, resolve))
+  return new Promise((resolve) => readBody(req, resolve))
 }

@@ -1,15 +1,15 @@
-import type { Run } from './table.ts'
+import type { BenchRun } from './table.ts'
 import { median } from './statistics.ts'
 
 const WIDTH = 760
-const LEFT = 110
-const RIGHT = 60
-const BAR = 14
-const GAP = 3
-const TITLE = 24
+const LEFT_MARGIN = 110
+const RIGHT_MARGIN = 60
+const BAR_HEIGHT = 14
+const BAR_GAP = 3
+const TITLE_HEIGHT = 24
 const MARGIN = 12
 
-const OURS = ['plant-store', 'program']
+const OWN_CONTESTANTS = ['plant-store', 'program']
 
 /** For light and dark pages. */
 const STYLE = `
@@ -25,7 +25,11 @@ const STYLE = `
   }`
 
 /** Draws the CPU time of requests as a chart, in SVG: a group for each of the cases. */
-export function draw({ node, results }: Run, cases: readonly string[], contestants: readonly string[]): string {
+export function drawChart(
+  { node, results }: BenchRun,
+  cases: readonly string[],
+  contestants: readonly string[],
+): string {
   const groups = results.filter((result) => cases.includes(result.case))
   const shapes: string[] = []
   let y = MARGIN
@@ -33,22 +37,22 @@ export function draw({ node, results }: Run, cases: readonly string[], contestan
     const bars = rows
       .filter(({ contestant }) => contestants.includes(contestant))
       .map(({ contestant, rounds }) => ({ contestant, cpu: median(rounds.map(({ cpu }) => cpu)) }))
-    y += TITLE
+    y += TITLE_HEIGHT
     shapes.push(
       `<text class="title" x="${MARGIN}" y="${y - 8}">${name}, Node ${node.slice(1)}: CPU µs per request</text>`,
     )
-    const longest = Math.max(...bars.map(({ cpu }) => cpu))
+    const maxCpu = Math.max(...bars.map(({ cpu }) => cpu))
     for (const { contestant, cpu } of bars) {
-      const width = ((WIDTH - LEFT - RIGHT) * cpu) / longest
-      const style = OURS.includes(contestant) ? 'bar ours' : 'bar'
+      const width = ((WIDTH - LEFT_MARGIN - RIGHT_MARGIN) * cpu) / maxCpu
+      const style = OWN_CONTESTANTS.includes(contestant) ? 'bar ours' : 'bar'
       shapes.push(
-        `<text class="name" x="${LEFT - 6}" y="${y + 11}">${contestant}</text>`,
-        `<rect class="${style}" x="${LEFT}" y="${y}" width="${width.toFixed(1)}" height="${BAR}"/>`,
-        `<text x="${(LEFT + width + 6).toFixed(1)}" y="${y + 11}">${cpu.toFixed(1)}</text>`,
+        `<text class="name" x="${LEFT_MARGIN - 6}" y="${y + 11}">${contestant}</text>`,
+        `<rect class="${style}" x="${LEFT_MARGIN}" y="${y}" width="${width.toFixed(1)}" height="${BAR_HEIGHT}"/>`,
+        `<text x="${(LEFT_MARGIN + width + 6).toFixed(1)}" y="${y + 11}">${cpu.toFixed(1)}</text>`,
       )
-      y += BAR + GAP
+      y += BAR_HEIGHT + BAR_GAP
     }
-    y += GAP
+    y += BAR_GAP
   }
   const size = `width="${WIDTH}" height="${y + MARGIN}" viewBox="0 0 ${WIDTH} ${y + MARGIN}"`
   const label = 'CPU time of a request, by case and contestant'

@@ -5,33 +5,33 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { draw } from './chart.ts'
+import { drawChart } from './chart.ts'
 import { median } from './statistics.ts'
-import { ratio, type Row, type Run, type Wire, written } from './table.ts'
+import { computeRatio, type Row, type BenchRun, type Wire, formatInterval } from './table.ts'
 
 interface Column {
   readonly case: string
   readonly title: string
   /** The most CPU time that plant-store may take, of that of Fastify with its plugin for tokens. */
-  readonly ofFastifyBearer: number
+  readonly maxRatioToFastifyBearer: number
 }
 
 const COLUMNS: readonly Column[] = [
-  { case: 'list-10', title: 'list 10', ofFastifyBearer: 0.95 },
-  { case: 'list-100', title: 'list 100', ofFastifyBearer: 0.6 },
-  { case: 'create', title: 'create', ofFastifyBearer: 1 },
-  { case: 'delete', title: 'delete', ofFastifyBearer: 0.95 },
-  { case: 'unauthorized', title: 'wrong token', ofFastifyBearer: 0.8 },
+  { case: 'list-10', title: 'list 10', maxRatioToFastifyBearer: 0.95 },
+  { case: 'list-100', title: 'list 100', maxRatioToFastifyBearer: 0.6 },
+  { case: 'create', title: 'create', maxRatioToFastifyBearer: 1 },
+  { case: 'delete', title: 'delete', maxRatioToFastifyBearer: 0.95 },
+  { case: 'unauthorized', title: 'wrong token', maxRatioToFastifyBearer: 0.8 },
 ]
 
 /** Never more than 3 % behind Fastify, whatever that leaves out. */
-const OF_FASTIFY = 1.03
+const MAX_RATIO_TO_FASTIFY = 1.03
 /** The most that the program may take of the module, and that its metrics may add, in microseconds. */
-const PROGRAM_OF_MODULE = 1.05
-const METRICS_MICROSECONDS = 0.5
+const MAX_RATIO_OF_PROGRAM = 1.05
+const MAX_METRICS_MICROSECONDS = 0.5
 
 /** The rows of the README, in words for people. */
-const NAMES = {
+const ROW_TITLES = {
   floor: 'a listener that sends constant bytes',
   native: 'the same service by hand, without the checks',
   'fastify-bearer': 'Fastify with its bearer plugin',
@@ -42,117 +42,117 @@ const NAMES = {
 const WIRES: readonly Wire[] = ['socket', 'memory']
 const ROUNDS: Readonly<Record<Wire, number>> = { socket: 9, memory: 16 }
 
-const RESULTS = fileURLToPath(new URL('../results.json', import.meta.url))
+const RESULTS_FILE = fileURLToPath(new URL('../results.json', import.meta.url))
 
-function measure(wire: Wire): Run[] {
+function measureWire(wire: Wire): BenchRun[] {
   const cases = COLUMNS.map((column) => column.case).join()
   const against = 'fastify,fastify-bearer,program-metrics'
   const options = ['--wire', wire, '--case', cases, '--against', against, '--rounds', String(ROUNDS[wire])]
-  const run = fileURLToPath(new URL('../run.ts', import.meta.url))
+  const runFile = fileURLToPath(new URL('../run.ts', import.meta.url))
   const { status, stdout } = spawnSync(
     process.execPath,
-    ['--import', 'tsx', run, ...options, '--node', '26,24', '--json'],
+    ['--import', 'tsx', runFile, ...options, '--node', '26,24', '--json'],
     { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: Infinity },
   )
   if (status !== 0) throw new Error(`the benchmark failed on the wire ${wire}`)
-  return JSON.parse(stdout) as Run[]
+  return JSON.parse(stdout) as BenchRun[]
 }
 
-function rowOf({ results }: Run, name: string, contestant: string): Row {
+function findRow({ results }: BenchRun, name: string, contestant: string): Row {
   return results.find((result) => result.case === name)!.contestants.find((row) => row.contestant === contestant)!
 }
 
 /** CPU time in microseconds, within each round more than that of another contestant. */
-function cpu(row: Row, above?: Row): number {
-  return median(row.rounds.map(({ cpu }, round) => cpu - (above?.rounds[round]!.cpu ?? 0)))
+function medianCpu(row: Row, baseline?: Row): number {
+  return median(row.rounds.map(({ cpu }, round) => cpu - (baseline?.rounds[round]!.cpu ?? 0)))
 }
 
-function tableOf(cells: readonly (readonly string[])[]): string {
+function formatMarkdownTable(cells: readonly (readonly string[])[]): string {
   const [header, ...rows] = cells.map((row) => `| ${row.join(' | ')} |`.replaceAll('|  |', '| |'))
   return [header!, `|${'---|'.repeat(cells[0]!.length)}`, ...rows].join('\n')
 }
 
-function times(run: Run, contestants: Readonly<Record<string, string>>): string {
-  return tableOf([
+function formatCpuTable(run: BenchRun, contestants: Readonly<Record<string, string>>): string {
+  return formatMarkdownTable([
     ['', ...COLUMNS.map(({ title }) => title)],
     ...Object.entries(contestants).map(([contestant, title]) => [
       title,
-      ...COLUMNS.map((column) => cpu(rowOf(run, column.case, contestant)).toFixed(1)),
+      ...COLUMNS.map((column) => medianCpu(findRow(run, column.case, contestant)).toFixed(1)),
     ]),
   ])
 }
 
 /** A ratio with its interval, and what that says of an aim: no more than that is known. */
-function judge(row: Row, base: Row, aim = Infinity): string {
-  const { median: middle, interval } = ratio(row, base)
+function formatRatio(row: Row, base: Row, target = Infinity): string {
+  const { median: middle, interval } = computeRatio(row, base)
   const [low, high] = interval
-  const verdict = high <= aim ? '' : low <= aim ? ', equal' : ', missed'
-  return `${middle.toFixed(2)} (${written(interval)})${verdict}`
+  const verdict = high <= target ? '' : low <= target ? ', equal' : ', missed'
+  return `${middle.toFixed(2)} (${formatInterval(interval)})${verdict}`
 }
 
 /** The aims are those without the kernel, which is a part of each figure on sockets. */
-function aims(run: Run): string {
-  const aimOf = (aim: number): number => (run.wire === 'memory' ? aim : Infinity)
-  const title = (name: string, aim: number): string => `${name}, at most ${aim.toFixed(2)}`
-  return tableOf([
+function formatTargetTable(run: BenchRun): string {
+  const targetOf = (target: number): number => (run.wire === 'memory' ? target : Infinity)
+  const formatTitle = (name: string, target: number): string => `${name}, at most ${target.toFixed(2)}`
+  return formatMarkdownTable([
     [
       '',
       'plant-store again',
       'of fastify-bearer',
       'at most',
-      title('of fastify', OF_FASTIFY),
-      title('the program, of plant-store', PROGRAM_OF_MODULE),
-      title('metrics, µs', METRICS_MICROSECONDS),
+      formatTitle('of fastify', MAX_RATIO_TO_FASTIFY),
+      formatTitle('the program, of plant-store', MAX_RATIO_OF_PROGRAM),
+      formatTitle('metrics, µs', MAX_METRICS_MICROSECONDS),
     ],
-    ...COLUMNS.map(({ case: name, title, ofFastifyBearer }) => {
-      const of = (contestant: string): Row => rowOf(run, name, contestant)
+    ...COLUMNS.map(({ case: name, title, maxRatioToFastifyBearer }) => {
+      const rowOf = (contestant: string): Row => findRow(run, name, contestant)
       return [
         title,
-        judge(of('plant-store again'), of('plant-store')),
-        judge(of('plant-store'), of('fastify-bearer'), aimOf(ofFastifyBearer)),
-        ofFastifyBearer.toFixed(2),
-        judge(of('plant-store'), of('fastify'), aimOf(OF_FASTIFY)),
-        judge(of('program'), of('plant-store'), aimOf(PROGRAM_OF_MODULE)),
-        cpu(of('program-metrics'), of('program')).toFixed(2),
+        formatRatio(rowOf('plant-store again'), rowOf('plant-store')),
+        formatRatio(rowOf('plant-store'), rowOf('fastify-bearer'), targetOf(maxRatioToFastifyBearer)),
+        maxRatioToFastifyBearer.toFixed(2),
+        formatRatio(rowOf('plant-store'), rowOf('fastify'), targetOf(MAX_RATIO_TO_FASTIFY)),
+        formatRatio(rowOf('program'), rowOf('plant-store'), targetOf(MAX_RATIO_OF_PROGRAM)),
+        medianCpu(rowOf('program-metrics'), rowOf('program')).toFixed(2),
       ]
     }),
   ])
 }
 
 /** Puts figures between the two comments of a document that say where they go. */
-function write(document: string, figures: string): void {
+function replaceMetrics(document: string, metrics: string): void {
   const file = new URL(document, import.meta.url)
   const text = readFileSync(file, 'utf8')
-  writeFileSync(file, text.replace(/(<!-- figures -->\n)[^]*(<!-- end of figures -->)/, `$1\n${figures}\n\n$2`))
+  writeFileSync(file, text.replace(/(<!-- figures -->\n)[^]*(<!-- end of figures -->)/, `$1\n${metrics}\n\n$2`))
 }
 
 const [file] = process.argv.slice(2)
-if (file === undefined) writeFileSync(RESULTS, JSON.stringify(WIRES.flatMap(measure)))
-const runs = JSON.parse(readFileSync(file ?? RESULTS, 'utf8')) as Run[]
-const ALL = [...Object.keys(NAMES), 'fastify', 'program-metrics']
+if (file === undefined) writeFileSync(RESULTS_FILE, JSON.stringify(WIRES.flatMap(measureWire)))
+const runs = JSON.parse(readFileSync(file ?? RESULTS_FILE, 'utf8')) as BenchRun[]
+const ALL_CONTESTANTS = [...Object.keys(ROW_TITLES), 'fastify', 'program-metrics']
 
-function section(run: Run): string {
+function formatSection(run: BenchRun): string {
   const { node, wire, rounds } = run
   const title = `### Node ${node.slice(1)}, ${wire === 'memory' ? 'connections in memory' : 'sockets'}`
   return [
     title,
     `CPU µs per request, at most ${rounds} rounds:`,
-    times(run, Object.fromEntries(ALL.map((name) => [name, name]))),
-    aims(run),
+    formatCpuTable(run, Object.fromEntries(ALL_CONTESTANTS.map((name) => [name, name]))),
+    formatTargetTable(run),
   ].join('\n\n')
 }
 
-const onSockets = runs.find(({ wire }) => wire === 'socket')!
-write(
+const socketRun = runs.find(({ wire }) => wire === 'socket')!
+replaceMetrics(
   '../../README.md',
-  `CPU time of a request on Node ${onSockets.node.slice(1)}, in µs:\n\n${times(onSockets, NAMES)}`,
+  `CPU time of a request on Node ${socketRun.node.slice(1)}, in µs:\n\n${formatCpuTable(socketRun, ROW_TITLES)}`,
 )
-write('../README.md', runs.map(section).join('\n\n'))
+replaceMetrics('../README.md', runs.map(formatSection).join('\n\n'))
 writeFileSync(
   new URL('../../docs/cpu.svg', import.meta.url),
-  `${draw(
-    onSockets,
+  `${drawChart(
+    socketRun,
     COLUMNS.map((column) => column.case),
-    Object.keys(NAMES),
+    Object.keys(ROW_TITLES),
   )}\n`,
 )

@@ -24,12 +24,12 @@ export class Samples {
 }
 
 /** All values of some lists, ascending. */
-export function merge(lists: readonly Float64Array[]): Float64Array {
+export function mergeSorted(lists: readonly Float64Array[]): Float64Array {
   const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
+  let offset = 0
   for (const list of lists) {
-    all.set(list, at)
-    at += list.length
+    all.set(list, offset)
+    offset += list.length
   }
   return all.sort()
 }
@@ -49,7 +49,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** How often {@link medianInterval} draws. */
-const DRAWS = 2000
+const BOOTSTRAP_SAMPLES = 2000
 
 /**
  * Where the median of such values lies, in 95 of 100 cases: a bootstrap, which draws as many of the values as there
@@ -57,7 +57,7 @@ const DRAWS = 2000
  */
 export function medianInterval(values: readonly number[]): readonly [low: number, high: number] {
   const random = createRandom(values.length)
-  const medians = Float64Array.from({ length: DRAWS }, () => {
+  const medians = Float64Array.from({ length: BOOTSTRAP_SAMPLES }, () => {
     return median(values.map(() => values[random(values.length)]!))
   }).sort()
   return [percentile(medians, 2.5), percentile(medians, 97.5)]

@@ -2,28 +2,28 @@ import { MIN_INT64 } from '../plants/int64.ts'
 import type { NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE } from '../plants/store.ts'
 import { yieldToEventLoop } from '../timers.ts'
-import { AWKWARD_IDS, AWKWARD_OWNERS, AWKWARD_TEXTS, everyCharacter, LONG_TEXTS } from './awkward-values.ts'
+import { EDGE_CASE_IDS, EDGE_CASE_OWNERS, EDGE_CASE_TEXTS, listAllCharacters, LONG_TEXTS } from './edge-cases.ts'
 import {
   assertCreate,
   assertDelete,
-  assertKept,
+  assertStored,
   assertList,
-  assertOnce,
+  assertOneSucceeded,
   assertPages,
   createAll,
-  MANY_BYTES,
+  UNLIMITED_BYTES,
   plantsOf,
-  type Check,
-  type WatchedStore,
-} from './steps.ts'
+  type ConformanceCheck,
+  type TestedStore,
+} from './assertions.ts'
 
 const idsBelow = (count: number): bigint[] => Array.from({ length: count }, (_, i) => BigInt(i))
 const plantsOfOwner = (owner: string): NewPlant[] => [1n, 11n].map((id) => ({ id, name: owner }))
 const plantsWith = (texts: readonly string[]) => texts.map((text, i) => ({ id: BigInt(i), name: text, tag: text }))
 
-export const CHECKS: Readonly<Record<string, Check>> = {
+export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
   async 'keeps a plant with its id, name and tag'(store) {
-    await assertKept(store, [{ id: 42n, name: 'Monstera', tag: 'tropical' }])
+    await assertStored(store, [{ id: 42n, name: 'Monstera', tag: 'tropical' }])
   },
 
   async 'lists nothing for an owner who has no plants'(store) {
@@ -33,7 +33,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
 
   async 'keeps an absent tag absent and an empty tag empty'(store) {
     const fern = { id: 1n, name: 'Fern' }
-    await assertKept(store, [fern, { ...fern, id: 2n, tag: '' }, { ...fern, id: 3n, tag: undefined }])
+    await assertStored(store, [fern, { ...fern, id: 2n, tag: '' }, { ...fern, id: 3n, tag: undefined }])
   },
 
   async 'returns false if the id is taken, and keeps the first plant'(store) {
@@ -69,33 +69,33 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 
   async 'keeps owners apart, whatever their names'(store) {
-    for (const owner of AWKWARD_OWNERS) await createAll(store, owner, plantsOfOwner(owner))
-    for (const owner of AWKWARD_OWNERS) await assertList(store, owner, plantsOfOwner(owner))
+    for (const owner of EDGE_CASE_OWNERS) await createAll(store, owner, plantsOfOwner(owner))
+    for (const owner of EDGE_CASE_OWNERS) await assertList(store, owner, plantsOfOwner(owner))
   },
 
   async 'deletes no plant of another owner'(store) {
-    for (const owner of AWKWARD_OWNERS) await createAll(store, owner, plantsOf([1n, 2n]))
+    for (const owner of EDGE_CASE_OWNERS) await createAll(store, owner, plantsOf([1n, 2n]))
     await assertDelete(store, 'another', 1n, false)
-    for (const owner of AWKWARD_OWNERS) await assertDelete(store, owner, 1n)
+    for (const owner of EDGE_CASE_OWNERS) await assertDelete(store, owner, 1n)
     // Backwards too: a store may delete the plant of another owner only if that one comes first, and still has it.
-    for (const owner of AWKWARD_OWNERS.toReversed()) {
+    for (const owner of EDGE_CASE_OWNERS.toReversed()) {
       await assertDelete(store, owner, 2n)
       await assertList(store, owner, [])
     }
   },
 
   async 'keeps ids exact over the whole of int64'(store) {
-    await createAll(store, 'owner', plantsOf(AWKWARD_IDS))
-    for (const [index, id] of AWKWARD_IDS.entries()) {
-      await assertList(store, 'owner', plantsOf(AWKWARD_IDS.slice(index)))
+    await createAll(store, 'owner', plantsOf(EDGE_CASE_IDS))
+    for (const [index, id] of EDGE_CASE_IDS.entries()) {
+      await assertList(store, 'owner', plantsOf(EDGE_CASE_IDS.slice(index)))
       await assertDelete(store, 'owner', id)
     }
   },
 
   async 'lists plants ascending by id, in whatever order they came'(store) {
-    const left = plantsOf(AWKWARD_IDS)
-    while (left.length > 0) await createAll(store, 'owner', [...left.splice(0, 1), ...left.splice(-1)])
-    await assertList(store, 'owner', plantsOf(AWKWARD_IDS))
+    const remaining = plantsOf(EDGE_CASE_IDS)
+    while (remaining.length > 0) await createAll(store, 'owner', [...remaining.splice(0, 1), ...remaining.splice(-1)])
+    await assertList(store, 'owner', plantsOf(EDGE_CASE_IDS))
   },
 
   async 'lists at most as many plants as the limit says'(store) {
@@ -118,11 +118,11 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 
   async 'lists only ids greater than after'(store) {
-    await createAll(store, 'owner', plantsOf(AWKWARD_IDS))
-    for (const after of [...AWKWARD_IDS, -50n, 2n, 50n, 2n ** 52n, 2n ** 62n]) {
-      await assertList(store, 'owner', plantsOf(AWKWARD_IDS.filter((id) => id > after)), { after })
+    await createAll(store, 'owner', plantsOf(EDGE_CASE_IDS))
+    for (const after of [...EDGE_CASE_IDS, -50n, 2n, 50n, 2n ** 52n, 2n ** 62n]) {
+      await assertList(store, 'owner', plantsOf(EDGE_CASE_IDS.filter((id) => id > after)), { after })
     }
-    await assertList(store, 'owner', plantsOf(AWKWARD_IDS.filter((id) => id > 0n)), { limit: 2, after: 0n })
+    await assertList(store, 'owner', plantsOf(EDGE_CASE_IDS.filter((id) => id > 0n)), { limit: 2, after: 0n })
   },
 
   async 'gives each plant once, page by page, while others come and go'(store) {
@@ -142,41 +142,41 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     }
   },
 
-  'keeps names and tags to the letter': (store) => assertKept(store, plantsWith(AWKWARD_TEXTS)),
+  'keeps names and tags to the letter': (store) => assertStored(store, plantsWith(EDGE_CASE_TEXTS)),
 
-  'keeps every character of Unicode but U+0000': (store) => assertKept(store, plantsWith(everyCharacter())),
+  'keeps every character of Unicode but U+0000': (store) => assertStored(store, plantsWith(listAllCharacters())),
 
-  'keeps names and tags of 64 KiB': (store) => assertKept(store, plantsWith(LONG_TEXTS)),
+  'keeps names and tags of 64 KiB': (store) => assertStored(store, plantsWith(LONG_TEXTS)),
 
   'does what a Map does, through 2,000 random operations': compareWithMap,
 
   async 'creates an id once, however many ask at the same time'(store) {
     const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))
     const results = await Promise.all(plants.map((plant) => store.create('owner', plant)))
-    assertOnce('create', results)
-    const kept = plants.filter((_, i) => results[i])
-    await assertList(store, 'owner', kept)
+    assertOneSucceeded('create', results)
+    const created = plants.filter((_, i) => results[i])
+    await assertList(store, 'owner', created)
   },
 
   async 'deletes a plant once, however many ask at the same time'(store) {
     await createAll(store, 'owner', plantsOf([1n, 2n]))
     const results = await Promise.all(Array.from({ length: 50 }, () => store.delete('owner', 1n)))
-    assertOnce('delete', results)
+    assertOneSucceeded('delete', results)
     await assertList(store, 'owner', plantsOf([2n]))
   },
 
   async 'gives each of many operations at the same time its own result'(store) {
     const ids = idsBelow(300)
-    const isThere = (id: bigint): boolean => id % 3n === 0n
-    const isWanted = (id: bigint): boolean => id % 2n === 0n
-    await createAll(store, 'owner', plantsOf(ids.filter(isThere)))
+    const hasPlant = (id: bigint): boolean => id % 3n === 0n
+    const isExpected = (id: bigint): boolean => id % 2n === 0n
+    await createAll(store, 'owner', plantsOf(ids.filter(hasPlant)))
     await Promise.all(
       plantsOf(ids).map((plant) => {
-        if (isWanted(plant.id)) return assertCreate(store, 'owner', plant, !isThere(plant.id))
-        return assertDelete(store, 'owner', plant.id, isThere(plant.id))
+        if (isExpected(plant.id)) return assertCreate(store, 'owner', plant, !hasPlant(plant.id))
+        return assertDelete(store, 'owner', plant.id, hasPlant(plant.id))
       }),
     )
-    await assertList(store, 'owner', plantsOf(ids.filter(isWanted)))
+    await assertList(store, 'owner', plantsOf(ids.filter(isExpected)))
   },
 
   async 'keeps owners apart that ask at the same time'(store) {
@@ -199,13 +199,13 @@ export const CHECKS: Readonly<Record<string, Check>> = {
 
   async 'lists what was created and deleted before, while others list too'(store) {
     const plants = plantsOf(idsBelow(20))
-    const list = () => store.list('owner', { limit: MAX_PAGE, maxBytes: MANY_BYTES })
+    const list = () => store.list('owner', { limit: MAX_PAGE, maxBytes: UNLIMITED_BYTES })
     const assertListed = async (write: () => Promise<void>, expected: readonly NewPlant[]): Promise<void> => {
       await Promise.all([list(), write().then(() => assertList(store, 'owner', expected))])
     }
     let isDone = false
     // A write may take longer than the list that began with it. These lists begin meanwhile.
-    const listAllTheTime = async (): Promise<void> => {
+    const listContinuously = async (): Promise<void> => {
       while (!isDone) await Promise.all([list(), yieldToEventLoop()])
     }
     const createAndDelete = async (): Promise<void> => {
@@ -216,7 +216,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
         await assertListed(() => assertDelete(store, 'owner', id), plants.slice(i + 1))
       }
     }
-    await Promise.all([listAllTheTime(), createAndDelete().finally(() => (isDone = true))])
+    await Promise.all([listContinuously(), createAndDelete().finally(() => (isDone = true))])
   },
 
   'settles a ping, if it takes one': (store) => store.ping(),
@@ -228,23 +228,23 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 }
 
-export async function compareWithMap(store: WatchedStore, seed: number): Promise<void> {
-  const random = seededRandom(seed)
+export async function compareWithMap(store: TestedStore, seed: number): Promise<void> {
+  const random = createSeededRandom(seed)
   const pick = <T>(choices: readonly T[]): T => choices[random(choices.length)] as T
   const owners = ['a', 'b', 'ab'].map((owner) => ({ owner, plants: new Map<bigint, NewPlant>() }))
 
   for (let step = 1; step <= 2000; step++) {
     const { owner, plants } = pick(owners)
-    const operate = pick([create, remove, list])
+    const runOperation = pick([create, remove, list])
     try {
-      await operate(owner, plants, pick(AWKWARD_IDS))
+      await runOperation(owner, plants, pick(EDGE_CASE_IDS))
     } catch (cause) {
       throw new Error(`Step ${step} with seed ${seed}: ${(cause as Error).message}`, { cause })
     }
   }
 
   async function create(owner: string, plants: Map<bigint, NewPlant>, id: bigint): Promise<void> {
-    const plant = { id, name: pick(AWKWARD_TEXTS), tag: pick([undefined, ...AWKWARD_TEXTS]) }
+    const plant = { id, name: pick(EDGE_CASE_TEXTS), tag: pick([undefined, ...EDGE_CASE_TEXTS]) }
     await assertCreate(store, owner, plant, !plants.has(id))
     if (!plants.has(id)) plants.set(id, plant)
   }
@@ -255,12 +255,12 @@ export async function compareWithMap(store: WatchedStore, seed: number): Promise
 
   function list(owner: string, plants: Map<bigint, NewPlant>, after: bigint): Promise<void> {
     const limit = 1 + random(10)
-    const greater = AWKWARD_IDS.filter((id) => id > after).flatMap((id) => plants.get(id) ?? [])
-    return assertList(store, owner, greater, { limit, after })
+    const plantsAfter = EDGE_CASE_IDS.filter((id) => id > after).flatMap((id) => plants.get(id) ?? [])
+    return assertList(store, owner, plantsAfter, { limit, after })
   }
 }
 
-function seededRandom(seed: number): (bound: number) => number {
+function createSeededRandom(seed: number): (bound: number) => number {
   let state = seed
   return (bound) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0

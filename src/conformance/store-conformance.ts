@@ -7,7 +7,7 @@ import type { MaybePromise } from '../maybe-promise.ts'
 import { readMember } from '../option-checks.ts'
 import type { Store } from '../plants/store.ts'
 import { CHECKS } from './checks.ts'
-import { assertEmpty, settleCall, watchStore } from './steps.ts'
+import { assertEmpty, awaitCall, wrapStore } from './assertions.ts'
 
 /** The options of {@link storeConformance}. */
 export interface ConformanceOptions {
@@ -39,7 +39,7 @@ export function storeConformance(options: ConformanceOptions): void {
   const storeTimeoutMs = readMember(options, 'storeTimeoutMs') ?? 10_000
   for (const [name, check] of Object.entries(CHECKS)) {
     test(name, async () => {
-      const store = watchStore(await settleCall('create of the options', create, storeTimeoutMs), storeTimeoutMs)
+      const store = wrapStore(await awaitCall('create of the options', create, storeTimeoutMs), storeTimeoutMs)
       try {
         await assertEmpty(store)
         await check(store, seed)

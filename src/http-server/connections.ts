@@ -1,47 +1,47 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { reset } from '../http/transport.ts'
+import { resetConnection } from '../http/transport.ts'
 import { clearInterval, nextTick, setImmediate, setInterval } from '../timers.ts'
 
 export interface Connection {
   readonly socket: Socket
   index: number
-  requests: number
+  requestCount: number
   /** The response to the request that came last, while it is being sent or the request is still coming. */
-  latest: ServerResponse | undefined
+  latestResponse: ServerResponse | undefined
   /** The response to the request that runs. */
-  current: ServerResponse | undefined
+  currentResponse: ServerResponse | undefined
   /** During a drain, the response that closes the connection, unless another request arrives before it's sent. */
-  last: ServerResponse | undefined
+  closingResponse: ServerResponse | undefined
   /** How many of its requests wait for their turn. */
-  waiting: number
+  queuedCount: number
   /** It was refused, and nothing more is read from it. */
-  isBroken: boolean
+  isRejected: boolean
   /** It is no longer one of HTTP: a listener of the host for `upgrade` has it. */
   isUpgraded: boolean
 }
 
 const CONNECTION: unique symbol = Symbol('connection')
-interface Connected {
+interface WithConnection {
   [CONNECTION]?: Connection | undefined
 }
 
-export const connectionOf = (socket: Duplex & Connected): Connection | undefined => socket[CONNECTION]
+export const getConnection = (socket: Duplex & WithConnection): Connection | undefined => socket[CONNECTION]
 
 /** Keeps the open connections of a server, in no order. Closed ones in a `Map` or `Set` would burden the collector. */
-export function keepConnections(server: Server): readonly Connection[] {
+export function trackConnections(server: Server): readonly Connection[] {
   const connections: Connection[] = []
-  server.on('connection', (socket: Socket & Connected) => {
+  server.on('connection', (socket: Socket & WithConnection) => {
     const connection: Connection = {
       socket,
       index: connections.length,
-      requests: 0,
-      latest: undefined,
-      current: undefined,
-      last: undefined,
-      waiting: 0,
-      isBroken: false,
+      requestCount: 0,
+      latestResponse: undefined,
+      currentResponse: undefined,
+      closingResponse: undefined,
+      queuedCount: 0,
+      isRejected: false,
       isUpgraded: false,
     }
     connections.push(connection)
@@ -55,34 +55,34 @@ export function keepConnections(server: Server): readonly Connection[] {
     })
   })
   // A lone listener of ours would make Node refuse upgrades. So ours comes and goes with those of the host.
-  for (const [change, follow] of [
+  for (const [listenerEvent, method] of [
     ['newListener', 'on'],
     ['removeListener', 'off'],
   ] as const) {
-    server.on(change, (event: unknown, listener) => {
-      if (event === 'upgrade' && listener !== handOver) server[follow](event, handOver)
+    server.on(listenerEvent, (event: unknown, listener) => {
+      if (event === 'upgrade' && listener !== onUpgrade) server[method](event, onUpgrade)
     })
   }
   return connections
 }
 
 /** Keeps a response while it is under way: those of idle connections would otherwise outlive many collections. */
-export function hold(connection: Connection, response: ServerResponse & Connected): void {
-  connection.requests++
-  connection.latest = response
+export function trackResponse(connection: Connection, response: ServerResponse & WithConnection): void {
+  connection.requestCount++
+  connection.latestResponse = response
   response[CONNECTION] = connection
-  response.on('close', letGo)
+  response.on('close', untrackResponse)
 }
 
-function letGo(this: ServerResponse & Connected): void {
+function untrackResponse(this: ServerResponse & WithConnection): void {
   // Node sets `request.socket` to null when a listener leaves an async iterator of the body early.
   const connection = this[CONNECTION]!
-  if (connection.current === this) connection.current = undefined
-  if (connection.latest === this && isWhole(connection)) connection.latest = undefined
+  if (connection.currentResponse === this) connection.currentResponse = undefined
+  if (connection.latestResponse === this && isRequestComplete(connection)) connection.latestResponse = undefined
 }
 
-function handOver({ socket }: IncomingMessage): void {
-  connectionOf(socket)!.isUpgraded = true
+function onUpgrade({ socket }: IncomingMessage): void {
+  getConnection(socket)!.isUpgraded = true
   // It may have been read in slices.
   socket.removeAllListeners('readable')
   // Node still counts the removed listener until the next tick, and announces no buffered bytes to those of the host.
@@ -90,39 +90,39 @@ function handOver({ socket }: IncomingMessage): void {
 }
 
 /** Whether all has come of the request that came last. */
-export const isWhole = ({ latest }: Connection): boolean => latest?.req.complete !== false
+export const isRequestComplete = ({ latestResponse }: Connection): boolean => latestResponse?.req.complete !== false
 
 /** Whether a body comes faster than it is read. */
-export const isBodyWaiting = (request: IncomingMessage | undefined): boolean =>
+export const isBodyBufferFull = (request: IncomingMessage | undefined): boolean =>
   request?.complete === false && request.readableLength >= request.readableHighWaterMark
 
 /** Whether a connection waits for a request, or for the rest of one that needs no response any more. */
-export function isSilent({ isUpgraded, latest, socket }: Connection): boolean {
-  if (isUpgraded || latest?.writableFinished === false) return false
+export function isIdle({ isUpgraded, latestResponse, socket }: Connection): boolean {
+  if (isUpgraded || latestResponse?.writableFinished === false) return false
   // What is read in slices may have come, and wait to be read.
-  return socket.readableLength === 0 || isBodyWaiting(latest?.req)
+  return socket.readableLength === 0 || isBodyBufferFull(latestResponse?.req)
 }
 
-export function lookEvery(ms: number, server: Server, look: () => void): void {
+export function repeatWhileListening(ms: number, server: Server, callback: () => void): void {
   let timer: NodeJS.Timeout | undefined
-  server.on('listening', () => (timer = setInterval(look, ms).unref()))
+  server.on('listening', () => (timer = setInterval(callback, ms).unref()))
   server.on('close', () => clearInterval(timer))
 }
 
 /** By Node's own timer of a socket, which sees how far a write has come. It is set while bytes wait for the client. */
-export function cutStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
-  lookEvery(Math.ceil(stallTimeoutMs / 4), server, () => {
+export function closeStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
+  repeatWhileListening(Math.ceil(stallTimeoutMs / 4), server, () => {
     for (const { isUpgraded, socket } of connections) {
-      const isWaiting = !isUpgraded && socket.writableLength > 0
-      if (isWaiting && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
+      const hasPendingWrites = !isUpgraded && socket.writableLength > 0
+      if (hasPendingWrites && socket.timeout !== stallTimeoutMs) socket.setTimeout(stallTimeoutMs)
     }
   })
 
   // This replaces what Node does after its own time-outs too.
   server.on('timeout', (socket: Socket) => {
-    if (socket.writableLength > 0) reset(socket)
+    if (socket.writableLength > 0) resetConnection(socket)
     // Otherwise it is the store that is slow.
-    else if (isSilent(connectionOf(socket)!)) {
+    else if (isIdle(getConnection(socket)!)) {
       const { bytesRead } = socket
       // Node's timers run before it reads what came while the process was busy.
       setImmediate(() => {

@@ -4,9 +4,9 @@
  */
 
 import type { RequestListener } from 'node:http'
-import { withDefaults, wrong } from '../option-checks.ts'
+import { withDefaults, invalidOption } from '../option-checks.ts'
 import { createHttpServer, type PlantServer } from './http-server.ts'
-import { LIMITS, PRESETS, type ServerOptions } from './limits.ts'
+import { LIMIT_DEFINITIONS, DEFAULT_LIMITS, type ServerOptions } from './limits.ts'
 
 export type { PlantServer } from './http-server.ts'
 export type { ServerOptions } from './limits.ts'
@@ -27,8 +27,11 @@ export type { ServerOptions } from './limits.ts'
  * process.once('SIGTERM', drain)
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
-  if (typeof listener !== 'function') throw wrong('listener', 'a function', listener)
-  const { server, drain, connectionCount } = createHttpServer(listener, withDefaults(options, PRESETS, LIMITS))
+  if (typeof listener !== 'function') throw invalidOption('listener', 'a function', listener)
+  const { server, drain, connectionCount } = createHttpServer(
+    listener,
+    withDefaults(options, DEFAULT_LIMITS, LIMIT_DEFINITIONS),
+  )
   // A host may call it with the name of a signal.
   return { server, drain: () => drain(), connectionCount, [Symbol.asyncDispose]: () => drain().then(() => undefined) }
 }

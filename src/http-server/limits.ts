@@ -26,24 +26,30 @@ export interface ServerOptions {
 
 export type Limits = { readonly [K in keyof ServerOptions]-?: number }
 
-type Limit = Readonly<Record<'preset' | 'min' | 'max', number>>
-
-/** Zero would switch a time-out off. */
-const time = (preset: number): Limit => ({ preset, min: 1, max: MAX_TIMER_MS })
-
-export const LIMITS: Readonly<Record<keyof Limits, Limit>> = {
-  drainTimeoutMs: time(10_000),
-  headersTimeoutMs: time(10_000),
-  requestTimeoutMs: time(30_000),
-  // Shorter than a drain, so that idle connections close first.
-  keepAliveTimeoutMs: time(5000),
-  // The kernel takes megabytes at a time, and then nothing for half a minute for a client that reads 60 kB a second.
-  stallTimeoutMs: time(60_000),
-  // With Node's default of 30 s a late request would live far beyond its time-out.
-  checkIntervalMs: time(500),
-  maxHeaderBytes: { preset: 16_384, min: 1024, max: 2 ** 20 },
-  // Each may take a list of 2 MiB: 2 GiB in all, which Node has on a machine of 4 GiB.
-  maxConnections: { preset: 1000, min: 1, max: Number.MAX_SAFE_INTEGER },
+interface LimitDefinition {
+  readonly defaultValue: number
+  readonly min: number
+  readonly max: number
 }
 
-export const PRESETS = Object.fromEntries(Object.entries(LIMITS).map(([name, { preset }]) => [name, preset])) as Limits
+/** Zero would switch a time-out off. */
+const timeLimit = (defaultValue: number): LimitDefinition => ({ defaultValue, min: 1, max: MAX_TIMER_MS })
+
+export const LIMIT_DEFINITIONS: Readonly<Record<keyof Limits, LimitDefinition>> = {
+  drainTimeoutMs: timeLimit(10_000),
+  headersTimeoutMs: timeLimit(10_000),
+  requestTimeoutMs: timeLimit(30_000),
+  // Shorter than a drain, so that idle connections close first.
+  keepAliveTimeoutMs: timeLimit(5000),
+  // The kernel takes megabytes at a time, and then nothing for half a minute for a client that reads 60 kB a second.
+  stallTimeoutMs: timeLimit(60_000),
+  // With Node's default of 30 s a late request would live far beyond its time-out.
+  checkIntervalMs: timeLimit(500),
+  maxHeaderBytes: { defaultValue: 16_384, min: 1024, max: 2 ** 20 },
+  // Each may take a list of 2 MiB: 2 GiB in all, which Node has on a machine of 4 GiB.
+  maxConnections: { defaultValue: 1000, min: 1, max: Number.MAX_SAFE_INTEGER },
+}
+
+export const DEFAULT_LIMITS = Object.fromEntries(
+  Object.entries(LIMIT_DEFINITIONS).map(([name, { defaultValue }]) => [name, defaultValue]),
+) as Limits

@@ -5,86 +5,86 @@ import { isUint8Array } from 'node:util/types'
 import { readMember } from '../option-checks.ts'
 import { clearTimeout, setTimeout } from '../timers.ts'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
-import { fieldsOf, rawHeadersOf } from './header-fields.ts'
+import { headerValuesOf, rawHeadersOf } from './header-fields.ts'
 import { MAX_DEPTH } from './json.ts'
 import { isTruncated, streamOf } from './transport.ts'
 
-const DISCARD_MAX_BYTES = 16 * 1024 * 1024
-const DISCARD_MAX_MS = 2000
+const MAX_DISCARD_BYTES = 16 * 1024 * 1024
+const MAX_DISCARD_MS = 2000
 /** How long an HTTP/2 body can take to arrive, counted from the first read. Node has such a timeout for HTTP/1 only. */
 const HTTP2_BODY_TIMEOUT_MS = 30_000
 
-export const NOTHING: Buffer = Buffer.alloc(0)
+export const EMPTY_BODY: Buffer = Buffer.alloc(0)
 
-const resolved = Promise.resolve()
+const resolvedPromise = Promise.resolve()
 
 /** Counts bytes as they come; believes a Content-Length only if it is too much. Goes on in its own async context. */
 export function readBody(
   request: IncomingMessage,
   contentLength: number,
   maxBytes: number,
-  goOn: (body: Uint8Array | HttpError) => void,
+  onBody: (body: Uint8Array | HttpError) => void,
 ): void {
-  if (contentLength > maxBytes) return goOn(bodyTooLarge(maxBytes))
-  if (!isUntouched(request)) return read(false)
+  if (contentLength > maxBytes) return onBody(createBodyTooLargeError(maxBytes))
+  if (!isUnread(request)) return readNowOrCollect(false)
   // Node parses the rest of a packet before it runs microtasks. Reading what is buffered by then is cheaper than events.
   // A promise isn't replaced by fake timers, unlike `process.nextTick` and `queueMicrotask`.
-  void resolved.then(() => read(request.complete && request.readableFlowing === null))
+  void resolvedPromise.then(() => readNowOrCollect(request.complete && request.readableFlowing === null))
 
-  /** @param isThere whether all of it has arrived, and nobody else reads it */
-  function read(isThere: boolean): void {
-    if (!isThere && !request.destroyed && !request.readableEnded) return collect(request, maxBytes, goOn)
+  /** @param isBuffered whether all of it has arrived, and nobody else reads it */
+  function readNowOrCollect(isBuffered: boolean): void {
+    if (!isBuffered && !request.destroyed && !request.readableEnded) return collectBody(request, maxBytes, onBody)
     if (isTruncated(request)) return
-    const rest = readRest(request)
-    goOn(rest.length > maxBytes ? bodyTooLarge(maxBytes) : rest)
+    const body = readBufferedBody(request)
+    onBody(body.length > maxBytes ? createBodyTooLargeError(maxBytes) : body)
   }
 }
 
 /** Whether this is a request of HTTP/1, of Node itself, that nobody else reads or waits to be read. */
-function isUntouched(request: IncomingMessage): boolean {
+function isUnread(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }
-  const isNodes = complete === false && streamOf(request) === undefined
-  return isNodes && request.readableFlowing === null && request.listenerCount('resume') === 0
+  const isNodeRequest = complete === false && streamOf(request) === undefined
+  return isNodeRequest && request.readableFlowing === null && request.listenerCount('resume') === 0
 }
 
-function collect(request: IncomingMessage, maxBytes: number, goOn: (body: Uint8Array | HttpError) => void): void {
+function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: Uint8Array | HttpError) => void): void {
   // The events come in the context of whatever else the connection does.
   const context = new AsyncResource('plant-store')
-  let body: Buffer = NOTHING
+  let body: Buffer = EMPTY_BODY
   let length = 0
   let timer: NodeJS.Timeout | undefined
 
-  function onData(piece: Buffer | string): void {
+  function onData(data: Buffer | string): void {
     // A request that a test builds from strings emits them as they are.
-    const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece
-    const start = length
+    const chunk = typeof data === 'string' ? Buffer.from(data) : data
+    const offset = length
     length += chunk.length
-    if (length > maxBytes) return reject(bodyTooLarge(maxBytes))
+    if (length > maxBytes) return reject(createBodyTooLargeError(maxBytes))
     // The first chunk, mostly the only one, is not copied, unless it would keep a larger piece of memory alive.
-    if (start === 0 && chunk.buffer.byteLength <= maxBytes) {
+    if (offset === 0 && chunk.buffer.byteLength <= maxBytes) {
       body = chunk
       return
     }
     if (length > body.length) {
       // The chunks are not kept: one of a single byte costs hundreds.
-      const larger = Buffer.allocUnsafeSlow(Math.min(2 * length, maxBytes))
-      larger.set(body)
-      body = larger
+      const newBody = Buffer.allocUnsafeSlow(Math.min(2 * length, maxBytes))
+      newBody.set(body)
+      body = newBody
     }
-    body.set(chunk, start)
+    body.set(chunk, offset)
   }
   function onEnd(): void {
     // Node would, by a slower way.
     request.off('data', onData)
     clearTimeout(timer)
     if (isTruncated(request)) return
-    context.runInAsyncScope(goOn, undefined, body.length === length ? body : body.subarray(0, length))
+    context.runInAsyncScope(onBody, undefined, body.length === length ? body : body.subarray(0, length))
   }
   function reject(error: HttpError): void {
     request.off('data', onData).off('end', onEnd)
     clearTimeout(timer)
-    body = NOTHING
-    context.runInAsyncScope(goOn, undefined, error)
+    body = EMPTY_BODY
+    context.runInAsyncScope(onBody, undefined, error)
   }
   request.on('data', onData).on('end', onEnd)
   // Node emits `end` for streams that were reset too, so no timer outlives its stream.
@@ -98,41 +98,41 @@ function collect(request: IncomingMessage, maxBytes: number, goOn: (body: Uint8A
 }
 
 /** Reads a body that is there: in full, or all that Node will emit for a client that has gone. */
-function readRest(request: IncomingMessage): Buffer {
-  const first = (request.read() as Buffer | null) ?? NOTHING
-  const others: Buffer[] = []
-  for (let chunk; (chunk = request.read() as Buffer | null) !== null;) others.push(chunk)
-  return others.length === 0 ? first : Buffer.concat([first, ...others])
+function readBufferedBody(request: IncomingMessage): Buffer {
+  const firstChunk = (request.read() as Buffer | null) ?? EMPTY_BODY
+  const otherChunks: Buffer[] = []
+  for (let chunk; (chunk = request.read() as Buffer | null) !== null;) otherChunks.push(chunk)
+  return otherChunks.length === 0 ? firstChunk : Buffer.concat([firstChunk, ...otherChunks])
 }
 
 /**
  * Undefined if nothing was read yet.
- * @param onObject called if a parser left an object only
+ * @param onParsedObject called if a parser left an object only
  * @throws HttpError 41300; TypeError if what a host's parser left is not exact
  */
-export function takeParsedBody(
+export function readParsedBody(
   request: IncomingMessage,
   maxBytes: number,
-  onObject: () => void,
+  onParsedObject: () => void,
 ): Uint8Array | undefined {
   if (!request.readableDidRead && request.readableEncoding === null) return undefined
 
   const parsed = request as { rawBody?: unknown; body?: unknown }
   const rawBody = readMember(parsed, 'rawBody')
   const body = readMember(parsed, 'body')
-  let bytes = encodeExact(rawBody) ?? encodeExact(body)
+  let bytes = toBytes(rawBody) ?? toBytes(body)
   if (bytes === undefined && typeof body === 'object' && body !== null) {
-    onObject()
+    onParsedObject()
     bytes = encodeObject(body, maxBytes)
   }
   if (bytes === undefined) {
     throw new TypeError('The body was read before the service saw it: mount plant-store before the body parser')
   }
-  if (bytes.length > maxBytes) throw bodyTooLarge(maxBytes)
+  if (bytes.length > maxBytes) throw createBodyTooLargeError(maxBytes)
   return bytes
 }
 
-function encodeExact(body: unknown): Uint8Array | undefined {
+function toBytes(body: unknown): Uint8Array | undefined {
   // `instanceof` fails for bytes of another realm, such as the one that Jest runs tests for browsers in.
   if (isUint8Array(body)) return body
   return typeof body === 'string' ? Buffer.from(body) : undefined
@@ -149,9 +149,9 @@ function encodeObject(body: object, maxBytes: number): Uint8Array | undefined {
 /** Writes JSON text, and stops once it is longer or deeper than a body may be. JSON.stringify would ask `toJSON`. */
 function writeJson(root: object, maxBytes: number): string {
   let text = ''
-  let isOver = false
+  let isLimitExceeded = false
 
-  function write(value: unknown, depth: number): void {
+  function writeValue(value: unknown, depth: number): void {
     if (typeof value === 'string') text += JSON.stringify(value)
     else if (typeof value === 'number' && !Number.isFinite(value)) text += 'null'
     else if (typeof value !== 'object' || value === null) text += String(value)
@@ -162,52 +162,52 @@ function writeJson(root: object, maxBytes: number): string {
     text += isArray ? '[' : '{'
     let separator = ''
     for (const key of isArray ? value.keys() : Object.keys(value)) {
-      isOver ||= depth > MAX_DEPTH || text.length > maxBytes
-      if (isOver) return
+      isLimitExceeded ||= depth > MAX_DEPTH || text.length > maxBytes
+      if (isLimitExceeded) return
       const member = (value as Record<string, unknown>)[key]
       // JSON.stringify omits these too. Numbers of decimal.js, for example, have a function as a member.
       if (member === undefined || typeof member === 'function' || typeof member === 'symbol') continue
       text += isArray ? separator : separator + JSON.stringify(key) + ':'
       separator = ','
-      write(member, depth + 1)
+      writeValue(member, depth + 1)
     }
-    if (!isOver) text += isArray ? ']' : '}'
+    if (!isLimitExceeded) text += isArray ? ']' : '}'
   }
-  write(root, 1)
+  writeValue(root, 1)
   return text
 }
 
 /** Whether the request has a body that has not arrived in full. */
-export function isBodyAwaited(request: IncomingMessage): boolean {
+export function isBodyPending(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }
   // A request that a test or a serverless adapter creates either lacks this member or never updates it.
   if (complete !== false || request.readableEnded) return false
   const stream = streamOf(request)
   if (stream !== undefined) return !stream.endAfterHeaders
   const rawHeaders = rawHeadersOf(request)
-  if (fieldsOf(rawHeaders, 'transfer-encoding').length > 0) return true
-  return Number(fieldsOf(rawHeaders, 'content-length')[0] ?? 0) > request.readableLength
+  if (headerValuesOf(rawHeaders, 'transfer-encoding').length > 0) return true
+  return Number(headerValuesOf(rawHeaders, 'content-length')[0] ?? 0) > request.readableLength
 }
 
 export function discardBody(request: IncomingMessage, done: () => void): void {
   const stream = streamOf(request)
   let length = 0
-  const timer = setTimeout(stop, DISCARD_MAX_MS)
+  const timer = setTimeout(finish, MAX_DISCARD_MS)
 
   function onData(chunk: Buffer | string): void {
     length += chunk.length
-    if (length <= DISCARD_MAX_BYTES) return
-    if (stream?.writableFinished === true) return stop()
+    if (length <= MAX_DISCARD_BYTES) return
+    if (stream?.writableFinished === true) return finish()
     // Closed now, the connection or the stream would be reset before a fast client has read its response.
     request.pause()
   }
-  function stop(): void {
+  function finish(): void {
     clearTimeout(timer)
-    request.off('data', onData).off('end', stop).off('close', stop)
+    request.off('data', onData).off('end', finish).off('close', finish)
     done()
   }
-  request.on('data', onData).on('end', stop).on('close', stop).resume()
+  request.on('data', onData).on('end', finish).on('close', finish).resume()
 }
 
-const bodyTooLarge = (maxBytes: number): HttpError =>
+const createBodyTooLargeError = (maxBytes: number): HttpError =>
   new HttpError('bodyTooLarge', `The body is larger than ${maxBytes} bytes.`)

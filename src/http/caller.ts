@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { isObject, quote } from '../option-checks.ts'
-import { isText, TEXT } from '../plants/text.ts'
+import { chain, withDeadline, type MaybePromise } from '../maybe-promise.ts'
+import { isObject, formatValue } from '../option-checks.ts'
+import { isValidText, TEXT_DESCRIPTION } from '../plants/text.ts'
 import { B64TOKEN } from './bearer.ts'
 import { HttpError } from './errors.ts'
 import type { HostRequest } from './transport.ts'
@@ -31,35 +31,36 @@ export type FindCaller = (token: string, request: HostRequest) => MaybePromise<C
  */
 export type Authenticate = (token: string, request: HostRequest) => MaybePromise<TokenHolder | null | undefined>
 
-export function checkAuthenticate(authenticate: Authenticate, timeoutMs: number): FindCaller {
+export function createFindCaller(authenticate: Authenticate, timeoutMs: number): FindCaller {
   return (token, request) => {
-    const found = withDeadline(authenticate(token, request), timeoutMs, () => {
+    const result = withDeadline(authenticate(token, request), timeoutMs, () => {
       const cause = new Error(`authenticate did not answer within ${timeoutMs} ms`)
       return new HttpError('storeUnavailable', undefined, undefined, cause)
     })
-    return andThen(found, (holder) => {
+    return chain(result, (holder) => {
       return holder === null || holder === undefined ? undefined : toCaller(holder, 'authenticate must return')
     })
   }
 }
 
 /** @throws TypeError that begins with `complaint` if this is no holder of a token; names no other member: it may be one */
-export function toCaller(holder: unknown, complaint: string): Caller {
+export function toCaller(holder: unknown, messagePrefix: string): Caller {
   const isRecord = isObject(holder)
   // An access that the holder doesn't have itself could come from a polluted `Object.prototype`.
-  const owner = isRecord ? ownMember(holder, 'owner') : holder
-  const access = isRecord ? ownMember(holder, 'access') : 'write'
-  if (!isText(owner) || owner === '') throw new TypeError(`${complaint} an owner: a non-empty string of ${TEXT}`)
+  const owner = isRecord ? getOwnProperty(holder, 'owner') : holder
+  const access = isRecord ? getOwnProperty(holder, 'access') : 'write'
+  if (!isValidText(owner) || owner === '')
+    throw new TypeError(`${messagePrefix} an owner: a non-empty string of ${TEXT_DESCRIPTION}`)
   if (access !== 'read' && access !== 'write') {
-    throw new TypeError(`${complaint} an access of "read" or "write", not ${quote(access)}`)
+    throw new TypeError(`${messagePrefix} an access of "read" or "write", not ${formatValue(access)}`)
   }
   if (isRecord && Reflect.ownKeys(holder).length > 2) {
-    throw new TypeError(`${complaint} an owner and an access, and nothing else`)
+    throw new TypeError(`${messagePrefix} an owner and an access, and nothing else`)
   }
   return { owner, access }
 }
 
-const ownMember = (holder: object, name: keyof Caller): unknown =>
+const getOwnProperty = (holder: object, name: keyof Caller): unknown =>
   Object.hasOwn(holder, name) ? (holder as Record<string, unknown>)[name] : undefined
 
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
@@ -71,9 +72,9 @@ export function createTokenTable(
   const callers = new Map<string, Caller>()
   for (const [token, holder] of tokens) {
     const caller = toCaller(holder, 'options.tokens: a token must have')
-    const whose = `options.tokens: the token of ${quote(caller.owner)} must`
-    if (!TOKEN.test(token)) throw new TypeError(`${whose} be letters, digits and -._~+/, then any "="`)
-    if (UNSET_TOKENS.includes(token)) throw new TypeError(`${whose} not be "${token}"`)
+    const messagePrefix = `options.tokens: the token of ${formatValue(caller.owner)} must`
+    if (!TOKEN.test(token)) throw new TypeError(`${messagePrefix} be letters, digits and -._~+/, then any "="`)
+    if (UNSET_TOKENS.includes(token)) throw new TypeError(`${messagePrefix} not be "${token}"`)
     callers.set(digestToken(token), caller)
   }
   return (token) => callers.get(digestToken(token))

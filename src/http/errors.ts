@@ -7,16 +7,16 @@ export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 /** Every error of the service. One that is made may get a message that is more exact. */
 export const ERRORS = {
   malformedRequest: { error: 40000, message: 'The request is malformed.' },
-  notJson: { error: 40001, message: 'The body is not JSON.' },
-  notPlant: { error: 40002, message: 'The plant is invalid.' },
-  badId: { error: 40003, message: 'The id in the path is not a decimal integer.' },
-  badQuery: { error: 40004, message: 'The query is invalid.' },
-  noToken: {
+  invalidJson: { error: 40001, message: 'The body is not JSON.' },
+  invalidPlant: { error: 40002, message: 'The plant is invalid.' },
+  invalidId: { error: 40003, message: 'The id in the path is not a decimal integer.' },
+  invalidQuery: { error: 40004, message: 'The query is invalid.' },
+  missingToken: {
     error: 40100,
     message: 'A bearer token is needed: send "Authorization: Bearer <token>".',
     headers: ['WWW-Authenticate', 'Bearer realm="plant-store"'],
   },
-  tokenRefused: {
+  invalidToken: {
     error: 40101,
     message: 'The bearer token is malformed or not known here.',
     headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="invalid_token"'],
@@ -26,26 +26,26 @@ export const ERRORS = {
     message: 'This bearer token may only read.',
     headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="insufficient_scope", scope="write"'],
   },
-  noResource: { error: 40400, message: 'There is nothing at this path. The plants are at /plants.' },
-  noPlant: { error: 40401, message: 'You have no plant with this id.' },
+  pathNotFound: { error: 40400, message: 'There is nothing at this path. The plants are at /plants.' },
+  plantNotFound: { error: 40401, message: 'You have no plant with this id.' },
   methodNotAllowed: { error: 40500, message: 'The resource does not have this method; Allow lists those it has.' },
   requestTimeout: { error: 40800, message: 'The request did not arrive in time.' },
   idTaken: { error: 40900, message: 'You already have a plant with this id; it stays as it was.' },
   bodyTooLarge: { error: 41300, message: 'The body is larger than this service takes.' },
-  wrongContentType: {
+  unsupportedContentType: {
     error: 41500,
     message: 'The body must be sent with one "Content-Type: application/json", in UTF-8.',
     headers: ['Accept', 'application/json'],
   },
-  wrongContentEncoding: {
+  unsupportedContentEncoding: {
     error: 41501,
     message: 'The body must be sent without a Content-Encoding.',
     headers: ['Accept-Encoding', 'identity'],
   },
   expectationFailed: { error: 41700, message: 'The only expectation that is met here is 100-continue.' },
-  tooManyFields: { error: 43100, message: 'The request has too many header fields, or too large ones.' },
-  unexpected: { error: 50000, message: 'Something went wrong in the service.' },
-  unknownTransferCoding: { error: 50100, message: 'The only transfer coding that is understood here is chunked.' },
+  headersTooLarge: { error: 43100, message: 'The request has too many header fields, or too large ones.' },
+  internalError: { error: 50000, message: 'Something went wrong in the service.' },
+  unsupportedTransferCoding: { error: 50100, message: 'The only transfer coding that is understood here is chunked.' },
   storeUnavailable: {
     error: 50300,
     message: 'The plants are out of reach at the moment; try again.',
@@ -74,11 +74,11 @@ export class HttpError {
 
   /** @param message says more exactly what is wrong; never holds anything that the client sent */
   constructor(name: ErrorName, message?: string, headers?: readonly string[], cause?: unknown) {
-    const row: { error: ErrorCode; message: string; headers?: readonly string[] } = ERRORS[name]
-    this.error = row.error
-    this.status = Math.trunc(row.error / 100)
-    this.message = message ?? row.message
-    this.headers = headers ?? readMember(row, 'headers') ?? []
+    const definition: { error: ErrorCode; message: string; headers?: readonly string[] } = ERRORS[name]
+    this.error = definition.error
+    this.status = Math.trunc(definition.error / 100)
+    this.message = message ?? definition.message
+    this.headers = headers ?? readMember(definition, 'headers') ?? []
     this.body = encodeUtf8(JSON.stringify({ error: this.error, message: this.message }))
     this.cause = cause
   }

@@ -8,7 +8,7 @@ export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 export interface HeaderFields {
   /** The last of so many fields; empty if there is none. */
   readonly authorization: string
-  readonly authorizations: number
+  readonly authorizationCount: number
   readonly contentType: string | undefined
   readonly contentEncoding: string
   readonly contentLength: number
@@ -23,31 +23,31 @@ export function rawHeadersOf(
 ): readonly string[] {
   const { rawHeaders = [] } = request
   if (rawHeaders.length > 0) return rawHeaders
-  return Object.entries(request.headers).flatMap(([name, value = []]) => [value].flat().flatMap((one) => [name, one]))
+  return Object.entries(request.headers).flatMap(([name, value = []]) => [value].flat().flatMap((item) => [name, item]))
 }
 
-const NONE: string[] = []
+const EMPTY_VALUES: string[] = []
 
 /** The values of the fields of a name. `req.headers` takes longer: Node 26 makes it of all fields once it is read. */
-export function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
-  let found = NONE
+export function headerValuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
+  let values = EMPTY_VALUES
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const field = rawHeaders[i]!
-    if (field.length !== name.length || field.toLowerCase() !== name) continue
-    if (found === NONE) found = [rawHeaders[i + 1]!]
-    else found.push(rawHeaders[i + 1]!)
+    const fieldName = rawHeaders[i]!
+    if (fieldName.length !== name.length || fieldName.toLowerCase() !== name) continue
+    if (values === EMPTY_VALUES) values = [rawHeaders[i + 1]!]
+    else values.push(rawHeaders[i + 1]!)
   }
-  return found
+  return values
 }
 
 /** In one pass. `req.headers` would hide what was given twice. @throws HttpError 43100, 50100, or 40000 */
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
-  if (hasTooManyFields(rawHeaders)) throw HTTP_ERRORS.tooManyFields
+  if (hasTooManyFields(rawHeaders)) throw HTTP_ERRORS.headersTooLarge
 
   let authorization = ''
-  let authorizations = 0
-  let hosts = 0
-  let contentTypes = 0
+  let authorizationCount = 0
+  let hostCount = 0
+  let contentTypeCount = 0
   let contentType: string | undefined
   let contentEncoding = ''
   let contentLength = 0
@@ -59,17 +59,17 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
     // The length of a name rules out nearly all other fields, and costs nothing.
     switch (name.length) {
       case 4:
-        if (name.toLowerCase() === 'host') hosts++
+        if (name.toLowerCase() === 'host') hostCount++
         break
       case 12:
         if (name.toLowerCase() === 'content-type') {
-          contentTypes++
+          contentTypeCount++
           contentType = value
         }
         break
       case 13:
         if (name.toLowerCase() === 'authorization') {
-          authorizations++
+          authorizationCount++
           authorization = value
         }
         break
@@ -85,22 +85,22 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
     }
   }
 
-  if (transferEncoding !== '' && !/^,chunked$/i.test(transferEncoding)) throw HTTP_ERRORS.unknownTransferCoding
-  if (hosts > 1) throw new HttpError('malformedRequest', 'The request has more than one Host field.')
-  if (contentTypes > 1) throw new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
-  return { authorization, authorizations, contentType, contentEncoding, contentLength }
+  if (transferEncoding !== '' && !/^,chunked$/i.test(transferEncoding)) throw HTTP_ERRORS.unsupportedTransferCoding
+  if (hostCount > 1) throw new HttpError('malformedRequest', 'The request has more than one Host field.')
+  if (contentTypeCount > 1) throw new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
+  return { authorization, authorizationCount, contentType, contentEncoding, contentLength }
 }
 
 /** RFC 9112 section 3.2. It is not empty, as an http URI has a host (RFC 9110 section 4.2.1). */
 const NAMED_HOST = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::[0-9]*)?$/i
 
 /** RFC 3986 section 3.2.2, with a zone ID as in RFC 6874 (`%25eth0`), or as Node's client sends it (`%eth0`). */
-const LITERAL_HOST =
+const IP_LITERAL_HOST =
   /^\[(?:(?<address>[0-9a-f:.]+)(?:%(?:[\w.~-]|%[0-9a-f]{2})+)?|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/i
 
-export function isHost(value: string): boolean {
+export function isValidHost(value: string): boolean {
   if (NAMED_HOST.test(value)) return true
-  const literal = LITERAL_HOST.exec(value)
+  const literal = IP_LITERAL_HOST.exec(value)
   const address = literal?.groups!['address']
   return literal !== null && (address === undefined || isIPv6(address))
 }

@@ -1,5 +1,5 @@
 import { Buffer, isUtf8 } from 'node:buffer'
-import { int64 } from '../plants/int64.ts'
+import { toInt64 } from '../plants/int64.ts'
 import { HttpError } from './errors.ts'
 
 /** A number is a `bigint` if its exact value is whole and in int64 (`42`, `1.0`, `1e3`, `-0`), else rounded. */
@@ -22,27 +22,27 @@ export interface JsonMember {
 }
 
 /** JSON.parse, but skips a BOM and takes at most 64 levels. Strings may keep the body alive. @throws HttpError 40001 */
-export const readJson = (bytes: Uint8Array): JsonValue => new JsonReader(bytes).readText()
+export const parseJson = (bytes: Uint8Array): JsonValue => new JsonParser(bytes).readText()
 
 export const MAX_DEPTH = 64
 
 /** Stands for the byte after the last. */
-const END = -1
+const END_OF_INPUT = -1
 const [TAB, LINE_FEED, CARRIAGE_RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20] as const
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d] as const
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a] as const
-const [PLUS, MINUS, POINT, ZERO, NINE, UPPER_E] = [0x2b, 0x2d, 0x2e, 0x30, 0x39, 0x45] as const
+const [PLUS, MINUS, DECIMAL_POINT, ZERO, NINE, UPPER_E] = [0x2b, 0x2d, 0x2e, 0x30, 0x39, 0x45] as const
 const [LOWER_A, LOWER_E, LOWER_F, LOWER_N, LOWER_T, LOWER_U] = [0x61, 0x65, 0x66, 0x6e, 0x74, 0x75] as const
 const ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrtu'))
 
 /** One class in one file: V8 makes faster code of it than of one that calls into other modules. */
-class JsonReader {
+class JsonParser {
   readonly #bytes: Buffer
   /** The same bytes, one character for each, to cut strings out of. */
   readonly #latin1: string
   #pos = 0
   /** Whether all strings so far are ASCII; everything outside of strings has to be. */
-  #ascii = true
+  #isAscii = true
 
   constructor(bytes: Uint8Array) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -52,13 +52,13 @@ class JsonReader {
 
   readText(): JsonValue {
     const value = this.#readValue(0)
-    if (this.#next() !== END) throw this.#expected('the end of the body')
-    if (!this.#ascii && !isUtf8(this.#bytes)) throw this.#expected('UTF-8')
+    if (this.#peekToken() !== END_OF_INPUT) throw this.#createExpectedError('the end of the body')
+    if (!this.#isAscii && !isUtf8(this.#bytes)) throw this.#createExpectedError('UTF-8')
     return value
   }
 
   #readValue(depth: number): JsonValue {
-    switch (this.#next()) {
+    switch (this.#peekToken()) {
       case QUOTE:
         return this.#readString()
       case OPEN_BRACE:
@@ -78,39 +78,39 @@ class JsonReader {
 
   #readObject(depth: number): JsonObject {
     this.#enter(depth)
-    if (this.#take(CLOSE_BRACE)) return new JsonObject(undefined)
+    if (this.#skipIf(CLOSE_BRACE)) return new JsonObject(undefined)
     const first = this.#readMember(depth)
     let last = first
-    while (this.#take(COMMA)) last = last.next = this.#readMember(depth)
-    if (!this.#take(CLOSE_BRACE)) throw this.#expected('"," or "}"')
+    while (this.#skipIf(COMMA)) last = last.next = this.#readMember(depth)
+    if (!this.#skipIf(CLOSE_BRACE)) throw this.#createExpectedError('"," or "}"')
     return new JsonObject(first)
   }
 
   #readMember(depth: number): JsonMember & { next: JsonMember | undefined } {
-    if (this.#next() !== QUOTE) throw this.#expected('a name in double quotes')
+    if (this.#peekToken() !== QUOTE) throw this.#createExpectedError('a name in double quotes')
     const name = this.#readString()
-    if (!this.#take(COLON)) throw this.#expected('":"')
+    if (!this.#skipIf(COLON)) throw this.#createExpectedError('":"')
     return { name, value: this.#readValue(depth), next: undefined }
   }
 
   #readArray(depth: number): readonly JsonValue[] {
     this.#enter(depth)
-    if (this.#take(CLOSE_BRACKET)) return []
+    if (this.#skipIf(CLOSE_BRACKET)) return []
     const items: JsonValue[] = [this.#readValue(depth)]
-    while (this.#take(COMMA)) items.push(this.#readValue(depth))
-    if (!this.#take(CLOSE_BRACKET)) throw this.#expected('"," or "]"')
+    while (this.#skipIf(COMMA)) items.push(this.#readValue(depth))
+    if (!this.#skipIf(CLOSE_BRACKET)) throw this.#createExpectedError('"," or "]"')
     return items
   }
 
   /** Steps over the bracket that opens a level. Without a limit many of them would overflow the stack. */
   #enter(depth: number): void {
-    if (depth > MAX_DEPTH) throw this.#expected(`at most ${MAX_DEPTH} levels`, 'is nested too deeply')
+    if (depth > MAX_DEPTH) throw this.#createExpectedError(`at most ${MAX_DEPTH} levels`, 'is nested too deeply')
     this.#pos++
   }
 
-  #readLiteral<T>(word: string, value: T): T {
-    for (const letter of word) {
-      if (this.#byte() !== letter.charCodeAt(0)) throw this.#expected(word)
+  #readLiteral<T>(literal: string, value: T): T {
+    for (const letter of literal) {
+      if (this.#peekByte() !== letter.charCodeAt(0)) throw this.#createExpectedError(literal)
       this.#pos++
     }
     return value
@@ -120,13 +120,13 @@ class JsonReader {
     const start = ++this.#pos
     let bits = this.#skipUnescaped()
     let isEscaped = false
-    while (this.#byte() === BACKSLASH) {
+    while (this.#peekByte() === BACKSLASH) {
       isEscaped = true
       this.#skipEscape()
       bits |= this.#skipUnescaped()
     }
     const end = this.#pos++
-    if (bits >= 0x80) this.#ascii = false
+    if (bits >= 0x80) this.#isAscii = false
     const text = bits < 0x80 ? this.#latin1.slice(start, end) : this.#bytes.toString('utf8', start, end)
     // Once for the whole string, which may have an escape behind every character.
     return isEscaped ? (JSON.parse(`"${text}"`) as string) : text
@@ -137,58 +137,58 @@ class JsonReader {
     const bytes = this.#bytes
     const { length } = bytes
     let pos = this.#pos
-    let byte = END
+    let byte = END_OF_INPUT
     let bits = 0
     for (;;) {
-      byte = pos < length ? Number(bytes[pos]) : END
+      byte = pos < length ? Number(bytes[pos]) : END_OF_INPUT
       if (byte <= BACKSLASH && (byte === BACKSLASH || byte === QUOTE || byte < SPACE)) break
       bits |= byte
       pos++
     }
     this.#pos = pos
-    if (byte === END) throw this.#expected('the end of the string')
-    if (byte < SPACE) throw this.#expected('an escape for a control character')
+    if (byte === END_OF_INPUT) throw this.#createExpectedError('the end of the string')
+    if (byte < SPACE) throw this.#createExpectedError('an escape for a control character')
     return bits
   }
 
   #skipEscape(): void {
     this.#pos++
-    const byte = this.#byte()
-    if (!ESCAPES.has(byte)) throw this.#expected('one of "\\/bfnrtu')
+    const byte = this.#peekByte()
+    if (!ESCAPES.has(byte)) throw this.#createExpectedError('one of "\\/bfnrtu')
     this.#pos++
     for (let i = 0; byte === LOWER_U && i < 4; i++) {
-      if (!isHexDigit(this.#byte())) throw this.#expected('a hexadecimal digit')
+      if (!isHexDigit(this.#peekByte())) throw this.#createExpectedError('a hexadecimal digit')
       this.#pos++
     }
   }
 
   #readNumber(): bigint | number {
     const start = this.#pos
-    const negative = this.#byte() === MINUS
-    if (negative) this.#pos++
+    const isNegative = this.#peekByte() === MINUS
+    if (isNegative) this.#pos++
     const first = this.#pos
     let value = 0
-    if (this.#byte() === ZERO) this.#pos++
-    else value = this.#readDigits(negative ? 'a digit' : 'a value')
-    const next = this.#byte()
-    if (next === POINT || next === LOWER_E || next === UPPER_E) return this.#readDecimal(start)
+    if (this.#peekByte() === ZERO) this.#pos++
+    else value = this.#readDigits(isNegative ? 'a digit' : 'a value')
+    const next = this.#peekByte()
+    if (next === DECIMAL_POINT || next === LOWER_E || next === UPPER_E) return this.#readDecimal(start)
     // Up to here a double is exact, and a bigint is made of it faster than of text.
-    if (this.#pos - first <= 15) return BigInt(negative ? -value : value)
+    if (this.#pos - first <= 15) return BigInt(isNegative ? -value : value)
     const literal = this.#latin1.slice(start, this.#pos)
-    return int64(literal) ?? Number(literal)
+    return toInt64(literal) ?? Number(literal)
   }
 
   #readDecimal(start: number): bigint | number {
     const point = this.#pos
-    if (this.#byte() === POINT) {
+    if (this.#peekByte() === DECIMAL_POINT) {
       this.#pos++
       this.#readDigits('a digit')
     }
     const end = this.#pos
     let exponent = 0
-    if (this.#byte() === LOWER_E || this.#byte() === UPPER_E) {
+    if (this.#peekByte() === LOWER_E || this.#peekByte() === UPPER_E) {
       this.#pos++
-      const sign = this.#byte()
+      const sign = this.#peekByte()
       if (sign === MINUS || sign === PLUS) this.#pos++
       exponent = this.#readDigits('a digit')
       if (sign === MINUS) exponent = -exponent
@@ -200,7 +200,7 @@ class JsonReader {
     // No two numbers of 15 digits have the same double, unless it is 0.
     if (literal.length <= 16 && rounded !== 0 && Math.abs(rounded) < 1e15) return BigInt(rounded)
     const fraction = this.#latin1.slice(point + 1, end)
-    return scaledInt64(this.#latin1.slice(start, point) + fraction, exponent - fraction.length) ?? rounded
+    return toScaledInt64(this.#latin1.slice(start, point) + fraction, exponent - fraction.length) ?? rounded
   }
 
   /** Reads one digit or more. Their value is exact up to 15 digits, and Infinity beyond 309. */
@@ -216,35 +216,35 @@ class JsonReader {
       value = value * 10 + digit
       pos++
     }
-    if (pos === start) throw this.#expected(expected)
+    if (pos === start) throw this.#createExpectedError(expected)
     this.#pos = pos
     return value
   }
 
-  #take(wanted: number): boolean {
-    if (this.#next() !== wanted) return false
+  #skipIf(expected: number): boolean {
+    if (this.#peekToken() !== expected) return false
     this.#pos++
     return true
   }
 
   /** Steps over white space, to the byte that is returned. */
-  #next(): number {
-    let byte = this.#byte()
+  #peekToken(): number {
+    let byte = this.#peekByte()
     while (byte <= SPACE && (byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB)) {
       this.#pos++
-      byte = this.#byte()
+      byte = this.#peekByte()
     }
     return byte
   }
 
   /** The byte that comes next. A read beyond the end would make V8 run slower code from then on. */
-  #byte(): number {
-    return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END
+  #peekByte(): number {
+    return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END_OF_INPUT
   }
 
-  #expected(what: string, problem: string = problemAt(this.#bytes, this.#pos)): HttpError {
-    if (isUtf8(this.#bytes)) return notJson(problem, what, this.#pos)
-    return notJson('is not UTF-8', 'a well-formed character', illFormedAt(this.#bytes))
+  #createExpectedError(expected: string, problem: string = describeProblem(this.#bytes, this.#pos)): HttpError {
+    if (isUtf8(this.#bytes)) return createNotJsonError(problem, expected, this.#pos)
+    return createNotJsonError('is not UTF-8', 'a well-formed character', findInvalidUtf8(this.#bytes))
   }
 }
 
@@ -254,7 +254,7 @@ function isHexDigit(byte: number): boolean {
 }
 
 /** The digits times 10^scale, of a literal below 10^309, in linear time; undefined if that is not whole or not int64. */
-function scaledInt64(digits: string, scale: number): bigint | undefined {
+function toScaledInt64(digits: string, scale: number): bigint | undefined {
   const sign = digits.startsWith('-') ? '-' : ''
   let start = sign.length
   while (digits.charCodeAt(start) === ZERO) start++
@@ -262,25 +262,25 @@ function scaledInt64(digits: string, scale: number): bigint | undefined {
   // A loop, since /0+$/ takes time quadratic in the length of a run of zeros.
   let end = digits.length
   while (digits.charCodeAt(end - 1) === ZERO) end--
-  const zeros = digits.length - end + scale
-  if (zeros < 0) return undefined
-  return int64(sign + digits.slice(start, end) + '0'.repeat(zeros))
+  const zeroCount = digits.length - end + scale
+  if (zeroCount < 0) return undefined
+  return toInt64(sign + digits.slice(start, end) + '0'.repeat(zeroCount))
 }
 
-function problemAt(body: Buffer, offset: number): string {
+function describeProblem(body: Buffer, offset: number): string {
   if (offset < body.length) return 'is not JSON'
   return offset === 0 ? 'is empty' : 'ends too early'
 }
 
-function notJson(problem: string, expected: string, offset: number): HttpError {
-  return new HttpError('notJson', `The body ${problem}: expected ${expected} at byte ${offset}.`)
+function createNotJsonError(problem: string, expected: string, offset: number): HttpError {
+  return new HttpError('invalidJson', `The body ${problem}: expected ${expected} at byte ${offset}.`)
 }
 
-function illFormedAt(bytes: Buffer): number {
-  const replaced = Buffer.from(bytes.toString())
+function findInvalidUtf8(bytes: Buffer): number {
+  const reencoded = Buffer.from(bytes.toString())
   let offset = 0
-  while (bytes[offset] === replaced[offset]) offset++
+  while (bytes[offset] === reencoded[offset]) offset++
   // U+FFFD may begin with the same bytes as the sequence that it replaced.
-  while ((Number(replaced[offset]) & 0xc0) === 0x80) offset--
+  while ((Number(reencoded[offset]) & 0xc0) === 0x80) offset--
   return offset
 }

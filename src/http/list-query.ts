@@ -1,13 +1,13 @@
 import { MAX_INT32 } from '../option-checks.ts'
 import { parseInt64 } from '../plants/int64.ts'
-import type { ListQuery } from '../plants/listing.ts'
+import type { ListQuery } from '../plants/list-plants.ts'
 import { HttpError } from './errors.ts'
-import { integerProblem } from './integer-problem.ts'
-import { decodePercent } from './percent.ts'
+import { describeInvalidInteger } from './invalid-integer.ts'
+import { decodePercent } from './percent-encoding.ts'
 
 /** How long the name of a parameter can be, without escapes and with them. */
-const MIN_NAME = 'limit'.length
-const MAX_NAME = 3 * 'include'.length
+const MIN_NAME_LENGTH = 'limit'.length
+const MAX_NAME_LENGTH = 3 * 'include'.length
 const [AMPERSAND, EQUALS] = [0x26, 0x3d] as const
 
 /** Its limit is at most `maxLimit`; ignores other parameters. @throws HttpError 40004 that names each that is wrong */
@@ -26,29 +26,30 @@ export function parseListQuery(query: string, maxLimit: number): ListQuery {
     if (code !== AMPERSAND) continue
     if (nameEnd === -1) nameEnd = end
     const nameLength = nameEnd - start
-    if (nameLength >= MIN_NAME && nameLength <= MAX_NAME) {
+    if (nameLength >= MIN_NAME_LENGTH && nameLength <= MAX_NAME_LENGTH) {
       const name = decodePercent(query.slice(start, nameEnd))
-      if (name === 'limit') limitText = valueOf(limitText, query.slice(nameEnd + 1, end))
-      else if (name === 'after') afterText = valueOf(afterText, query.slice(nameEnd + 1, end))
-      else if (name === 'include') include = valueOf(include, query.slice(nameEnd + 1, end))
+      if (name === 'limit') limitText = decodeValue(limitText, query.slice(nameEnd + 1, end))
+      else if (name === 'after') afterText = decodeValue(afterText, query.slice(nameEnd + 1, end))
+      else if (name === 'include') include = decodeValue(include, query.slice(nameEnd + 1, end))
     }
     start = end + 1
     nameEnd = -1
   }
   const limit = limitText === undefined ? Infinity : parseLimit(limitText)
   const after = afterText === undefined ? undefined : parseInt64(afterText)
-  const isAfterWrong = afterText !== undefined && after === undefined
+  const isAfterInvalid = afterText !== undefined && after === undefined
   const includesId = include === 'id'
-  const isIncludeWrong = include !== undefined && !includesId
-  if (limit !== undefined && !isAfterWrong && !isIncludeWrong) {
+  const isIncludeInvalid = include !== undefined && !includesId
+  if (limit !== undefined && !isAfterInvalid && !isIncludeInvalid) {
     return { limit: Math.min(limit, maxLimit), after, includesId }
   }
 
   const problems: string[] = []
-  if (limit === undefined) problems.push(`limit ${problemOf(limitText!) ?? integerProblem(limitText!, 0, MAX_INT32)}`)
-  if (isAfterWrong) problems.push(`after ${problemOf(afterText!) ?? integerProblem(afterText!)}`)
-  if (isIncludeWrong) problems.push(`include ${problemOf(include!) ?? 'must be id'}`)
-  throw new HttpError('badQuery', `The query is invalid: ${problems.join('; ')}.`)
+  if (limit === undefined)
+    problems.push(`limit ${describeRepetition(limitText!) ?? describeInvalidInteger(limitText!, 0, MAX_INT32)}`)
+  if (isAfterInvalid) problems.push(`after ${describeRepetition(afterText!) ?? describeInvalidInteger(afterText!)}`)
+  if (isIncludeInvalid) problems.push(`include ${describeRepetition(include!) ?? 'must be id'}`)
+  throw new HttpError('invalidQuery', `The query is invalid: ${problems.join('; ')}.`)
 }
 
 function parseLimit(text: string): number | undefined {
@@ -61,7 +62,7 @@ function parseLimit(text: string): number | undefined {
 const REPEATED = '\ud800'
 
 /** A text with a malformed escape stays as it is: with a percent sign, it's never valid. */
-const valueOf = (before: string | undefined, text: string): string =>
-  before === undefined ? (decodePercent(text) ?? text) : REPEATED
+const decodeValue = (previous: string | undefined, text: string): string =>
+  previous === undefined ? (decodePercent(text) ?? text) : REPEATED
 
-const problemOf = (value: string): string | undefined => (value === REPEATED ? 'is repeated' : undefined)
+const describeRepetition = (value: string): string | undefined => (value === REPEATED ? 'is repeated' : undefined)

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { NativePromise, withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { quote } from '../option-checks.ts'
+import { formatValue } from '../option-checks.ts'
 import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
 import { createPlant, type NewPlant } from '../plants/plant.ts'
 import { StoreUnavailableError } from '../plants/store.ts'
-import { isText } from '../plants/text.ts'
+import { isValidText } from '../plants/text.ts'
 import { HttpError } from './errors.ts'
 import { JsonObject, type JsonValue } from './json.ts'
 import type { HostRequest } from './transport.ts'
@@ -21,7 +21,7 @@ export interface ValidationContext {
 }
 
 /** If a body is longer than twice its texts and this many bytes, the texts are copied. */
-const MAX_OVERHEAD = 200
+const MAX_OVERHEAD_BYTES = 200
 
 /**
  * @param bodyLength the length of the JSON text in bytes
@@ -29,7 +29,7 @@ const MAX_OVERHEAD = 200
  */
 export function parseNewPlant(value: JsonValue, bodyLength: number): NewPlant {
   if (!(value instanceof JsonObject)) {
-    throw new HttpError('notPlant', 'The body must be a JSON object.')
+    throw new HttpError('invalidPlant', 'The body must be a JSON object.')
   }
 
   let id: JsonValue | undefined
@@ -49,22 +49,22 @@ export function parseNewPlant(value: JsonValue, bodyLength: number): NewPlant {
     }
   }
 
-  if (repeated.length === 0 && typeof id === 'bigint' && isText(name) && (tag === undefined || isText(tag))) {
-    const length = name.length + (tag?.length ?? 0)
-    if (bodyLength > 2 * length + MAX_OVERHEAD) return copyTexts(id, name, tag)
+  if (repeated.length === 0 && typeof id === 'bigint' && isValidText(name) && (tag === undefined || isValidText(tag))) {
+    const textLength = name.length + (tag?.length ?? 0)
+    if (bodyLength > 2 * textLength + MAX_OVERHEAD_BYTES) return copyTexts(id, name, tag)
     return createPlant(id, name, tag)
   }
 
   const problems = [
-    ...idProblems(id),
-    ...(name === undefined ? ['name is required'] : textProblems('name', name)),
-    ...(tag === undefined ? [] : textProblems('tag', tag)),
+    ...findIdProblems(id),
+    ...(name === undefined ? ['name is required'] : findTextProblems('name', name)),
+    ...(tag === undefined ? [] : findTextProblems('tag', tag)),
     ...Array.from(new Set(repeated), (member) => `${member} is repeated`),
   ]
-  throw new HttpError('notPlant', `The plant is invalid: ${problems.join('; ')}.`)
+  throw new HttpError('invalidPlant', `The plant is invalid: ${problems.join('; ')}.`)
 }
 
-function idProblems(id: JsonValue | undefined): string[] {
+function findIdProblems(id: JsonValue | undefined): string[] {
   if (typeof id === 'bigint') return []
   if (id === undefined) return ['id is required']
   if (typeof id !== 'number') return ['id must be a number']
@@ -72,7 +72,7 @@ function idProblems(id: JsonValue | undefined): string[] {
   return [Math.abs(id) < 2 ** 63 ? 'id must be an integer' : `id must be from ${MIN_INT64} to ${MAX_INT64}`]
 }
 
-function textProblems(name: string, text: JsonValue): string[] {
+function findTextProblems(name: string, text: JsonValue): string[] {
   if (text === null && name === 'tag') return ['tag must be a string or absent, not null']
   if (typeof text !== 'string') return [`${name} must be a string`]
   return [
@@ -82,7 +82,7 @@ function textProblems(name: string, text: JsonValue): string[] {
 }
 
 /** Wraps a host's `validate`. The result throws HttpError 40002, or 50300 for a timeout or a StoreUnavailableError. */
-export function checkValidate(
+export function createPlantValidator(
   validate: Validate,
   timeoutMs: number,
 ): (plant: NewPlant, context: ValidationContext) => MaybePromise<void> {
@@ -93,16 +93,16 @@ export function checkValidate(
     try {
       const result = withDeadline<unknown>(validate(plant, context), timeoutMs, createError)
       return result instanceof NativePromise ? result.then(requireNoMessage).catch(rethrow) : requireNoMessage(result)
-    } catch (thrown) {
-      return rethrow(thrown)
+    } catch (error) {
+      return rethrow(error)
     }
   }
 }
 
 function requireNoMessage(message: unknown): void {
   if (message === undefined || message === null || message === '') return
-  if (typeof message === 'string') throw new HttpError('notPlant', message)
-  throw new TypeError(`validate must return a message or nothing, or a promise of either, not ${quote(message)}`)
+  if (typeof message === 'string') throw new HttpError('invalidPlant', message)
+  throw new TypeError(`validate must return a message or nothing, or a promise of either, not ${formatValue(message)}`)
 }
 
 /** Whatever a StoreUnavailableError says about the outcome, the store hasn't been called. */

@@ -1,23 +1,23 @@
 import { Buffer } from 'node:buffer'
 import { type IncomingMessage, ServerResponse } from 'node:http'
-import { attempt, type MaybePromise } from '../maybe-promise.ts'
+import { callSafely, type MaybePromise } from '../maybe-promise.ts'
 import { encodeUtf8 } from '../plants/text.ts'
 import { yieldToEventLoop } from '../timers.ts'
-import { discardBody, isBodyAwaited } from './body.ts'
+import { discardBody, isBodyPending } from './body.ts'
 import type { ErrorCode } from './errors.ts'
 import {
   isClosed,
   isConnected,
-  isLost,
+  isDisconnected,
   isWritable,
-  listenTo,
-  reset,
+  addResponseListener,
+  resetConnection,
   socketOf,
   streamOf,
-  whenClosed,
+  onClose,
   type HostRequest,
 } from './transport.ts'
-import { fieldsOf, rawHeadersOf } from './header-fields.ts'
+import { headerValuesOf, rawHeadersOf } from './header-fields.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -52,7 +52,7 @@ export function jsonResponse(value: object): HttpResponse & { readonly body: str
 }
 
 /** What became of a response. */
-export interface AnswerEvent {
+export interface BaseResponseEvent {
   /** The request that was answered. */
   readonly request: HostRequest
   readonly resource: string | undefined
@@ -68,94 +68,102 @@ export interface AnswerEvent {
   readonly durationMs: number
 }
 
-export interface Sent {
+export interface SendResult {
   readonly bytes: number
   readonly complete: boolean
   /** The error of its body, or of a middleware, once its head was handed over. */
-  readonly failure: { readonly thrown: unknown } | undefined
+  readonly failure: { readonly error: unknown } | undefined
 }
 
-const UNSENT: Sent = { bytes: 0, complete: false, failure: undefined }
+const UNSENT: SendResult = { bytes: 0, complete: false, failure: undefined }
 
 /**
  * Sends a response, unless the host has sent one already or the client has gone. A middleware may have replaced methods
  * of the response: it reads the header fields, writes elsewhere, or ends the response later.
  * @throws what the body or a middleware throws before the head: nothing is sent then
  */
-export function respond(request: IncomingMessage, response: ServerResponse, found: HttpResponse): MaybePromise<Sent> {
-  const mayBeEarly = found.status >= 400 && isBodyAwaited(request)
-  return mayBeEarly ? sendLater(request, response, found) : send(request, response, found, false)
+export function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  result: HttpResponse,
+): MaybePromise<SendResult> {
+  const mayBeEarly = result.status >= 400 && isBodyPending(request)
+  return mayBeEarly ? sendInNextTick(request, response, result) : send(request, response, result, false)
 }
 
 /** Node announces a request before it has parsed a body that came in the same packet. */
-async function sendLater(request: IncomingMessage, response: ServerResponse, found: HttpResponse): Promise<Sent> {
+async function sendInNextTick(
+  request: IncomingMessage,
+  response: ServerResponse,
+  result: HttpResponse,
+): Promise<SendResult> {
   await yieldToEventLoop()
   // The rest of the packet can be malformed: then `node:http` has sent its own error response.
   if (!isWritable(socketOf(request))) return UNSENT
-  return send(request, response, found, isBodyAwaited(request))
+  return send(request, response, result, isBodyPending(request))
 }
 
 /** @param isEarly whether this refuses a request whose body is still arriving */
-function send(request: IncomingMessage, response: Extended, found: HttpResponse, isEarly: boolean) {
+function send(request: IncomingMessage, response: ExtendedResponse, result: HttpResponse, isEarly: boolean) {
   if (response.headersSent || isClosed(response)) return UNSENT
   const stream = streamOf(response)
   // Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read.
   if (stream?.endAfterHeaders === true) stream.resume()
   stream?.once('aborted', stream.destroy.bind(stream))
-  if (isEndUncertain(request)) response.setHeader('Connection', 'close')
-  const { status, body } = found
-  const isWhole = typeof body !== 'object' || body instanceof Uint8Array
-  if (body === undefined) withdraw(response, 'Content-Type')
-  if (body === undefined || !isWhole) withdraw(response, 'Content-Length')
-  const headers = headersOf(found, response[ADDED])
-  const isHead = request.method === 'HEAD'
-  if (!isWhole && !isHead) return writeAll(request, response, status, headers, body)
+  if (hasAmbiguousFraming(request)) response.setHeader('Connection', 'close')
+  const { status, body } = result
+  const isBuffered = typeof body !== 'object' || body instanceof Uint8Array
+  if (body === undefined) removeHeader(response, 'Content-Type')
+  if (body === undefined || !isBuffered) removeHeader(response, 'Content-Length')
+  const headers = buildHeaders(result, response[EXTRA_HEADERS])
+  const isHeadRequest = request.method === 'HEAD'
+  if (!isBuffered && !isHeadRequest) return streamBody(request, response, status, headers, body)
 
-  const content = isWhole && !isHead ? body : undefined
+  const content = isBuffered && !isHeadRequest ? body : undefined
   const bytes = content?.length ?? 0
   try {
     if (isEarly && stream === undefined) headers.push('Connection', 'close')
     writeHead(response, status, headers)
-    const isArriving = isEarly && isConnected(request)
-    const waits = isArriving && stream === undefined
-    if (!waits) end(response, content)
+    const isBodyArriving = isEarly && isConnected(request)
+    const mustDelayEnd = isBodyArriving && stream === undefined
+    if (!mustDelayEnd) end(response, content)
     // The response goes out now. Its end, after which the connection closes, waits for the client.
     else if (content === undefined) response.flushHeaders()
-    else writeNow(response, content)
-    if (isArriving) endEarly(request, response)
+    else writeAndFlush(response, content)
+    if (isBodyArriving) endAfterBody(request, response)
     return { bytes, complete: true, failure: undefined }
-  } catch (thrown) {
-    return breakOff(request, response, response.writableEnded ? bytes : 0, thrown)
+  } catch (error) {
+    return abortOrThrow(request, response, response.writableEnded ? bytes : 0, error)
   }
 }
 
-function headersOf(found: HttpResponse, added: readonly string[] | undefined): string[] {
-  const { headers, body, contentType = JSON_TYPE, allowsCaching } = found
+function buildHeaders(result: HttpResponse, extraHeaders: readonly string[] | undefined): string[] {
+  const { headers, body, contentType = JSON_TYPE, allowsCaching } = result
   const length = typeof body === 'string' || body instanceof Uint8Array ? String(body.length) : undefined
   // RFC 9111 lets a shared cache store no response to a request with Authorization, but nginx does so by default.
-  let fields: string[]
+  let allHeaders: string[]
   if (length !== undefined && !allowsCaching) {
     // Most responses take this path: creating an array with all its items is faster than appending to it.
-    fields = ['Cache-Control', 'no-store', 'Content-Type', contentType, 'Content-Length', length]
+    allHeaders = ['Cache-Control', 'no-store', 'Content-Type', contentType, 'Content-Length', length]
   } else {
-    fields = allowsCaching ? [] : ['Cache-Control', 'no-store']
-    if (body !== undefined) fields.push('Content-Type', contentType)
-    if (length !== undefined) fields.push('Content-Length', length)
+    allHeaders = allowsCaching ? [] : ['Cache-Control', 'no-store']
+    if (body !== undefined) allHeaders.push('Content-Type', contentType)
+    if (length !== undefined) allHeaders.push('Content-Length', length)
   }
   // Spreading an empty array is slower than checking its length.
-  if (headers.length > 0) fields.push(...headers)
-  if (added !== undefined) fields.push(...added)
-  return fields
+  if (headers.length > 0) allHeaders.push(...headers)
+  if (extraHeaders !== undefined) allHeaders.push(...extraHeaders)
+  return allHeaders
 }
 
-function endEarly(request: IncomingMessage, response: ServerResponse): void {
+function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
   discardBody(request, () => {
     const stream = streamOf(response)
     // Nothing but a reset ends the client's side of a stream. Before that the response must be whole (RFC 9113 section 8.1).
     if (stream === undefined)
-      attempt(
+      callSafely(
         () => response.end(),
-        () => cutOff(request, response),
+        () => abortResponse(request, response),
       )
     // A stream whose client doesn't read its response never finishes it, and `close` without a code would wait for that.
     else if (!request.complete) stream.close(stream.writableFinished ? undefined : CANCEL)
@@ -163,7 +171,7 @@ function endEarly(request: IncomingMessage, response: ServerResponse): void {
 }
 
 /** Whether a response has Node's own methods, so that a faster way changes nothing for a middleware. */
-function isBare(response: ServerResponse): boolean {
+function isUnpatched(response: ServerResponse): boolean {
   const { prototype } = ServerResponse
   return (
     response.writeHead === prototype.writeHead &&
@@ -173,17 +181,17 @@ function isBare(response: ServerResponse): boolean {
   )
 }
 
-const ADDED: unique symbol = Symbol('added fields')
-type Extended = ServerResponse & { [ADDED]?: readonly string[] }
+const EXTRA_HEADERS: unique symbol = Symbol('headers')
+type ExtendedResponse = ServerResponse & { [EXTRA_HEADERS]?: readonly string[] }
 
 /** Adds fields to the head that {@link respond} will send: name, value… `setHeader` would be much slower. */
-export function addFields(response: Extended, fields: readonly string[]): void {
-  response[ADDED] = fields
+export function addHeaders(response: ExtendedResponse, fields: readonly string[]): void {
+  response[EXTRA_HEADERS] = fields
 }
 
 /** Sends the head. Middleware that wraps a response ignores the fields of `writeHead`, and expects `setHeader`. */
 function writeHead(response: ServerResponse, status: number, headers: string[]): void {
-  if (isBare(response)) {
+  if (isUnpatched(response)) {
     response.writeHead(status, headers)
     return
   }
@@ -191,100 +199,100 @@ function writeHead(response: ServerResponse, status: number, headers: string[]):
   response.writeHead(status)
 }
 
-function withdraw(response: ServerResponse, name: string): void {
+function removeHeader(response: ServerResponse, name: string): void {
   if (response.hasHeader(name)) response.removeHeader(name)
 }
 
 /** A body for a middleware, which may not pass on an encoding. */
-function decode(body: string | Uint8Array): string | Uint8Array {
+function decodeBody(body: string | Uint8Array): string | Uint8Array {
   return typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body
 }
 
 function end(response: ServerResponse, body: string | Uint8Array | undefined): void {
   if (body === undefined) return void response.end()
-  if (!isBare(response)) return void response.end(decode(body))
+  if (!isUnpatched(response)) return void response.end(decodeBody(body))
   response.end(body, 'latin1')
 }
 
 /** Writes a piece of the body, and says whether the next one must wait until the response drains. */
-function write(response: ServerResponse, piece: string | Uint8Array): boolean {
-  const isTaken = isBare(response) ? response.write(piece, 'latin1') : response.write(decode(piece))
+function writeChunk(response: ServerResponse, piece: string | Uint8Array): boolean {
+  const canWriteMore = isUnpatched(response) ? response.write(piece, 'latin1') : response.write(decodeBody(piece))
   // A middleware that wraps `write` may return nothing, and may never drain then. Streams of Node go on then too.
-  return (isTaken as boolean | undefined) === false
+  return (canWriteMore as boolean | undefined) === false
 }
 
-function writeNow(response: ServerResponse, body: string | Uint8Array): void {
-  write(response, body)
+function writeAndFlush(response: ServerResponse, body: string | Uint8Array): void {
+  writeChunk(response, body)
   // A middleware that compresses keeps the body until this method is called.
   const { flush } = response as { flush?: () => void }
   flush?.call(response)
 }
 
 /** Writes a body piece by piece, as fast as the client reads. The first piece may fail, so the head waits for it. */
-async function writeAll(
+async function streamBody(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
   headers: string[],
   body: AsyncIterable<string>,
-): Promise<Sent> {
+): Promise<SendResult> {
   let bytes = 0
-  let goOn = (): void => undefined
+  let resumeWriting = (): void => undefined
   // One listener for the whole body: a middleware may add it to another stream, where `off` does not find it.
-  response.on('drain', () => goOn())
-  listenTo(response, 'close', () => goOn())
+  response.on('drain', () => resumeWriting())
+  addResponseListener(response, 'close', () => resumeWriting())
   try {
     for await (const piece of body) {
       if (isClosed(response)) return { bytes, complete: false, failure: undefined }
       if (bytes === 0) writeHead(response, status, headers)
-      const drained = new Promise<void>((resolve) => (goOn = resolve))
-      const mustWait = write(response, piece)
+      const drained = new Promise<void>((resolve) => (resumeWriting = resolve))
+      const mustWait = writeChunk(response, piece)
       bytes += piece.length
       if (mustWait) await drained
     }
-    return { bytes, complete: await endWhole(request, response), failure: undefined }
-  } catch (thrown) {
-    return breakOff(request, response, bytes, thrown)
+    return { bytes, complete: await finishResponse(request, response), failure: undefined }
+  } catch (error) {
+    return abortOrThrow(request, response, bytes, error)
   }
 }
 
 /** Cuts off the rest if the body or a middleware threw. @throws what was thrown, if nothing was sent */
-function breakOff(request: IncomingMessage, response: ServerResponse, bytes: number, thrown: unknown): Sent {
+function abortOrThrow(request: IncomingMessage, response: ServerResponse, bytes: number, thrown: unknown): SendResult {
   if (bytes === 0 && !response.headersSent) throw thrown
   const complete = response.writableEnded
-  if (!complete) cutOff(request, response)
-  return { bytes, complete, failure: { thrown } }
+  if (!complete) abortResponse(request, response)
+  return { bytes, complete, failure: { error: thrown } }
 }
 
-function endWhole(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+function finishResponse(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
-    listenTo(response, 'finish', () => {
+    addResponseListener(response, 'finish', () => {
       // The compatibility API of HTTP/2, and Node 20 and 22, emit this for a lost client too.
-      resolve(streamOf(response)?.writableFinished ?? !isLost(socketOf(request)))
+      resolve(streamOf(response)?.writableFinished ?? !isDisconnected(socketOf(request)))
     })
     // The client may have gone while the last piece waited.
-    whenClosed(response, () => resolve(false))
+    onClose(response, () => resolve(false))
     response.end()
   })
 }
 
 /** Whether Node and a proxy before it may disagree on where the request ends. */
-export function isEndUncertain(request: IncomingMessage): boolean {
+export function hasAmbiguousFraming(request: IncomingMessage): boolean {
   const rawHeaders = rawHeadersOf(request)
   // After a request that asks for another protocol, Node drops the rest of what it has read.
-  if (fieldsOf(rawHeaders, 'upgrade').length > 0) return true
-  const codings = fieldsOf(rawHeaders, 'transfer-encoding')
+  if (headerValuesOf(rawHeaders, 'upgrade').length > 0) return true
+  const codings = headerValuesOf(rawHeaders, 'transfer-encoding')
   // HTTP/1.0 has no transfer codings, and beside an empty one Node 20 takes a Content-Length (RFC 9112 section 6.1).
   return codings.some((coding) => request.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked')
 }
 
 /** Ends a response in the middle, so that the client does not take it for a whole one. */
-function cutOff(request: IncomingMessage, response: ServerResponse): void {
+function abortResponse(request: IncomingMessage, response: ServerResponse): void {
   // A stream that ends without an error looks whole.
   const stream = streamOf(response)
   if (stream !== undefined) return void stream.destroy(new Error('The response could not be sent to its end'))
   // So does a response of HTTP/1.0, which ends with its connection (RFC 9112 section 6.3); all but 1.1 get one. That of
   // 1.1 lacks its last chunk, and a reset would take whole responses before it, too.
-  if (request.httpVersion !== '1.1' && response.socket) reset(response.socket)
+  if (request.httpVersion !== '1.1' && response.socket) resetConnection(response.socket)
   response.destroy()
 }

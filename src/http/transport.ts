@@ -21,7 +21,11 @@ export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2
   (message as { stream?: ServerHttp2Stream }).stream
 
 /** Listens to a response itself: the `on` of a middleware may add the listener to another stream. */
-export function listenTo(response: ServerResponse, event: 'close' | 'finish' | 'socket', listener: () => void): void {
+export function addResponseListener(
+  response: ServerResponse,
+  event: 'close' | 'finish' | 'socket',
+  listener: () => void,
+): void {
   EventEmitter.prototype.on.call(response, event, listener)
 }
 
@@ -29,11 +33,11 @@ export const isClosed = (response: ServerResponse): boolean =>
   response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
 
 /** Whether a connection is lost. If a write fails, Node 20 and 22 go on for a moment before they destroy it. */
-export const isLost = (socket: Duplex | null): boolean => socket?.destroyed === true || Boolean(socket?.errored)
+export const isDisconnected = (socket: Duplex | null): boolean => socket?.destroyed === true || Boolean(socket?.errored)
 
 /** Whether a connection can still take a response. plant-store/server ends its side after its own error responses. */
 export const isWritable = (socket: Duplex | null): boolean =>
-  socket === null || !(socket.writableEnded || isLost(socket))
+  socket === null || !(socket.writableEnded || isDisconnected(socket))
 
 /** Whether the body will stay incomplete: the client disconnected, half-closed or reset its stream, or the host did. */
 export function isTruncated(request: IncomingMessage): boolean {
@@ -48,13 +52,13 @@ export function isTruncated(request: IncomingMessage): boolean {
   return destroyed === true || socket?.readableEnded === true || !isWritable(socket)
 }
 
-export function whenClosed(response: ServerResponse, listener: () => void): void {
+export function onClose(response: ServerResponse, listener: () => void): void {
   if (isClosed(response)) listener()
-  else listenTo(response, 'close', listener)
+  else addResponseListener(response, 'close', listener)
 }
 
 /** Closes a connection whose client must see that something is missing. TCP is reset, so the kernel drops the rest. */
-export function reset(socket: Socket): void {
+export function resetConnection(socket: Socket): void {
   try {
     // Node cannot reset a socket that is ending, and would lose its descriptor.
     if (socket.writableEnded && socket.writableLength === 0) socket.destroy()

@@ -5,16 +5,16 @@ import { HTTP_ERRORS, type ErrorName } from '../http/errors.ts'
 // the types of OpenAPI tools require, and an interface lacks.
 
 /** The part of OpenAPI 3.1 that this service uses. The types of OpenAPI tools take no readonly arrays. */
-export type Description<Paths> = Readonly<{
+export type OpenApiDocument<Paths> = Readonly<{
   openapi: '3.1.0'
   info: Readonly<{
     title: string
     version: string
     summary: string
     description: string
-    license: Texts<'name' | 'identifier'>
+    license: StringFields<'name' | 'identifier'>
   }>
-  tags: Texts<'name' | 'description'>[]
+  tags: StringFields<'name' | 'description'>[]
   security: SecurityRequirement[]
   paths: Paths
   components: Readonly<{
@@ -27,7 +27,7 @@ export type Description<Paths> = Readonly<{
   webhooks: Readonly<Record<string, never>>
 }>
 
-type Texts<Name extends string> = Readonly<Record<Name, string>>
+type StringFields<Name extends string> = Readonly<Record<Name, string>>
 type SecurityRequirement = Readonly<Record<string, string[]>>
 
 export type PathItem<Method extends string> = Readonly<Record<Method, OperationObject>>
@@ -57,7 +57,7 @@ type MediaType = Readonly<{
   examples?: Readonly<Record<string, Readonly<{ value: unknown }>>>
 }>
 
-export type Reference = Texts<'$ref'>
+export type Reference = StringFields<'$ref'>
 
 export type Parameter = Readonly<{
   name: string
@@ -97,7 +97,7 @@ export function header(description: string, example: string, required = false): 
   return { description, required, schema: { type: 'string' }, example }
 }
 
-export function json(schema: MediaType['schema'], example: unknown): { readonly content: Content } {
+export function jsonContent(schema: MediaType['schema'], example: unknown): { readonly content: Content } {
   return { content: { 'application/json': { schema, example } } }
 }
 
@@ -105,23 +105,25 @@ export function json(schema: MediaType['schema'], example: unknown): { readonly 
 export const NO_STORE: Readonly<Record<string, Reference>> = { 'Cache-Control': ref('headers/Cache-Control') }
 
 /** Any request may get these. OpenAPI has no place for other paths and methods, so each operation lists them too. */
-const ANY: readonly ErrorName[] = [
-  'noResource',
+const COMMON_ERRORS: readonly ErrorName[] = [
+  'pathNotFound',
   'methodNotAllowed',
   'malformedRequest',
   'requestTimeout',
   'expectationFailed',
-  'tooManyFields',
-  'unknownTransferCoding',
+  'headersTooLarge',
+  'unsupportedTransferCoding',
 ]
 
-export function errors(...names: readonly ErrorName[]): OperationObject['responses'] {
-  const all = [...names, ...ANY]
-  const statuses = all.map((name) => HTTP_ERRORS[name].status)
-  return Object.fromEntries(statuses.map((status) => [status, error(all.filter((_, i) => statuses[i] === status))]))
+export function errorResponses(...names: readonly ErrorName[]): OperationObject['responses'] {
+  const allNames = [...names, ...COMMON_ERRORS]
+  const statuses = allNames.map((name) => HTTP_ERRORS[name].status)
+  return Object.fromEntries(
+    statuses.map((status) => [status, errorResponse(allNames.filter((_, i) => statuses[i] === status))]),
+  )
 }
 
-function error(names: readonly ErrorName[]): Response {
+function errorResponse(names: readonly ErrorName[]): Response {
   const headers: Record<string, Reference> = { ...NO_STORE }
   const examples: Record<string, { readonly value: object }> = {}
   for (const name of names) {
@@ -146,7 +148,7 @@ export function getAndHead(get: OperationObject): { readonly get: OperationObjec
   return { get, head: { ...get, operationId, summary: `${get.summary}, without the body`, responses } }
 }
 
-export function options(
+export function optionsOperation(
   about: Pick<OperationObject, 'tags' | 'operationId' | 'parameters'>,
   ...names: readonly ErrorName[]
 ): OperationObject {
@@ -156,7 +158,7 @@ export function options(
     security: [],
     responses: {
       204: { description: '`Allow` lists the methods.', headers: { Allow: ref('headers/Allow') } },
-      ...errors(...names),
+      ...errorResponses(...names),
     },
   }
 }

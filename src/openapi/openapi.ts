@@ -1,6 +1,6 @@
 import { VERSION } from '../version.ts'
-import { header, type Description, type Parameter, type ValueSchema } from './description.ts'
-import { PLANT_PATHS, type PlantPaths } from './plants.ts'
+import { header, type OpenApiDocument, type Parameter, type ValueSchema } from './description.ts'
+import { PLANT_PATHS, type PlantPaths } from './plant-paths.ts'
 
 /** No pattern says "well-formed". Some generators of clients write into their source what `\u0000` means. */
 const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
@@ -16,7 +16,7 @@ const NAME: ValueSchema = { ...TEXT, description: 'The name of the plant.' }
 const TAG: ValueSchema = { ...TEXT, description: 'The type of the plant.' }
 
 /** The type of {@link openapi}. */
-export type PlantStoreDescription = Description<PlantPaths>
+export type PlantStoreDescription = OpenApiDocument<PlantPaths>
 
 /**
  * The interface description, an OpenAPI 3.1 document. It names no server: its paths begin wherever the service is
@@ -82,6 +82,12 @@ export const openapi: PlantStoreDescription = {
   webhooks: {},
 }
 
-function parameter(place: Parameter['in'], name: string, text: string, example: number | string, schema: ValueSchema) {
-  return { name, in: place, description: text, required: place === 'path', schema, example }
+function parameter(
+  location: Parameter['in'],
+  name: string,
+  description: string,
+  example: number | string,
+  schema: ValueSchema,
+) {
+  return { name, in: location, description, required: location === 'path', schema, example }
 }

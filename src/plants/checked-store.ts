@@ -1,6 +1,6 @@
-import { andThen, withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { isObject, wrong } from '../option-checks.ts'
-import { listEncoded, type EncodedPage } from './encoded-list.ts'
+import { chain, withDeadline, type MaybePromise } from '../maybe-promise.ts'
+import { isObject, invalidOption } from '../option-checks.ts'
+import { listEncodedPlants, type EncodedPage } from './encoded-list.ts'
 import type { NewPlant } from './plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store, type StoreMethod } from './store.ts'
 
@@ -13,14 +13,14 @@ export interface CheckedStore extends Pick<Store, 'create' | 'delete'> {
 }
 
 /** Limits the time of a store's calls, and checks their results: `undefined` must not mean that a plant is kept. */
-export function checkStore(store: Store, timeoutMs: number): CheckedStore {
+export function createCheckedStore(store: Store, timeoutMs: number): CheckedStore {
   const createError = (): StoreUnavailableError =>
     new StoreUnavailableError(`The store did not answer within ${timeoutMs} ms.`, { isOutcomeUnknown: true })
   const withTimeout = (result: MaybePromise<unknown>) => withDeadline(result, timeoutMs, createError)
   return {
-    create: (owner, plant) => andThen(withTimeout(store.create(owner, plant)), requireBoolean),
-    list: (owner, request) => andThen(withTimeout(listEncoded(store, owner, request)), requirePage, request),
-    delete: (owner, id) => andThen(withTimeout(store.delete(owner, id)), requireBoolean),
+    create: (owner, plant) => chain(withTimeout(store.create(owner, plant)), requireBoolean),
+    list: (owner, request) => chain(withTimeout(listEncodedPlants(store, owner, request)), requirePage, request),
+    delete: (owner, id) => chain(withTimeout(store.delete(owner, id)), requireBoolean),
   }
 }
 
@@ -33,10 +33,11 @@ const EMPTY_PAGE: EncodedPage = { plants: [], hasMore: false }
 
 /** Pages out of order could make a wrong list that looks complete, or a list that never ends. */
 function requirePage(result: unknown, { limit, after }: PageRequest): EncodedPage {
-  if (!isObject(result)) throw wrong('the result of list of a store', 'an object { plants, hasMore }', result)
+  if (!isObject(result)) throw invalidOption('the result of list of a store', 'an object { plants, hasMore }', result)
   const { plants, hasMore } = result as Partial<Record<keyof Page, unknown>>
-  if (!Array.isArray(plants)) throw wrong('plants, returned by list of a store,', 'an array', plants)
-  if (typeof hasMore !== 'boolean') throw wrong('hasMore, returned by list of a store,', 'true or false', hasMore)
+  if (!Array.isArray(plants)) throw invalidOption('plants, returned by list of a store,', 'an array', plants)
+  if (typeof hasMore !== 'boolean')
+    throw invalidOption('hasMore, returned by list of a store,', 'true or false', hasMore)
   if (plants.length > limit) throw new TypeError(`list of a store returned ${plants.length} plants; limit is ${limit}`)
   if (!isAscending(plants as readonly NewPlant[], after)) {
     throw new TypeError('list of a store must return plants whose ids are bigints, ascending and greater than after')

@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import { chain, type MaybePromise } from '../maybe-promise.ts'
 import { readMember } from '../option-checks.ts'
 import { decodePlant, type EncodedPlant, type NewPlant } from './plant.ts'
 import type { Page, PageRequest, Store } from './store.ts'
@@ -8,27 +8,27 @@ export interface EncodedPage extends Pick<Page, 'hasMore'> {
   readonly plants: readonly (EncodedPlant | NewPlant)[]
 }
 
-type List<Result> = (owner: string, request: PageRequest) => Result
+type ListFunction<Result> = (owner: string, request: PageRequest) => Result
 
 /** By the `list` function itself, so that a store which replaces the function doesn't bypass its own. */
-const encodedLists = new WeakMap<List<unknown>, List<MaybePromise<EncodedPage>>>()
+const encodedLists = new WeakMap<ListFunction<unknown>, ListFunction<MaybePromise<EncodedPage>>>()
 
 /** Makes the `list` of a store, which returns plain plants. The service uses the encoded plants, which cost far less. */
-export function plainList(list: List<Promise<EncodedPage>>): List<Promise<Page>>
-export function plainList(list: List<MaybePromise<EncodedPage>>): List<MaybePromise<Page>>
-export function plainList(list: List<MaybePromise<EncodedPage>>): List<MaybePromise<Page>> {
-  const plain: List<MaybePromise<Page>> = (owner, request) => {
+export function wrapEncodedList(list: ListFunction<Promise<EncodedPage>>): ListFunction<Promise<Page>>
+export function wrapEncodedList(list: ListFunction<MaybePromise<EncodedPage>>): ListFunction<MaybePromise<Page>>
+export function wrapEncodedList(list: ListFunction<MaybePromise<EncodedPage>>): ListFunction<MaybePromise<Page>> {
+  const plainList: ListFunction<MaybePromise<Page>> = (owner, request) => {
     const { limit, maxBytes } = request
-    return andThen(list(owner, { limit, maxBytes, after: readMember(request, 'after') }), decodePage)
+    return chain(list(owner, { limit, maxBytes, after: readMember(request, 'after') }), decodePage)
   }
-  encodedLists.set(plain, list)
-  return plain
+  encodedLists.set(plainList, list)
+  return plainList
 }
 
 const decodePage = ({ plants, hasMore }: EncodedPage): Page => ({ plants: plants.map(decodePlant), hasMore })
 
 /** Lists plants, encoded if the store can. */
-export function listEncoded(store: Store, owner: string, request: PageRequest): MaybePromise<EncodedPage> {
-  const list = encodedLists.get((store as { readonly list: List<unknown> }).list)
+export function listEncodedPlants(store: Store, owner: string, request: PageRequest): MaybePromise<EncodedPage> {
+  const list = encodedLists.get((store as { readonly list: ListFunction<unknown> }).list)
   return list === undefined ? store.list(owner, request) : list(owner, request)
 }

@@ -1,4 +1,4 @@
-import { isSet } from '../option-checks.ts'
+import { hasOption } from '../option-checks.ts'
 import { decodeUtf8, encodeUtf8 } from './text.ts'
 
 /** A plant as a response has it: without its `id`. */
@@ -28,64 +28,64 @@ export function createPlant(id: bigint, name: string, tag: string | undefined): 
 /** Returns the tag of a plant, unless only `Object.prototype` has it. */
 export function tagOf(plant: Plant): string | undefined {
   const { tag } = plant
-  return tag === undefined || isSet(plant, 'tag') ? tag : undefined
+  return tag === undefined || hasOption(plant, 'tag') ? tag : undefined
 }
 
 /** A plant as its JSON text, which a list joins with others. */
 export class EncodedPlant {
   readonly id: bigint
-  /** As {@link encodeRest} makes it. */
-  readonly rest: string
+  /** As {@link encodeFields} makes it. */
+  readonly json: string
 
-  constructor(id: bigint, rest: string) {
+  constructor(id: bigint, json: string) {
     this.id = id
-    this.rest = rest
+    this.json = json
   }
 }
 
 export function decodePlant(plant: EncodedPlant | NewPlant): NewPlant {
   if (!(plant instanceof EncodedPlant)) return plant
-  const members = JSON.parse(decodeUtf8(closeRest(`{${plant.rest}`))) as Plant
+  const members = JSON.parse(decodeUtf8(closeObject(`{${plant.json}`))) as Plant
   return createPlant(plant.id, members.name, tagOf(members))
 }
 
 /** What stands between two plants of a list. */
-export const NEXT = ',{'
+export const SEPARATOR = ',{'
 
 /** Makes a plant's text that of the last one of a list. */
-export const closeRest = (rest: string): string => rest.slice(0, -NEXT.length)
+export const closeObject = (json: string): string => json.slice(0, -SEPARATOR.length)
 
 /**
  * The JSON text of a plant behind its opening brace, where an id may come, up to that of the next plant: a list then puts
  * one text together for each, not two. In UTF-8, one character for each byte.
  */
-export function encodeRest(plant: EncodedPlant | NewPlant): string {
-  if (plant instanceof EncodedPlant) return plant.rest
+export function encodeFields(plant: EncodedPlant | NewPlant): string {
+  if (plant instanceof EncodedPlant) return plant.json
   const { name } = plant
   const tag = tagOf(plant)
-  if (tag === undefined) return encodeUtf8(`"name":${encodeText(name)}}${NEXT}`)
-  return encodeUtf8(`"name":${encodeText(name)},"tag":${encodeText(tag)}}${NEXT}`)
+  if (tag === undefined) return encodeUtf8(`"name":${encodeText(name)}}${SEPARATOR}`)
+  return encodeUtf8(`"name":${encodeText(name)},"tag":${encodeText(tag)}}${SEPARATOR}`)
 }
 
-/** How many bytes of UTF-8 the name and tag of a plant are, by its {@link encodeRest}. */
-export function countTextBytes(rest: string): number {
+/** How many bytes of UTF-8 the name and tag of a plant are, by its {@link encodeFields}. */
+export function countTextBytes(json: string): number {
   // A quote within a name stands behind a backslash, so this is none of it.
-  const hasTag = rest.includes('","tag":"')
-  let bytes = rest.length - (hasTag ? '"name":"","tag":""},{' : '"name":""},{').length
-  const firstEscape = rest.indexOf('\\')
+  const hasTag = json.includes('","tag":"')
+  let bytes = json.length - (hasTag ? '"name":"","tag":""},{' : '"name":""},{').length
+  const firstEscape = json.indexOf('\\')
   if (firstEscape === -1) return bytes
-  for (let at = firstEscape, length; at < rest.length; at += length) {
-    length = rest[at] !== '\\' ? 1 : rest[at + 1] === 'u' ? 6 : 2
+  for (let index = firstEscape, length; index < json.length; index += length) {
+    length = json[index] !== '\\' ? 1 : json[index + 1] === 'u' ? 6 : 2
     bytes -= length - 1
   }
   return bytes
 }
 
 /** ASCII that JSON takes as it is. */
-const PLAIN = /^[ !#-[\]-~]*$/
+const UNESCAPED_ASCII = /^[ !#-[\]-~]*$/
 
 function encodeText(text: string): string {
   if (typeof text !== 'string') throw new TypeError('a plant has a name or tag that is no string')
   // Most texts are short and plain, and seeing that takes less than JSON.stringify.
-  return text.length < 100 && PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
+  return text.length < 100 && UNESCAPED_ASCII.test(text) ? `"${text}"` : JSON.stringify(text)
 }

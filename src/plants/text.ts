@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 
-export const TEXT = 'well-formed Unicode without U+0000'
+export const TEXT_DESCRIPTION = 'well-formed Unicode without U+0000'
 
 /** Whether a value is a string that every store keeps unchanged. */
-export const isText = (value: unknown): value is string =>
+export const isValidText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
 /** Writes a text in UTF-8, one character for each byte: so its length counts bytes, and Node sends a plain copy. */

@@ -1,16 +1,16 @@
-import { lookup as lookUp, type LookupOptions } from 'node:dns'
+import { lookup as dnsLookup, type LookupOptions } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { nextTick } from '../timers.ts'
 
-type Callback = Parameters<LookupFunction>[2]
-type Result = Parameters<Callback>
+type LookupCallback = Parameters<LookupFunction>[2]
+type LookupResult = Parameters<LookupCallback>
 
 /** The lookups in flight, by name and options, and who waits for each. */
-const waiting = new Map<string, Callback[]>()
+const pendingLookups = new Map<string, LookupCallback[]>()
 /** The last answers. */
-const answers = new Map<string, Result>()
-const whenIdle: (() => void)[] = []
-let isEnding = false
+const lastResults = new Map<string, LookupResult>()
+const idleCallbacks: (() => void)[] = []
+let isStopped = false
 
 /**
  * Looks up a host for a socket. The operating system's resolver can take half a minute if the name servers don't answer,
@@ -19,33 +19,33 @@ let isEnding = false
  */
 export const lookup: LookupFunction = (hostname, options, callback) => {
   const key = `${hostname} ${JSON.stringify(options)}`
-  const callbacks = waiting.get(key)
+  const callbacks = pendingLookups.get(key)
   if (callbacks !== undefined) {
     callbacks.push(callback)
-  } else if (isEnding) {
+  } else if (isStopped) {
     const error = new Error(`The process is ending, so ${hostname} is not looked up.`)
-    const result: Result = answers.get(key) ?? [error, '']
+    const result: LookupResult = lastResults.get(key) ?? [error, '']
     nextTick(() => callback(...result))
   } else {
-    waiting.set(key, [callback])
-    lookUp(hostname, options as LookupOptions & { all: false }, (...result) => {
-      const callbacks = waiting.get(key)!
-      waiting.delete(key)
-      if (result[0] === null) answers.set(key, result)
-      for (const each of callbacks) each(...result)
-      if (waiting.size === 0) for (const resolve of whenIdle.splice(0)) resolve()
+    pendingLookups.set(key, [callback])
+    dnsLookup(hostname, options as LookupOptions & { all: false }, (...result) => {
+      const pendingCallbacks = pendingLookups.get(key)!
+      pendingLookups.delete(key)
+      if (result[0] === null) lastResults.set(key, result)
+      for (const pendingCallback of pendingCallbacks) pendingCallback(...result)
+      if (pendingLookups.size === 0) for (const resolve of idleCallbacks.splice(0)) resolve()
     })
   }
 }
 
 /** Begins no more lookups. For a process that ends, where several modules share its resolver. */
-export function endLookups(): void {
-  isEnding = true
+export function stopLookups(): void {
+  isStopped = true
 }
 
-export const isLookingUp = (): boolean => waiting.size > 0
+export const hasPendingLookups = (): boolean => pendingLookups.size > 0
 
 /** Settles once the lookups in flight have ended. */
-export async function lookupsEnded(): Promise<void> {
-  if (waiting.size > 0) await new Promise<void>((resolve) => whenIdle.push(resolve))
+export async function waitForLookups(): Promise<void> {
+  if (pendingLookups.size > 0) await new Promise<void>((resolve) => idleCallbacks.push(resolve))
 }

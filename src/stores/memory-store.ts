@@ -1,5 +1,5 @@
-import { plainList } from '../plants/encoded-list.ts'
-import { encodeRest, type NewPlant } from '../plants/plant.ts'
+import { wrapEncodedList } from '../plants/encoded-list.ts'
+import { encodeFields, type NewPlant } from '../plants/plant.ts'
 import type { Store } from '../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
 
@@ -9,7 +9,7 @@ export interface MemoryStore extends Store {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const NO_PLANTS = new SortedPlants()
+const EMPTY_PLANTS = new SortedPlants()
 
 /**
  * Keeps plants in memory, while the process lives. Every method returns its result at once, without a promise.
@@ -27,23 +27,23 @@ const NO_PLANTS = new SortedPlants()
  * createServer(plants).listen(3000)
  */
 export function memoryStore(): MemoryStore {
-  const owners = new Map<string, SortedPlants>()
+  const plantsByOwner = new Map<string, SortedPlants>()
 
   return {
     create(owner: string, plant: NewPlant): boolean {
-      const text = encodeRest(plant)
-      let plants = owners.get(owner)
+      const json = encodeFields(plant)
+      let plants = plantsByOwner.get(owner)
       if (plants === undefined) {
         plants = new SortedPlants()
-        owners.set(owner, plants)
+        plantsByOwner.set(owner, plants)
       }
-      return plants.add(plant.id, text)
+      return plants.add(plant.id, json)
     },
-    list: plainList((owner, request) => (owners.get(owner) ?? NO_PLANTS).list(request)),
+    list: wrapEncodedList((owner, request) => (plantsByOwner.get(owner) ?? EMPTY_PLANTS).list(request)),
     delete(owner: string, id: bigint): boolean {
-      const plants = owners.get(owner)
+      const plants = plantsByOwner.get(owner)
       if (plants?.delete(id) !== true) return false
-      if (plants.isEmpty) owners.delete(owner)
+      if (plants.isEmpty) plantsByOwner.delete(owner)
       return true
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -7,8 +7,8 @@ import { isSameDatabase } from './postgres/postgres-url.ts'
 
 interface StoreScheme {
   readonly example: string
-  readonly lacks?: string | undefined
-  readonly form: RegExp
+  readonly unavailableReason?: string | undefined
+  readonly pattern: RegExp
   /** Whether programs that open a URL of this scheme have the same plants. */
   readonly isShared: (url: string) => boolean
   /** Whether two URLs name the same store, with another password at most. @throws Error if one is malformed */
@@ -18,12 +18,12 @@ interface StoreScheme {
 }
 
 export const STORE_SCHEMES: readonly StoreScheme[] = [
-  { example: 'memory:', form: /^memory:$/, isShared: () => false, isSame: Object.is, open: memoryStore },
+  { example: 'memory:', pattern: /^memory:$/, isShared: () => false, isSame: Object.is, open: memoryStore },
   {
     example: 'sqlite:plants.db',
-    lacks: isBuiltin('node:sqlite') ? undefined : 'SQLite needs Node 22.13 or later',
+    unavailableReason: isBuiltin('node:sqlite') ? undefined : 'SQLite needs Node 22.13 or later',
     // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
-    form: /^sqlite:(?!\/\/)[^]/,
+    pattern: /^sqlite:(?!\/\/)[^]/,
     // SQLite has databases in memory too.
     isShared: (url) => !/:memory:|mode=memory|vfs=memdb/.test(url),
     isSame: Object.is,
@@ -31,7 +31,7 @@ export const STORE_SCHEMES: readonly StoreScheme[] = [
   },
   {
     example: 'postgres://user:password@host/database',
-    form: /^postgres(?:ql)?:\/\/./,
+    pattern: /^postgres(?:ql)?:\/\/./,
     isShared: () => true,
     isSame: isSameDatabase,
     open: async (...args) => (await import('./postgres/open-postgres.ts')).openPostgres(...args),
@@ -54,19 +54,19 @@ async function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: Sto
   })
 }
 
-const findScheme = (url: string): StoreScheme | undefined => STORE_SCHEMES.find(({ form }) => form.test(url))
+const findScheme = (url: string): StoreScheme | undefined => STORE_SCHEMES.find(({ pattern }) => pattern.test(url))
 
 export const schemeOf = (url: string): string => url.slice(0, url.indexOf(':'))
 export const isStoreUrl = (url: string): boolean => findScheme(url) !== undefined
 export const isSharedStore = (url: string): boolean => findScheme(url)!.isShared(url)
 
 export function isSameStore(one: string, other: string): boolean {
-  const { form, isSame } = findScheme(one)!
-  return form.test(other) && isSame(one, other)
+  const { pattern, isSame } = findScheme(one)!
+  return pattern.test(other) && isSame(one, other)
 }
 
 export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
-  const { lacks, open } = findScheme(url)!
-  if (lacks !== undefined) throw new Error(lacks)
+  const { unavailableReason, open } = findScheme(url)!
+  if (unavailableReason !== undefined) throw new Error(unavailableReason)
   return open(url, settings)
 }

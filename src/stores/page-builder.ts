@@ -11,7 +11,7 @@ export class PageBuilder {
   readonly #maxBytes: number
   /** The bytes of the names and tags of the counted plants, and of the texts of the others. */
   #bytes = 0
-  #counted = 0
+  #countedPlants = 0
 
   constructor({ limit, maxBytes }: PageRequest) {
     this.#limit = limit
@@ -23,23 +23,24 @@ export class PageBuilder {
   }
 
   get isFull(): boolean {
-    return this.plants.length === this.#limit || this.isHeavy
+    return this.plants.length === this.#limit || this.hasReachedMaxBytes
   }
 
   /** @returns false if the page was full, so the plant isn't part of it */
-  add(id: bigint, rest: string): boolean {
+  add(id: bigint, json: string): boolean {
     this.hasMore = this.isFull
     if (this.hasMore) return false
-    this.#bytes += rest.length
-    this.plants.push(new EncodedPlant(id, rest))
+    this.#bytes += json.length
+    this.plants.push(new EncodedPlant(id, json))
     return true
   }
 
   /** Whether names and tags have come to `maxBytes`. They are counted only if the texts have, which is rare. */
-  get isHeavy(): boolean {
+  get hasReachedMaxBytes(): boolean {
     if (this.#bytes < this.#maxBytes) return false
-    for (const { rest } of this.plants.slice(this.#counted)) this.#bytes += countTextBytes(rest) - rest.length
-    this.#counted = this.plants.length
+    for (const { json: rest } of this.plants.slice(this.#countedPlants))
+      this.#bytes += countTextBytes(rest) - rest.length
+    this.#countedPlants = this.plants.length
     return this.#bytes >= this.#maxBytes
   }
 }

@@ -4,47 +4,47 @@ import type { PageRequest } from '../plants/store.ts'
 import { PageBuilder } from './page-builder.ts'
 
 /** A block of this many plants is split: smaller ones miss the processor's caches, larger ones move more. */
-const CAPACITY = 256
+const MAX_BLOCK_SIZE = 256
 /** The room of a new block, and the least of any: little, so that an owner of a few plants costs little. */
-const LEAST_ROOM = 4
+const MIN_CAPACITY = 4
 
 /** The JSON texts of the plants of one owner, ascending by id, in blocks. */
 export class SortedPlants {
-  readonly #first = new Entries<string>()
+  readonly #firstBlock = new SortedEntries<string>()
   /** Once there are several, each block under the lowest id that it takes; the first one takes any lower id too. */
-  #blocks: Entries<Entries<string>> | undefined
+  #blocks: SortedEntries<SortedEntries<string>> | undefined
 
   get isEmpty(): boolean {
-    return this.#count === 1 && this.#first.size === 0
+    return this.#blockCount === 1 && this.#firstBlock.size === 0
   }
 
-  get #count(): number {
+  get #blockCount(): number {
     return this.#blocks?.size ?? 1
   }
 
-  #block(number: number): Entries<string> {
-    return number === 0 ? this.#first : this.#blocks!.entries[number]!
+  #blockAt(blockIndex: number): SortedEntries<string> {
+    return blockIndex === 0 ? this.#firstBlock : this.#blocks!.entries[blockIndex]!
   }
 
-  add(id: bigint, text: string): boolean {
-    const number = this.#blockOf(id)
-    const block = this.#block(number)
-    const rank = block.rank(id)
-    if (rank > 0 && block.ids[rank - 1] === id) return block.replace(rank - 1, text)
-    block.insert(rank, id, text)
-    if (block.size < CAPACITY) return true
+  add(id: bigint, json: string): boolean {
+    const blockIndex = this.#findBlockIndex(id)
+    const block = this.#blockAt(blockIndex)
+    const insertIndex = block.upperBound(id)
+    if (insertIndex > 0 && block.ids[insertIndex - 1] === id) return block.setSlot(insertIndex - 1, json)
+    block.insert(insertIndex, id, json)
+    if (block.size < MAX_BLOCK_SIZE) return true
     block.compact()
-    if (block.size === CAPACITY) this.#split(number)
+    if (block.size === MAX_BLOCK_SIZE) this.#split(blockIndex)
     return true
   }
 
   delete(id: bigint): boolean {
-    const number = this.#blockOf(id)
-    const block = this.#block(number)
-    const at = block.rank(id) - 1
-    if (at < 0 || block.ids[at] !== id || !block.replace(at, undefined)) return false
-    if (block.size > 0 || number === 0) return true
-    this.#blocks!.replace(number, undefined)
+    const blockIndex = this.#findBlockIndex(id)
+    const block = this.#blockAt(blockIndex)
+    const index = block.upperBound(id) - 1
+    if (index < 0 || block.ids[index] !== id || !block.setSlot(index, undefined)) return false
+    if (block.size > 0 || blockIndex === 0) return true
+    this.#blocks!.setSlot(blockIndex, undefined)
     this.#blocks!.compact()
     return true
   }
@@ -52,40 +52,40 @@ export class SortedPlants {
   list(request: PageRequest): EncodedPage {
     const builder = new PageBuilder(request)
     const { after } = request
-    let number = after === undefined ? 0 : this.#blockOf(after)
-    let at = after === undefined ? 0 : this.#block(number).rank(after)
-    for (; number < this.#count; number++, at = 0) {
-      const { ids, entries } = this.#block(number)
-      for (; at < entries.length; at++) {
-        const text = entries[at]
-        if (text !== undefined && !builder.add(ids[at]!, text)) return builder.page
+    let blockIndex = after === undefined ? 0 : this.#findBlockIndex(after)
+    let index = after === undefined ? 0 : this.#blockAt(blockIndex).upperBound(after)
+    for (; blockIndex < this.#blockCount; blockIndex++, index = 0) {
+      const { ids, entries } = this.#blockAt(blockIndex)
+      for (; index < entries.length; index++) {
+        const json = entries[index]
+        if (json !== undefined && !builder.add(ids[index]!, json)) return builder.page
       }
     }
     return builder.page
   }
 
-  #blockOf(id: bigint): number {
-    return this.#blocks === undefined ? 0 : Math.max(0, this.#blocks.rank(id) - 1)
+  #findBlockIndex(id: bigint): number {
+    return this.#blocks === undefined ? 0 : Math.max(0, this.#blocks.upperBound(id) - 1)
   }
 
   /** Ids mostly ascend, so the last block is split near its end. Otherwise most blocks would stay half empty. */
-  #split(number: number): void {
-    const block = this.#block(number)
-    const right = block.cut(number === this.#count - 1 ? (CAPACITY * 7) / 8 : CAPACITY / 2)
+  #split(blockIndex: number): void {
+    const block = this.#blockAt(blockIndex)
+    const right = block.splitAt(blockIndex === this.#blockCount - 1 ? (MAX_BLOCK_SIZE * 7) / 8 : MAX_BLOCK_SIZE / 2)
     // MIN_INT64 itself would make V8 compare ids at half the speed.
-    this.#blocks ??= new Entries(BigInt64Array.of(MIN_INT64 + 1n), [this.#first])
-    this.#blocks.insert(number + 1, right.ids[0]!, right)
+    this.#blocks ??= new SortedEntries(BigInt64Array.of(MIN_INT64 + 1n), [this.#firstBlock])
+    this.#blocks.insert(blockIndex + 1, right.ids[0]!, right)
   }
 }
 
 /** Entries, ascending by id. In a typed array, ids are exact, and nothing that the garbage collector follows. */
-class Entries<Entry> {
+class SortedEntries<Entry> {
   ids: BigInt64Array
   /** Those that were removed are undefined, and at most half: to move what is behind each of them would be dear. */
   entries: (Entry | undefined)[]
-  #removed = 0
+  #removedCount = 0
 
-  constructor(ids: BigInt64Array = new BigInt64Array(LEAST_ROOM), entries: (Entry | undefined)[] = []) {
+  constructor(ids: BigInt64Array = new BigInt64Array(MIN_CAPACITY), entries: (Entry | undefined)[] = []) {
     this.ids = ids
     this.entries = entries
   }
@@ -95,7 +95,7 @@ class Entries<Entry> {
   }
 
   /** How many of the ids are `id` or less. */
-  rank(id: bigint): number {
+  upperBound(id: bigint): number {
     let low = 0
     let high = this.size
     while (low < high) {
@@ -106,26 +106,26 @@ class Entries<Entry> {
     return low
   }
 
-  insert(at: number, id: bigint, entry: Entry): void {
+  insert(index: number, id: bigint, entry: Entry): void {
     const { size } = this
     if (size === this.ids.length) {
-      const larger = new BigInt64Array(size + Math.min(size, CAPACITY / 2))
+      const larger = new BigInt64Array(size + Math.min(size, MAX_BLOCK_SIZE / 2))
       larger.set(this.ids)
       this.ids = larger
     }
-    this.ids.copyWithin(at + 1, at, size)
-    this.ids[at] = id
+    this.ids.copyWithin(index + 1, index, size)
+    this.ids[index] = id
     // An array that grows from nothing gets room for 17.
     if (size === 0) this.entries = [entry]
-    else this.entries.splice(at, 0, entry)
+    else this.entries.splice(index, 0, entry)
   }
 
   /** Removes an entry, or puts one where one was removed; returns false if that is so already. */
-  replace(at: number, entry: Entry | undefined): boolean {
-    if ((this.entries[at] === undefined) === (entry === undefined)) return false
-    this.entries[at] = entry
-    this.#removed += entry === undefined ? 1 : -1
-    if (this.#removed > this.size / 2) this.compact()
+  setSlot(index: number, entry: Entry | undefined): boolean {
+    if ((this.entries[index] === undefined) === (entry === undefined)) return false
+    this.entries[index] = entry
+    this.#removedCount += entry === undefined ? 1 : -1
+    if (this.#removedCount > this.size / 2) this.compact()
     return true
   }
 
@@ -133,20 +133,20 @@ class Entries<Entry> {
   compact(): void {
     const { ids, entries } = this
     let size = 0
-    for (let at = 0; at < entries.length; at++) {
-      if (entries[at] === undefined) continue
-      ids[size] = ids[at]!
-      entries[size++] = entries[at]
+    for (let index = 0; index < entries.length; index++) {
+      if (entries[index] === undefined) continue
+      ids[size] = ids[index]!
+      entries[size++] = entries[index]
     }
     entries.length = size
-    this.#removed = 0
-    if (ids.length > LEAST_ROOM && size <= ids.length / 8) this.ids = ids.slice(0, ids.length / 4)
+    this.#removedCount = 0
+    if (ids.length > MIN_CAPACITY && size <= ids.length / 8) this.ids = ids.slice(0, ids.length / 4)
   }
 
-  cut(at: number): Entries<Entry> {
-    const rest = new Entries(this.ids.slice(at, this.size), this.entries.slice(at))
-    this.ids = this.ids.slice(0, at)
-    this.entries = this.entries.slice(0, at)
-    return rest
+  splitAt(index: number): SortedEntries<Entry> {
+    const tail = new SortedEntries(this.ids.slice(index, this.size), this.entries.slice(index))
+    this.ids = this.ids.slice(0, index)
+    this.entries = this.entries.slice(0, index)
+    return tail
   }
 }

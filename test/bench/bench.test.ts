@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { Client, type Load } from '../../bench/load.ts'
-import { ratios } from '../../bench/report/table.ts'
+import { computeRatios } from '../../bench/report/table.ts'
 import { ResponseReader } from '../../bench/response-reader.ts'
 import { median, medianInterval, percentile, Samples } from '../../bench/report/statistics.ts'
-import { portOf, serve } from '../support/wire/service.ts'
+import { getPort, serve } from '../support/wire/service.ts'
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const WITH_LENGTH = `${JSON_HEAD}Content-Length: 5\r\n\r\n[1,2]`
@@ -41,17 +41,17 @@ suite('the reader of answers', () => {
   ] as const) {
     test(`refuses ${name}`, () => {
       const reader = new ResponseReader({ status: 200, body: Buffer.from('[1,2]') })
-      assert.throws(() => reader.read(Buffer.from(text)), { name: 'WrongAnswerError', message })
+      assert.throws(() => reader.read(Buffer.from(text)), { name: 'UnexpectedResponseError', message })
     })
   }
 })
 
 suite('the client', () => {
   async function send(t: TestContext, listener: RequestListener, load: Partial<Load>) {
-    const client = await Client.connect(portOf(await serve(t, listener)), 3)
+    const client = await Client.connect(getPort(await serve(t, listener)), 3)
     t.after(() => client.close())
     const request = (n: number): string => `GET /${n} HTTP/1.1\r\nHost: test\r\n\r\n`
-    return client.send({ request, answer: { status: 204 }, ...load })
+    return client.send({ request, expectedResponse: { status: 204 }, ...load })
   }
 
   for (const pipelining of [1, 4]) {
@@ -61,21 +61,21 @@ suite('the client', () => {
         seen.add(req.url!)
         res.writeHead(204).end()
       }
-      const { answered, latencies } = await send(t, listener, { requests: 100, pipelining })
-      assert.deepEqual([answered, latencies.length], [100, 100])
+      const { responseCount, latencies } = await send(t, listener, { requests: 100, pipelining })
+      assert.deepEqual([responseCount, latencies.length], [100, 100])
       assert.deepEqual(seen, new Set(Array.from({ length: 100 }, (_, n) => `/${n}`)))
     })
   }
 
   test('ends when the time is up', async (t) => {
-    const { answered, seconds } = await send(t, (_, res) => res.writeHead(204).end(), { seconds: 0.05 })
-    assert.ok(answered > 0)
+    const { responseCount, seconds } = await send(t, (_, res) => res.writeHead(204).end(), { seconds: 0.05 })
+    assert.ok(responseCount > 0)
     assert.ok(seconds >= 0.05)
   })
 
   test('fails at the first wrong answer', async (t) => {
     const listener: RequestListener = (req, res) => res.writeHead(req.url === '/50' ? 404 : 204).end()
-    await assert.rejects(send(t, listener, { requests: 100 }), { name: 'WrongAnswerError' })
+    await assert.rejects(send(t, listener, { requests: 100 }), { name: 'UnexpectedResponseError' })
   })
 
   test('fails if the server closes a connection', async (t) => {
@@ -109,10 +109,10 @@ suite('the statistics', () => {
     const rows = Object.entries(rounds).map(([contestant, cpus]) => {
       return { contestant, rounds: cpus.map((cpu) => ({ cpu })) }
     })
-    assert.deepEqual(ratios(rows), [
-      { contestant: 'native', of: 'floor', median: 2, interval: [2, 2] },
-      { contestant: 'plant-store', of: 'floor', median: 1, interval: [1, 1] },
-      { contestant: 'plant-store', of: 'native', median: 0.5, interval: [0.5, 0.5] },
+    assert.deepEqual(computeRatios(rows), [
+      { contestant: 'native', base: 'floor', median: 2, interval: [2, 2] },
+      { contestant: 'plant-store', base: 'floor', median: 1, interval: [1, 1] },
+      { contestant: 'plant-store', base: 'native', median: 0.5, interval: [0.5, 0.5] },
     ])
   })
 })

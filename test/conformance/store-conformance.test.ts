@@ -1,37 +1,40 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { setImmediate as nextRound } from 'node:timers/promises'
-import { everyCharacter } from '../../src/conformance/awkward-values.ts'
-import { findDifference } from '../../src/conformance/steps.ts'
+import { setImmediate as nextTick } from 'node:timers/promises'
+import { listAllCharacters } from '../../src/conformance/edge-cases.ts'
+import { findDifference } from '../../src/conformance/assertions.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import { isInt64 } from '../../src/plants/int64.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
 import { MAX_PAGE, type Page, type StoreMethod } from '../../src/plants/store.ts'
-import { isText } from '../../src/plants/text.ts'
-import { BROKEN_STORES, changed, counting, SortingStore, type Change } from './broken-stores.ts'
+import { isValidText } from '../../src/plants/text.ts'
+import { BROKEN_STORES, createBrokenStore, limitPageBytes, ReferenceStore, type StoreChange } from './broken-stores.ts'
 
 /** The suite's tests on a store, which may differ from the simplest one, by their names. */
-function suiteOf(change: Change = () => ({}), options?: Partial<ConformanceOptions>): Map<string, () => Promise<void>> {
+function createSuite(
+  change: StoreChange = () => ({}),
+  options?: Partial<ConformanceOptions>,
+): Map<string, () => Promise<void>> {
   const suite = new Map<string, () => Promise<void>>()
-  storeConformance({ create: () => changed(change), ...options, test: (name, run) => suite.set(name, run) })
+  storeConformance({ create: () => createBrokenStore(change), ...options, test: (name, run) => suite.set(name, run) })
   return suite
 }
 
-const RANDOM = 'does what a Map does, through 2,000 random operations'
+const RANDOM_OPERATIONS = 'does what a Map does, through 2,000 random operations'
 
 // It is made asynchronously, and has neither ping nor close.
-storeConformance({ test, create: () => Promise.resolve(new SortingStore()) })
+storeConformance({ test, create: () => Promise.resolve(new ReferenceStore()) })
 
 test('takes a store that ends a page with the plant with which it comes to maxBytes', async () => {
-  const checks = suiteOf(counting(({ name, tag = '' }) => Buffer.byteLength(name + tag)))
+  const checks = createSuite(limitPageBytes(({ name, tag = '' }) => Buffer.byteLength(name + tag)))
   for (const check of checks.values()) await check()
 })
 
 test('takes a store that lists at once, and creates some rounds of the event loop later', async () => {
-  const checks = suiteOf((store) => ({
+  const checks = createSuite((store) => ({
     async create(owner, plant) {
-      await nextRound()
-      await nextRound()
+      await nextTick()
+      await nextTick()
       return store.create(owner, plant)
     },
   }))
@@ -39,22 +42,22 @@ test('takes a store that lists at once, and creates some rounds of the event loo
 })
 
 test('calls a store only as the service does', async () => {
-  const checks = suiteOf((store) => ({
+  const checks = createSuite((store) => ({
     create(owner, { id, name, tag }) {
-      assert.ok(isText(owner) && owner !== '')
-      assert.ok(isInt64(id) && isText(name) && (tag === undefined || isText(tag)))
+      assert.ok(isValidText(owner) && owner !== '')
+      assert.ok(isInt64(id) && isValidText(name) && (tag === undefined || isValidText(tag)))
       return store.create(owner, { id, name, tag })
     },
     list(owner, request) {
       const { limit, maxBytes, after } = request
-      assert.ok(isText(owner) && owner !== '')
+      assert.ok(isValidText(owner) && owner !== '')
       assert.ok(Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE)
       assert.ok(Number.isInteger(maxBytes) && maxBytes >= 1)
       assert.ok(after === undefined || isInt64(after))
       return store.list(owner, request)
     },
     delete(owner, id) {
-      assert.ok(isText(owner) && owner !== '' && isInt64(id))
+      assert.ok(isValidText(owner) && owner !== '' && isInt64(id))
       return store.delete(owner, id)
     },
   }))
@@ -62,8 +65,12 @@ test('calls a store only as the service does', async () => {
 })
 
 /** What a test of the suite says of a store. */
-async function complaintOf(name: string, change?: Change, options?: Partial<ConformanceOptions>): Promise<string> {
-  const check = suiteOf(change, options).get(name)
+async function getFailureMessage(
+  name: string,
+  change?: StoreChange,
+  options?: Partial<ConformanceOptions>,
+): Promise<string> {
+  const check = createSuite(change, options).get(name)
   assert.ok(check !== undefined, 'the suite has this test')
   const [outcome] = await Promise.allSettled([check()])
   assert.equal(outcome.status, 'rejected')
@@ -72,15 +79,15 @@ async function complaintOf(name: string, change?: Change, options?: Partial<Conf
 
 for (const [name, [says, change]] of Object.entries(BROKEN_STORES)) {
   test(`says what is wrong with a store that fails: ${name}`, async () => {
-    const complaint = await complaintOf(name, change)
+    const complaint = await getFailureMessage(name, change)
     assert.ok(complaint.includes(says), complaint)
   })
 }
 
 test('fails a store that is made with plants', async () => {
-  const store = new SortingStore()
+  const store = new ReferenceStore()
   void store.create('owner', { id: 42n, name: 'Fern' })
-  const complaint = await complaintOf('may be closed twice', undefined, { create: () => store })
+  const complaint = await getFailureMessage('may be closed twice', undefined, { create: () => store })
   assert.equal(
     complaint,
     "create of the options must make a store without plants. This one has { id: 42n, name: 'Fern', owner: 'owner' }.",
@@ -92,7 +99,7 @@ suite('within storeTimeoutMs', { timeout: 300_000 }, () => {
   const methods: readonly StoreMethod[] = ['create', 'list', 'delete', 'ping', 'close']
   for (const method of methods) {
     test(`must settle: ${method}`, async () => {
-      const checks = suiteOf(() => ({ [method]: never }), { storeTimeoutMs: 20 })
+      const checks = createSuite(() => ({ [method]: never }), { storeTimeoutMs: 20 })
       const outcomes = await Promise.allSettled([...checks.values()].map((check) => check()))
       const complaint = new RegExp(`^Error: ${method}\\(.*\\) must settle\\. It has not within 20 ms\\.$`)
       assert.ok(outcomes.some((outcome) => outcome.status === 'rejected' && complaint.test(String(outcome.reason))))
@@ -100,7 +107,7 @@ suite('within storeTimeoutMs', { timeout: 300_000 }, () => {
   }
 
   test('must settle: create of the options', async () => {
-    const complaint = await complaintOf('may be closed twice', undefined, { create: never, storeTimeoutMs: 20 })
+    const complaint = await getFailureMessage('may be closed twice', undefined, { create: never, storeTimeoutMs: 20 })
     assert.equal(complaint, 'create of the options must settle. It has not within 20 ms.')
   })
 })
@@ -110,7 +117,7 @@ test('says what a store throws, of which call with its long texts cut, and keeps
   const fail = (): never => {
     throw thrown
   }
-  const check = suiteOf(() => ({ create: fail })).get('keeps names and tags of 64 KiB')!
+  const check = createSuite(() => ({ create: fail })).get('keeps names and tags of 64 KiB')!
   const text = `'${'x'.repeat(40)}'... 65496 more characters`
   await assert.rejects(check(), {
     message: `create('owner', { id: 0n, name: ${text}, tag: ${text} }) must not fail. It failed with Error: disk full`,
@@ -120,14 +127,14 @@ test('says what a store throws, of which call with its long texts cut, and keeps
 
 test('reports a result of list that has no plants', async () => {
   const name = 'ends a page before its limit only once names and tags come to maxBytes'
-  const complaint = await complaintOf(name, () => ({ list: () => undefined as never }))
+  const complaint = await getFailureMessage(name, () => ({ list: () => undefined as never }))
   assert.match(complaint, /^list\(.+\) must return an object with an array, plants\. It returned undefined\.$/)
 })
 
 suite('reports a wrong hasMore', () => {
   const name = 'lists at most as many plants as the limit says'
   const complaint = (hasMore: unknown): Promise<string> =>
-    complaintOf(name, (store) => ({
+    getFailureMessage(name, (store) => ({
       list: (owner, request) => ({ ...store.list(owner, request), hasMore: hasMore as boolean }),
     }))
 
@@ -142,20 +149,20 @@ suite('reports a wrong hasMore', () => {
 })
 
 test('accepts a store that always returns hasMore: true', async () => {
-  const checks = suiteOf((store) => ({
+  const checks = createSuite((store) => ({
     list: (owner, request) => ({ ...store.list(owner, request), hasMore: true }),
   }))
   for (const check of checks.values()) await check()
 })
 
 test('has no test that every broken store passes', () => {
-  assert.deepEqual(Object.keys(BROKEN_STORES), [...suiteOf().keys()])
+  assert.deepEqual(Object.keys(BROKEN_STORES), [...createSuite().keys()])
 })
 
 test('makes a store for each test and closes it, also if the test fails', async () => {
   const open = new Set<number>()
   let made = 0
-  const suite = suiteOf(() => {
+  const suite = createSuite(() => {
     const number = ++made
     open.add(number)
     return { list: () => Promise.reject(new Error('No list')), close: () => void open.delete(number) }
@@ -167,9 +174,9 @@ test('makes a store for each test and closes it, also if the test fails', async 
 })
 
 test('repeats its random operations for the same seed, and names the seed if one fails', async () => {
-  const dropTags: Change = (store) => ({ create: (owner, { id, name }) => store.create(owner, { id, name }) })
+  const dropTags: StoreChange = (store) => ({ create: (owner, { id, name }) => store.create(owner, { id, name }) })
   const errorOf = async (seed: number): Promise<Error> => {
-    const check = suiteOf(dropTags, { seed }).get(RANDOM)
+    const check = createSuite(dropTags, { seed }).get(RANDOM_OPERATIONS)
     return (await check?.().catch((reason: unknown) => reason)) as Error
   }
   const { message, cause } = await errorOf(7)
@@ -181,12 +188,12 @@ test('repeats its random operations for the same seed, and names the seed if one
 
 test('does 2,000 random operations, of each kind for each of three owners', async () => {
   const calls: string[] = []
-  const checks = suiteOf((store) => ({
+  const checks = createSuite((store) => ({
     create: (owner, plant) => (calls.push(`create ${owner}`), store.create(owner, plant)),
     list: (owner, request) => (calls.push(`list ${owner}`), store.list(owner, request)),
     delete: (owner, id) => (calls.push(`delete ${owner}`), store.delete(owner, id)),
   }))
-  await checks.get(RANDOM)?.()
+  await checks.get(RANDOM_OPERATIONS)?.()
   // The first list sees whether the store is empty.
   assert.equal(calls.shift(), 'list owner')
   assert.equal(calls.length, 2000)
@@ -194,8 +201,8 @@ test('does 2,000 random operations, of each kind for each of three owners', asyn
 })
 
 test('every character stands once in texts of at most 64 KiB', () => {
-  const texts = everyCharacter()
-  assert.ok(texts.every((text) => isText(text) && Buffer.byteLength(text) <= 65_536))
+  const texts = listAllCharacters()
+  assert.ok(texts.every((text) => isValidText(text) && Buffer.byteLength(text) <= 65_536))
   const characters = Array.from(texts.join(''), (character) => character.codePointAt(0)!)
   assert.ok(characters.every((character, i) => i === 0 || character > characters[i - 1]!))
   assert.equal(characters.length, 0x110000 - 1 - 0x800)

@@ -10,21 +10,21 @@ import { inject } from 'light-my-request'
 import { createMocks, type RequestMethod } from 'node-mocks-http'
 import serverless from 'serverless-http'
 import { createPlantStore, memoryStore, type PlantStore } from '../../src/index.ts'
-import { del, get, post, toAnswer, type Answer, type Request as Asked } from '../support/wire/service.ts'
-import { authenticate, CONTRACT_CASES } from './cases.ts'
+import { del, get, post, toTestResponse, type TestResponse, type TestRequest } from '../support/wire/service.ts'
+import { authenticate, CONTRACT_CASES } from './contract-cases.ts'
 import { checkCases } from './check-cases.ts'
 
 const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
 /** The fields of a request that has each of them once. */
-function headersOf({ fields }: Asked): Record<string, string> {
+function toHeaders({ fields }: TestRequest): Record<string, string> {
   const headers: Record<string, string> = {}
   for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
   return headers
 }
 
 /** What calls a service with a request that came over no connection. */
-const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: Asked) => Promise<Answer>>> = {
+const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: TestRequest) => Promise<TestResponse>>> = {
   /** AWS Lambda; the request has no `rawHeaders`. */
   async 'serverless-http'(plantStore, request) {
     const { method, path, body = '' } = request
@@ -33,19 +33,19 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: Asked)
       version: '2.0',
       rawPath,
       rawQueryString,
-      headers: headersOf(request),
+      headers: toHeaders(request),
       requestContext: { http: { method, sourceIp: '127.0.0.1' } },
       body: Buffer.from(body).toString('base64'),
       isBase64Encoded: true,
     }
     const result = (await serverless(plantStore)(event, {})) as { statusCode: number; headers: object; body: string }
-    return toAnswer(result.statusCode, result.headers, result.body)
+    return toTestResponse(result.statusCode, result.headers, result.body)
   },
 
   /** Plain objects: no `rawHeaders`, no streams, and a `write` that returns nothing. The body is there already. */
   async 'node-mocks-http'(plantStore, request) {
     const body = Buffer.from(request.body ?? '')
-    const headers = { ...headersOf(request), 'content-length': String(body.length) }
+    const headers = { ...toHeaders(request), 'content-length': String(body.length) }
     const { req, res } = createMocks(
       { method: request.method as RequestMethod, url: request.path, headers, body },
       { eventEmitter: EventEmitter },
@@ -53,7 +53,7 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: Asked)
     const ended = new Promise((resolve) => res.on('end', resolve))
     plantStore(req, res)
     await ended
-    return toAnswer(res.statusCode, res.getHeaders(), res._getData() as string)
+    return toTestResponse(res.statusCode, res.getHeaders(), res._getData() as string)
   },
 
   async 'light-my-request'(plantStore, request) {
@@ -61,20 +61,20 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: Asked)
     const { statusCode, headers, payload } = await inject((req, res) => plantStore(req, res), {
       method: method as 'GET',
       url: path,
-      headers: headersOf(request),
+      headers: toHeaders(request),
       ...(body !== undefined && { payload: Buffer.from(body) }),
     })
-    return toAnswer(statusCode, headers, payload)
+    return toTestResponse(statusCode, headers, payload)
   },
 
   /** Workers that have `fetch`; neither the request nor the response has a socket. */
   async 'fetch-to-node'(plantStore, request) {
     const { method, path, body } = request
-    const init = { method, headers: headersOf(request), ...(body !== undefined && { body }) }
+    const init = { method, headers: toHeaders(request), ...(body !== undefined && { body }) }
     const { req, res } = toReqRes(new Request(`http://host${path}`, init))
     plantStore(req, res)
     const response = await toFetchResponse(res)
-    return toAnswer(response.status, Object.fromEntries(response.headers), await response.text())
+    return toTestResponse(response.status, Object.fromEntries(response.headers), await response.text())
   },
 }
 
@@ -83,7 +83,7 @@ for (const [name, call] of Object.entries(ADAPTERS)) {
     for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
       test(`is answered as the contract says: ${group}`, async () => {
         const plantStore = createPlantStore({ authenticate })
-        const client = { send: (request: Asked) => call(plantStore, request) }
+        const client = { send: (request: TestRequest) => call(plantStore, request) }
         // Nothing tells that a field was given twice.
         await checkCases(client, group, rows, { prefix: '', isHttp1: false })
       })
@@ -113,9 +113,12 @@ for (const [name, call] of Object.entries(ADAPTERS)) {
 }
 
 /** A request and a response that a test creates, and the text that the response writes. */
-function createPair(request: IncomingMessage, asked: Asked): { response: ServerResponse; sent: () => string } {
-  const headers = { ...headersOf(asked), 'content-length': String(Buffer.byteLength(asked.body ?? '')) }
-  Object.assign(request, { method: asked.method, url: asked.path, headers })
+function createRequestAndResponse(
+  request: IncomingMessage,
+  testRequest: TestRequest,
+): { response: ServerResponse; sent: () => string } {
+  const headers = { ...toHeaders(testRequest), 'content-length': String(Buffer.byteLength(testRequest.body ?? '')) }
+  Object.assign(request, { method: testRequest.method, url: testRequest.path, headers })
   const response = new ServerResponse(request)
   let text = ''
   const write = (chunk: Buffer, _: unknown, done: () => void): void => {
@@ -127,7 +130,7 @@ function createPair(request: IncomingMessage, asked: Asked): { response: ServerR
 }
 
 /** Lets pass what an immediate response needs. */
-async function passTicks(): Promise<void> {
+async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
@@ -158,9 +161,9 @@ suite('a request that a test creates', { timeout: 300_000 }, () => {
     ] as const) {
       test(`${name} gets its response immediately: ${what}`, async () => {
         const request = createRequest(String(asked.body))
-        const { response, sent } = createPair(request, asked)
+        const { response, sent } = createRequestAndResponse(request, asked)
         createPlantStore({ authenticate })(request, response)
-        await passTicks()
+        await waitForTicks()
         assert.match(sent(), new RegExp(`^HTTP/1\\.1 ${status} [^]*}(?:\r\n0\r\n\r\n)?$`))
         assert.ok(response.writableEnded)
       })
@@ -176,19 +179,19 @@ suite('a request that a test creates', { timeout: 300_000 }, () => {
       const request = Object.assign(new IncomingMessage(new Socket()), { socket })
       request.push(created.body)
       request.push(null)
-      Object.assign(request, { method: 'POST', url: '/plants', headers: headersOf(created) })
+      Object.assign(request, { method: 'POST', url: '/plants', headers: toHeaders(created) })
       const response = new ServerResponse(request)
       createPlantStore({ authenticate })(request, response)
-      await passTicks()
+      await waitForTicks()
       assert.deepEqual([response.statusCode, response.writableEnded], [200, true])
     })
   }
 
   test('without a connection and without the end of its body is rejected immediately', async () => {
     const request = new IncomingMessage(new Socket())
-    const { response } = createPair(request, rejected)
+    const { response } = createRequestAndResponse(request, rejected)
     createPlantStore({ authenticate })(request, response)
-    await passTicks()
+    await waitForTicks()
     assert.deepEqual([response.statusCode, response.writableEnded], [401, true])
   })
 })

@@ -12,31 +12,34 @@ import {
   type Store,
 } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
-import { EMPTY_PAGE, pageAfter } from '../support/database/plant-list.ts'
+import { EMPTY_PAGE, createPageAfter } from '../support/database/plant-list.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, serve } from '../support/wire/service.ts'
-import { until } from '../support/until.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 /** A request whose token and context have the same name. */
-function head(method: string, path: string, name: string, fields = ''): string {
+function createRequest(method: string, path: string, name: string, fields = ''): string {
   return `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${name}\r\n${fields}\r\n`
 }
 
-function list(name: string, query = ''): string {
-  return head('GET', `/plants${query}`, name)
+function createListRequest(name: string, query = ''): string {
+  return createRequest('GET', `/plants${query}`, name)
 }
 
-function post(name: string): string {
+function createPostRequest(name: string): string {
   const body = `{"id":1,"name":"${name}"}`
-  return head('POST', '/plants', name, `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`) + body
+  return (
+    createRequest('POST', '/plants', name, `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`) +
+    body
+  )
 }
 
-function nameOf({ headers }: HostRequest): string {
+function getName({ headers }: HostRequest): string {
   return headers.authorization!.slice('Bearer '.length)
 }
 
 /** The lists of one owner are told apart by the plants that they ask for: `ada.1` asks for those beyond 10,000. */
-function nameOfList(owner: string, { after = 0n }: PageRequest): string {
+function getListName(owner: string, { after = 0n }: PageRequest): string {
   return after < 10_000n ? owner : `${owner}.${after / 10_000n}`
 }
 
@@ -47,25 +50,25 @@ function createHost(store: Partial<Store>, options: Options) {
   const context = new AsyncLocalStorage<string>()
   /** The names of the calls: those that had the context of another request say so. */
   const calls: string[] = []
-  const note = (call: string, name: string): void => {
-    const found = context.getStore() ?? 'none'
-    calls.push(found === name ? call : `${call} of ${name} in the context of ${found}`)
+  const recordCall = (call: string, name: string): void => {
+    const contextName = context.getStore() ?? 'none'
+    calls.push(contextName === name ? call : `${call} of ${name} in the context of ${contextName}`)
   }
   const memory = { ...memoryStore(), ...store }
   const service = createService({
     store: {
-      create: (owner, plant) => (note('create', owner), memory.create(owner, plant)),
-      list: (owner, request) => (note('list', nameOfList(owner, request)), memory.list(owner, request)),
-      delete: (owner, id) => (note('delete', owner), memory.delete(owner, id)),
+      create: (owner, plant) => (recordCall('create', owner), memory.create(owner, plant)),
+      list: (owner, request) => (recordCall('list', getListName(owner, request)), memory.list(owner, request)),
+      delete: (owner, id) => (recordCall('delete', owner), memory.delete(owner, id)),
     },
     authenticate: async (token) => {
-      note('authenticate', token)
+      recordCall('authenticate', token)
       await setImmediate()
       return token.split('.')[0]
     },
-    validate: ({ name }) => (note('validate', name), null),
-    onResponse: ({ request }) => note('onResponse', nameOf(request)),
-    onError: (_, request) => note('onError', nameOf(request)),
+    validate: ({ name }) => (recordCall('validate', name), null),
+    onResponse: ({ request }) => recordCall('onResponse', getName(request)),
+    onError: (_, request) => recordCall('onError', getName(request)),
     ...options,
   })
   /** Has a server run the whole of each request in a context, as what traces requests does. */
@@ -73,7 +76,7 @@ function createHost(store: Partial<Store>, options: Options) {
     const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean
     server.emit = (event: string, ...args: unknown[]) => {
       if (event !== 'request') return emit(event, ...args)
-      return context.run(nameOf(args[0] as HostRequest), () => emit(event, ...args))
+      return context.run(getName(args[0] as HostRequest), () => emit(event, ...args))
     }
     return server
   }
@@ -85,29 +88,29 @@ const SERVERS: Readonly<Record<string, (plants: PlantStore) => Server>> = {
   'plant-store/server': (plants) => createPlantServer(plants).server,
 }
 
-type Open = () => Promise<RawConnection>
+type OpenConnection = () => Promise<RawConnection>
 
 /** Sends requests on one connection, and waits for their answers. */
-async function pipeline(open: Open, ...requests: readonly string[]): Promise<void> {
+async function sendPipelined(open: OpenConnection, ...requests: readonly string[]): Promise<void> {
   const client = await open()
-  await client.send(requests.join('')).answers(requests.length)
+  await client.send(requests.join('')).readResponses(requests.length)
 }
 
 /** Sends requests, each on a connection of its own, and waits for their answers. */
-async function together(open: Open, ...requests: readonly string[]): Promise<void> {
+async function sendConcurrently(open: OpenConnection, ...requests: readonly string[]): Promise<void> {
   const clients = await Promise.all(requests.map(open))
-  await Promise.all(clients.map((client, i) => client.send(requests[i]!).answers(1)))
+  await Promise.all(clients.map((client, i) => client.send(requests[i]!).readResponses(1)))
 }
 
 /** Lists of 3,000 plants. */
-const LONG: Partial<Store> = {
-  list: (_, { after = 0n, limit }) => (after % 10_000n === 3000n ? EMPTY_PAGE : pageAfter(after, { limit })),
+const LONG_LISTS: Partial<Store> = {
+  list: (_, { after = 0n, limit }) => (after % 10_000n === 3000n ? EMPTY_PAGE : createPageAfter(after, { limit })),
 }
 
 type Row = readonly [
   name: string,
   /** Sends the requests, and settles when all are answered. */
-  send: (open: Open, calls: readonly string[]) => Promise<void>,
+  send: (open: OpenConnection, calls: readonly string[]) => Promise<void>,
   /** How often each is called. */
   calls: Readonly<Record<string, number>>,
   store?: Partial<Store>,
@@ -117,18 +120,25 @@ type Row = readonly [
 const ROWS: readonly Row[] = [
   [
     'that waits behind another on its connection',
-    (open) => pipeline(open, post('ada'), list('bob'), head('DELETE', '/plants/1', 'eve'), post('dan')),
+    (open) =>
+      sendPipelined(
+        open,
+        createPostRequest('ada'),
+        createListRequest('bob'),
+        createRequest('DELETE', '/plants/1', 'eve'),
+        createPostRequest('dan'),
+      ),
     { authenticate: 4, onResponse: 4, validate: 2, create: 2, list: 1, delete: 1 },
   ],
   [
     'that waits and fails',
-    (open) => pipeline(open, list('ada'), list('bob'), list('eve')),
+    (open) => sendPipelined(open, createListRequest('ada'), createListRequest('bob'), createListRequest('eve')),
     { authenticate: 3, onResponse: 3, list: 3, onError: 3 },
     { list: () => Promise.reject(new Error('lost')) },
   ],
   [
     'that waits and whose store does not answer in time',
-    (open) => pipeline(open, list('ada'), list('bob')),
+    (open) => sendPipelined(open, createListRequest('ada'), createListRequest('bob')),
     { onResponse: 2, list: 2, onError: 2 },
     { list: () => new Promise(() => undefined) },
     // The timeout includes an asynchronous `authenticate`, which can take 20 ms on a busy machine.
@@ -138,10 +148,10 @@ const ROWS: readonly Row[] = [
     'that waits and has a late body',
     async (open, calls) => {
       const client = await open()
-      const answers = client.answers(3)
-      client.send(list('ada') + post('bob').slice(0, -10))
-      await until(() => calls.length === 4)
-      client.send(post('bob').slice(-10) + post('eve'))
+      const answers = client.readResponses(3)
+      client.send(createListRequest('ada') + createPostRequest('bob').slice(0, -10))
+      await waitUntil(() => calls.length === 4)
+      client.send(createPostRequest('bob').slice(-10) + createPostRequest('eve'))
       await answers
     },
     { authenticate: 3, onResponse: 3, list: 1, validate: 2, create: 2 },
@@ -149,11 +159,11 @@ const ROWS: readonly Row[] = [
   [
     'whose late body ends in one turn with those of others',
     async (open, calls) => {
-      const bodies = ['ada', 'bob', 'eve'].map((name) => post(name))
+      const bodies = ['ada', 'bob', 'eve'].map((name) => createPostRequest(name))
       const clients = await Promise.all(bodies.map(open))
       for (const [i, client] of clients.entries()) client.send(bodies[i]!.slice(0, -10))
-      await until(() => calls.length === 3)
-      await Promise.all(clients.map((client, i) => client.send(bodies[i]!.slice(-10)).answers(1)))
+      await waitUntil(() => calls.length === 3)
+      await Promise.all(clients.map((client, i) => client.send(bodies[i]!.slice(-10)).readResponses(1)))
     },
     { authenticate: 3, onResponse: 3, validate: 3, create: 3 },
   ],
@@ -161,25 +171,26 @@ const ROWS: readonly Row[] = [
     'that is refused, behind another, before its body has come',
     async (open) => {
       const client = await open()
-      client.send(post('ada') + head('POST', '/plants', 'bob', 'Content-Length: 5\r\n'))
-      await client.receive(/415[^]*\}$/)
+      client.send(createPostRequest('ada') + createRequest('POST', '/plants', 'bob', 'Content-Length: 5\r\n'))
+      await client.waitFor(/415[^]*\}$/)
       await client.send('12345').closed
     },
     { authenticate: 2, onResponse: 2, validate: 1, create: 1 },
   ],
   [
     'for a long list, beside those of others',
-    (open) => together(open, ...['ada', 'bob', 'eve', 'dan'].map((name) => list(name, '?limit=2500'))),
+    (open) =>
+      sendConcurrently(open, ...['ada', 'bob', 'eve', 'dan'].map((name) => createListRequest(name, '?limit=2500'))),
     // A list with a limit is read twice.
     { authenticate: 4, onResponse: 4, list: 4 * 6 },
-    LONG,
+    LONG_LISTS,
   ],
   [
     'for a long list that waits for those of its owner',
-    (open) => together(open, ...[1, 2, 3].map((n) => list(`ada.${n}`, `?after=${n}0000`))),
+    (open) => sendConcurrently(open, ...[1, 2, 3].map((n) => createListRequest(`ada.${n}`, `?after=${n}0000`))),
     // Two of them read their first page again.
     { authenticate: 3, onResponse: 3, list: 3 * 4 + 2 },
-    LONG,
+    LONG_LISTS,
     { maxListsPerOwner: 1 },
   ],
 ]
@@ -192,7 +203,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
         const server = await serve(t, trace(create(service)))
         await send(() => RawConnection.open(server), calls)
         const all = Object.entries(expected).flatMap(([call, count]) => Array<string>(count).fill(call))
-        await until(() => calls.length >= all.length)
+        await waitUntil(() => calls.length >= all.length)
         assert.deepEqual(calls.toSorted(), all.sort())
       })
     }

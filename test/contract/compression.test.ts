@@ -7,13 +7,13 @@ import { pipeline } from 'node:stream/promises'
 import { after, suite, test, type TestContext } from 'node:test'
 import { createBrotliDecompress, createGunzip } from 'node:zlib'
 import { createPlantStore } from '../../src/index.ts'
-import { ownClock } from '../support/event-loop.ts'
-import { memoryUsed } from '../support/heap.ts'
-import { until } from '../support/until.ts'
-import { open, serve } from '../support/wire/service.ts'
-import { decode, serveIn, type Client } from '../support/wire/client.ts'
-import { createStore, getCoded, TEXTS } from './long-lists.ts'
-import { load } from './middleware.ts'
+import { createProcessClock } from '../support/event-loop.ts'
+import { measureMemoryUsed } from '../support/memory-usage.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { openResponse, serve } from '../support/wire/service.ts'
+import { decodeBody, serveAndConnect, type Client } from '../support/wire/client.ts'
+import { createLongListStore, getWithEncoding, LIST_BODIES } from './long-lists.ts'
+import { loadMiddleware } from './middleware.ts'
 
 // One of them says that listeners pile up. Another one says that a list broke off, as it must.
 const warnings: Error[] = []
@@ -27,8 +27,8 @@ suite('a client that reads slowly', { timeout: 300_000 }, () => {
     ['compression-1.7', 'gzip'],
   ] as const) {
     test(`gets 200,000 plants whole through ${name}, for ${coding}, at the cost of less than 2 MiB`, async (t) => {
-      const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore() })
-      const compress = load(name)
+      const plantStore = createPlantStore({ authenticate: (token) => token, store: createLongListStore() })
+      const compress = loadMiddleware(name)
       let sent: ServerResponse | undefined
       const server = await serve(t, (request, response) => {
         sent = response
@@ -39,22 +39,22 @@ suite('a client that reads slowly', { timeout: 300_000 }, () => {
       const decoding = pipeline(decoder, digest)
 
       // What the first request loads and compiles is not the cost of the list.
-      await (await open(server, getCoded('some', coding))).toArray()
-      const before = await memoryUsed()
-      const response = await open(server, getCoded('many', coding))
+      await (await openResponse(server, getWithEncoding('some', coding))).toArray()
+      const before = await measureMemoryUsed()
+      const response = await openResponse(server, getWithEncoding('many', coding))
       const costs: number[] = []
       let received = 0
       for await (const chunk of response) {
         // The client is always slower than the server.
-        await until(() => sent!.writableNeedDrain || sent!.writableFinished)
+        await waitUntil(() => sent!.writableNeedDrain || sent!.writableFinished)
         received += (chunk as Buffer).length
-        if (received > costs.length * 1_000_000) costs.push((await memoryUsed()) - before)
+        if (received > costs.length * 1_000_000) costs.push((await measureMemoryUsed()) - before)
         if (!decoder.write(chunk)) await once(decoder, 'drain')
       }
       decoder.end()
       await decoding
 
-      assert.equal(digest.digest('hex'), createHash('sha256').update(TEXTS.get('many')!).digest('hex'))
+      assert.equal(digest.digest('hex'), createHash('sha256').update(LIST_BODIES.get('many')!).digest('hex'))
       assert.ok(costs.length > 5 && Math.max(...costs) < 2 * 2 ** 20, costs.join())
     })
   }
@@ -62,24 +62,26 @@ suite('a client that reads slowly', { timeout: 300_000 }, () => {
 
 suite('HTTP/2, behind compression', { timeout: 300_000 }, () => {
   function serveCompressed(t: TestContext): Promise<Client> {
-    const plantStore = createPlantStore({ authenticate: (token) => token, store: createStore() })
-    const compress = load('compression', { threshold: 0 })
-    return serveIn(t, 'h2c', (request, response) => compress(request, response, () => plantStore(request, response)))
+    const plantStore = createPlantStore({ authenticate: (token) => token, store: createLongListStore() })
+    const compress = loadMiddleware('compression', { threshold: 0 })
+    return serveAndConnect(t, 'h2c', (request, response) =>
+      compress(request, response, () => plantStore(request, response)),
+    )
   }
 
   for (const coding of ['gzip', 'br']) {
     test(`sends a list of 200,000 plants whole, for ${coding}`, async (t) => {
-      const { status, headers, body } = await (await serveCompressed(t)).send(getCoded('many', coding))
+      const { status, headers, body } = await (await serveCompressed(t)).send(getWithEncoding('many', coding))
 
       const own = { 'content-type': 'application/json', 'cache-control': 'no-store' }
       const fields = { ...own, 'content-encoding': coding, vary: 'Accept-Encoding' }
       assert.deepEqual({ status, headers }, { status: 200, headers: fields })
-      assert.ok(body === TEXTS.get('many'), `${body.length} characters`)
+      assert.ok(body === LIST_BODIES.get('many'), `${body.length} characters`)
     })
 
     test(`refuses an upload at once, and ends its stream after the whole response, for ${coding}`, async (t) => {
       const client = await serveCompressed(t)
-      const elapsed = ownClock()
+      const elapsed = createProcessClock()
       const request = { method: 'POST', path: '/plants', fields: ['Accept-Encoding', coding], body: 'aa' }
       const upload = client.open(request) as unknown as ClientHttp2Stream
       const chunks: Buffer[] = []
@@ -90,7 +92,7 @@ suite('HTTP/2, behind compression', { timeout: 300_000 }, () => {
       await once(upload, 'close')
 
       assert.deepEqual([headers[':status'], headers['content-encoding']], [401, coding])
-      const { error } = JSON.parse(decode(coding, Buffer.concat(chunks))) as { error: number }
+      const { error } = JSON.parse(decodeBody(coding, Buffer.concat(chunks))) as { error: number }
       assert.equal(error, 40100)
       assert.ok(ms < 1900, `the status came after ${ms} ms`)
       assert.equal(upload.rstCode, constants.NGHTTP2_NO_ERROR)
@@ -99,6 +101,6 @@ suite('HTTP/2, behind compression', { timeout: 300_000 }, () => {
 
   test('cuts a list that fails', async (t) => {
     const client = await serveCompressed(t)
-    await assert.rejects(client.send(getCoded('failing', 'gzip')), { code: 'ERR_HTTP2_STREAM_ERROR' })
+    await assert.rejects(client.send(getWithEncoding('failing', 'gzip')), { code: 'ERR_HTTP2_STREAM_ERROR' })
   })
 })

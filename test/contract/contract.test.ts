@@ -3,13 +3,13 @@ import { createServer as createHttp2Server, createSecureServer } from 'node:http
 import type { Server } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import { createPlantStore, type PlantStore } from '../../src/index.ts'
-import { connectTo, type Client, type Protocol } from '../support/wire/client.ts'
-import { close, listen, portOf } from '../support/wire/service.ts'
+import { connectClient, type Client, type Protocol } from '../support/wire/client.ts'
+import { close, listen, getPort } from '../support/wire/service.ts'
 import { TLS } from '../support/wire/tls/certificate.ts'
-import { authenticate, CONTRACT_CASES } from './cases.ts'
+import { authenticate, CONTRACT_CASES } from './contract-cases.ts'
 import { checkCases } from './check-cases.ts'
 
-/** Servers of Node core that no document shows; test/package/hosts.test.ts has all other hosts. */
+/** Servers of Node core that no document shows; test/package/frameworks.test.ts has all other hosts. */
 const SERVERS: readonly (readonly [name: string, protocol: Protocol, create: (plantStore: PlantStore) => Server])[] = [
   ['node:http', 'http', (plantStore) => createServer(plantStore)],
   [
@@ -32,7 +32,7 @@ for (const [name, protocol, create] of SERVERS) {
     before(async () => {
       server = create(createPlantStore({ authenticate }))
       await listen(server)
-      client = connectTo(protocol, portOf(server))
+      client = connectClient(protocol, getPort(server))
     })
     after(() => {
       client.close()

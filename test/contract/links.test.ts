@@ -10,29 +10,29 @@ import express from 'express'
 import Fastify from 'fastify'
 import middie from '@fastify/middie'
 import { memoryStore, type PlantStore } from '../../src/index.ts'
-import { withoutCommand } from '../support/requirements.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
-import { connectTo } from '../support/wire/client.ts'
-import { createService, get, listen, portOf, close } from '../support/wire/service.ts'
+import { skipWithoutCommand } from '../support/skip-reasons.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
+import { connectClient } from '../support/wire/client.ts'
+import { createService, get, listen, getPort, close } from '../support/wire/service.ts'
 
 /** Each way to mount the service, with the path of `/plants` there. */
 const MOUNTS: Readonly<Record<string, readonly [path: string, create: () => Promise<Server> | Server]>> = {
-  'node:http': ['/plants', () => createServer(plants())],
-  'node:http2': ['/plants', () => createHttp2Server(plants()) as unknown as Server],
-  'a basePath': ['/api/v1/plants', () => createServer(plants('/api/v1'))],
-  'a basePath with escapes': ['/caf%C3%A9/a%20b/plants', () => createServer(plants('/caf%C3%A9/a%20b'))],
-  Express: ['/api/plants', () => createServer(express().use('/api', plants()))],
+  'node:http': ['/plants', () => createServer(createPlantsService())],
+  'node:http2': ['/plants', () => createHttp2Server(createPlantsService()) as unknown as Server],
+  'a basePath': ['/api/v1/plants', () => createServer(createPlantsService('/api/v1'))],
+  'a basePath with escapes': ['/caf%C3%A9/a%20b/plants', () => createServer(createPlantsService('/caf%C3%A9/a%20b'))],
+  Express: ['/api/plants', () => createServer(express().use('/api', createPlantsService()))],
   'Express routers in each other': [
     '/api/v1/plants',
-    () => createServer(express().use('/api', express.Router().use('/v1', plants()))),
+    () => createServer(express().use('/api', express.Router().use('/v1', createPlantsService()))),
   ],
-  Connect: ['/api/plants', () => createServer(connect().use('/api', plants()))],
+  Connect: ['/api/plants', () => createServer(connect().use('/api', createPlantsService()))],
   '@fastify/middie': [
     '/api/plants',
     async () => {
       const app = Fastify()
       await app.register(middie)
-      app.use('/api', plants())
+      app.use('/api', createPlantsService())
       await app.ready()
       return app.server
     },
@@ -40,16 +40,16 @@ const MOUNTS: Readonly<Record<string, readonly [path: string, create: () => Prom
 }
 
 /** The service with three plants of ada. */
-function plants(basePath = ''): PlantStore {
+function createPlantsService(basePath = ''): PlantStore {
   const store = memoryStore()
   for (const id of [1n, 2n, 3n]) void store.create('ada', { id, name: `plant ${id}` })
   return createService({ store, basePath })
 }
 
-async function open(t: TestContext, create: () => Promise<Server> | Server, protocol: 'http' | 'h2c') {
+async function openClient(t: TestContext, create: () => Promise<Server> | Server, protocol: 'http' | 'h2c') {
   const server = await create()
   await listen(server)
-  const client = connectTo(protocol, portOf(server))
+  const client = connectClient(protocol, getPort(server))
   t.after(() => {
     client.close()
     return close(server)
@@ -57,17 +57,17 @@ async function open(t: TestContext, create: () => Promise<Server> | Server, prot
   return client
 }
 
-function referenceIn(link: string | undefined): string {
+function parseNextLink(link: string | undefined): string {
   return /^<(.+)>; rel="next"$/.exec(link ?? '')![1]!
 }
 
 suite('Link points to the next page', () => {
   for (const [mount, [path, create]] of Object.entries(MOUNTS)) {
     test(`under ${mount}`, async (t) => {
-      const client = await open(t, create, mount === 'node:http2' ? 'h2c' : 'http')
+      const client = await openClient(t, create, mount === 'node:http2' ? 'h2c' : 'http')
       const { headers, body } = await client.send(get('ada', `${path}?limit=1&include=id&other=1`))
       assert.equal(body, '[{"id":1,"name":"plant 1"}]')
-      const { pathname, search } = new URL(referenceIn(headers['link']), `http://host${path}?limit=1`)
+      const { pathname, search } = new URL(parseNextLink(headers['link']), `http://host${path}?limit=1`)
       assert.equal(pathname + search, `${path}?limit=1&after=1&include=id`)
       assert.equal((await client.send(get('ada', pathname + search))).body, '[{"id":2,"name":"plant 2"}]')
     })
@@ -79,9 +79,9 @@ suite('Link points to the next page', () => {
     ['an escaped path', 'GET', '/%61pi/%70lants?limit=1'],
   ] as const) {
     test(`in the response to ${what}`, async (t) => {
-      const client = await open(t, () => createServer(plants('/api')), 'http')
+      const client = await openClient(t, () => createServer(createPlantsService('/api')), 'http')
       const { headers } = await client.send({ ...get('ada', target), method })
-      const { href } = new URL(referenceIn(headers['link']), new URL(target, 'http://host'))
+      const { href } = new URL(parseNextLink(headers['link']), new URL(target, 'http://host'))
       assert.equal(href.replace('%61', 'a'), 'http://host/api/plants?limit=1&after=1')
     })
   }
@@ -104,9 +104,9 @@ suite('Link is resolved right', () => {
   const expected = ['http://host/', 'http://host/', 'https://host:8/a/b/'].map((folder) => folder + reference)
 
   test('by the service’s own reference', async (t) => {
-    const client = await open(t, () => createServer(plants()), 'http')
+    const client = await openClient(t, () => createServer(createPlantsService()), 'http')
     const { headers } = await client.send(get('ada', '/plants?limit=1'))
-    assert.equal(referenceIn(headers['link']), reference)
+    assert.equal(parseNextLink(headers['link']), reference)
   })
 
   test('by WHATWG URL', () => {
@@ -116,14 +116,14 @@ suite('Link is resolved right', () => {
     )
   })
 
-  test('by java.net.URI, which follows RFC 2396', { skip: withoutCommand('java') }, (t) => {
-    const file = join(temporaryDirectory(t), 'Resolve.java')
+  test('by java.net.URI, which follows RFC 2396', { skip: skipWithoutCommand('java') }, (t) => {
+    const file = join(createTempDirectory(t), 'Resolve.java')
     writeFileSync(file, JAVA)
     const resolved = execFileSync('java', [file, reference, ...bases], { encoding: 'utf8' })
     assert.deepEqual(resolved.trim().split('\n'), expected)
   })
 
-  test('by Python’s urljoin, which follows RFC 3986', { skip: withoutCommand('python3') }, () => {
+  test('by Python’s urljoin, which follows RFC 3986', { skip: skipWithoutCommand('python3') }, () => {
     const resolved = execFileSync('python3', ['-c', PYTHON, reference, ...bases], { encoding: 'utf8' })
     assert.deepEqual(resolved.trim().split('\n'), expected)
   })

@@ -1,24 +1,24 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { setImmediate as nextRound } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { MAX_PAGE, memoryStore, type Page, type PageRequest, type Store } from '../../src/index.ts'
-import { get, type Request } from '../support/wire/service.ts'
+import { get, type TestRequest } from '../support/wire/service.ts'
 
 /** The owners of long lists, and how many plants each has. */
-export const LISTS = { some: 5000, more: 40_000, many: 200_000 }
+export const LIST_SIZES = { some: 5000, more: 40_000, many: 200_000 }
 
 /** Has the long lists, in names that hardly compress. */
-const lists = memoryStore()
+const listStore = memoryStore()
 /** The text of each list. */
-export const TEXTS = new Map<string, string>()
-for (const [owner, count] of Object.entries(LISTS)) {
+export const LIST_BODIES = new Map<string, string>()
+for (const [owner, count] of Object.entries(LIST_SIZES)) {
   const names = Array.from({ length: count }, (_, i) => `é${createHash('sha256').update(`${i}`).digest('base64')}`)
-  for (const [i, name] of names.entries()) void lists.create(owner, { id: BigInt(i), name })
-  TEXTS.set(owner, JSON.stringify(names.map((name) => ({ name }))))
+  for (const [i, name] of names.entries()) void listStore.create(owner, { id: BigInt(i), name })
+  LIST_BODIES.set(owner, JSON.stringify(names.map((name) => ({ name }))))
 }
 
 /** How many bytes of a list come before its second page. */
-export function firstPageOf(owner: string): number {
-  const names = (JSON.parse(TEXTS.get(owner)!) as { name: string }[]).slice(0, MAX_PAGE)
+export function getFirstPageBytes(owner: string): number {
+  const names = (JSON.parse(LIST_BODIES.get(owner)!) as { name: string }[]).slice(0, MAX_PAGE)
   return Buffer.byteLength(JSON.stringify(names)) - 1
 }
 
@@ -26,7 +26,7 @@ export function firstPageOf(owner: string): number {
 const LONG_NAMES = Array.from({ length: 100 }, () => randomBytes(750).toString('base64'))
 
 /** Plants of which there are always more. */
-function nextPage({ limit, after = 0n }: PageRequest): Page {
+function createNextPage({ limit, after = 0n }: PageRequest): Page {
   const plants = Array.from({ length: limit }, (_, i) => ({ id: after + BigInt(i) + 1n, name: LONG_NAMES[i % 100]! }))
   return { plants, hasMore: true }
 }
@@ -35,21 +35,21 @@ function nextPage({ limit, after = 0n }: PageRequest): Page {
  * A store of its own that has the long lists, one of an owner `endless`, and one of an owner `failing` that fails after
  * the first page.
  */
-export function createStore(): Store {
+export function createLongListStore(): Store {
   const memory = memoryStore()
   return {
     ...memory,
     list(owner, page) {
-      if (owner === 'endless') return nextRound(nextPage(page))
+      if (owner === 'endless') return nextTick(createNextPage(page))
       if (owner === 'failing' && page.after !== undefined) throw new Error('disk')
-      if (owner === 'failing') return lists.list('some', page)
-      return (owner in LISTS ? lists : memory).list(owner, page)
+      if (owner === 'failing') return listStore.list('some', page)
+      return (owner in LIST_SIZES ? listStore : memory).list(owner, page)
     },
   }
 }
 
 /** Asks for the list of an owner, in a content coding. */
-export function getCoded(owner: string, coding: string): Request {
+export function getWithEncoding(owner: string, coding: string): TestRequest {
   const request = get(owner)
   return { ...request, fields: [...request.fields, 'Accept-Encoding', coding] }
 }

@@ -5,32 +5,32 @@ import { after, before, suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
 import express from 'express'
 import { createPlantStore, type PlantStore, type ResponseEvent } from '../../src/index.ts'
-import { ownClock } from '../support/event-loop.ts'
+import { createProcessClock } from '../support/event-loop.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { until } from '../support/until.ts'
-import { close, listen, portOf, post, type Answer } from '../support/wire/service.ts'
-import { authenticate, CONTRACT_CASES } from './cases.ts'
-import { checkCases, type Place, type Reply } from './check-cases.ts'
-import { connectTo, decode, type Client } from '../support/wire/client.ts'
-import { createStore, firstPageOf, getCoded, LISTS, TEXTS } from './long-lists.ts'
-import { CHAINS, type Chain } from './middleware.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { close, listen, getPort, post, type TestResponse } from '../support/wire/service.ts'
+import { authenticate, CONTRACT_CASES } from './contract-cases.ts'
+import { checkCases, type MountPoint, type ComparedResponse } from './check-cases.ts'
+import { connectClient, decodeBody, type Client } from '../support/wire/client.ts'
+import { createLongListStore, getFirstPageBytes, getWithEncoding, LIST_SIZES, LIST_BODIES } from './long-lists.ts'
+import { CHAINS, type MiddlewareChain } from './middleware.ts'
 
 /** Puts a chain before a service. */
-function mount({ handlers }: Chain, plantStore: PlantStore): RequestListener {
+function mountBehind({ handlers }: MiddlewareChain, plantStore: PlantStore): RequestListener {
   const app = express().disable('x-powered-by')
   for (const handler of handlers) app.use(handler)
   return app.use((request, response) => plantStore(request, response)) as RequestListener
 }
 
 /** What a chain may change of every response. */
-const CODING = /^content-(?:length|encoding)$/
+const CODING_FIELDS = /^content-(?:length|encoding)$/
 
-function without(headers: Answer['headers'], names: readonly RegExp[]): Answer['headers'] {
+function omitHeaders(headers: TestResponse['headers'], names: readonly RegExp[]): TestResponse['headers'] {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.some((pattern) => pattern.test(name))))
 }
 
 /** What the service itself answered. The length is right or left out; what a chain adds is there. */
-function withoutAdded({ adds }: Chain, answer: Reply): Reply {
+function omitAddedFields({ addedFields: adds }: MiddlewareChain, answer: ComparedResponse): ComparedResponse {
   const { headers, body } = answer
   if (body !== '') {
     assert.ok([undefined, String(Buffer.byteLength(body))].includes(headers['content-length']))
@@ -40,7 +40,7 @@ function withoutAdded({ adds }: Chain, answer: Reply): Reply {
         String(added),
       )
   }
-  return { ...answer, headers: without(headers, [CODING, ...adds]) }
+  return { ...answer, headers: omitHeaders(headers, [CODING_FIELDS, ...adds]) }
 }
 
 // One of them says that listeners pile up. Another one says that a list broke off, as it must.
@@ -50,29 +50,29 @@ after(() => assert.deepEqual(warnings, []))
 
 for (const chain of CHAINS) {
   suite(`Behind ${chain.name}`, { timeout: 300_000 }, () => {
-    const store = createStore()
+    const store = createLongListStore()
     let server: Server
     let client: Client
     let response: ServerResponse
     let responded: ((event: ResponseEvent) => void) | undefined
     before(async () => {
       const plantStore = createPlantStore({ authenticate, store, onResponse: (event) => responded?.(event) })
-      server = createServer(mount(chain, plantStore))
+      server = createServer(mountBehind(chain, plantStore))
       server.prependListener('request', (_, created) => (response = created))
       await listen(server)
-      client = connectTo('http', portOf(server))
+      client = connectClient('http', getPort(server))
     })
     after(() => {
       client.close()
       return close(server)
     })
 
-    const place: Place = {
+    const place: MountPoint = {
       prefix: '',
       isHttp1: true,
       fields: ['Accept-Encoding', 'gzip'],
-      expected: ({ status, headers, body }) => ({ status, headers: without(headers, [CODING]), body }),
-      received: (answer) => withoutAdded(chain, answer),
+      expected: ({ status, headers, body }) => ({ status, headers: omitHeaders(headers, [CODING_FIELDS]), body }),
+      normalize: (answer) => omitAddedFields(chain, answer),
     }
     test('answers as the contract says', async () => {
       for (const [group, rows] of Object.entries(CONTRACT_CASES)) await checkCases(client, group, rows, place)
@@ -80,32 +80,35 @@ for (const chain of CHAINS) {
 
     for (const owner of ['some', 'more'] as const) {
       for (const coding of ['identity', 'gzip', 'br']) {
-        test(`sends a list of ${LISTS[owner]} plants whole, for ${coding}`, async () => {
-          const answer = await client.send(getCoded(owner, coding))
+        test(`sends a list of ${LIST_SIZES[owner]} plants whole, for ${coding}`, async () => {
+          const answer = await client.send(getWithEncoding(owner, coding))
 
-          const { status, headers, body } = withoutAdded(chain, answer)
+          const { status, headers, body } = omitAddedFields(chain, answer)
           assert.deepEqual(
             { status, headers },
             { status: 200, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } },
           )
-          assert.ok(body === TEXTS.get(owner), `${body.length} characters in place of ${TEXTS.get(owner)!.length}`)
+          assert.ok(
+            body === LIST_BODIES.get(owner),
+            `${body.length} characters in place of ${LIST_BODIES.get(owner)!.length}`,
+          )
         })
       }
     }
 
     test('cuts a list that fails, and says so', async () => {
       const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
-      await assert.rejects(client.send(getCoded('failing', 'gzip')), { code: 'ECONNRESET' })
+      await assert.rejects(client.send(getWithEncoding('failing', 'gzip')), { code: 'ECONNRESET' })
       const { status, bytes, complete } = await told
-      assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: firstPageOf('some'), complete: false })
+      assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: getFirstPageBytes('some'), complete: false })
     })
 
     test('ends a list when its client reads nothing and leaves', { timeout: 300_000 }, async () => {
       const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
-      const request = client.open(getCoded('endless', 'gzip'))
+      const request = client.open(getWithEncoding('endless', 'gzip'))
       request.on('error', () => undefined).end()
       await once(request, 'response')
-      await until(() => response.writableNeedDrain)
+      await waitUntil(() => response.writableNeedDrain)
 
       request.destroy()
 
@@ -128,7 +131,7 @@ for (const chain of CHAINS) {
       test(`refuses an upload that is too large at once, for ${coding}`, async () => {
         const fields = ['Transfer-Encoding', 'chunked', 'Accept-Encoding', coding]
         const upload = client.open({ ...post('ada', '', fields), body: undefined })
-        const elapsed = ownClock()
+        const elapsed = createProcessClock()
         upload.on('error', () => undefined).write('a'.repeat(70_000))
 
         const [response] = (await once(upload, 'response')) as [IncomingMessage]
@@ -138,7 +141,7 @@ for (const chain of CHAINS) {
         const { statusCode, headers } = response
         assert.deepEqual([statusCode, headers.connection], [413, 'close'])
         assert.equal(headers['content-type'], 'application/json')
-        const body = decode(headers['content-encoding'], await buffer(response))
+        const body = decodeBody(headers['content-encoding'], await buffer(response))
         assert.equal(body, '{"error":41300,"message":"The body is larger than 65536 bytes."}')
         assert.ok(ms < 1900, `the status came after ${ms} ms`)
       })

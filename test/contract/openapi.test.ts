@@ -7,30 +7,34 @@ import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../.
 import { openapi } from '../../src/openapi/openapi.ts'
 import { programDescription } from '../../src/standalone/paths/program-description.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
-import { assertDescribed, DESCRIBED } from '../support/package/openapi-validator.ts'
+import { overrideStore } from '../support/database/override-store.ts'
+import { assertMatchesOpenApi, OPERATIONS } from '../support/package/openapi-validator.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { post, send, servePlants } from '../support/wire/service.ts'
-import { serveStandalone } from '../support/program/standalone-server.ts'
-import { authenticate, CONTRACT_CASES } from './cases.ts'
+import { post, sendRequest, servePlants } from '../support/wire/service.ts'
+import { serveStandalone } from '../support/program/test-listener.ts'
+import { authenticate, CONTRACT_CASES } from './contract-cases.ts'
 
 /** Serves all that the standalone program serves. Each token is an owner of its own, but for "refused". */
-function serveAll(t: TestContext, options?: Partial<PlantStoreOptions>, limits?: Partial<Limits>): Promise<Server> {
+function serveContractProgram(
+  t: TestContext,
+  options?: Partial<PlantStoreOptions>,
+  limits?: Partial<Limits>,
+): Promise<Server> {
   return serveStandalone(t, { authenticate, ...options } as Partial<PlantStoreOptions>, limits)
 }
 
 /** All that a document says in prose, wherever it stands. */
-function descriptionsIn(value: unknown): string[] {
+function collectDescriptions(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, member]) =>
-    name === 'description' ? [member as string] : descriptionsIn(member),
+    name === 'description' ? [member as string] : collectDescriptions(member),
   )
 }
 
 /** Each description, and a server of what it describes. */
 const DESCRIPTIONS = [
   ['service', openapi, (t: TestContext) => servePlants(t)],
-  ['program', programDescription, (t: TestContext) => serveAll(t)],
+  ['program', programDescription, (t: TestContext) => serveContractProgram(t)],
 ] as const
 
 for (const [name, description, serve] of DESCRIPTIONS) {
@@ -45,7 +49,7 @@ for (const [name, description, serve] of DESCRIPTIONS) {
     })
 
     test('describes everything in whole sentences', () => {
-      const sentences = descriptionsIn(description).flatMap((text) => text.split(/(?<=\.) /))
+      const sentences = collectDescriptions(description).flatMap((text) => text.split(/(?<=\.) /))
       const halves = sentences.filter((sentence) => !/^[A-Z`][^]*\S\.$/.test(sentence))
       assert.deepEqual(halves, [])
     })
@@ -59,8 +63,8 @@ for (const [name, description, serve] of DESCRIPTIONS) {
     for (const path of Object.keys(description.paths)) {
       test(`has the methods of ${path} that OPTIONS is answered, and no others`, async (t) => {
         const request = { method: 'OPTIONS', path: path.replace('{id}', '1'), fields: [] }
-        const { status, headers } = await send(await serve(t), request)
-        const described = [...DESCRIBED.get(path)!.keys()].map((method) => method.toUpperCase())
+        const { status, headers } = await sendRequest(await serve(t), request)
+        const described = [...OPERATIONS.get(path)!.keys()].map((method) => method.toUpperCase())
         assert.equal(status, 204)
         assert.deepEqual(described.sort(), headers['allow']?.split(', ').sort())
       })
@@ -69,7 +73,7 @@ for (const [name, description, serve] of DESCRIPTIONS) {
 }
 
 test('describes every response by its status', () => {
-  for (const operations of DESCRIBED.values()) {
+  for (const operations of OPERATIONS.values()) {
     for (const { operationId, responses } of operations.values()) {
       for (const status of Object.keys(responses)) assert.match(status, /^[1-5][0-9]{2}$/, operationId)
     }
@@ -79,19 +83,19 @@ test('describes every response by its status', () => {
 suite('describes the response to', () => {
   for (const row of Object.values(CONTRACT_CASES).flat()) {
     test(row.name, async (t) => {
-      const server = await serveAll(t)
-      for (const body of row.given) await send(server, post('owner', body))
+      const server = await serveContractProgram(t)
+      for (const body of row.existingPlants) await sendRequest(server, post('owner', body))
       const request = row.request('owner')
-      assertDescribed({ ...request, ...(await send(server, request)) })
+      assertMatchesOpenApi({ ...request, ...(await sendRequest(server, request)) })
     })
   }
 
-  for (const path of DESCRIBED.keys()) {
+  for (const path of OPERATIONS.keys()) {
     if (path in openapi.paths) continue
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
       test(`${method} ${path}`, async (t) => {
         const request = { method, path, fields: [] }
-        assertDescribed({ ...request, ...(await send(await serveAll(t), request)) })
+        assertMatchesOpenApi({ ...request, ...(await sendRequest(await serveContractProgram(t), request)) })
       })
     }
   }
@@ -99,9 +103,9 @@ suite('describes the response to', () => {
   for (const method of ['GET', 'HEAD']) {
     test(`${method} /openapi.json from a client that has it`, async (t) => {
       const request = { method, path: '/openapi.json', fields: ['If-None-Match', '*'] }
-      const answer = await send(await serveAll(t), request)
+      const answer = await sendRequest(await serveContractProgram(t), request)
       assert.equal(answer.status, 304)
-      assertDescribed({ ...request, ...answer })
+      assertMatchesOpenApi({ ...request, ...answer })
     })
   }
 })
@@ -111,7 +115,7 @@ suite('describes the error', () => {
   const GZIP = 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'
   const list = `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer ada\r\n`
   const broken = (list: () => never | Promise<never>): Partial<PlantStoreOptions> => ({
-    store: delegatingStore(memoryStore(), { list }),
+    store: overrideStore(memoryStore(), { list }),
     storeTimeoutMs: 20,
   })
   const fail = (error: Error) => () => Promise.reject(error)
@@ -132,11 +136,11 @@ suite('describes the error', () => {
     test(`${error} to ${request.split(' HTTP')[0]}`, async (t) => {
       // A busy machine can exceed a timeout that short, so the other rows have the default.
       const limits = error === 40800 ? { headersTimeoutMs: 100, checkIntervalMs: 20 } : undefined
-      const server = await serveAll(t, options, limits)
+      const server = await serveContractProgram(t, options, limits)
       const connection = await RawConnection.open(server)
-      const [answer] = await connection.send(request).answers()
+      const [answer] = await connection.send(request).readResponses()
       const [method, path] = request.split(' ') as [string, string]
-      assertDescribed({ ...answer!, method, path, headers: Object.fromEntries(answer!.headers) })
+      assertMatchesOpenApi({ ...answer!, method, path, headers: Object.fromEntries(answer!.headers) })
       assert.equal((JSON.parse(answer!.body) as { error: number }).error, error)
     })
   }

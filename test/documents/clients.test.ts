@@ -7,29 +7,29 @@ import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { memoryStore, StoreUnavailableError, type NewPlant, type Store } from '../../src/index.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
-import { codeOf } from '../support/package/documents.ts'
-import { createProject, runScript } from '../support/package/packed.ts'
+import { overrideStore } from '../support/database/override-store.ts'
+import { getCode } from '../support/package/documents.ts'
+import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
-import { withoutCommand } from '../support/requirements.ts'
-import { createService, keptIds, portOf, serve, servePlants } from '../support/wire/service.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
+import { skipWithoutCommand } from '../support/skip-reasons.ts'
+import { createService, listStoredIds, getPort, serve, servePlants } from '../support/wire/service.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
 
 const hasRawJson = 'rawJSON' in JSON
-const needsRawJson = !hasRawJson && 'this Node has no JSON.rawJSON'
+const skipWithoutRawJson = !hasRawJson && 'this Node has no JSON.rawJSON'
 
-function code(heading: string, language: string, n = 0): string {
-  return codeOf('docs/clients.md', language, heading, n)
+function getClientCode(heading: string, language: string, n = 0): string {
+  return getCode('docs/clients.md', language, heading, n)
 }
 
 /** With JSON.rawJSON, and without. */
-const [RAW_JSON, TEXT_JSON] = [code('Ids beyond 2^53', 'js'), code('Ids beyond 2^53', 'js', 1)]
+const [RAW_JSON, TEXT_JSON] = [getClientCode('Ids beyond 2^53', 'js'), getClientCode('Ids beyond 2^53', 'js', 1)]
 const JSON_MODULE = hasRawJson ? RAW_JSON : TEXT_JSON
 
 /** Imports a module of the document from a folder of its own, beside which json.mjs is. */
-async function load<Module>(t: TestContext, text: string): Promise<Module> {
-  const directory = temporaryDirectory(t)
+async function importModule<Module>(t: TestContext, text: string): Promise<Module> {
+  const directory = createTempDirectory(t)
   await writeFile(join(directory, 'json.mjs'), JSON_MODULE)
   await writeFile(join(directory, 'main.mjs'), text)
   return (await import(pathToFileURL(join(directory, 'main.mjs')).href)) as Module
@@ -41,14 +41,14 @@ suite('ids beyond 2^53', () => {
   const plant = { id: 2n ** 53n + 1n, name: 'Fern', tag: '"' }
   const text = '{"id":9007199254740993,"name":"Fern","tag":"\\""}'
 
-  test('are written and read with JSON.rawJSON', { skip: needsRawJson }, async (t) => {
-    const { toJson, fromJson } = await load<JsonModule>(t, RAW_JSON)
+  test('are written and read with JSON.rawJSON', { skip: skipWithoutRawJson }, async (t) => {
+    const { toJson, fromJson } = await importModule<JsonModule>(t, RAW_JSON)
     assert.equal(toJson(plant), text)
     assert.deepEqual(fromJson(toJson([plant])), [plant])
   })
 
   test('are written and read as text without it', async (t) => {
-    const { toJson, fromJson } = await load<JsonModule>(t, TEXT_JSON)
+    const { toJson, fromJson } = await importModule<JsonModule>(t, TEXT_JSON)
     assert.equal(toJson(plant), text)
     assert.throws(() => toJson({ ...plant, id: '1,"id":2' }), SyntaxError)
     const sly = [
@@ -59,10 +59,10 @@ suite('ids beyond 2^53', () => {
   })
 })
 
-test('Python prints ids beyond 2^53 exactly', { skip: withoutCommand('python3') }, async (t) => {
+test('Python prints ids beyond 2^53 exactly', { skip: skipWithoutCommand('python3') }, async (t) => {
   const store = memoryStore()
   void store.create('ada', { id: 2n ** 53n + 1n, name: 'Fern' })
-  const url = `http://127.0.0.1:${portOf(await servePlants(t, { store }))}/plants?include=id`
+  const url = `http://127.0.0.1:${getPort(await servePlants(t, { store }))}/plants?include=id`
   const code = `import json, sys, urllib.request
 request = urllib.request.Request(sys.argv[1], headers={"Authorization": "Bearer ada"})
 print(json.dumps(json.load(urllib.request.urlopen(request))))`
@@ -70,7 +70,7 @@ print(json.dumps(json.load(urllib.request.urlopen(request))))`
   assert.equal(
     await runScript(
       `python3 -c '${code}' '${url}' | tee list && python3 -m json.tool --compact list`,
-      temporaryDirectory(t),
+      createTempDirectory(t),
     ),
     printed + printed.replaceAll(/(?<=[:,]) /g, ''),
   )
@@ -86,9 +86,9 @@ type ClientModule = Readonly<Record<'createClient', (url: string, token: string)
 
 suite('the client with fetch', () => {
   async function connect(t: TestContext, server: Server, token = 'ada'): Promise<PlantClient> {
-    const text = code('With fetch', 'js').replace('seconds * 1000', 'seconds')
-    const { createClient } = await load<ClientModule>(t, text)
-    return createClient(`http://127.0.0.1:${portOf(server)}/`, token)
+    const text = getClientCode('With fetch', 'js').replace('seconds * 1000', 'seconds')
+    const { createClient } = await importModule<ClientModule>(t, text)
+    return createClient(`http://127.0.0.1:${getPort(server)}/`, token)
   }
 
   test('keeps ids exact and follows a list', async (t) => {
@@ -117,7 +117,7 @@ suite('the client with fetch', () => {
       return isDone
     }
     const plants = createService({
-      store: delegatingStore(store, {
+      store: overrideStore(store, {
         create: (owner, plant) => faulty(() => store.create(owner, plant)),
         delete: (owner, id) => faulty(() => store.delete(owner, id)),
       }),
@@ -137,9 +137,9 @@ suite('the client with fetch', () => {
     test(`creates and deletes what was ${faults.join(', then ')}`, async (t) => {
       const store = memoryStore()
       await (await connect(t, await startFaulty(t, store, [...faults]))).create(fern)
-      assert.deepEqual(await keptIds(store), [1n])
+      assert.deepEqual(await listStoredIds(store), [1n])
       await (await connect(t, await startFaulty(t, store, [...faults]))).delete(1n)
-      assert.deepEqual(await keptIds(store), [])
+      assert.deepEqual(await listStoredIds(store), [])
     })
   }
 
@@ -159,7 +159,7 @@ suite('the client with fetch', () => {
     const id = Number('9007199254740993') as unknown as bigint
     await assert.rejects(client.create({ id, name: 'Fern' }), RangeError)
     await assert.rejects(client.delete(id), RangeError)
-    assert.deepEqual(await keptIds(store), [])
+    assert.deepEqual(await listStoredIds(store), [])
   })
 
   test('does not repeat a mistake of its programmer, and says why it had no response', async (t) => {
@@ -179,32 +179,36 @@ suite('the client with fetch', () => {
   })
 })
 
-test('curl creates plants and follows a list', { skip: withoutCommand('curl') }, async (t) => {
-  const env = { URL: `http://127.0.0.1:${portOf(await servePlants(t))}`, TOKEN: randomUUID() }
-  const printed = await runScript(code('With curl', 'sh') + code('With curl', 'sh', 1), temporaryDirectory(t), env)
+test('curl creates plants and follows a list', { skip: skipWithoutCommand('curl') }, async (t) => {
+  const env = { URL: `http://127.0.0.1:${getPort(await servePlants(t))}`, TOKEN: randomUUID() }
+  const printed = await runScript(
+    getClientCode('With curl', 'sh') + getClientCode('With curl', 'sh', 1),
+    createTempDirectory(t),
+    env,
+  )
   assert.equal(printed, '{"name":"Fern"}{"name":"Moss"}[{"name":"Fern"}]\n[{"name":"Moss"}]\n')
 })
 
 suite(
   'the curl example writes the token where no other user can read it (insecure permissions):',
-  { skip: withoutCommand('curl') },
+  { skip: skipWithoutCommand('curl') },
   () => {
     for (const [what, before] of [
       ['to a new file', 'umask 000'],
       ['in place of a file that others can read', 'umask 022; echo old > token'],
     ] as const) {
       test(what, async (t) => {
-        const folder = temporaryDirectory(t)
-        const env = { URL: `http://127.0.0.1:${portOf(await servePlants(t))}`, TOKEN: randomUUID() }
-        await runScript(`${before}\n${code('With curl', 'sh')}`, folder, env)
+        const folder = createTempDirectory(t)
+        const env = { URL: `http://127.0.0.1:${getPort(await servePlants(t))}`, TOKEN: randomUUID() }
+        await runScript(`${before}\n${getClientCode('With curl', 'sh')}`, folder, env)
         assert.equal(statSync(join(folder, 'token')).mode & 0o777, 0o600)
       })
     }
   },
 )
 
-suite('a client in Java', { skip: withoutCommand('java') }, () => {
-  const made = code('With Java', 'java')
+suite('a client in Java', { skip: skipWithoutCommand('java') }, () => {
+  const made = getClientCode('With Java', 'java')
   for (const [name, create, connections] of [
     ['reuses its connection with the version that the document sets', made, 1],
     ['opens a connection for each request without it', made.replace(/\.version\([\w.]*\)/, ''), 3],
@@ -213,7 +217,7 @@ suite('a client in Java', { skip: withoutCommand('java') }, () => {
       const server = await servePlants(t)
       let opened = 0
       server.on('connection', () => opened++)
-      const file = join(temporaryDirectory(t), 'Main.java')
+      const file = join(createTempDirectory(t), 'Main.java')
       await writeFile(
         file,
         `import java.net.URI;
@@ -228,7 +232,7 @@ suite('a client in Java', { skip: withoutCommand('java') }, () => {
            }
          }`,
       )
-      assert.equal(await runScript(`java ${file} http://127.0.0.1:${portOf(server)}/plants`), '[][][]')
+      assert.equal(await runScript(`java ${file} http://127.0.0.1:${getPort(server)}/plants`), '[][][]')
       assert.equal(opened, connections)
     })
   }
@@ -246,16 +250,16 @@ const COMPILE =
   '--target es2023 --module preserve --types node main.ts'
 
 for (const [name, config, command, isPeer] of GENERATORS) {
-  const skip = (isPeer && (skipWithoutPeers() || needsRawJson)) || withoutCommand('curl')
+  const skip = (isPeer && (skipWithoutPeers() || skipWithoutRawJson)) || skipWithoutCommand('curl')
   test(`a client by ${name} has bigints for ids, and sends them exactly`, { skip, timeout: 300_000 }, async (t) => {
     const { url } = await startProgram(t)
     const folder = await createProject(t, {
       'package.json': '{"type":"module"}',
-      [config]: code(name, 'js'),
+      [config]: getClientCode(name, 'js'),
       'json.mjs': JSON_MODULE,
-      'main.ts': code(name, 'ts'),
+      'main.ts': getClientCode(name, 'ts'),
     })
-    const script = `${code('With a typed client', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
+    const script = `${getClientCode('With a typed client', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
     const printed = await runScript(script, folder, { URL: url, TOKEN })
     assert.equal(printed, "{ name: 'Fern' } [ { id: 9007199254740993n, name: 'Fern' } ] 204 []\n")
   })

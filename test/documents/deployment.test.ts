@@ -4,27 +4,33 @@ import { once } from 'node:events'
 import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { AWKWARD_TEXTS } from '../../src/conformance/awkward-values.ts'
+import { EDGE_CASE_TEXTS } from '../../src/conformance/edge-cases.ts'
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
-import { startChild } from '../support/child.ts'
-import { needsServer, openDatabase } from '../support/database/postgres-server.ts'
-import { bin, makeFolder, needsDebian, PostgresServer, run as runCommand } from '../support/wire/debian-servers.ts'
-import { codeOf, readDocument } from '../support/package/documents.ts'
-import { packPackage, runScript, UNCOVERED } from '../support/package/packed.ts'
+import { startChild } from '../support/child-process.ts'
+import { skipWithoutPostgres, openDatabase } from '../support/database/postgres-database.ts'
+import {
+  postgresBin,
+  createServerDirectory,
+  skipWithoutDebianServers,
+  PostgresServer,
+  runCommand,
+} from '../support/wire/debian-servers.ts'
+import { getCode, readDocument } from '../support/package/documents.ts'
+import { packPackage, runScript, ENV_WITHOUT_COVERAGE } from '../support/package/packed-package.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
-import { withoutCommand, withoutTrace } from '../support/requirements.ts'
-import { get, keptIds, post, sendTo } from '../support/wire/service.ts'
-import { newPath, skip as needsSqlite } from '../support/database/sqlite-file.ts'
-import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
-import { until } from '../support/until.ts'
+import { skipWithoutCommand, skipWithoutStrace } from '../support/skip-reasons.ts'
+import { get, listStoredIds, post, sendToPort } from '../support/wire/service.ts'
+import { createDatabasePath, skipWithoutSqlite as needsSqlite } from '../support/database/sqlite-file.ts'
+import { createTempDirectory, createTempFile } from '../support/temp-files.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
-const DEPLOYING = 'docs/deploying.md'
-const UNIT = codeOf(DEPLOYING, 'ini', undefined, 1)
+const DEPLOYMENT_PATH = 'docs/deployment.md'
+const UNIT = getCode(DEPLOYMENT_PATH, 'ini', undefined, 1)
 
 test('the link of the installed package is the process that gets SIGTERM', async (t) => {
   const { folder } = await packPackage()
-  const env = { ...UNCOVERED, PORT: '0' }
+  const env = { ...ENV_WITHOUT_COVERAGE, PORT: '0' }
   const child = startChild(t, join(folder, 'node_modules/.bin/plant-store'), [], { env })
   const exited = once(child, 'exit')
   await once(child.stdout!, 'data')
@@ -32,10 +38,10 @@ test('the link of the installed package is the process that gets SIGTERM', async
   assert.deepEqual(await exited, [0, null])
 })
 
-test('systemd finds nothing wrong with the units', { skip: withoutCommand('systemd-analyze') }, (t) => {
-  const folder = temporaryDirectory(t)
+test('systemd finds nothing wrong with the units', { skip: skipWithoutCommand('systemd-analyze') }, (t) => {
+  const folder = createTempDirectory(t)
   const paths = ['plant-store.socket', 'plant-store.service'].map((name) => join(folder, name))
-  writeFileSync(paths[0]!, codeOf(DEPLOYING, 'ini'))
+  writeFileSync(paths[0]!, getCode(DEPLOYMENT_PATH, 'ini'))
   // It looks whether the command is there.
   writeFileSync(paths[1]!, UNIT.replace('/usr/bin/node', process.execPath))
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], { encoding: 'utf8' })
@@ -48,126 +54,127 @@ test('systemd finds nothing wrong with the units', { skip: withoutCommand('syste
 const NODE = Number.parseInt(process.versions.node)
 
 test('the unit has the permissions that the program needs', { skip: NODE < 24 && 'Node 24 has them' }, async (t) => {
-  const folder = temporaryDirectory(t)
+  const folder = createTempDirectory(t)
   cpSync(join((await packPackage()).folder, 'node_modules/plant-store'), folder, { recursive: true })
   writeFileSync(join(folder, 'tokens'), `ada:${TOKEN}\n`)
   const unit = UNIT.replaceAll(/\/(?:opt|etc|var\/lib)\/plant-store(?=\/)/g, folder)
   const [, ...args] = /^ExecStart=((?:.*\\\n)*.*)/m.exec(unit)![1]!.split(/\s+\\?\s*/)
   // The flags that the table of permissions has for it.
-  const [, flags] = /^\| .*Node 26.* \| `(.*)` \|$/m.exec(readDocument(DEPLOYING).text)!
+  const [, flags] = /^\| .*Node 26.* \| `(.*)` \|$/m.exec(readDocument(DEPLOYMENT_PATH).text)!
   if (NODE >= 26) args.unshift(...flags!.split(' '))
   const settings = Array.from(unit.matchAll(/^Environment=(\w+)=(.*)$/gm), ([, name, value]) => [name!, value])
   const env = { ...(Object.fromEntries(settings) as NodeJS.ProcessEnv), PORT: '0' }
   const child = startChild(t, process.execPath, args, { env })
   const [line] = (await once(child.stdout!, 'data')) as [Buffer]
   const port = Number(/:(\d+)\n/.exec(String(line))![1])
-  assert.equal((await sendTo(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
-  assert.equal((await sendTo(port, get('', '/readyz'))).status, 200)
+  assert.equal((await sendToPort(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
+  assert.equal((await sendToPort(port, get('', '/readyz'))).status, 200)
 })
 
 /** The system calls of a set of systemd. */
-function callsOf(set: string): string[] {
+function listSystemCalls(set: string): string[] {
   const lines = execFileSync('systemd-analyze', ['syscall-filter', '--no-pager', set], { encoding: 'utf8' }).split('\n')
   const names = lines.map((line) => line.trim()).filter((line) => /^@?[\w-]+$/.test(line) && line !== set)
-  return names.flatMap((name) => (name.startsWith('@') ? callsOf(name) : name))
+  return names.flatMap((name) => (name.startsWith('@') ? listSystemCalls(name) : name))
 }
 
-const trace = { skip: withoutTrace || withoutCommand('systemd-analyze') }
+const traceOptions = { skip: skipWithoutStrace || skipWithoutCommand('systemd-analyze') }
 
-test('the unit refuses the program no system call that it needs', trace, async (t) => {
-  const file = temporaryFile(t, '')
-  const url = needsSqlite === false ? `sqlite:${newPath(t)}` : 'memory:'
+test('the unit refuses the program no system call that it needs', traceOptions, async (t) => {
+  const file = createTempFile(t, '')
+  const url = needsSqlite === false ? `sqlite:${createDatabasePath(t)}` : 'memory:'
   const surroundings = { prelude: `exec strace -D -f -qq -o ${file} "$@"` }
   const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_ADMIN_PORT: '0' }, surroundings)
   assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
   program.child.kill('SIGTERM')
-  assert.equal(await program.ended, 0)
-  await until(() => readFileSync(file, 'utf8').includes('exit_group('))
+  assert.equal(await program.exited, 0)
+  await waitUntil(() => readFileSync(file, 'utf8').includes('exit_group('))
 
   const made = new Set(Array.from(readFileSync(file, 'utf8').matchAll(/^\d+ +(\w+)\(/gm), ([, name]) => name!))
   assert.ok(made.size > 40)
   // Node 20 does without this one.
   made.delete('pkey_alloc')
-  for (const name of callsOf(/SystemCallFilter=(.*)/.exec(UNIT)![1]!)) made.delete(name)
+  for (const name of listSystemCalls(/SystemCallFilter=(.*)/.exec(UNIT)![1]!)) made.delete(name)
   assert.deepEqual([...made], [])
 })
 
-test('the commands that docs/running.md shows make a token and its digest', async (t) => {
-  const [makeToken, digest] = codeOf('docs/running.md', 'sh').split('\n')
+test('the commands that docs/configuration.md shows make a token and its digest', async (t) => {
+  const [makeToken, digest] = getCode('docs/configuration.md', 'sh').split('\n')
   const token = (await runScript(makeToken!)).trim()
   const sum = await runScript(digest!.replace('the token', token))
   const program = await startProgram(t, { PLANT_STORE_TOKENS: `ada:sha256=${sum.split(' ', 1)[0]}` })
-  assert.equal((await sendTo(program.port, get(token))).status, 200)
+  assert.equal((await sendToPort(program.port, get(token))).status, 200)
 })
 
-test('the line that docs/running.md shows sets the digest of a token in a shell', async (t) => {
-  const set = codeOf('docs/running.md', 'sh', 'Tokens', 1)
+test('the line that docs/configuration.md shows sets the digest of a token in a shell', async (t) => {
+  const set = getCode('docs/configuration.md', 'sh', 'Tokens', 1)
   const entry = (await runScript(`${set}\nprintenv PLANT_STORE_TOKENS`)).trim()
   const program = await startProgram(t, { PLANT_STORE_TOKENS: entry })
-  assert.equal((await sendTo(program.port, get('YWRh'))).status, 200)
+  assert.equal((await sendToPort(program.port, get('YWRh'))).status, 200)
 })
 
-const needsShell = { skip: needsSqlite || withoutCommand('sqlite3') }
+const sqliteShellOptions = { skip: needsSqlite || skipWithoutCommand('sqlite3') }
 
-test('the commands that docs/sqlite.md shows make backups while the service runs', needsShell, async (t) => {
-  const path = newPath(t)
+test('the commands that docs/sqlite.md shows make backups while the service runs', sqliteShellOptions, async (t) => {
+  const path = createDatabasePath(t)
   const store = sqliteStore(path)
   for (const id of [1n, 2n]) {
     await store.create('ada', { id, name: 'Fern' })
-    await runScript(codeOf('docs/sqlite.md', 'sh'), dirname(path))
+    await runScript(getCode('docs/sqlite.md', 'sh'), dirname(path))
   }
   await store.close()
   const backup = path.replace('plants.db', 'backup.db')
   assert.equal(statSync(backup).mode & 0o777, 0o600)
   const copy = sqliteStore(backup)
-  assert.deepEqual(await keptIds(copy), [1n, 2n])
+  assert.deepEqual(await listStoredIds(copy), [1n, 2n])
   await copy.close()
 })
 
-test('the commands that docs/sqlite.md shows restore a dump', needsShell, async (t) => {
-  const path = newPath(t)
+test('the commands that docs/sqlite.md shows restore a dump', sqliteShellOptions, async (t) => {
+  const path = createDatabasePath(t)
   const store = sqliteStore(path)
   await store.create('ada', { id: 1n, name: 'Fern' })
-  await runScript(codeOf('docs/sqlite.md', 'sh', 'Restore a dump'), dirname(path))
+  await runScript(getCode('docs/sqlite.md', 'sh', 'Restore a dump'), dirname(path))
   await store.close()
   const restored = path.replace('plants.db', 'restored.db')
   assert.equal(statSync(restored).mode & 0o777, 0o600)
   const copy = sqliteStore(restored)
-  assert.deepEqual(await keptIds(copy), [1n])
+  assert.deepEqual(await listStoredIds(copy), [1n])
   await copy.close()
 })
 
-test('HAProxy finds nothing wrong with its configuration', { skip: withoutCommand('haproxy') }, (t) => {
-  const path = temporaryFile(t, codeOf(DEPLOYING, 'haproxy'))
+test('HAProxy finds nothing wrong with its configuration', { skip: skipWithoutCommand('haproxy') }, (t) => {
+  const path = createTempFile(t, getCode(DEPLOYMENT_PATH, 'haproxy'))
   const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-q', '-f', path], { encoding: 'utf8' })
   assert.deepEqual([status, stdout, stderr], [0, '', ''])
 })
 
-const SERVERS = 'docs/postgres-servers.md'
-const ALL = { limit: 1000, maxBytes: 2 ** 30 }
-const needsDump = { skip: needsServer || withoutCommand('pg_dump') }
+const HIGH_AVAILABILITY_PATH = 'docs/postgres-high-availability.md'
+const ALL_PLANTS = { limit: 1000, maxBytes: 2 ** 30 }
+const pgDumpOptions = { skip: skipWithoutPostgres || skipWithoutCommand('pg_dump') }
 
-test('a table comes back as it was when it was dumped', needsDump, async (t) => {
+test('a table comes back as it was when it was dumped', pgDumpOptions, async (t) => {
   const database = await openDatabase(t)
   const store = postgresStore(database.openPool())
   await store.migrate()
-  for (const [i, name] of AWKWARD_TEXTS.entries()) await store.create('ada', { id: BigInt(i), name, tag: name })
-  const before = await store.list('ada', ALL)
-  const folder = temporaryDirectory(t)
-  const run = (n: number) => runScript(codeOf(SERVERS, 'sh', 'Backup and restore', n), folder, { URL: database.url })
+  for (const [i, name] of EDGE_CASE_TEXTS.entries()) await store.create('ada', { id: BigInt(i), name, tag: name })
+  const before = await store.list('ada', ALL_PLANTS)
+  const folder = createTempDirectory(t)
+  const run = (n: number) =>
+    runScript(getCode(HIGH_AVAILABILITY_PATH, 'sh', 'Backup and restore', n), folder, { URL: database.url })
   await run(0)
   assert.equal(statSync(join(folder, 'plants.dump')).mode & 0o777, 0o600)
   await store.delete('ada', 0n)
   await store.create('ada', { id: 1000n, name: 'Fern' })
   await run(1)
-  assert.deepEqual(await store.list('ada', ALL), before)
+  assert.deepEqual(await store.list('ada', ALL_PLANTS), before)
   assert.equal(await store.create('ada', { id: 0n, name: 'Fern' }), false)
 })
 
-test('a server comes back as it was at a point in time', { skip: needsDebian }, async (t) => {
-  const backup = makeFolder(t)
+test('a server comes back as it was at a point in time', { skip: skipWithoutDebianServers }, async (t) => {
+  const backup = createServerDirectory(t)
   const code = (language: string, n = 0) =>
-    codeOf(SERVERS, language, 'A point in time', n).replaceAll('/backup', backup)
+    getCode(HIGH_AVAILABILITY_PATH, language, 'A point in time', n).replaceAll('/backup', backup)
   await runCommand('mkdir', [join(backup, 'wal')], true)
   const server = await PostgresServer.start(t, code('ini').trim().split('\n'))
   const program = await startProgram(t, { PLANT_STORE_URL: server.url })
@@ -175,7 +182,7 @@ test('a server comes back as it was at a point in time', { skip: needsDebian }, 
     const { status } = await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Plant ${id}"}` })
     assert.equal(status, 200)
   }
-  const before = `export PATH=${bin}:$PATH SERVER=${server.url} PGDATA=${server.data};`
+  const before = `export PATH=${postgresBin}:$PATH SERVER=${server.url} PGDATA=${server.data};`
   const run = (script: string) => runCommand('sh', ['-c', `${before} ${script}`], true)
   await create(1)
   await run(code('sh'))
@@ -185,7 +192,7 @@ test('a server comes back as it was at a point in time', { skip: needsDebian }, 
   await server.query('SELECT pg_switch_wal()')
   await server.stop('fast')
   await run(`mv "$PGDATA" "$PGDATA.broken" && ${code('sh', 1).replace(/(?<=target_time = ').*?(?=')/, row!.now)}`)
-  await server.begin()
-  await program.ready()
+  await server.launch()
+  await program.waitUntilReady()
   assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Plant 1"},{"name":"Plant 2"}]')
 })

@@ -6,49 +6,49 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { skip as needsSqlite } from '../support/database/sqlite-file.ts'
-import { codeOf, readDocument } from '../support/package/documents.ts'
-import { packPackage, runScript, UNCOVERED } from '../support/package/packed.ts'
-import { isRunElsewhere } from '../support/requirements.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
-import { freePort } from '../support/wire/free-port.ts'
+import { skipWithoutSqlite as needsSqlite } from '../support/database/sqlite-file.ts'
+import { getCode, readDocument } from '../support/package/documents.ts'
+import { packPackage, runScript, ENV_WITHOUT_COVERAGE } from '../support/package/packed-package.ts'
+import { skipUnlessNode24 } from '../support/skip-reasons.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
+import { findFreePort } from '../support/wire/find-free-port.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('docs/deploying.md shows the Dockerfile', () => {
-  assert.equal(codeOf('docs/deploying.md', 'dockerfile'), readFileSync(join(root, 'Dockerfile'), 'utf8'))
+test('docs/deployment.md shows the Dockerfile', () => {
+  assert.equal(getCode('docs/deployment.md', 'dockerfile'), readFileSync(join(root, 'Dockerfile'), 'utf8'))
 })
 
-const [build, image] = readFileSync(join(root, 'Dockerfile'), 'utf8').split('\n\n') as [string, string]
-const forPackage = codeOf('docs/deploying.md', 'dockerfile', undefined, 1)
+const [buildStage, imageStage] = readFileSync(join(root, 'Dockerfile'), 'utf8').split('\n\n') as [string, string]
+const packageDockerfile = getCode('docs/deployment.md', 'dockerfile', undefined, 1)
 
 const NODE = Number.parseInt(process.versions.node)
 
 /** The arguments of an image with Node 24, for the Node that runs the tests, and for a folder in place of the image. */
-function argumentsFor(args: readonly string[], cwd: string) {
+function adaptArguments(args: readonly string[], cwd: string) {
   const known = args.filter((arg) => NODE >= 24 || !/^--(?:permission|allow-)/.test(arg))
   const net = NODE >= 26 && known.includes('--permission') ? ['--allow-net'] : []
   return [...net, ...known.map((arg) => arg.replace(/(?<==)\/(?:app\/)?/, `${cwd}/`))]
 }
 
 /** Starts what an instruction says. */
-function start(stage: string, instruction: string, cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
+function startInstruction(stage: string, instruction: string, cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
   const [, json] = new RegExp(`^${instruction} (.*)$`, 'm').exec(stage)!
   const [command, ...args] = JSON.parse(json!) as [string, ...string[]]
   const [, variables] = /^ENV (.*)$/m.exec(stage)!
   const set = Object.fromEntries(variables!.split(' ').map((entry) => entry.split(/=(.*)/))) as Record<string, string>
-  return spawn(command, argumentsFor(args, cwd), { cwd, env: { PATH: UNCOVERED['PATH'], ...set, ...env } })
+  return spawn(command, adaptArguments(args, cwd), { cwd, env: { PATH: ENV_WITHOUT_COVERAGE['PATH'], ...set, ...env } })
 }
 
 /** Settles with how a process ended, and what it said on stderr. */
-async function outcome(child: ChildProcess) {
+async function waitForExit(child: ChildProcess) {
   const [stderr, ended] = await Promise.all([text(child.stderr!), once(child, 'exit') as Promise<unknown[]>])
   return [ended[0], stderr]
 }
 
 suite('the container file', () => {
   const lines = readFileSync(join(root, '.dockerignore'), 'utf8').trimEnd().split('\n')
-  const folder = temporaryDirectory({ after })
+  const folder = createTempDirectory({ after })
   const app = join(folder, 'app')
 
   before(async () => {
@@ -58,8 +58,8 @@ suite('the container file', () => {
     }
     // In place of npm ci.
     symlinkSync(join(root, 'node_modules'), join(built, 'node_modules'))
-    await runScript(/^RUN (npm run build.*)$/m.exec(build)![1]!, built)
-    for (const [, from, to] of image.matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S*)$/gm)) {
+    await runScript(/^RUN (npm run build.*)$/m.exec(buildStage)![1]!, built)
+    for (const [, from, to] of imageStage.matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S*)$/gm)) {
       cpSync(join(built, from!), join(app, to! || from!), { recursive: true })
     }
   })
@@ -67,40 +67,40 @@ suite('the container file', () => {
   test('is given only what .dockerignore names', () => assert.equal(lines[0], '*'))
 
   test('installs before it has what often changes', () => {
-    assert.match(build, /^COPY package\.json package-lock\.json \.\/\nRUN npm ci .*\nCOPY \. \.$/m)
+    assert.match(buildStage, /^COPY package\.json package-lock\.json \.\/\nRUN npm ci .*\nCOPY \. \.$/m)
   })
 
   for (const [what, stage, folderOf] of [
-    ['of the repository', image, () => app],
-    ['for the package', forPackage, async () => (await packPackage()).folder],
+    ['of the repository', imageStage, () => app],
+    ['for the package', packageDockerfile, async () => (await packPackage()).folder],
   ] as const) {
     test(`${what} runs the program, finds it healthy once it serves, and ends it with status 0`, async (t) => {
       const cwd = await folderOf()
-      const PORT = String(await freePort())
-      const check = () => outcome(start(stage, 'HEALTHCHECK CMD', cwd, { PORT }))
+      const PORT = String(await findFreePort())
+      const check = () => waitForExit(startInstruction(stage, 'HEALTHCHECK CMD', cwd, { PORT }))
       assert.deepEqual(await check(), [1, `plant-store: connect ECONNREFUSED 127.0.0.1:${PORT}\n`])
       for (const folder of ['data', 'run/secrets']) mkdirSync(join(cwd, folder), { recursive: true })
       const PLANT_STORE_TOKENS_FILE = join(cwd, 'run/secrets/tokens')
       writeFileSync(PLANT_STORE_TOKENS_FILE, 'ada:YWRh\n')
       const PLANT_STORE_URL = needsSqlite === false ? `sqlite:${join(cwd, 'data/plants.db')}` : 'memory:'
-      const program = start(stage, 'CMD', cwd, { PORT, PLANT_STORE_TOKENS_FILE, PLANT_STORE_URL })
+      const program = startInstruction(stage, 'CMD', cwd, { PORT, PLANT_STORE_TOKENS_FILE, PLANT_STORE_URL })
       t.after(() => program.kill('SIGKILL'))
       await once(program.stdout!, 'data')
       assert.deepEqual(await check(), [0, ''])
       program.kill('SIGTERM')
-      assert.equal((await outcome(program))[0], 0)
+      assert.equal((await waitForExit(program))[0], 0)
     })
   }
 
-  const skip = (process.env['TEST_REQUIRE_ALL'] !== '1' && 'asks the registry') || isRunElsewhere
+  const skip = (process.env['TEST_REQUIRE_ALL'] !== '1' && 'asks the registry') || skipUnlessNode24
 
   test('has the driver of Postgres, and no more, by the line that the page shows', { skip }, async () => {
-    await runScript(/`RUN (npm install pg)`/.exec(readDocument('docs/deploying.md').text)![1]!, app)
+    await runScript(/`RUN (npm install pg)`/.exec(readDocument('docs/deployment.md').text)![1]!, app)
     const names = readdirSync(join(app, 'node_modules')).filter((name) => !name.startsWith('.'))
     assert.ok(names.includes('pg') && names.length <= 20, names.join())
-    const url = `postgres://ada@127.0.0.1:${await freePort()}/plants`
-    const env = { PLANT_STORE_URL: url, PORT: String(await freePort()) }
-    const migrate = image.replace('--max-semi-space-size=16", "dist/server.js', 'dist/server.js", "--migrate')
-    assert.match(String((await outcome(start(migrate, 'CMD', app, env)))[1]), /ECONNREFUSED/)
+    const url = `postgres://ada@127.0.0.1:${await findFreePort()}/plants`
+    const env = { PLANT_STORE_URL: url, PORT: String(await findFreePort()) }
+    const migrate = imageStage.replace('--max-semi-space-size=16", "dist/server.js', 'dist/server.js", "--migrate')
+    assert.match(String((await waitForExit(startInstruction(migrate, 'CMD', app, env)))[1]), /ECONNREFUSED/)
   })
 })

@@ -2,18 +2,29 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { test } from 'node:test'
-import { API, DOCUMENTS, pagesIn, proseOf, readDocument, README, type Document } from '../support/package/documents.ts'
-import { runScript } from '../support/package/packed.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
+import {
+  API_DOCUMENTS,
+  DOCUMENTS,
+  readMarkdownFiles,
+  removeCode,
+  readDocument,
+  README,
+  type Document,
+} from '../support/package/documents.ts'
+import { runScript } from '../support/package/packed-package.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
 
 const root = new URL('../../', import.meta.url)
 
 /** What is not packed is read too. */
-const ALL = [...DOCUMENTS, ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'].map(readDocument)]
+const ALL_DOCUMENTS = [
+  ...DOCUMENTS,
+  ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'].map(readDocument),
+]
 
 /** The links of a document that lead to no other site: the path, seen from the root of the repository, and the anchor. */
-function linksOf(document: Document): [path: string, anchor: string | undefined][] {
-  const links = proseOf(document).matchAll(/\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]*))?\)/g)
+function findLinks(document: Document): [path: string, anchor: string | undefined][] {
+  const links = removeCode(document).matchAll(/\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]*))?\)/g)
   return Array.from(links, ([, path, anchor]) => [
     path === '' ? document.path : posix.join(posix.dirname(document.path), path!),
     anchor,
@@ -21,48 +32,48 @@ function linksOf(document: Document): [path: string, anchor: string | undefined]
 }
 
 /** The anchors that GitHub and npm make of the headings of a document. */
-function anchorsOf(document: Document): string[] {
-  const headings = proseOf(document).matchAll(/^#+ (.*)$/gm)
+function getAnchors(document: Document): string[] {
+  const headings = removeCode(document).matchAll(/^#+ (.*)$/gm)
   return Array.from(headings, ([, heading]) => {
     const letters = heading!.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '')
     return letters.replace(/\s/g, '-')
   })
 }
 
-for (const document of ALL) {
+for (const document of ALL_DOCUMENTS) {
   test(`every link of ${document.path} leads to a file, and to a heading of it`, () => {
-    for (const [path, anchor] of linksOf(document)) {
+    for (const [path, anchor] of findLinks(document)) {
       assert.ok(existsSync(new URL(path, root)), path)
-      const linked = ALL.find((other) => other.path === path)
-      if (anchor !== undefined) assert.ok(linked && anchorsOf(linked).includes(anchor), `${path}#${anchor}`)
+      const linked = ALL_DOCUMENTS.find((other) => other.path === path)
+      if (anchor !== undefined) assert.ok(linked && getAnchors(linked).includes(anchor), `${path}#${anchor}`)
     }
   })
 
   test(`every row of ${document.path} is in a table, which a blank line would end`, () => {
-    for (const [rows] of proseOf(document).matchAll(/(?:^\|.*\n)+/gm)) assert.match(rows, /^.*\n\|(?:-+\|)+\n/)
+    for (const [rows] of removeCode(document).matchAll(/(?:^\|.*\n)+/gm)) assert.match(rows, /^.*\n\|(?:-+\|)+\n/)
   })
 }
 
 for (const document of DOCUMENTS) {
   test(`${document.path} leads only to what is packed, and has no heading twice`, () => {
-    for (const [path] of linksOf(document)) {
+    for (const [path] of findLinks(document)) {
       assert.match(path, /^(?:README\.md|LICENSE|docs\/(?:[\w-]+\.md|grafana\.json))$/)
     }
-    const anchors = anchorsOf(document)
+    const anchors = getAnchors(document)
     assert.deepEqual(anchors, [...new Set(anchors)])
   })
 }
 
 test('the README leads to every page of docs/', () => {
-  const linked = linksOf(README).map(([path]) => path)
+  const linked = findLinks(README).map(([path]) => path)
   for (const { path } of DOCUMENTS) assert.ok(path === 'README.md' || linked.includes(path), path)
 })
 
 // It fails if a public name lacks a doc comment, or a link of one leads nowhere.
 test('docs/api says what the doc comments say', async (t) => {
-  const made = temporaryDirectory(t)
+  const made = createTempDirectory(t)
   await runScript(`typedoc --out '${made}'`)
-  assert.deepEqual(pagesIn(made), pagesIn('docs/api'), 'docs/api is not current: npm run api-docs')
+  assert.deepEqual(readMarkdownFiles(made), readMarkdownFiles('docs/api'), 'docs/api is not current: npm run api-docs')
 })
 
 test('every module of the sources is exported, to compilers without `exports` too, and has its page', () => {
@@ -73,11 +84,13 @@ test('every module of the sources is exported, to compilers without `exports` to
   assert.deepEqual([...modules, './package.json'].sort(), Object.keys(exports!).sort())
   assert.deepEqual(modules, ['.', ...Object.keys(typesVersions!['*']).map((name) => `./${name}`)].sort())
   const pages = ['README', ...modules.map((name) => posix.join('plant-store', name))]
-  assert.deepEqual(new Set(API.map(({ path }) => path)), new Set(pages.map((page) => `docs/api/${page}.md`)))
+  assert.deepEqual(new Set(API_DOCUMENTS.map(({ path }) => path)), new Set(pages.map((page) => `docs/api/${page}.md`)))
 })
 
 test('every function of docs/api has an example', () => {
-  const functions = API.flatMap(({ text }) => text.split(/^## /m)).filter((section) => /^\w+\(\)\n/.test(section))
+  const functions = API_DOCUMENTS.flatMap(({ text }) => text.split(/^## /m)).filter((section) =>
+    /^\w+\(\)\n/.test(section),
+  )
   assert.ok(functions.length > 5)
   for (const section of functions) assert.match(section, /^### Example$/m)
 })

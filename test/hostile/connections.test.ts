@@ -5,26 +5,26 @@ import { connect, createServer as createHttp2Server } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { suite, test } from 'node:test'
-import { setImmediate as nextRound } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { memoryStore } from '../../src/index.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
-import { EMPTY_PAGE, pageAfter } from '../support/database/plant-list.ts'
-import { heapUsed } from '../support/heap.ts'
-import { Held } from '../support/held.ts'
-import { serveStandalone } from '../support/program/standalone-server.ts'
-import { until } from '../support/until.ts'
-import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, get, send, serve, servePlants } from '../support/wire/service.ts'
+import { overrideStore } from '../support/database/override-store.ts'
+import { EMPTY_PAGE, createPageAfter } from '../support/database/plant-list.ts'
+import { measureHeapUsed } from '../support/memory-usage.ts'
+import { DeferredCall } from '../support/deferred-call.ts'
+import { serveStandalone } from '../support/program/test-listener.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { connectPair, RawConnection } from '../support/wire/raw-connection.ts'
+import { createService, get, sendRequest, serve, servePlants } from '../support/wire/service.ts'
 
 const MIB = 2 ** 20
 const AUTHORIZED = 'Host: a\r\nAuthorization: Bearer ada\r\n'
-const HEADER = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
+const POST_HEADER = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
 const PLANT = '{"id":1,"name":"Fern"}'
-const WITH_LENGTH = `${HEADER}Content-Length: ${PLANT.length}\r\n\r\n${PLANT}`
+const WITH_LENGTH = `${POST_HEADER}Content-Length: ${PLANT.length}\r\n\r\n${PLANT}`
 const DELETE = `DELETE /plants/1 HTTP/1.1\r\n${AUTHORIZED}\r\n`
 
 /** What a client of HTTP/2 sends. */
-async function bytesOfHttp2(): Promise<Buffer> {
+async function captureHttp2Bytes(): Promise<Buffer> {
   const chunks: Buffer[] = []
   const write = (chunk: Buffer, _: unknown, done: () => void): void => {
     chunks.push(chunk)
@@ -39,38 +39,38 @@ async function bytesOfHttp2(): Promise<Buffer> {
   return bytes
 }
 
-const CHUNKS = `${HEADER}Transfer-Encoding: chunked\r\n\r\n5\r\n{"id"\r\n11\r\n:1,"name":"Fern"}\r\n0\r\n\r\n`
+const CHUNKS = `${POST_HEADER}Transfer-Encoding: chunked\r\n\r\n5\r\n{"id"\r\n11\r\n:1,"name":"Fern"}\r\n0\r\n\r\n`
 
 const FRAMINGS = [
   ['a Content-Length', createServer, WITH_LENGTH],
   ['chunks', createServer, CHUNKS],
-  ['frames of HTTP/2', createHttp2Server as unknown as typeof createServer, await bytesOfHttp2()],
+  ['frames of HTTP/2', createHttp2Server as unknown as typeof createServer, await captureHttp2Bytes()],
 ] as const
 
-const LOSSES: Readonly<Record<string, (client: Socket) => void>> = {
+const DISCONNECTS: Readonly<Record<string, (client: Socket) => void>> = {
   'ends the connection': (client) => client.end(),
   'resets the connection': (client) => client.resetAndDestroy(),
 }
 
 for (const [framing, create, bytes] of FRAMINGS) {
-  for (const [loss, lose] of Object.entries(LOSSES)) {
+  for (const [loss, lose] of Object.entries(DISCONNECTS)) {
     test(`a client that ${loss} at any byte of a POST with ${framing} leaves no trace`, async (t) => {
       const counts = { creates: 0, errors: 0 }
-      const store = delegatingStore(memoryStore(), { create: () => ++counts.creates > 0 })
+      const store = overrideStore(memoryStore(), { create: () => ++counts.creates > 0 })
       const server = await serve(t, create(createService({ store, onError: () => counts.errors++ })))
 
       for (let length = 0; length < bytes.length; length++) {
-        const { client, accepted } = await openBoth(server)
+        const { client, accepted } = await connectPair(server)
         client.send(bytes.slice(0, length))
-        await until(() => accepted.bytesRead === length)
+        await waitUntil(() => accepted.bytesRead === length)
         lose(client.socket)
-        await until(() => accepted.closed)
+        await waitUntil(() => accepted.closed)
       }
 
       assert.deepEqual(counts, { creates: 0, errors: 0 })
-      const { client } = await openBoth(server)
+      const { client } = await connectPair(server)
       client.send(bytes)
-      await until(() => counts.creates === 1)
+      await waitUntil(() => counts.creates === 1)
       client.socket.destroy()
     })
   }
@@ -79,26 +79,26 @@ for (const [framing, create, bytes] of FRAMINGS) {
 test('a client that never reads its answers costs one of them', async (t) => {
   const name = 'a'.repeat(1000)
   let pages = 0
-  const store = delegatingStore(memoryStore(), {
+  const store = overrideStore(memoryStore(), {
     list: (_, { after = 0n }) => {
       if (after >= 10_000n) return EMPTY_PAGE
       pages++
-      return pageAfter(after, { name })
+      return createPageAfter(after, { name })
     },
   })
   const server = await servePlants(t, { store })
-  const { client, accepted } = await openBoth(server)
-  const before = heapUsed()
+  const { client, accepted } = await connectPair(server)
+  const before = measureHeapUsed()
 
   // 100 answers of 10 MB each.
   client.socket.pause().write(`GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`.repeat(100))
-  for (let i = 0; i < 100; i++) assert.equal((await send(server, get('bob', '/plants?limit=0'))).status, 200)
+  for (let i = 0; i < 100; i++) assert.equal((await sendRequest(server, get('bob', '/plants?limit=0'))).status, 200)
 
   // What is not in a page or two of the service is in the buffers of the two sockets.
   assert.ok(pages <= 30, `${pages} pages were read`)
-  assert.ok(heapUsed() - before < 16 * MIB)
+  assert.ok(measureHeapUsed() - before < 16 * MIB)
   client.socket.destroy()
-  await until(() => accepted.closed)
+  await waitUntil(() => accepted.closed)
 })
 
 test('1,000 connections that send a header and stall keep no one else waiting', async (t) => {
@@ -107,11 +107,12 @@ test('1,000 connections that send a header and stall keep no one else waiting', 
   while (stalled.length < 1000) {
     const opened = await Promise.all(Array.from({ length: 50 }, () => RawConnection.open(server)))
     // Half of them in the header, half before the body.
-    for (const [i, client] of opened.entries()) client.send(i % 2 === 0 ? HEADER : `${HEADER}Content-Length: 9\r\n\r\n`)
+    for (const [i, client] of opened.entries())
+      client.send(i % 2 === 0 ? POST_HEADER : `${POST_HEADER}Content-Length: 9\r\n\r\n`)
     stalled.push(...opened)
   }
 
-  for (let i = 0; i < 100; i++) assert.equal((await send(server, get('ada'))).status, 200)
+  for (let i = 0; i < 100; i++) assert.equal((await sendRequest(server, get('ada'))).status, 200)
 
   assert.equal(stalled.filter(({ socket }) => socket.closed || socket.bytesRead > 0).length, 0)
   for (const { socket } of stalled) socket.destroy()
@@ -123,11 +124,11 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
   let most = 0
   let heap = 0
   const memory = memoryStore()
-  const store = delegatingStore(memory, {
+  const store = overrideStore(memory, {
     async create(owner, plant) {
       most = Math.max(most, ++running)
-      await nextRound()
-      if (plant.id % 1000n === 0n) heap = Math.max(heap, heapUsed())
+      await nextTick()
+      if (plant.id % 1000n === 0n) heap = Math.max(heap, measureHeapUsed())
       running--
       return memory.create(owner, plant)
     },
@@ -136,12 +137,12 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
   const client = await RawConnection.open(server)
   const requests = Array.from({ length: count }, (_, id) => {
     const body = `{"id":${id},"name":"plant ${id}"}`
-    return `${HEADER}Content-Length: ${body.length}\r\n\r\n${body}`
+    return `${POST_HEADER}Content-Length: ${body.length}\r\n\r\n${body}`
   })
-  const before = heapUsed()
+  const before = measureHeapUsed()
 
   client.send(`${requests.join('')}${WITH_LENGTH.replace('Host', 'Connection: close\r\nHost')}`)
-  const answers = [...(await client.answers())]
+  const answers = [...(await client.readResponses())]
 
   assert.equal(answers.pop()!.status, 409)
   assert.deepEqual(
@@ -155,17 +156,17 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
 test('a request waits for those before it that the host answers', async (t) => {
   let answerHost: (() => void) | undefined
   let creates = 0
-  const store = delegatingStore(memoryStore(), { create: () => ++creates > 0 })
+  const store = overrideStore(memoryStore(), { create: () => ++creates > 0 })
   const service = createService({ store })
   const server = await serve(t, (request, response) => {
     if (request.url !== '/slow') return service(request, response)
     answerHost = () => response.end('slow')
   })
   const client = await RawConnection.open(server)
-  const answers = client.answers(2)
+  const answers = client.readResponses(2)
 
   client.send('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n' + WITH_LENGTH)
-  await until(() => answerHost !== undefined)
+  await waitUntil(() => answerHost !== undefined)
   assert.equal(creates, 0)
   answerHost?.()
 
@@ -181,11 +182,11 @@ test('a response that the host has ended holds nothing up', async (t) => {
     response.on('finish', () => service(request, response)).end('the host')
   })
   const client = await RawConnection.open(server)
-  const first = client.answers(1)
+  const first = client.readResponses(1)
   client.send(DELETE)
   const bodies = (await first).map(({ body }) => body)
   assert.deepEqual(bodies, ['the host'])
-  const second = client.statuses(1)
+  const second = client.readStatuses(1)
   client.send(DELETE.replace('1', '2'))
   assert.deepEqual(await second, [404])
   client.socket.destroy()
@@ -193,9 +194,9 @@ test('a response that the host has ended holds nothing up', async (t) => {
 
 test('empty lines without end are not kept', async (t) => {
   const server = await serveStandalone(t)
-  const { client, accepted } = await openBoth(server)
-  await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n').receive(/}$/)
-  const memory = (): number => heapUsed() + process.memoryUsage().arrayBuffers
+  const { client, accepted } = await connectPair(server)
+  await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n').waitFor(/}$/)
+  const memory = (): number => measureHeapUsed() + process.memoryUsage().arrayBuffers
   const before = memory()
   const lines = Buffer.from('\r\n'.repeat(MIB / 2))
   for (let sent = 0; sent < 24; sent++) if (!client.socket.write(lines)) await once(client.socket, 'drain')
@@ -216,20 +217,20 @@ suite('behind what ends the requests of a connection, nothing more is read:', ()
       ['behind a response that is still open', DELETE],
     ]) {
       test(`${name} ${what}`, async (t) => {
-        const gate = new Held<boolean>()
-        const store = delegatingStore(memoryStore(), { delete: () => gate.call() })
+        const gate = new DeferredCall<boolean>()
+        const store = overrideStore(memoryStore(), { delete: () => gate.call() })
         const server = await serveStandalone(t, { store })
-        const { client, accepted } = await openBoth(server)
+        const { client, accepted } = await connectPair(server)
         const ended = once(server, event)
         client.send(before! + sent)
         await ended
         client.send(Buffer.alloc(20 * MIB, 'x'))
         // Lets the server read what it would read.
-        for (let i = 0; i < 50; i++) await send(server, get('ada', '/livez'))
+        for (let i = 0; i < 50; i++) await sendRequest(server, get('ada', '/livez'))
         assert.ok(accepted.bytesRead < MIB, `${accepted.bytesRead} bytes were read`)
         assert.ok(accepted.readableLength < MIB, `${accepted.readableLength} bytes are kept`)
-        gate.answer(false)
-        await client.receive(/"error":40000,/)
+        gate.resolve(false)
+        await client.waitFor(/"error":40000,/)
         client.socket.destroy()
       })
     }

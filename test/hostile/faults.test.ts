@@ -3,22 +3,22 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
-import { setImmediate as nextRound } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
-import { Held } from '../support/held.ts'
-import { until } from '../support/until.ts'
+import { overrideStore } from '../support/database/override-store.ts'
+import { DeferredCall } from '../support/deferred-call.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import {
   createService,
   del,
   get,
-  keptIds,
-  portOf,
+  listStoredIds,
+  getPort,
   post,
-  send,
+  sendRequest,
   serve,
   servePlants,
-  type Request,
+  type TestRequest,
 } from '../support/wire/service.ts'
 
 const UNEXPECTED = [50000, 'Something went wrong in the service.'] as const
@@ -28,21 +28,21 @@ const TIMED_OUT = [50301, 'The store did not answer in time; whether the request
 const REJECTED_WITH_NULL: PromiseLike<never> = {
   then: (_, onRejected) => Promise.resolve(onRejected?.(null) as never),
 }
-const never = new Promise<never>(() => undefined)
+const neverSettles = new Promise<never>(() => undefined)
 const fault = new Error('SELECT * FROM plants')
-const away = new StoreUnavailableError('db.internal:5432 is away')
-const lost = new StoreUnavailableError('db.internal:5432 was lost', { isOutcomeUnknown: true })
+const unavailable = new StoreUnavailableError('db.internal:5432 is away')
+const connectionLost = new StoreUnavailableError('db.internal:5432 was lost', { isOutcomeUnknown: true })
 
 /** Sends a request, and sees that it is answered with an error. */
-async function assertError(server: Server, request: Request, error: number, message: string): Promise<void> {
+async function assertError(server: Server, request: TestRequest, error: number, message: string): Promise<void> {
   const [status, body] = [Math.trunc(error / 100), JSON.stringify({ error, message })]
   const retry = status === 503 ? { 'retry-after': '1' } : {}
   const own = { 'content-type': 'application/json', 'content-length': String(body.length), 'cache-control': 'no-store' }
   const headers = { ...own, ...retry }
-  assert.deepEqual(await send(server, request), { status, headers, body })
+  assert.deepEqual(await sendRequest(server, request), { status, headers, body })
 }
 
-const requests: Readonly<Record<'create' | 'list' | 'delete', Request>> = {
+const requests: Readonly<Record<'create' | 'list' | 'delete', TestRequest>> = {
   create: post('ada', '{"id":7,"name":"Fern"}'),
   list: get('ada'),
   delete: del('ada', '7'),
@@ -50,31 +50,31 @@ const requests: Readonly<Record<'create' | 'list' | 'delete', Request>> = {
 
 type Fault = readonly [name: string, answer: () => unknown, expected: readonly [number, string], told: unknown]
 
-const fail = (error: Error) => (): never => {
+const createThrower = (error: Error) => (): never => {
   throw error
 }
 
 const FAULTS: readonly Fault[] = [
-  ['throws', fail(fault), UNEXPECTED, fault],
+  ['throws', createThrower(fault), UNEXPECTED, fault],
   ['rejects', () => Promise.reject(fault), UNEXPECTED, fault],
   ['rejects with null', () => REJECTED_WITH_NULL, UNEXPECTED, null],
   [
     'throws an error with a status of its own',
-    fail(Object.assign(new Error('a teapot'), { status: 418, statusCode: 418 })),
+    createThrower(Object.assign(new Error('a teapot'), { status: 418, statusCode: 418 })),
     UNEXPECTED,
     new Error('a teapot'),
   ],
-  ['is unavailable', () => Promise.reject(away), UNAVAILABLE, away],
-  ['is unavailable at once', fail(away), UNAVAILABLE, away],
-  ['is lost in the middle', () => Promise.reject(lost), TIMED_OUT, lost],
-  ['never settles', () => never, TIMED_OUT, new Error('The store did not answer within 20 ms.')],
+  ['is unavailable', () => Promise.reject(unavailable), UNAVAILABLE, unavailable],
+  ['is unavailable at once', createThrower(unavailable), UNAVAILABLE, unavailable],
+  ['is lost in the middle', () => Promise.reject(connectionLost), TIMED_OUT, connectionLost],
+  ['never settles', () => neverSettles, TIMED_OUT, new Error('The store did not answer within 20 ms.')],
 ]
 
 /** Sends a request to a service of which something fails so, and sees what the client and the host are told. */
 async function assertFault(
   t: TestContext,
   options: Partial<PlantStoreOptions>,
-  request: Request,
+  request: TestRequest,
   [, , expected, told]: Fault,
 ): Promise<void> {
   const errors: unknown[] = []
@@ -90,18 +90,18 @@ for (const method of ['create', 'list', 'delete'] as const) {
     for (const row of FAULTS) {
       const [name, answer] = row
       test(name, async (t) => {
-        const store = delegatingStore(memoryStore(), { [method]: answer })
+        const store = overrideStore(memoryStore(), { [method]: answer })
         await assertFault(t, { store }, requests[method], row)
       })
     }
   })
 }
 
-const AUTHENTICATE: readonly Fault[] = [
+const AUTHENTICATE_FAULTS: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
-  ['is lost in the middle', () => Promise.reject(lost), UNAVAILABLE, lost],
-  ['is lost in the middle at once', fail(lost), UNAVAILABLE, lost],
-  ['never settles', () => never, UNAVAILABLE, new Error('authenticate did not answer within 20 ms')],
+  ['is lost in the middle', () => Promise.reject(connectionLost), UNAVAILABLE, connectionLost],
+  ['is lost in the middle at once', createThrower(connectionLost), UNAVAILABLE, connectionLost],
+  ['never settles', () => neverSettles, UNAVAILABLE, new Error('authenticate did not answer within 20 ms')],
   [
     'answers no owner',
     () => 'a\0b',
@@ -117,7 +117,7 @@ const AUTHENTICATE: readonly Fault[] = [
 ]
 
 suite('an authenticate that', () => {
-  for (const row of AUTHENTICATE) {
+  for (const row of AUTHENTICATE_FAULTS) {
     const [name, answer] = row
     test(name, (t) => assertFault(t, { authenticate: answer as () => string }, requests.list, row))
   }
@@ -129,7 +129,7 @@ suite('an authenticate that', () => {
   ] as const) {
     test(`refuses with ${name}`, async (t) => {
       const server = await servePlants(t, { authenticate: () => refusal })
-      assert.equal((await send(server, requests.list)).status, 401)
+      assert.equal((await sendRequest(server, requests.list)).status, 401)
     })
   }
 
@@ -137,7 +137,7 @@ suite('an authenticate that', () => {
     const server = await servePlants(t, {
       authenticate: (token, request) => (token === 'a+/==' && request.url === '/plants' ? 'ada' : null),
     })
-    assert.equal((await send(server, get('a+/=='))).status, 200)
+    assert.equal((await sendRequest(server, get('a+/=='))).status, 200)
   })
 })
 
@@ -167,48 +167,48 @@ suite('a validate that', () => {
           validate: validate as PlantStoreOptions['validate'] & object,
           onError: (error) => errors.push(error),
         })
-        const received = await send(server, requests.create)
+        const received = await sendRequest(server, requests.create)
         assert.equal(received.status, status)
         assert.equal((JSON.parse(received.body) as { message?: string }).message, message)
         assert.deepEqual(errors, error === undefined ? [] : [error])
-        assert.deepEqual(await keptIds(store), status === 200 ? [7n] : [])
+        assert.deepEqual(await listStoredIds(store), status === 200 ? [7n] : [])
       })
     }
   }
 
   for (const [name, error, expected] of [
     ['throws', fault, UNEXPECTED],
-    ['is unavailable', away, UNAVAILABLE],
-    ['is lost in the middle', lost, UNAVAILABLE],
+    ['is unavailable', unavailable, UNAVAILABLE],
+    ['is lost in the middle', connectionLost, UNAVAILABLE],
   ] as const) {
     for (const [when, validate] of [
-      ['', fail(error)],
+      ['', createThrower(error)],
       [', later', () => Promise.reject(error)],
     ] as const) {
       test(`${name}${when}: ${expected[0]}`, async (t) => {
         const store = memoryStore()
         await assertFault(t, { store, validate }, requests.create, [name, validate, expected, error])
-        assert.deepEqual(await keptIds(store), [])
+        assert.deepEqual(await listStoredIds(store), [])
       })
     }
   }
 
   test('takes too long: 50300, and a late result creates nothing', async (t) => {
     const store = memoryStore()
-    const verdict = new Held<undefined>()
+    const verdict = new DeferredCall<undefined>()
     const options = { store, storeTimeoutMs: 20, validate: () => verdict.call() }
     const error = new StoreUnavailableError("validate didn't settle within 20 ms")
     await assertFault(t, options, requests.create, ['takes too long', options.validate, UNAVAILABLE, error])
-    verdict.answer(undefined)
-    await nextRound()
-    assert.deepEqual(await keptIds(store), [])
+    verdict.resolve(undefined)
+    await nextTick()
+    assert.deepEqual(await listStoredIds(store), [])
   })
 
   test('settles after the client has disconnected: the plant is created', async (t) => {
     const store = memoryStore()
-    const verdict = new Held<undefined>()
+    const verdict = new DeferredCall<undefined>()
     const server = await servePlants(t, { store, validate: () => verdict.call() })
-    const socket = connect(portOf(server), '127.0.0.1')
+    const socket = connect(getPort(server), '127.0.0.1')
     const [accepted] = (await once(server, 'connection')) as [Socket]
     const body = requests.create.body as string
     const type = 'Content-Type: application/json'
@@ -218,35 +218,35 @@ suite('a validate that', () => {
     const closed = once(accepted, 'close')
     socket.destroy()
     await closed
-    verdict.answer(undefined)
-    await until(async () => (await keptIds(store)).length > 0)
+    verdict.resolve(undefined)
+    await waitUntil(async () => (await listStoredIds(store)).length > 0)
   })
 
   test('is given the plant, the owner and the request', async (t) => {
     const server = await servePlants(t, {
       validate: ({ id, name, tag }, { owner, request }) => `${id} ${name} ${tag} ${owner} ${request.url}`,
     })
-    const { body } = await send(server, requests.create)
+    const { body } = await sendRequest(server, requests.create)
     assert.deepEqual(JSON.parse(body), { error: 40002, message: '7 Fern undefined ada /plants' })
   })
 })
 
 suite('an onError that', () => {
   for (const [name, onError] of [
-    ['throws', fail(fault)],
+    ['throws', createThrower(fault)],
     ['rejects', () => Promise.reject(fault)],
-    ['never settles', () => never],
+    ['never settles', () => neverSettles],
   ] as const) {
     test(`${name} changes nothing`, async (t) => {
-      const server = await servePlants(t, { authenticate: fail(fault), onError })
+      const server = await servePlants(t, { authenticate: createThrower(fault), onError })
       await assertError(server, requests.list, ...UNEXPECTED)
     })
   }
 
   test('is given the request', async (t) => {
     const urls: unknown[] = []
-    const server = await servePlants(t, { authenticate: fail(fault), onError: (_, { url }) => urls.push(url) })
-    await send(server, get('ada', '/plants?limit=1'))
+    const server = await servePlants(t, { authenticate: createThrower(fault), onError: (_, { url }) => urls.push(url) })
+    await sendRequest(server, get('ada', '/plants?limit=1'))
     assert.deepEqual(urls, ['/plants?limit=1'])
   })
 
@@ -254,7 +254,7 @@ suite('an onError that', () => {
     const errors: unknown[] = []
     const server = await servePlants(t, { onError: (error) => errors.push(error) })
     for (const request of [del('ada', 'x'), post('ada', '{'), del('ada', '1'), { ...get('ada'), fields: [] }]) {
-      await send(server, request)
+      await sendRequest(server, request)
     }
     assert.deepEqual(errors, [])
   })
@@ -264,9 +264,9 @@ test('onError is told if a middleware throws while a refusal is sent', async (t)
   const told: unknown[] = []
   const plants = createService({ onError: (error) => told.push(error) })
   const server = await serve(t, (request, response) => {
-    plants(request, Object.assign(response, { writeHead: fail(fault) }))
+    plants(request, Object.assign(response, { writeHead: createThrower(fault) }))
   })
-  await assert.rejects(send(server, { ...get('ada'), fields: [] }))
+  await assert.rejects(sendRequest(server, { ...get('ada'), fields: [] }))
   assert.deepEqual(told, [fault])
 })
 
@@ -275,7 +275,7 @@ test('without an onError the first failure is a warning of the process, which sh
   const keep = (warning: Error): unknown => warnings.push(String(warning))
   process.on('warning', keep)
   t.after(() => process.off('warning', keep))
-  const authenticate = (token: string): never => fail(new Error(`no owner of ${token}, none of ${token}s`))()
+  const authenticate = (token: string): never => createThrower(new Error(`no owner of ${token}, none of ${token}s`))()
   const server = await servePlants(t, { authenticate })
   for (const token of ['se.cret', 'other']) await assertError(server, get(token), ...UNEXPECTED)
   assert.deepEqual(warnings, [
@@ -293,7 +293,7 @@ suite('onResponse', () => {
       },
     })
     const start = performance.now()
-    const { body } = await send(server, requests.create)
+    const { body } = await sendRequest(server, requests.create)
     const { length } = body
     const event = { resource: '/plants', owner: 'ada', status: 200, error: undefined, bytes: length, complete: true }
     assert.deepEqual(events, [{ ...event, method: 'POST', isPossible: true }])
@@ -304,8 +304,8 @@ suite('onResponse', () => {
     const server = await servePlants(t, {
       onResponse: ({ resource, owner, status, error }) => events.push({ resource, owner, status, error }),
     })
-    await send(server, { ...get('ada'), fields: [] })
-    await send(server, get('ada', '/nothing'))
+    await sendRequest(server, { ...get('ada'), fields: [] })
+    await sendRequest(server, get('ada', '/nothing'))
     assert.deepEqual(events, [
       { resource: '/plants', owner: undefined, status: 401, error: 40100 },
       { resource: undefined, owner: undefined, status: 404, error: 40400 },
@@ -313,7 +313,7 @@ suite('onResponse', () => {
   })
 
   test('changes nothing if it throws', async (t) => {
-    const server = await servePlants(t, { onResponse: fail(fault) })
-    assert.equal((await send(server, requests.list)).body, '[]')
+    const server = await servePlants(t, { onResponse: createThrower(fault) })
+    assert.equal((await sendRequest(server, requests.list)).body, '[]')
   })
 })

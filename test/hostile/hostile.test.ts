@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { assertAnswer } from '../support/wire/assert-answer.ts'
-import { HOSTILE_CASES } from './cases.ts'
+import { assertContractResponse } from '../support/wire/assert-response.ts'
+import { HOSTILE_CASES } from './hostile-cases.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { get, send, servePlants } from '../support/wire/service.ts'
-import type { WireAnswer } from '../support/wire/wire.ts'
+import { get, sendRequest, servePlants } from '../support/wire/service.ts'
+import type { RawResponse } from '../support/wire/parse-responses.ts'
 
 for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
   suite(name, () => {
@@ -19,23 +19,23 @@ for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
         // Only the response closes a connection.
         server.keepAliveTimeout = 0
         const client = await RawConnection.open(server)
-        const final = row.answers.filter((answer) => answer !== 100).length
+        const final = row.responses.filter((answer) => answer !== 100).length
 
-        const answers = client.answers(row.after === 'closed' ? Infinity : final)
+        const answers = client.readResponses(row.connectionState === 'closed' ? Infinity : final)
         client.send(row.bytes)
-        if (row.isEnded) client.socket.end()
-        assert.deepEqual((await answers).map(nameAnswer), row.answers)
+        if (row.endsConnection) client.socket.end()
+        assert.deepEqual((await answers).map(summarizeResponse), row.responses)
 
-        if (row.after === 'open') {
-          const next = client.answers(1)
+        if (row.connectionState === 'open') {
+          const next = client.readResponses(1)
           client.send('OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n')
           assert.equal((await next)[0]!.status, 204)
-        } else if (row.after === 'discarding') {
+        } else if (row.connectionState === 'discarding') {
           assert.equal((await answers).at(-1)!.headers.get('connection'), 'close')
         }
-        const { status, body } = await send(server, get('ada'))
-        assert.deepEqual([status, body], [200, row.isKept ? '[{"name":"Fern"}]' : '[]'])
-        if (row.after === 'waiting') assert.equal(client.socket.bytesRead, 0)
+        const { status, body } = await sendRequest(server, get('ada'))
+        assert.deepEqual([status, body], [200, row.isStored ? '[{"name":"Fern"}]' : '[]'])
+        if (row.connectionState === 'waiting') assert.equal(client.socket.bytesRead, 0)
         assert.deepEqual(errors, [])
         client.socket.destroy()
       })
@@ -44,8 +44,8 @@ for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
 }
 
 /** An answer as the table puts it. */
-function nameAnswer(answer: WireAnswer): number | string {
-  assertAnswer(answer, true)
+function summarizeResponse(answer: RawResponse): number | string {
+  assertContractResponse(answer, true)
   const { status, body } = answer
   if (status < 400) return status
   return body === '' ? `node:http ${status}` : (JSON.parse(body) as { error: number }).error

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { createHttpServer } from '../../src/http-server/http-server.ts'
 import { createServer } from '../../src/http-server/create-server.ts'
-import { readJson } from '../../src/http/json.ts'
+import { parseJson } from '../../src/http/json.ts'
 import { parseNewPlant } from '../../src/http/new-plant.ts'
 import { createPlantStore, memoryStore, StoreUnavailableError } from '../../src/index.ts'
 import type { CommonOptions, NewPlant, Store } from '../../src/index.ts'
@@ -10,11 +10,11 @@ import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import { tagOf } from '../../src/plants/plant.ts'
 import { textLength } from '../../src/stores/batch-size.ts'
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
-import { poolOf } from '../support/database/pool-of.ts'
-import { openStore, skip } from '../support/database/sqlite-file.ts'
-import { whilePolluted, withPollution } from '../support/pollution.ts'
+import { createMockPool } from '../support/database/mock-pool.ts'
+import { openSqliteStore, skipWithoutSqlite } from '../support/database/sqlite-file.ts'
+import { whilePolluted, withPollutedPrototype } from '../support/prototype-pollution.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { del, get, post, send, serve, servePlants, type Request } from '../support/wire/service.ts'
+import { del, get, post, sendRequest, serve, servePlants, type TestRequest } from '../support/wire/service.ts'
 
 const FERN = '{"id":1,"name":"Fern"}'
 const WHOLE_LIST = { limit: 1000, maxBytes: 1_000_000 }
@@ -29,7 +29,7 @@ const hostStore = (): Store => ({
 /** A store of Postgres, and the names and values of the statements that it sends. */
 function startPostgres() {
   const queries: { readonly name: string | undefined; readonly values: readonly unknown[] }[] = []
-  const pool = poolOf(({ name, values }) => {
+  const pool = createMockPool(({ name, values }) => {
     queries.push({ name, values: [...values] })
     return Promise.resolve({ rows: [], rowCount: 1 })
   })
@@ -39,7 +39,7 @@ function startPostgres() {
 suite('prototype pollution with a tag', () => {
   test('adds no tag to the response for a new plant', async (t) => {
     const server = await servePlants(t)
-    const { body } = await whilePolluted({ tag: 'eve' }, () => send(server, post('ada', FERN)))
+    const { body } = await whilePolluted({ tag: 'eve' }, () => sendRequest(server, post('ada', FERN)))
     assert.equal(body, '{"name":"Fern"}')
   })
 
@@ -49,14 +49,14 @@ suite('prototype pollution with a tag', () => {
   ] as const) {
     test(`adds no tag to the plant that a host reads from a ${length} body`, () => {
       const body = Buffer.from(FERN + padding)
-      const tag = withPollution({ tag: 'eve' }, () => parseNewPlant(readJson(body), body.length).tag)
+      const tag = withPollutedPrototype({ tag: 'eve' }, () => parseNewPlant(parseJson(body), body.length).tag)
       assert.equal(tag, undefined)
     })
   }
 
   test('adds no tag to the plants that the store of a host lists', async (t) => {
     const server = await servePlants(t, { store: hostStore() })
-    const { body } = await whilePolluted({ tag: 'eve' }, () => send(server, get('ada')))
+    const { body } = await whilePolluted({ tag: 'eve' }, () => sendRequest(server, get('ada')))
     assert.equal(body, '[{"name":"Fern"}]')
   })
 
@@ -72,8 +72,12 @@ suite('prototype pollution with a tag', () => {
 
   for (const [name, isSkipped, open] of [
     ['in memory', false, () => memoryStore()],
-    ['in SQLite', skip, (t) => openStore(t).store],
-  ] as const satisfies readonly (readonly [string, string | false, (t: Parameters<typeof openStore>[0]) => Store])[]) {
+    ['in SQLite', skipWithoutSqlite, (t) => openSqliteStore(t).store],
+  ] as const satisfies readonly (readonly [
+    string,
+    string | false,
+    (t: Parameters<typeof openSqliteStore>[0]) => Store,
+  ])[]) {
     test(`adds no tag to a plant that a host keeps ${name}`, { skip: isSkipped }, async (t) => {
       const store = open(t)
       await whilePolluted({ tag: 'eve' }, async () => store.create('ada', { id: 1n, name: 'Fern' }))
@@ -90,7 +94,7 @@ suite('prototype pollution with a tag', () => {
   test('does not make a plant longer for the size of a batch', () => {
     const plant: NewPlant = { id: 1n, name: 'Fern' }
     assert.equal(
-      withPollution({ tag: 'eve' }, () => textLength(plant)),
+      withPollutedPrototype({ tag: 'eve' }, () => textLength(plant)),
       4,
     )
   })
@@ -103,7 +107,7 @@ suite('prototype pollution with a tag', () => {
       }
     }
     assert.equal(
-      withPollution({ tag: 'eve' }, () => tagOf(new Phlox())),
+      withPollutedPrototype({ tag: 'eve' }, () => tagOf(new Phlox())),
       'eve',
     )
   })
@@ -116,24 +120,24 @@ suite('prototype pollution', () => {
     ['does not change the type of an error', { contentType: 'text/html' }, post('ada', '{')],
     ['does not make a list cacheable', { allowsCaching: true }, get('ada')],
     ['does not make an error cacheable', { allowsCaching: true }, get('ada', '/plants?limit=x')],
-    ['does not make a delete need a body', { takesBody: true }, del('ada', '1')],
-  ] as const satisfies readonly (readonly [string, object, Request])[]) {
+    ['does not make a delete need a body', { hasBody: true }, del('ada', '1')],
+  ] as const satisfies readonly (readonly [string, object, TestRequest])[]) {
     test(effect, async (t) => {
       const server = await servePlants(t)
-      const expected = await send(server, request)
-      assert.deepEqual(await whilePolluted(members, () => send(server, request)), expected)
+      const expected = await sendRequest(server, request)
+      assert.deepEqual(await whilePolluted(members, () => sendRequest(server, request)), expected)
     })
   }
 
   for (const [effect, members, hook] of [
     ['adds no error code to the event of a success', { error: 40000 }, 'onResponse'],
-    ['reports no failure of a response that succeeded', { failure: { thrown: 'eve' } }, 'onError'],
+    ['reports no failure of a response that succeeded', { failure: { error: 'eve' } }, 'onError'],
   ] as const satisfies readonly (readonly [string, object, keyof CommonOptions])[]) {
     test(effect, async (t) => {
       const reported: unknown[] = []
       const options = { onResponse: () => undefined, [hook]: (event: unknown) => reported.push(event) }
       const server = await servePlants(t, options)
-      await whilePolluted(members, () => send(server, get('ada')))
+      await whilePolluted(members, () => sendRequest(server, get('ada')))
       const errors = reported.map((event) => (event as { readonly error?: unknown }).error)
       assert.deepEqual(errors, hook === 'onError' ? [] : [undefined])
     })
@@ -151,7 +155,7 @@ suite('prototype pollution', () => {
         request.resume().on('end', () => plants(Object.assign(request, parsed), response))
       })
       const request = post('secret', FERN)
-      await whilePolluted({ [member]: '{"id":1,"name":"Eve"}' }, () => send(server, request))
+      await whilePolluted({ [member]: '{"id":1,"name":"Eve"}' }, () => sendRequest(server, request))
       assert.ok(created.every(({ name }) => name === 'Fern'))
     })
   }
@@ -164,20 +168,20 @@ suite('prototype pollution', () => {
   })
 
   test('does not make the outcome of a failed call unknown', () => {
-    const error = withPollution({ isOutcomeUnknown: true }, () => new StoreUnavailableError('away'))
+    const error = withPollutedPrototype({ isOutcomeUnknown: true }, () => new StoreUnavailableError('away'))
     assert.equal(error.isOutcomeUnknown, false)
   })
 
   for (const members of [{ max: 1 }, { maxLimit: { min: 1, max: 1 } }]) {
     test(`does not change the bounds of an option: ${Object.keys(members).join()}`, () => {
-      withPollution(members, () => createPlantStore({ tokens: { secret: 'ada' }, maxLimit: 2 }))
+      withPollutedPrototype(members, () => createPlantStore({ tokens: { secret: 'ada' }, maxLimit: 2 }))
     })
   }
 
   test('changes no option of the conformance suite', async () => {
     const checks: (() => unknown)[] = []
     const create = (): Store => ({ ...memoryStore(), delete: () => true })
-    withPollution({ seed: 7, storeTimeoutMs: 'eve' }, () => {
+    withPollutedPrototype({ seed: 7, storeTimeoutMs: 'eve' }, () => {
       storeConformance({ test: (name, check) => name.includes('random') && checks.push(check), create })
     })
     await assert.rejects(Promise.resolve(checks[0]!()), /with seed 1:/)
@@ -186,15 +190,17 @@ suite('prototype pollution', () => {
 
 suite('prototype pollution of a server', () => {
   test('adds no observer of requests', async (t) => {
-    const { server } = withPollution({ onRequest: 'eve' }, () => createServer((_, response) => response.end('leaf')))
+    const { server } = withPollutedPrototype({ onRequest: 'eve' }, () =>
+      createServer((_, response) => response.end('leaf')),
+    )
     await serve(t, server)
-    assert.equal((await send(server, get('ada'))).body, 'leaf')
+    assert.equal((await sendRequest(server, get('ada'))).body, 'leaf')
   })
 
   test('does not keep a malformed request from being rejected', async (t) => {
     const { server } = createServer(() => undefined)
     await serve(t, server)
-    await whilePolluted({ isBroken: true }, async () => {
+    await whilePolluted({ isRejected: true }, async () => {
       const client = await RawConnection.open(server)
       assert.match(await client.send('?\r\n\r\n').closed, /^HTTP\/1\.1 400 /)
     })
@@ -224,7 +230,7 @@ suite('prototype pollution of a server', () => {
 
 suite('prototype pollution of a Postgres store', () => {
   for (const [effect, members] of [
-    ['does not time out its statements', { timeout: 'eve' }],
+    ['does not time out its statements', { timeoutError: 'eve' }],
     ['does not replace its pages', { next: 'eve' }],
   ] as const) {
     test(effect, async () => {

@@ -5,20 +5,20 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryStore } from '../../src/index.ts'
 import { createServer } from '../../src/http-server/create-server.ts'
-import { freePort } from '../support/wire/free-port.ts'
-import type { Scope } from '../support/child.ts'
-import { withoutCommand } from '../support/requirements.ts'
+import { findFreePort } from '../support/wire/find-free-port.ts'
+import type { CleanupScope } from '../support/child-process.ts'
+import { skipWithoutCommand } from '../support/skip-reasons.ts'
 import { runHaproxy, startNginx } from '../support/wire/proxies.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { bearer, createService, portOf, sendTo, serve } from '../support/wire/service.ts'
-import { PAYLOADS } from './framing.ts'
+import { bearer, createService, getPort, sendToPort, serve } from '../support/wire/service.ts'
+import { SMUGGLING_PAYLOADS } from './smuggling-payloads.ts'
 
 /** How long an attacker waits for the answer to a request that the proxy takes for half of one. */
-const PATIENCE_MS = 50
+const RESPONSE_WAIT_MS = 50
 
 /** Each shares its connections to the program among all clients, and gives each request that it sends an id. */
 const PROXIES = {
-  nginx: (t: Scope, port: number, program: number, secret: string) =>
+  nginx: (t: CleanupScope, port: number, program: number, secret: string) =>
     startNginx(
       t,
       port,
@@ -38,7 +38,7 @@ const PROXIES = {
         }
       }`,
     ),
-  haproxy: (t: Scope, port: number, program: number, secret: string) =>
+  haproxy: (t: CleanupScope, port: number, program: number, secret: string) =>
     runHaproxy(
       t,
       port,
@@ -59,7 +59,7 @@ const PROXIES = {
 }
 
 for (const [name, startProxy] of Object.entries(PROXIES)) {
-  test(`behind ${name}`, { skip: withoutCommand(name) }, async (t) => {
+  test(`behind ${name}`, { skip: skipWithoutCommand(name) }, async (t) => {
     /** What the ids of the proxy begin with, so that nobody can forge one. */
     const secret = randomUUID()
     const arrivals: { id: string; marker: string | undefined; socket: Socket }[] = []
@@ -85,22 +85,22 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
       if (rawPacket !== undefined) refused.push(rawPacket)
     })
     await serve(t, server)
-    const port = await freePort()
-    await startProxy(t, port, portOf(server), secret)
+    const port = await findFreePort()
+    await startProxy(t, port, getPort(server), secret)
 
     async function askAsVictim(): Promise<void> {
       const marker = `victim ${++victims}`
       const fields = [...bearer('victim'), 'X-Marker', marker]
-      const { status, headers, body } = await sendTo(port, { method: 'GET', path: '/plants', fields })
+      const { status, headers, body } = await sendToPort(port, { method: 'GET', path: '/plants', fields })
       assert.deepEqual([status, headers['x-marker'], body], [200, marker, '[{"name":"Monstera"}]'])
     }
 
-    for (const { name, bytes } of PAYLOADS) {
+    for (const { name, bytes } of SMUGGLING_PAYLOADS) {
       await t.test(name, async () => {
         const [firstArrival, firstRefused] = [arrivals.length, refused.length]
         const attacker = await RawConnection.open(port)
-        const answered = attacker.send(bytes).receive(/HTTP\/1\.[01] [2-5]/)
-        await Promise.race([answered.catch(() => undefined), sleep(PATIENCE_MS, undefined, { ref: false })])
+        const answered = attacker.send(bytes).waitFor(/HTTP\/1\.[01] [2-5]/)
+        await Promise.race([answered.catch(() => undefined), sleep(RESPONSE_WAIT_MS, undefined, { ref: false })])
         // What the proxy sends behind the first request is on its way before these.
         await askAsVictim()
         await askAsVictim()

@@ -3,38 +3,40 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { cpuTimeSince } from '../support/cpu-time.ts'
-import { serveProgram, WRITER } from '../support/program/in-process-program.ts'
+import { serveProgram, WRITER_TOKEN } from '../support/program/in-process-program.ts'
 
 const HOST = 'Host: a\r\n'
-const TOKEN = `Authorization: Bearer ${WRITER}\r\n`
+const TOKEN = `Authorization: Bearer ${WRITER_TOKEN}\r\n`
 const ORIGIN = 'http://a.example'
 const PREFLIGHT = `${HOST}Origin: ${ORIGIN}\r\nAccess-Control-Request-Method: GET\r\n`
 const JSON_TYPE = 'Content-Type: application/json\r\n'
 
 /** Makes a request of 16 kB, or with a body of 64 KiB: what it begins with, one piece again and again, and its end. */
-type Make = (begin: string, piece: string, end?: string) => string
+type BuildRequest = (prefix: string, fragment: string, end?: string) => string
 
-function fill(length: number, begin: string, piece: string, end: string): string {
+function repeatToLength(length: number, begin: string, piece: string, end: string): string {
   return begin + piece.repeat((length - begin.length - end.length) / piece.length) + end
 }
 
-function targetOf(method: string, fields = HOST + TOKEN): Make {
-  return (begin, piece, end = '') => fill(16_000, `${method} ${begin}`, piece, `${end} HTTP/1.1\r\n${fields}\r\n`)
+function buildWithTarget(method: string, fields = HOST + TOKEN): BuildRequest {
+  return (begin, piece, end = '') =>
+    repeatToLength(16_000, `${method} ${begin}`, piece, `${end} HTTP/1.1\r\n${fields}\r\n`)
 }
 
-function fieldOf(line: string, others = HOST + TOKEN): Make {
-  return (begin, piece, end = '') => fill(16_000, `${line} HTTP/1.1\r\n${others}${begin}`, piece, `${end}\r\n\r\n`)
+function buildWithField(line: string, others = HOST + TOKEN): BuildRequest {
+  return (begin, piece, end = '') =>
+    repeatToLength(16_000, `${line} HTTP/1.1\r\n${others}${begin}`, piece, `${end}\r\n\r\n`)
 }
 
-const body: Make = (begin, piece, end = '') => {
-  const text = fill(65_536, begin, piece, end)
+const buildWithBody: BuildRequest = (begin, piece, end = '') => {
+  const text = repeatToLength(65_536, begin, piece, end)
   return `POST /plants HTTP/1.1\r\n${HOST}${TOKEN}${JSON_TYPE}Content-Length: ${text.length}\r\n\r\n${text}`
 }
 
-type Texts = readonly Readonly<Parameters<Make>>[]
+type RequestTexts = readonly Readonly<Parameters<BuildRequest>>[]
 
 // prettier-ignore
-const PATHS: Texts = [
+const PATHS: RequestTexts = [
   ['/', 'a'], ['', '/'], ['/', '%'], ['', '/%41'], ['', '/%2f'], ['', '/%zz'], ['/', '%41'], ['/p', '%6c'], ['/', '%2f', '/plants'],
   ['/plants', '/'], ['/plants/', '%41a'], ['/plants/', '%C3%A9'], ['/plants/', '%E0%A4'], ['/plants/', '%'], ['/plants/', '9'],
   ['/plants/', '9', '%'], ['/plants/1', '/'], ['/plants', '%2f'], ['/%70lants/', '%31'], ['', '/%70lants'], ['/', '%6civez'],
@@ -42,26 +44,26 @@ const PATHS: Texts = [
 ]
 
 // prettier-ignore
-const KINDS: readonly (readonly [name: string, make: Make, texts: Texts])[] = [
-  ['GET of a path', targetOf('GET'), PATHS],
-  ['DELETE of a path', targetOf('DELETE'), PATHS],
-  ['a preflight', targetOf('OPTIONS', PREFLIGHT), PATHS],
-  ['a query', targetOf('GET'), [
+const REQUEST_KINDS: readonly (readonly [name: string, make: BuildRequest, texts: RequestTexts])[] = [
+  ['GET of a path', buildWithTarget('GET'), PATHS],
+  ['DELETE of a path', buildWithTarget('DELETE'), PATHS],
+  ['a preflight', buildWithTarget('OPTIONS', PREFLIGHT), PATHS],
+  ['a query', buildWithTarget('GET'), [
     ['/plants?', '&'], ['/plants?', '='], ['/plants?', '%'], ['/plants?', '%&'], ['/plants?', '%zz&'], ['/plants?', '%6c&'],
     ['/plants?', '%61=b&'], ['/plants?', 'limit=1&'], ['/plants?', 'after=1&'], ['/plants?', 'limit&after&'], ['/plants?', 'limi&'],
     ['/plants?', '%6cimi&'], ['/plants?', '%6c%69%6d%69%74&'], ['/plants?limit=', '1'], ['/plants?limit=', '%31'],
     ['/plants?after=', '9'], ['/plants?after=-', '0'], ['/plants?after=', '%'], ['/plants?', 'limit=%&'], ['/plants?', '?limit=1'],
   ]],
-  ['credentials', fieldOf('GET /plants', HOST), [
+  ['credentials', buildWithField('GET /plants', HOST), [
     ['Authorization: Bearer', ' '], ['Authorization: Bearer', ' ', '!'], ['Authorization: Bearer ', 'a'],
     ['Authorization: Bearer ', 'a', '!'], ['Authorization: Bearer ', '=', '!'], ['Authorization: Bearer a', '=', '!'],
     ['Authorization: Bearer ', 'a='], ['Authorization: Bearer', ' a'], ['Authorization: ', 'Bearer '], ['Authorization: ', '.'],
   ]],
-  ['a Host', fieldOf('GET /plants', TOKEN), [
+  ['a Host', buildWithField('GET /plants', TOKEN), [
     ['Host: ', 'a'], ['Host: ', 'a', '/'], ['Host: ', '%41'], ['Host: ', '%41', '%'], ['Host: ', ':'], ['Host: a:', '1', 'x'],
     ['Host: ', 'a:'], ['Host: [', ':'], ['Host: [', '1', ']x'], ['Host: ', '['], ['Host: ', '[]'],
   ]],
-  ['another field', fieldOf('GET /plants'), [
+  ['another field', buildWithField('GET /plants'), [
     ['X-Request-Id: ', 'a'], ['Origin: ', 'a'], ['Origin: ', `${ORIGIN} `], ['Cookie: ', 'a=b; '], ['Cookie: ', ';'],
     ['Connection: ', 'a'], ['Connection: ', ','], ['Connection: ', 'close,'], ['Connection: ', 'upgrade,'], ['Upgrade: ', 'a'],
     ['Connection: upgrade\r\nUpgrade: ', 'a'], ['Expect: ', '1'], ['Expect: ', '100-continue,'], ['Expect: ', '100-continu'],
@@ -69,16 +71,16 @@ const KINDS: readonly (readonly [name: string, make: Make, texts: Texts])[] = [
     ['Content-Length: ', '0'], ['Content-Length: ', '9'], ['', 'a', ': b'], ['no field', ' a'], ['X-Request-Id: a', ' ', 'b\r\nno field'],
     ['Origin: a', ' ', 'b\r\nno field'],
   ]],
-  ['a Content-Type', fieldOf('POST /plants', `${HOST}${TOKEN}Content-Length: 0\r\nContent-Type: application/json`), [
+  ['a Content-Type', buildWithField('POST /plants', `${HOST}${TOKEN}Content-Length: 0\r\nContent-Type: application/json`), [
     ['', ' ', 'x'], [';', ' ', 'x'], ['', ' ;', 'x'], ['', ';'], [';', 'a'], [';', 'a', '='], [';a=', 'a'], [';a=', 'a', ' x'],
     [';a="', 'a'], [';a="', '\\'], [';a="', '\\"'], [';a="', '\\a', '"'], ['', ';a="\\"'], ['', ';a="'], ['', ';a=""'],
     ['', ';a=b'], ['', ' ;a=b', 'x'], ['', ';charset=utf8'], [';charset="', '\\u', '"'], ['', ';charset="\\u\\t\\f8"'],
   ]],
-  ['a Content-Encoding', fieldOf('POST /plants', `${HOST}${TOKEN}${JSON_TYPE}Content-Length: 0\r\nContent-Encoding: `), [
+  ['a Content-Encoding', buildWithField('POST /plants', `${HOST}${TOKEN}${JSON_TYPE}Content-Length: 0\r\nContent-Encoding: `), [
     [',', ' ', 'x'], [',', '\t ', 'x'], ['identity', ' ', 'x'], [',', ' ', 'identity'], ['', ','], ['', ', ', 'x'],
     ['', 'identity,', 'x'], ['', ' identity ,', 'x'], ['', 'identity'],
   ]],
-  ['a body', body, [
+  ['a body', buildWithBody, [
     ['', ' '], ['', '['], ['[', '[],', '[]]'], ['', '{"":'], ['{', '"id":1,', '"id":1}'], ['{', '"":0,', '"":0}'],
     ['{', '"name":"","tag":"","id":1,', '"id":1}'], ['{', '"\\u0069d":1,', '"id":1}'], ['{"', '\\u0061', '":1}'],
     ['{"id":', '9', '}'], ['{"id":-0.', '0', '}'], ['{"id":0.', '0', '1}'], ['{"id":1e', '9', '}'], ['{"id":1', '0', 'e-65000}'],
@@ -91,7 +93,7 @@ const KINDS: readonly (readonly [name: string, make: Make, texts: Texts])[] = [
 ]
 
 /** Makes a function that sends a request, on one connection while the server keeps it, and says whether it does. */
-function sender(port: number, request: string): () => Promise<boolean> {
+function createSender(port: number, request: string): () => Promise<boolean> {
   const bytes = Buffer.from(request, 'latin1')
   let socket = connect(port, '127.0.0.1')
   return async () => {
@@ -105,7 +107,7 @@ function sender(port: number, request: string): () => Promise<boolean> {
 }
 
 /** The CPU time of ten requests, both sides together, in microseconds. */
-async function costOf(send: () => Promise<unknown>): Promise<number> {
+async function measureCost(send: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage()
   for (let n = 0; n < 10; n++) await send()
   return cpuTimeSince(before)
@@ -115,28 +117,28 @@ test('a request costs little more than one of as many bytes that nobody reads', 
   const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: ORIGIN, PLANT_STORE_ADMIN_PORT: '0' })
 
   async function senderOf(unread: string): Promise<() => Promise<boolean>> {
-    const send = sender(port, unread)
+    const send = createSender(port, unread)
     // Until V8 has compiled what all requests need.
     for (let n = 0; n < 300; n++) await send()
     return send
   }
-  const field = fieldOf('GET /plants')
+  const field = buildWithField('GET /plants')
   const kept = await senderOf(field('X-Unread: ', 'a'))
   const closed = await senderOf(field('Connection: close\r\nX-Unread: ', 'a'))
-  const read = await senderOf(body('{"id":1,"name":"","unread":[', '1,', '1]}'))
+  const read = await senderOf(buildWithBody('{"id":1,"name":"","unread":[', '1,', '1]}'))
 
-  for (const [name, make, texts] of KINDS) {
+  for (const [name, make, texts] of REQUEST_KINDS) {
     for (const text of texts) {
       await t.test(`${name}: ${JSON.stringify(text)}`, async () => {
-        const send = sender(port, make(...text))
+        const send = createSender(port, make(...text))
         const isKept = await send()
-        const [times, other] = make === body ? [2, read] : [5, isKept ? kept : closed]
+        const [times, other] = make === buildWithBody ? [2, read] : [5, isKept ? kept : closed]
         // What else the machine does makes both slower, though not alike. What is dear is so by far, and at each try.
         let cost = Infinity
         let most = 0
         for (let tries = 0; tries < 20 && cost >= most; tries++) {
-          most = times * (await costOf(other))
-          cost = await costOf(send)
+          most = times * (await measureCost(other))
+          cost = await measureCost(send)
         }
         assert.ok(cost < most, `it took ${cost} µs, and ${most} µs are allowed`)
       })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore } from '../../src/index.ts'
-import { withoutCommand } from '../support/requirements.ts'
-import { freePort } from '../support/wire/free-port.ts'
+import { skipWithoutCommand } from '../support/skip-reasons.ts'
+import { findFreePort } from '../support/wire/find-free-port.ts'
 import { startNginx } from '../support/wire/proxies.ts'
-import { createService, get, portOf, sendTo, serve } from '../support/wire/service.ts'
+import { createService, get, getPort, sendToPort, serve } from '../support/wire/service.ts'
 
-suite('nginx with proxy_cache', { skip: withoutCommand('nginx') }, () => {
+suite('nginx with proxy_cache', { skip: skipWithoutCommand('nginx') }, () => {
   for (const [what, path, first, second] of [
     ['a list', '/plants', [200, '[{"name":"of ada"}]'], [200, '[{"name":"of bob"}]']],
     ['an error', '/plants?limit=x', [400, undefined], [401, undefined]],
@@ -15,14 +15,14 @@ suite('nginx with proxy_cache', { skip: withoutCommand('nginx') }, () => {
       const store = memoryStore()
       for (const owner of ['ada', 'bob']) void store.create(owner, { id: 1n, name: `of ${owner}` })
       const authenticate = (token: string) => (token === 'eve' ? null : token)
-      const program = portOf(await serve(t, createService({ store, authenticate })))
-      const port = await freePort()
+      const program = getPort(await serve(t, createService({ store, authenticate })))
+      const port = await findFreePort()
       const cache = 'proxy_cache_path cache keys_zone=plants:1m;'
       const location = `proxy_pass http://127.0.0.1:${program}; proxy_cache plants; proxy_cache_valid any 1m;`
       await startNginx(t, port, `${cache} server { listen 127.0.0.1:${port}; location / { ${location} } }`)
 
       const ask = async (token: string) => {
-        const { status, body } = await sendTo(port, get(token, path))
+        const { status, body } = await sendToPort(port, get(token, path))
         return [status, status === 200 ? body : undefined]
       }
       assert.deepEqual(await ask('ada'), first)

@@ -6,11 +6,11 @@ import { suite, test, type TestContext } from 'node:test'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { memoryStore, type PlantStore, type Store } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
-import { Held } from '../support/held.ts'
-import { until } from '../support/until.ts'
-import { data, goaway, headers, PREFACE, rstStream } from '../support/wire/http2-frames.ts'
-import { openBoth, type RawConnection } from '../support/wire/raw-connection.ts'
+import { overrideStore } from '../support/database/override-store.ts'
+import { DeferredCall } from '../support/deferred-call.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { encodeData, encodeGoaway, encodeHeaders, PREFACE, encodeRstStream } from '../support/wire/http2-frames.ts'
+import { connectPair, type RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, serve } from '../support/wire/service.ts'
 
 const { NGHTTP2_NO_ERROR, NGHTTP2_CANCEL } = constants
@@ -36,9 +36,9 @@ const HOSTS: Readonly<Record<string, (plants: PlantStore) => Listener>> = {
 }
 
 /** Ends a request whose body is incomplete, as a client or as its server. */
-type End = (client: RawConnection, request: IncomingMessage) => unknown
+type EndRequest = (client: RawConnection, request: IncomingMessage) => unknown
 
-const ANY_END: Readonly<Record<string, End>> = {
+const COMMON_ENDS: Readonly<Record<string, EndRequest>> = {
   'a FIN': ({ socket }) => socket.end(),
   'a TCP reset': ({ socket }) => socket.resetAndDestroy(),
   'its server destroying the connection': (_, { socket }) => socket.destroy(),
@@ -48,7 +48,7 @@ interface Protocol {
   readonly createServers: Readonly<Record<string, (listener: Listener) => ReturnType<typeof createServer>>>
   /** Bodies that are valid JSON but incomplete, each after its header. */
   readonly bodies: Readonly<Record<string, string | Buffer>>
-  readonly ends: Readonly<Record<string, End>>
+  readonly ends: Readonly<Record<string, EndRequest>>
 }
 
 const FIELDS = 'Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\n'
@@ -65,35 +65,39 @@ const HTTP1: Protocol = {
     'a Content-Length that is too large': `POST /plants HTTP/1.1\r\n${FIELDS}Content-Length: 23\r\n\r\n${PLANT}`,
     'chunks without a last one': `POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n${CHUNK}`,
   },
-  ends: ANY_END,
+  ends: COMMON_ENDS,
 }
 
-const PSEUDO = { ':method': 'POST', ':scheme': 'http', ':authority': 'a', ':path': '/plants' }
-const HTTP2_FIELDS = { ...PSEUDO, authorization: 'Bearer ada', 'content-type': 'application/json' }
+const PSEUDO_HEADERS = { ':method': 'POST', ':scheme': 'http', ':authority': 'a', ':path': '/plants' }
+const HTTP2_FIELDS = { ...PSEUDO_HEADERS, authorization: 'Bearer ada', 'content-type': 'application/json' }
 
 const HTTP2: Protocol = {
   createServers: { 'node:http2': createHttp2Server as unknown as typeof createServer },
   bodies: {
-    'no Content-Length': Buffer.concat([PREFACE, headers(HTTP2_FIELDS), data(PLANT)]),
-    'a Content-Length': Buffer.concat([PREFACE, headers({ ...HTTP2_FIELDS, 'content-length': '22' }), data(PLANT)]),
+    'no Content-Length': Buffer.concat([PREFACE, encodeHeaders(HTTP2_FIELDS), encodeData(PLANT)]),
+    'a Content-Length': Buffer.concat([
+      PREFACE,
+      encodeHeaders({ ...HTTP2_FIELDS, 'content-length': '22' }),
+      encodeData(PLANT),
+    ]),
   },
   ends: {
-    ...ANY_END,
-    'RST_STREAM with NO_ERROR': (client) => client.send(rstStream(NGHTTP2_NO_ERROR)),
-    'RST_STREAM with CANCEL': (client) => client.send(rstStream(NGHTTP2_CANCEL)),
-    'GOAWAY and a FIN': (client) => client.send(goaway(NGHTTP2_NO_ERROR)).socket.end(),
-    'its server closing the stream': (_, request) => streamOf(request).close(),
-    'its server destroying the stream': (_, request) => streamOf(request).destroy(),
-    'its server destroying the session': (_, request) => streamOf(request).session!.destroy(),
+    ...COMMON_ENDS,
+    'RST_STREAM with NO_ERROR': (client) => client.send(encodeRstStream(NGHTTP2_NO_ERROR)),
+    'RST_STREAM with CANCEL': (client) => client.send(encodeRstStream(NGHTTP2_CANCEL)),
+    'GOAWAY and a FIN': (client) => client.send(encodeGoaway(NGHTTP2_NO_ERROR)).socket.end(),
+    'its server closing the stream': (_, request) => getStream(request).close(),
+    'its server destroying the stream': (_, request) => getStream(request).destroy(),
+    'its server destroying the session': (_, request) => getStream(request).session!.destroy(),
   },
 }
 
-const streamOf = (request: IncomingMessage) => (request as unknown as Http2ServerRequest).stream
+const getStream = (request: IncomingMessage) => (request as unknown as Http2ServerRequest).stream
 
 /** Events that a request has caused, in the store and in the hooks of the host. */
-function observe(): { events: string[]; store: Store; hooks: object } {
+function recordEvents(): { events: string[]; store: Store; hooks: object } {
   const events: string[] = []
-  const store = delegatingStore(memoryStore(), {
+  const store = overrideStore(memoryStore(), {
     create: (_, { id }) => events.push(`create ${id}`) > 0,
   })
   const onError = (error: unknown): unknown => events.push(String(error))
@@ -103,7 +107,7 @@ function observe(): { events: string[]; store: Store; hooks: object } {
 }
 
 /** Lets the service do what it would do wrongly. */
-async function passTicks(): Promise<void> {
+async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
@@ -113,7 +117,7 @@ async function sendTruncated(
   createAny: (listener: Listener) => ReturnType<typeof createServer>,
   listener: Listener,
   bytes: string | Buffer,
-  end: End,
+  end: EndRequest,
 ): Promise<void> {
   let request: IncomingMessage | undefined
   let isClosed = false
@@ -124,14 +128,14 @@ async function sendTruncated(
       listener(received, response)
     }),
   )
-  const { client, accepted } = await openBoth(server)
+  const { client, accepted } = await connectPair(server)
   client.send(bytes)
-  await until(() => accepted.bytesRead === bytes.length && request !== undefined)
+  await waitUntil(() => accepted.bytesRead === bytes.length && request !== undefined)
   end(client, request!)
-  await until(() => isClosed)
-  await passTicks()
+  await waitUntil(() => isClosed)
+  await waitForTicks()
   client.socket.destroy()
-  await until(() => accepted.closed)
+  await waitUntil(() => accepted.closed)
 }
 
 for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1': HTTP1, 'HTTP/2': HTTP2 })) {
@@ -143,7 +147,7 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
         for (const [body, bytes] of Object.entries(bodies)) {
           for (const [how, end] of Object.entries(ends)) {
             test(`${body}, ended by ${how}`, async (t) => {
-              const { events, store, hooks } = observe()
+              const { events, store, hooks } = recordEvents()
               await sendTruncated(t, createAny, mount(createService({ store, ...hooks })), bytes, end)
               assert.deepEqual(events, [])
             })
@@ -156,12 +160,12 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
       for (const [body, bytes] of Object.entries(bodies)) {
         for (const [caller, expected] of Object.entries({ 'an accepted token': 'ada', 'a rejected token': null })) {
           test(`${body} and ${caller}`, async (t) => {
-            const { events, store, hooks } = observe()
-            const gate = new Held<string | null>()
+            const { events, store, hooks } = recordEvents()
+            const gate = new DeferredCall<string | null>()
             const plants = createService({ store, authenticate: () => gate.call(), ...hooks })
-            await sendTruncated(t, createAny, plants, bytes, ANY_END['a TCP reset']!)
-            gate.answer(expected)
-            await passTicks()
+            await sendTruncated(t, createAny, plants, bytes, COMMON_ENDS['a TCP reset']!)
+            gate.resolve(expected)
+            await waitForTicks()
             assert.deepEqual(events, [])
           })
         }
@@ -176,21 +180,25 @@ suite(
   () => {
     const ok = PLANT.length
     for (const [name, length, frames] of [
-      ['one more than its bytes', ok + 1, [data(PLANT, true)]],
-      ['one more than its bytes, which end later', ok + 1, [data(PLANT), data('', true)]],
-      ['one more than its bytes, before trailers', ok + 1, [data(PLANT), headers({ 'x-trailer': 'a' }, true)]],
-      ['500', 500, [data(PLANT, true)]],
-      ['one less than its bytes', ok - 1, [data(PLANT, true)]],
-      ['one less than its bytes, in two frames', ok, [data(PLANT), data(' ', true)]],
+      ['one more than its bytes', ok + 1, [encodeData(PLANT, true)]],
+      ['one more than its bytes, which end later', ok + 1, [encodeData(PLANT), encodeData('', true)]],
+      [
+        'one more than its bytes, before trailers',
+        ok + 1,
+        [encodeData(PLANT), encodeHeaders({ 'x-trailer': 'a' }, true)],
+      ],
+      ['500', 500, [encodeData(PLANT, true)]],
+      ['one less than its bytes', ok - 1, [encodeData(PLANT, true)]],
+      ['one less than its bytes, in two frames', ok, [encodeData(PLANT), encodeData(' ', true)]],
     ] as const) {
       for (const [host, mount] of Object.entries(HOSTS).slice(0, 3)) {
         test(`${name}, if the host calls the service ${host}`, async (t) => {
-          const { events, store, hooks } = observe()
-          const head = headers({ ...HTTP2_FIELDS, 'content-length': String(length) })
+          const { events, store, hooks } = recordEvents()
+          const head = encodeHeaders({ ...HTTP2_FIELDS, 'content-length': String(length) })
           const codes: unknown[] = []
           const plants = mount(createService({ store, ...hooks }))
           const listener: Listener = (request, response) => {
-            streamOf(request).once('close', () => codes.push(streamOf(request).rstCode))
+            getStream(request).once('close', () => codes.push(getStream(request).rstCode))
             plants(request, response)
           }
           await sendTruncated(
@@ -211,8 +219,13 @@ suite(
 )
 
 test('no trace of a body in HTTP/2 whose stream is reset in the same packet', { timeout: 300_000 }, async (t) => {
-  const { events, store, hooks } = observe()
-  const bytes = Buffer.concat([PREFACE, headers(HTTP2_FIELDS), data(PLANT), rstStream(NGHTTP2_CANCEL)])
+  const { events, store, hooks } = recordEvents()
+  const bytes = Buffer.concat([
+    PREFACE,
+    encodeHeaders(HTTP2_FIELDS),
+    encodeData(PLANT),
+    encodeRstStream(NGHTTP2_CANCEL),
+  ])
   const plants = createService({ store, ...hooks })
   await sendTruncated(t, HTTP2.createServers['node:http2']!, plants, bytes, () => undefined)
   assert.deepEqual(events, [])
@@ -223,7 +236,7 @@ for (const [name, bytes] of [
   ['trailer', '0\r\nno trailer\r\n\r\n'],
 ] as const) {
   test(`no trace of a body in HTTP/1 with a malformed ${name}`, { timeout: 300_000 }, async (t) => {
-    const { events, store, hooks } = observe()
+    const { events, store, hooks } = recordEvents()
     const plants = createService({ store, ...hooks })
     const start = HTTP1.bodies['chunks without a last one']!
     await sendTruncated(t, createServer, plants, start, (client) => client.send(bytes))
@@ -233,13 +246,13 @@ for (const [name, bytes] of [
 
 for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2)) {
   test(`reports no early error for a body that ${name} rejects in the same packet`, { timeout: 300_000 }, async (t) => {
-    const { events, store, hooks } = observe()
-    const { client } = await openBoth(
+    const { events, store, hooks } = recordEvents()
+    const { client } = await connectPair(
       await serve(t, createAny(createService({ store, authenticate: () => null, ...hooks }))),
     )
     client.send(`${String(HTTP1.bodies['chunks without a last one'])}zz\r\n`)
     assert.match(await client.closed, /^HTTP\/1\.1 400 /)
-    await passTicks()
+    await waitForTicks()
     assert.deepEqual(events, [])
   })
 }
@@ -249,20 +262,20 @@ suite('keeps a plant if the body of a DELETE, which means nothing, ends early:',
   for (const [name, createAny, bytes] of [
     ['a Content-Length', createServer, `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}Content-Length: 9\r\n\r\n{}`],
     ['chunks', createServer, `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
-    ['HTTP/2', HTTP2.createServers['node:http2']!, Buffer.concat([PREFACE, headers(deletion), data('{}')])],
+    ['HTTP/2', HTTP2.createServers['node:http2']!, Buffer.concat([PREFACE, encodeHeaders(deletion), encodeData('{}')])],
   ] as const) {
     for (const [when, wait] of [
       ['', () => undefined],
-      [', while authenticate runs', (gate: Held<string>) => gate.answered],
+      [', while authenticate runs', (gate: DeferredCall<string>) => gate.result],
     ] as const) {
       test(`${name}${when}`, async (t) => {
-        const { events, store, hooks } = observe()
-        const gate = new Held<string>()
-        const deletes = delegatingStore(store, { delete: (_, id) => events.push(`delete ${id}`) > 0 })
+        const { events, store, hooks } = recordEvents()
+        const gate = new DeferredCall<string>()
+        const deletes = overrideStore(store, { delete: (_, id) => events.push(`delete ${id}`) > 0 })
         const plants = createService({ store: deletes, authenticate: (token) => wait(gate) ?? token, ...hooks })
-        await sendTruncated(t, createAny, plants, bytes, ANY_END['a TCP reset']!)
-        gate.answer('ada')
-        await passTicks()
+        await sendTruncated(t, createAny, plants, bytes, COMMON_ENDS['a TCP reset']!)
+        gate.resolve('ada')
+        await waitForTicks()
         assert.deepEqual(events, [])
       })
     }
@@ -274,15 +287,15 @@ for (const [name, path, status] of [
   ['immediately if its id is invalid', '/plants/x', 400],
 ] as const) {
   test(`answers a DELETE with a body ${name}`, { timeout: 300_000 }, async (t) => {
-    const store = delegatingStore(memoryStore(), { delete: () => true })
+    const store = overrideStore(memoryStore(), { delete: () => true })
     const server = await serve(t, createService({ store }))
-    const { client } = await openBoth(server)
+    const { client } = await connectPair(server)
     client.send(`DELETE ${path} HTTP/1.1\r\n${FIELDS}Content-Length: 9\r\n\r\n{}`)
-    if (status === 204) await passTicks()
-    else await client.receive(/}$/)
+    if (status === 204) await waitForTicks()
+    else await client.waitFor(/}$/)
     const before = client.received.slice(0, 12)
     client.send('1234567')
-    await client.receive(/\r\n\r\n/)
+    await client.waitFor(/\r\n\r\n/)
     assert.deepEqual(
       [before, client.received.slice(0, 12)],
       [status === 204 ? '' : 'HTTP/1.1 400', `HTTP/1.1 ${status}`],
@@ -292,13 +305,13 @@ for (const [name, path, status] of [
 }
 
 test('plant-store/server closes a connection that was half-closed within a body', { timeout: 300_000 }, async (t) => {
-  const gate = new Held<string>()
+  const gate = new DeferredCall<string>()
   const server = await serve(t, createPlantServer(createService({ authenticate: () => gate.call() })).server)
-  const { client, accepted } = await openBoth(server)
+  const { client, accepted } = await connectPair(server)
   client.send(`POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`).socket.end()
   await gate.called
-  await until(() => accepted.readableEnded)
-  gate.answer('ada')
+  await waitUntil(() => accepted.readableEnded)
+  gate.resolve('ada')
   assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
 })
 
@@ -311,15 +324,15 @@ suite('plant-store/server reports only its own error for a malformed body that',
     ['GET', null, []],
   ] as const) {
     test(`the host reads while authenticate runs: ${method}, a token of ${caller}`, async (t) => {
-      const { events, store, hooks } = observe()
-      const gate = new Held<string | null>()
+      const { events, store, hooks } = recordEvents()
+      const gate = new DeferredCall<string | null>()
       const plants = createService({ store, authenticate: () => gate.call(), ...hooks })
       const listener: Listener = (request, response) => plants(request.resume(), response)
-      const { client } = await openBoth(await serve(t, createPlantServer(listener).server))
+      const { client } = await connectPair(await serve(t, createPlantServer(listener).server))
       client.send(`${method} /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n${CHUNK}zz\r\n`)
-      await client.receive(/^HTTP\/1\.1 400 [^]*"error":40000,/)
-      gate.answer(caller)
-      await passTicks()
+      await client.waitFor(/^HTTP\/1\.1 400 [^]*"error":40000,/)
+      gate.resolve(caller)
+      await waitForTicks()
       assert.deepEqual(events, expected)
       assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*}$/)
     })
@@ -327,15 +340,15 @@ suite('plant-store/server reports only its own error for a malformed body that',
 })
 
 test('keeps a plant whose stream is reset once its body is complete', { timeout: 300_000 }, async (t) => {
-  const { events, store, hooks } = observe()
-  const gate = new Held<boolean>()
-  const plants = createService({ store: delegatingStore(store, { create: () => gate.call() }), ...hooks })
-  const bytes = Buffer.concat([PREFACE, headers(HTTP2_FIELDS), data(PLANT, true)])
+  const { events, store, hooks } = recordEvents()
+  const gate = new DeferredCall<boolean>()
+  const plants = createService({ store: overrideStore(store, { create: () => gate.call() }), ...hooks })
+  const bytes = Buffer.concat([PREFACE, encodeHeaders(HTTP2_FIELDS), encodeData(PLANT, true)])
   await sendTruncated(t, HTTP2.createServers['node:http2']!, plants, bytes, async (client) => {
     await gate.called
-    client.send(rstStream(NGHTTP2_CANCEL))
+    client.send(encodeRstStream(NGHTTP2_CANCEL))
   })
-  gate.answer(true)
-  await until(() => events.length > 0)
+  gate.resolve(true)
+  await waitUntil(() => events.length > 0)
   assert.deepEqual(events, ['200, complete: false'])
 })

@@ -17,11 +17,11 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { suite, test, type TestContext } from 'node:test'
 import { memoryStore, type ResponseEvent } from '../../src/index.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
+import { overrideStore } from '../support/database/override-store.ts'
 import { countTimers } from '../support/event-loop.ts'
-import { memoryUsed } from '../support/heap.ts'
-import { until } from '../support/until.ts'
-import { close, createService, listen, portOf } from '../support/wire/service.ts'
+import { measureMemoryUsed } from '../support/memory-usage.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { close, createService, listen, getPort } from '../support/wire/service.ts'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
 
@@ -32,9 +32,9 @@ const PLANT = '{"id":1,"name":"Fern"}'
 const FIELDS = { authorization: 'Bearer ada', 'content-type': 'application/json' }
 const POST = { ...FIELDS, ':method': 'POST', ':path': '/plants' }
 const DELETE = { ...FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
-const LATE = '{"error":40800,"message":"The request did not arrive in time."}'
+const REQUEST_TIMEOUT = '{"error":40800,"message":"The request did not arrive in time."}'
 
-interface Host {
+interface TestHost {
   readonly session: ClientHttp2Session
   /** The requests that the service has received. */
   readonly requests: readonly IncomingMessage[]
@@ -46,11 +46,11 @@ interface Host {
   readonly open: (fields: OutgoingHttpHeaders, part: string | Buffer) => Promise<ClientHttp2Stream>
 }
 
-async function startHost(t: TestContext, settings: Settings = {}): Promise<Host> {
+async function startHost(t: TestContext, settings: Settings = {}): Promise<TestHost> {
   let bytesRead = 0
   const requests: IncomingMessage[] = []
   const events: string[] = []
-  const store = delegatingStore(memoryStore(), {
+  const store = overrideStore(memoryStore(), {
     create: (_, { id }) => events.push(`create ${id}`) > 0,
     delete: (_, id) => events.push(`delete ${id}`) > 0,
   })
@@ -64,7 +64,7 @@ async function startHost(t: TestContext, settings: Settings = {}): Promise<Host>
     if (request.listenerCount('data') > 0) request.on('data', ({ length }: Buffer) => (bytesRead += length))
   })
   await listen(server)
-  const session = connect(`http://127.0.0.1:${portOf(server)}`, { settings })
+  const session = connect(`http://127.0.0.1:${getPort(server)}`, { settings })
   t.after(() => {
     session.destroy()
     return close(server)
@@ -74,7 +74,7 @@ async function startHost(t: TestContext, settings: Settings = {}): Promise<Host>
     const count = requests.length + 1
     const stream = session.request(fields, { endStream: false }).on('error', () => undefined)
     if (part.length > 0) stream.write(part)
-    await until(() => requests.length === count && requests.at(-1)!.readableFlowing !== null)
+    await waitUntil(() => requests.length === count && requests.at(-1)!.readableFlowing !== null)
     return stream
   }
   return { session, requests, events, bytesRead: () => bytesRead, open }
@@ -86,7 +86,7 @@ async function readRejection(t: TestContext, stream: ClientHttp2Stream): Promise
   const body = await text(stream)
   assert.ok(!stream.closed, 'the client can read the response before the stream is closed')
   t.mock.timers.tick(DISCARD_MS)
-  await until(() => stream.closed)
+  await waitUntil(() => stream.closed)
   return [headers[':status'], body]
 }
 
@@ -105,7 +105,7 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
       t.mock.timers.tick(TIMEOUT_MS - 1)
       assert.deepEqual(events, [])
       t.mock.timers.tick(1)
-      assert.deepEqual(await readRejection(t, stream), [408, LATE])
+      assert.deepEqual(await readRejection(t, stream), [408, REQUEST_TIMEOUT])
       assert.equal(stream.rstCode, NGHTTP2_NO_ERROR)
       assert.deepEqual(events, ['408 40800 true'])
     })
@@ -118,10 +118,10 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     for (let sent = 2; sent <= 4; sent++) {
       t.mock.timers.tick(TIMEOUT_MS / 4)
       stream.write(' ')
-      await until(() => bytesRead() === sent)
+      await waitUntil(() => bytesRead() === sent)
     }
     t.mock.timers.tick(TIMEOUT_MS / 4)
-    assert.deepEqual(await readRejection(t, stream), [408, LATE])
+    assert.deepEqual(await readRejection(t, stream), [408, REQUEST_TIMEOUT])
     assert.deepEqual(events, ['408 40800 true'])
   })
 
@@ -133,7 +133,7 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     await once(stream, 'response')
     const body = text(stream.end('}'))
     await once(stream, 'close')
-    assert.deepEqual([await body, events], [LATE, ['408 40800 true']])
+    assert.deepEqual([await body, events], [REQUEST_TIMEOUT, ['408 40800 true']])
   })
 
   test('accepts a body that is complete just before the timeout, and leaves no timer', async (t) => {
@@ -153,19 +153,19 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     const { session, bytesRead, open } = await startHost(t)
     // What Node and V8 allocate for a first stream isn't part of a body.
     await open(POST, part)
-    await until(() => bytesRead() === part.length)
+    await waitUntil(() => bytesRead() === part.length)
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const before = await memoryUsed()
+    const before = await measureMemoryUsed()
     const responses = Array.from({ length: count }, () => {
       const stream = session.request(POST, { endStream: false }).on('error', () => undefined)
       stream.write(part)
       return once(stream, 'response')
     })
-    await until(() => bytesRead() === part.length + bytes)
-    const kept = (await memoryUsed()) - before
+    await waitUntil(() => bytesRead() === part.length + bytes)
+    const kept = (await measureMemoryUsed()) - before
     t.mock.timers.tick(TIMEOUT_MS)
     await Promise.all(responses)
-    const left = (await memoryUsed()) - before
+    const left = (await measureMemoryUsed()) - before
     assert.ok(kept > bytes, `${kept} bytes are kept before the timeout`)
     assert.ok(left < bytes / 4, `${left} bytes are kept after the timeout`)
   })
@@ -176,7 +176,7 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     const stream = await open(POST, '{')
     assert.equal(countTimers(), timersBefore + 1)
     stream.close(NGHTTP2_CANCEL)
-    await until(() => countTimers() === timersBefore)
+    await waitUntil(() => countTimers() === timersBefore)
   })
 })
 
@@ -191,7 +191,7 @@ suite(
       const { open } = await startHost(t, { initialWindowSize: 0 })
       const stream = await open(REJECTED, '{')
       t.mock.timers.tick(DISCARD_MS)
-      await until(() => stream.closed)
+      await waitUntil(() => stream.closed)
       assert.equal(stream.rstCode, NGHTTP2_CANCEL)
     })
 
@@ -201,10 +201,10 @@ suite(
       const stream = await open(REJECTED, '{')
       const chunk = Buffer.alloc(MIB / 16)
       Readable.from(Array.from({ length: 20 * 16 }, () => chunk)).pipe(stream)
-      await until(() => requests[0]!.isPaused())
+      await waitUntil(() => requests[0]!.isPaused())
       assert.ok(!stream.closed, 'the client can still read the response')
       t.mock.timers.tick(DISCARD_MS)
-      await until(() => stream.closed)
+      await waitUntil(() => stream.closed)
       assert.equal(stream.rstCode, NGHTTP2_CANCEL)
     })
   },

@@ -11,8 +11,8 @@ import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
-import { wakeGuard } from '../support/program/standalone-server.ts'
-import { until } from '../support/until.ts'
+import { triggerOverloadGuard } from '../support/program/test-listener.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { serve as serveUntilEnd } from '../support/wire/service.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
@@ -129,58 +129,62 @@ async function serve(t: TestContext, listener: RequestListener, limits?: Partial
 const POST = 'POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n'
 const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`
 const PARTIAL = `${POST}Content-Length: 10\r\n\r\nhello`
-const MALFORMED = /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/
-const LATE = /^HTTP\/1\.1 408 [^]*"error":40800,[^}]*}$/
+const BAD_REQUEST = /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/
+const REQUEST_TIMEOUT = /^HTTP\/1\.1 408 [^]*"error":40800,[^}]*}$/
 
 for (const [name, listener] of Object.entries(LISTENERS)) {
   suite(name, { timeout: 300_000 }, () => {
     test('gets the body', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
-      const [answer] = await client.send(PARTIAL + 'world').answers()
+      const [answer] = await client.send(PARTIAL + 'world').readResponses()
       assert.deepEqual([answer!.status, answer!.body], [200, 'helloworld'])
     })
 
     test('makes the server send 100 Continue before it has the body', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
-      await client.receive(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)
+      await client.waitFor(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)
       assert.match(await client.send('hello').closed, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*hello$/)
     })
 
     test('has a malformed chunk rejected', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
-      assert.match(await client.send(`${CHUNKED}zz\r\n`).closed, MALFORMED)
+      assert.match(await client.send(`${CHUNKED}zz\r\n`).closed, BAD_REQUEST)
     })
 
     test('has a late body rejected', async (t) => {
       const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
-      assert.match(await client.send(PARTIAL).closed, LATE)
+      assert.match(await client.send(PARTIAL).closed, REQUEST_TIMEOUT)
     })
 
     test('has a half-closed body rejected', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       client.socket.end(PARTIAL)
-      assert.match(await client.closed, MALFORMED)
+      assert.match(await client.closed, BAD_REQUEST)
     })
   })
 }
 
-const NEVER: RequestListener = () => undefined
+const neverRespond: RequestListener = () => undefined
 const LARGE = `${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(900_000)}`
 
 suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => {
   for (const isGuarded of [false, true]) {
     for (const [what, sent, received] of [
-      ['a malformed chunk', `${CHUNKED}zz\r\n`, MALFORMED],
-      ['a late body', PARTIAL, LATE],
+      ['a malformed chunk', `${CHUNKED}zz\r\n`, BAD_REQUEST],
+      ['a late body', PARTIAL, REQUEST_TIMEOUT],
       ['a late body that exceeds the buffers', LARGE, /^HTTP\/1\.1 408 /],
-      ['a client that waits for 100 Continue', `${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, LATE],
+      [
+        'a client that waits for 100 Continue',
+        `${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
+        REQUEST_TIMEOUT,
+      ],
     ] as const) {
       test(`doesn't hold a connection with ${what}${isGuarded ? ' while the guard is awake' : ''}`, async (t) => {
         let isAsleep = isGuarded
         const listener: RequestListener = (_, response) => isAsleep && response.end()
         const http = await serve(t, listener, { requestTimeoutMs: 100 })
-        if (isGuarded) await wakeGuard(http.server)
+        if (isGuarded) await triggerOverloadGuard(http.server)
         isAsleep = false
         const client = await RawConnection.open(http.server)
         assert.match(await client.send(sent).closed, received)
@@ -190,12 +194,12 @@ suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => 
   }
 
   test("doesn't fill the server with malformed requests", async (t) => {
-    const http = await serve(t, NEVER, { requestTimeoutMs: 100, maxConnections: 20 })
+    const http = await serve(t, neverRespond, { requestTimeoutMs: 100, maxConnections: 20 })
     for (let round = 0; round < 2; round++) {
       const clients = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(http.server)))
       for (const client of clients) client.send(`${CHUNKED}zz\r\n`)
-      for (const client of clients) assert.match(await client.closed, MALFORMED)
-      await until(() => http.connectionCount() === 0)
+      for (const client of clients) assert.match(await client.closed, BAD_REQUEST)
+      await waitUntil(() => http.connectionCount() === 0)
     }
   })
 })
@@ -206,7 +210,7 @@ test('a body that is prompt is not late because its listener reads late', { time
     t,
     (request, response) => {
       async function respond(): Promise<void> {
-        await until(() => late.length > 0)
+        await waitUntil(() => late.length > 0)
         response.end(String((await text(request)).length))
       }
       void respond()
@@ -227,11 +231,11 @@ suite('a request that waits for its turn', { timeout: 300_000 }, () => {
     let isClosed = false
     void client.closed.then(() => (isClosed = true))
     client.send(`GET / HTTP/1.1\r\nHost: a\r\n\r\n${CHUNKED}zz\r\n`)
-    await until(() => responses.length === 1)
+    await waitUntil(() => responses.length === 1)
     for (const end = performance.now() + 200; performance.now() < end;) await setImmediate()
     assert.deepEqual([client.received, isClosed], ['', false])
     responses[0]!.end('first')
-    assert.deepEqual(await client.statuses(), [200, 400])
+    assert.deepEqual(await client.readStatuses(), [200, 400])
   })
 })
 
@@ -269,11 +273,11 @@ suite('a listener that leaves an async iterator early', { timeout: 300_000 }, ()
         }
         const limits = { requestTimeoutMs: 200, keepAliveTimeoutMs: 50 }
         const http = await serve(t, (request, response) => void respond(request, response), limits)
-        if (isGuarded) await wakeGuard(http.server)
+        if (isGuarded) await triggerOverloadGuard(http.server)
         const client = await RawConnection.open(http.server)
         client.send(LARGE.replace('Connection: close\r\n', ''))
-        await client.receive(/^HTTP\/1\.1 200 [^]*done$/)
-        await until(() => http.connectionCount() === 0)
+        await client.waitFor(/^HTTP\/1\.1 200 [^]*done$/)
+        await waitUntil(() => http.connectionCount() === 0)
       })
     }
   }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { createPlantStore } from '../../src/index.ts'
 import { createServer, type ServerOptions } from '../../src/http-server/create-server.ts'
-import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
+import { connectPair, RawConnection } from '../support/wire/raw-connection.ts'
 import { close, listen, serve } from '../support/wire/service.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -21,7 +21,7 @@ test('a host gets the server of the program: it refuses in JSON, keeps its time-
   const closed = once(http.server, 'close')
   const idle = await RawConnection.open(http.server)
   idle.send('GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\n\r\n')
-  await idle.receive(/\[\]$/)
+  await idle.waitFor(/\[\]$/)
   idle.socket.end()
   assert.equal(await http.drain(), 0)
   await closed
@@ -67,7 +67,7 @@ test('the time-out of a connection that was upgraded is that of its host', { tim
   const http = createServer((_, response) => response.write(most), { stallTimeoutMs: 50 })
   await serve(t, http.server)
   http.server.on('upgrade', (_, socket: Socket) => socket.setTimeout(60_000).write(most))
-  const [upgraded, other] = [await openBoth(http.server), await openBoth(http.server)]
+  const [upgraded, other] = [await connectPair(http.server), await connectPair(http.server)]
   for (const { client } of [upgraded, other]) client.socket.pause()
   const cut = once(other.accepted, 'close')
   upgraded.client.send(`GET / HTTP/1.1\r\n${UPGRADE}`)
@@ -85,7 +85,7 @@ test('a request for an upgrade is one like others while the host has no listener
   http.server.on('upgrade', first).once('upgrade', second).off('upgrade', first).off('upgrade', second)
   const client = await RawConnection.open(await serve(t, http.server))
   client.send(`GET / HTTP/1.1\r\n${UPGRADE}`)
-  await client.receive(/^HTTP\/1\.1 200 [^]*plain$/)
+  await client.waitFor(/^HTTP\/1\.1 200 [^]*plain$/)
   client.socket.destroy()
 })
 

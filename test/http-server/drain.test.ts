@@ -6,11 +6,11 @@ import { setImmediate } from 'node:timers/promises'
 import { createPlantStore } from '../../src/index.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
-import { heapUsed } from '../support/heap.ts'
-import { block, countTimers } from '../support/event-loop.ts'
-import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
+import { measureHeapUsed } from '../support/memory-usage.ts'
+import { blockEventLoop, countTimers } from '../support/event-loop.ts'
+import { connectPair, RawConnection } from '../support/wire/raw-connection.ts'
 import { listen, serve as serveUntilEnd } from '../support/wire/service.ts'
-import { until } from '../support/until.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
@@ -19,15 +19,15 @@ const CREATED = /^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*{"name":"Fer
 const LAST_LIST = /HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/
 
 /** What a client sees if its request has not come by the end of the drain. */
-const LATE = new RegExp(
+const REQUEST_TIMEOUT = new RegExp(
   'HTTP/1\\.1 408 Request Timeout\\r\\n[^]*Connection: close\\r\\n\\r\\n' +
     '{"error":40800,"message":"The request did not arrive in time."}$',
 )
 
 /** Serves plants with the token of ada. Clients have a minute for everything, unless the limits say otherwise. */
 async function serve(t: TestContext, limits: Partial<Limits> = {}): Promise<HttpServer> {
-  const patience = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 }
-  const http = createHttpServer(createPlantStore({ tokens: { YWRh: 'ada' } }), { ...patience, ...limits })
+  const longTimeouts = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 }
+  const http = createHttpServer(createPlantStore({ tokens: { YWRh: 'ada' } }), { ...longTimeouts, ...limits })
   await serveUntilEnd(t, http.server)
   return http
 }
@@ -41,7 +41,7 @@ for (const isShared of [false, true]) {
     const drained = http.drain(isShared)
     const connecting = Promise.all([1, 2, 3].map(() => RawConnection.open(http.server)))
     // After the tick in which the connections are begun.
-    process.nextTick(block, 200)
+    process.nextTick(blockEventLoop, 200)
     for (const late of await connecting) assert.match(await late.send(LIST).closed, LAST_LIST)
     await drained
     assert.equal(http.server.listening, false)
@@ -54,7 +54,7 @@ test('a drain cuts what came while the process was busy until its time was over'
   await setImmediate()
   const drained = http.drain()
   const connecting = RawConnection.open(http.server)
-  process.nextTick(block, 200)
+  process.nextTick(blockEventLoop, 200)
   assert.equal(await (await connecting).closed, '')
   assert.equal(await drained, 1)
 })
@@ -78,16 +78,16 @@ suite('a request that arrives during a drain, behind one that is under way,', { 
       const responses: ServerResponse[] = []
       const http = createHttpServer((_, response) => void responses.push(response))
       await serveUntilEnd(t, http.server)
-      const { client, accepted } = await openBoth(http.server)
-      const answered = client.answers()
+      const { client, accepted } = await connectPair(http.server)
+      const answered = client.readResponses()
       let drained = drainFirst ? http.drain() : undefined
       client.send(LIST)
-      await until(() => responses.length === 1)
+      await waitUntil(() => responses.length === 1)
       drained ??= http.drain()
       client.send(LIST)
-      await until(() => accepted.bytesRead === 2 * LIST.length)
+      await waitUntil(() => accepted.bytesRead === 2 * LIST.length)
       for (const count of [1, 2]) {
-        await until(() => responses.length === count)
+        await waitUntil(() => responses.length === count)
         responses.at(-1)!.end()
       }
       assert.deepEqual(
@@ -106,14 +106,14 @@ test('during a drain, a request after one with ambiguous framing is dropped', { 
   const responses: ServerResponse[] = []
   const http = createHttpServer((_, response) => void responses.push(response))
   await serveUntilEnd(t, http.server)
-  const { client, accepted } = await openBoth(http.server)
+  const { client, accepted } = await connectPair(http.server)
   const drained = http.drain()
   const upgrade = LIST.replace('\r\n\r\n', '\r\nUpgrade: h2c\r\n\r\n')
   client.send(upgrade)
-  await until(() => responses.length === 1)
+  await waitUntil(() => responses.length === 1)
   client.send(LIST)
-  await until(() => accepted.bytesRead === upgrade.length + LIST.length)
-  const answered = client.answers()
+  await waitUntil(() => accepted.bytesRead === upgrade.length + LIST.length)
+  const answered = client.readResponses()
   responses[0]!.end()
   assert.deepEqual(
     (await answered).map(({ headers }) => headers.get('connection')),
@@ -126,9 +126,9 @@ test('during a drain, a request after one with ambiguous framing is dropped', { 
 suite('requests that are pipelined in one packet during a drain', { timeout: 300_000 }, () => {
   test('are all answered, and only the last response closes the connection', async (t) => {
     const http = await serve(t)
-    const { client } = await openBoth(http.server)
+    const { client } = await connectPair(http.server)
     const drained = http.drain()
-    const answers = await client.send(LIST.repeat(3)).answers()
+    const answers = await client.send(LIST.repeat(3)).readResponses()
     assert.deepEqual(
       answers.map(({ status, headers }) => [status, headers.get('connection')]),
       [
@@ -145,7 +145,7 @@ suite('requests that are pipelined in one packet during a drain', { timeout: 300
     const http = createHttpServer(() => calls++)
     await serveUntilEnd(t, http.server)
     http.server.on('request', ({ socket }: IncomingMessage) => socket.destroy())
-    const { client } = await openBoth(http.server)
+    const { client } = await connectPair(http.server)
     const drained = http.drain()
     assert.equal(await client.send(LIST.repeat(3)).closed, '')
     await drained
@@ -157,19 +157,19 @@ test('once it no longer listens, a drain closes what has no request that is bein
   const http = await serve(t, { drainTimeoutMs: 2000 })
   const rows: readonly [sent: string, received: RegExp][] = [
     ['', /^$/],
-    ['GET /plants HTTP/1.1\r\nHost: pl', LATE],
+    ['GET /plants HTTP/1.1\r\nHost: pl', REQUEST_TIMEOUT],
     [LIST, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\[\]$/],
-    [`${LIST}GET /pl`, LATE],
+    [`${LIST}GET /pl`, REQUEST_TIMEOUT],
   ]
   const clients = []
   for (const [sent, received] of rows) {
     // It keeps its side open.
-    const { client, accepted } = await openBoth(http.server, true)
+    const { client, accepted } = await connectPair(http.server, true)
     client.send(sent)
-    await until(() => accepted.bytesRead === sent.length)
+    await waitUntil(() => accepted.bytesRead === sent.length)
     clients.push({ client, received, closed: once(accepted, 'close') })
   }
-  const { client: busy } = await openBoth(http.server)
+  const { client: busy } = await connectPair(http.server)
   const startedAt = performance.now()
   const drained = http.drain()
   busy.send(UNFINISHED)
@@ -209,10 +209,10 @@ test('a drain does not wait for a client that was refused, and keeps its side op
 
 test('a request that is late is refused in time when the server no longer listens', { timeout: 300_000 }, async (t) => {
   const http = await serve(t, { drainTimeoutMs: 1000, requestTimeoutMs: 900, checkIntervalMs: 20 })
-  const { client: connection } = await openBoth(http.server)
+  const { client: connection } = await connectPair(http.server)
   const drained = http.drain()
   connection.send(UNFINISHED)
-  assert.match(await connection.closed, LATE)
+  assert.match(await connection.closed, REQUEST_TIMEOUT)
   await drained
 })
 
@@ -237,7 +237,7 @@ suite('a server that has drained', { timeout: 300_000 }, () => {
         return new WeakRef(http.server)
       }
       const drained = await drain()
-      await until(() => heapUsed() > 0 && drained.deref() === undefined)
+      await waitUntil(() => measureHeapUsed() > 0 && drained.deref() === undefined)
       assert.equal(closed, 1)
     })
   }

@@ -5,13 +5,13 @@ import { suite, test, type TestContext } from 'node:test'
 import { createPlantStore, memoryStore, type Store } from '../../src/index.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
 import { createHttpServer, type HttpServer } from '../../src/http-server/http-server.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
-import { heapUsed } from '../support/heap.ts'
-import { Held } from '../support/held.ts'
+import { overrideStore } from '../support/database/override-store.ts'
+import { measureHeapUsed } from '../support/memory-usage.ts'
+import { DeferredCall } from '../support/deferred-call.ts'
 import { startProgram } from '../support/program/program.ts'
-import { openBoth, RawConnection } from '../support/wire/raw-connection.ts'
+import { connectPair, RawConnection } from '../support/wire/raw-connection.ts'
 import { serve as serveUntilEnd } from '../support/wire/service.ts'
-import { until } from '../support/until.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const AUTHORIZED = 'Host: plants\r\nAuthorization: Bearer YWRh\r\n'
 const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
@@ -20,7 +20,7 @@ const POST = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/js
 const PLANT = '{"id":1,"name":"Fern"}'
 
 /** The end of a header whose body takes long if it comes byte by byte. */
-const LONG = 'Content-Length: 1000\r\n\r\n'
+const LONG_BODY_FIELDS = 'Content-Length: 1000\r\n\r\n'
 
 /** Serves plants with the token of ada. */
 async function serve(t: TestContext, limits: Partial<Limits> = {}, store: Store = memoryStore()): Promise<HttpServer> {
@@ -30,13 +30,13 @@ async function serve(t: TestContext, limits: Partial<Limits> = {}, store: Store 
 }
 
 /** A store whose first delete waits. */
-function holdDelete(): { readonly held: Held<boolean>; readonly store: Store } {
-  const held = new Held<boolean>()
-  return { held, store: delegatingStore(memoryStore(), { delete: () => held.call() }) }
+function deferDelete(): { readonly deferred: DeferredCall<boolean>; readonly store: Store } {
+  const deferred = new DeferredCall<boolean>()
+  return { deferred, store: overrideStore(memoryStore(), { delete: () => deferred.call() }) }
 }
 
 /** Asserts that the connection brought an error as its only answer, and that it was closed and not reset. */
-async function assertRefused({ closed }: RawConnection, error: number, message: string): Promise<void> {
+async function assertRejected({ closed }: RawConnection, error: number, message: string): Promise<void> {
   const body = JSON.stringify({ error, message })
   const [head, received] = (await closed).split('\r\n\r\n') as [string, string]
   const [statusLine, ...fields] = head.split('\r\n')
@@ -70,7 +70,7 @@ suite('what node:http refuses is answered with an error', () => {
   ] as const) {
     test(name, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
-      await assertRefused(connection.send(request), error, message)
+      await assertRejected(connection.send(request), error, message)
     })
   }
 
@@ -83,17 +83,17 @@ suite('what node:http refuses is answered with an error', () => {
     test(`${count} fields, none of which is dropped${rest && ', and the connection goes on'}`, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
       connection.send(`GET /plants HTTP/1.1\r\n${'X:\r\n'.repeat(count - 2)}${AUTHORIZED}\r\n${LIST}`)
-      await connection.receive(new RegExp(`^HTTP/1.1 431 [^]*"error":43100[^}]*}${rest}`))
+      await connection.waitFor(new RegExp(`^HTTP/1.1 431 [^]*"error":43100[^}]*}${rest}`))
     })
   }
 
   test('a client that goes on sending sees the error, and has a second to do so', async (t) => {
-    const { client, accepted } = await openBoth((await serve(t)).server)
+    const { client, accepted } = await connectPair((await serve(t)).server)
     const startedAt = performance.now()
     const cut = once(accepted, 'close')
     client.send('plants, please\r\n\r\n')
     for (let i = 0; i < 10; i++) client.send('x'.repeat(100_000))
-    await client.receive(/"error":40000,[^}]*}$/)
+    await client.waitFor(/"error":40000,[^}]*}$/)
     await cut
     const elapsed = performance.now() - startedAt
     assert.ok(elapsed > 900 && elapsed < 5000, `${elapsed} ms`)
@@ -102,9 +102,9 @@ suite('what node:http refuses is answered with an error', () => {
   test('clients that are refused at once keep no more than 100 connections', async (t) => {
     const http = await serve(t)
     const clients = await Promise.all(Array.from({ length: 150 }, () => RawConnection.open(http.server)))
-    await until(() => http.connectionCount() === 150)
+    await waitUntil(() => http.connectionCount() === 150)
     for (const client of clients) client.send('BAD\r\n\r\n')
-    for (const client of clients) await client.receive(/"error":40000,/)
+    for (const client of clients) await client.waitFor(/"error":40000,/)
     assert.ok(http.connectionCount() <= 100, `${http.connectionCount()} are open`)
   })
 })
@@ -120,7 +120,7 @@ suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
     test(`rejects ${name} on both ports`, async (t) => {
       const environment = { NODE_OPTIONS: '--insecure-http-parser', PLANT_STORE_ADMIN_PORT: '0' }
       const program = await startProgram(t, environment)
-      const { admin } = await program.logged('start')
+      const { admin } = await program.waitForLogEvent('start')
       for (const port of [program.port, Number(new URL(String(admin)).port)]) {
         const connection = await RawConnection.open(port)
         assert.match(await connection.send(request).closed, /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/)
@@ -132,20 +132,20 @@ suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
 for (const state of ['while it serves', 'while it drains']) {
   suite(`a slow client is dropped in time ${state}`, { timeout: 300_000 }, () => {
     const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100, checkIntervalMs: 20 }
-    const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG}`
-    const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG}`
+    const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG_BODY_FIELDS}`
+    const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG_BODY_FIELDS}`
     const late = /^HTTP\/1.1 408 [^]*"error":40800[^}]*}$/
     for (const [name, begun, next, received] of [
       ['that sends nothing', '', '', /^$/],
       ['that asks no more', LIST, '', /^HTTP\/1.1 200 [^]*\[\]$/],
       ['that sends its header byte by byte', 'GET /plants HTTP/1.1\r\nX: ', 'x', late],
-      ['that sends its body byte by byte', `${POST}${LONG}`, ' ', late],
+      ['that sends its body byte by byte', `${POST}${LONG_BODY_FIELDS}`, ' ', late],
       ['that is answered and sends its body byte by byte', asking, ' ', /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/],
       ['that is refused and sends its body all the same', anonymous, ' ', /^HTTP\/1.1 401 [^]*"error":40100[^}]*}$/],
     ] as const) {
       test(name, async (t) => {
         const http = await serve(t, limits)
-        const { client, accepted } = await openBoth(http.server)
+        const { client, accepted } = await connectPair(http.server)
         const dropped = once(accepted, 'close')
         if (state === 'while it drains') void http.drain()
         client.send(begun)
@@ -159,10 +159,10 @@ for (const state of ['while it serves', 'while it drains']) {
 }
 
 test('an idle connection closes 1 s after its time is over', async (t) => {
-  const { client, accepted } = await openBoth((await serve(t, { keepAliveTimeoutMs: 60_000 })).server)
-  await client.send(LIST).receive(/^Keep-Alive: timeout=60\r\n[^]*\[\]$/m)
+  const { client, accepted } = await connectPair((await serve(t, { keepAliveTimeoutMs: 60_000 })).server)
+  await client.send(LIST).waitFor(/^Keep-Alive: timeout=60\r\n[^]*\[\]$/m)
   // The client may have its response before the server has finished with it.
-  await until(() => accepted.timeout === 61_000)
+  await waitUntil(() => accepted.timeout === 61_000)
 })
 
 suite('a request that is late because those before it held it back gets its time once more:', () => {
@@ -174,16 +174,16 @@ suite('a request that is late because those before it held it back gets its time
     ['a body', post, PLANT, /{"name":"Fern"}$/],
   ] as const) {
     test(`${what} that comes then is not held against its connection, and one that does not is refused`, async (t) => {
-      const { held, store } = holdDelete()
+      const { deferred: held, store } = deferDelete()
       const http = await serve(t, limits, store)
       const late = new Set<unknown>()
       http.server.on('clientError', (_, socket) => late.add(socket))
       const [connection, later] = [await RawConnection.open(http.server), await RawConnection.open(http.server)]
       for (const { socket } of [connection, later]) socket.write(DELETE + begun)
-      await until(() => late.size === 2)
+      await waitUntil(() => late.size === 2)
       connection.send(rest)
-      held.answer(false)
-      await connection.receive(answer)
+      held.resolve(false)
+      await connection.waitFor(answer)
       // The time of the one that came first is over before.
       assert.match(await later.closed, /"error":40800[^}]*}$/)
       assert.match(await connection.send(options.replace('Host', 'Connection: close\r\nHost')).closed, /204 [^{]*$/)
@@ -191,14 +191,14 @@ suite('a request that is late because those before it held it back gets its time
   }
 
   test('a body whose header was late so is refused if it is late as well', async (t) => {
-    const { held, store } = holdDelete()
+    const { deferred: held, store } = deferDelete()
     const http = await serve(t, limits, store)
     const connection = await RawConnection.open(http.server)
     const late = once(http.server, 'clientError')
     connection.send(DELETE + options + post.slice(0, -2))
     await late
-    held.answer(false)
-    assert.deepEqual(await connection.send('\r\n{').statuses(), [404, 204, 408])
+    held.resolve(false)
+    assert.deepEqual(await connection.send('\r\n{').readStatuses(), [404, 204, 408])
   })
 })
 
@@ -212,7 +212,7 @@ suite('Expect: 100-continue is not met', () => {
   ] as const) {
     test(name, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
-      await connection.send(request).receive(new RegExp(`^HTTP/1.1 ${answer.source}`))
+      await connection.send(request).waitFor(new RegExp(`^HTTP/1.1 ${answer.source}`))
     })
   }
 })
@@ -226,6 +226,6 @@ test('of a request that was answered, an idle connection keeps nothing', { timeo
   const { server } = createHttpServer(answer, { keepAliveTimeoutMs: 600_000 })
   await serveUntilEnd(t, server)
   const client = await RawConnection.open(server)
-  await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').receive(/\r\n\r\n/)
-  await until(() => heapUsed() > 0 && answered.every((reference) => reference.deref() === undefined))
+  await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').waitFor(/\r\n\r\n/)
+  await waitUntil(() => measureHeapUsed() > 0 && answered.every((reference) => reference.deref() === undefined))
 })

@@ -3,16 +3,23 @@ import { suite, test } from 'node:test'
 import type { HttpError } from '../../src/http/errors.ts'
 import { readBearerToken, type Credentials } from '../../src/http/bearer.ts'
 
-const sent = (...fields: readonly string[]): Credentials => ({
+const createCredentials = (...fields: readonly string[]): Credentials => ({
   authorization: fields.at(-1) ?? '',
-  authorizations: fields.length,
+  authorizationCount: fields.length,
 })
 
 const MALFORMED = [
   ...['Bearer =', 'Bearer a=b', 'Bearer a b', 'Bearer a,b', 'Bearer\tabc', 'Bearer "abc"', 'Bearer é', 'Bearer'],
   'Bearer, Basic abc',
 ].map((field) => [field])
-const OTHERS = ['', 'Bearerabc', 'Bearer-2 abc', 'Basic abc', 'Digest realm="Bearer abc"', 'Basic Bearer abc']
+const OTHER_CREDENTIALS = [
+  '',
+  'Bearerabc',
+  'Bearer-2 abc',
+  'Basic abc',
+  'Digest realm="Bearer abc"',
+  'Basic Bearer abc',
+]
 
 suite('reads the credentials', () => {
   for (const [field, token] of [
@@ -20,15 +27,17 @@ suite('reads the credentials', () => {
     ['bearer    abc', 'abc'],
     ['BEARER aZ09-._~+/==', 'aZ09-._~+/=='],
   ] as const) {
-    test(field, () => assert.equal(readBearerToken(sent(field)), token))
+    test(field, () => assert.equal(readBearerToken(createCredentials(field)), token))
   }
 
   for (const [error, rows] of [
-    [40100, [[], ...OTHERS.map((field) => [field])]],
+    [40100, [[], ...OTHER_CREDENTIALS.map((field) => [field])]],
     [40101, [...MALFORMED, ['Bearer abc', 'Bearer abc'], ['Basic abc', 'Bearer abc']]],
   ] as const) {
     for (const fields of rows) {
-      test(JSON.stringify(fields), () => assert.equal((readBearerToken(sent(...fields)) as HttpError).error, error))
+      test(JSON.stringify(fields), () =>
+        assert.equal((readBearerToken(createCredentials(...fields)) as HttpError).error, error),
+      )
     }
   }
 })

@@ -6,18 +6,21 @@ import { PassThrough } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { discardBody, readBody as readBodyThen } from '../../src/http/body.ts'
 import { HttpError } from '../../src/http/errors.ts'
-import { serveIn } from '../support/wire/client.ts'
+import { serveAndConnect } from '../support/wire/client.ts'
 import { countTimers } from '../support/event-loop.ts'
-import { heapUsed, memoryUsed } from '../support/heap.ts'
+import { measureHeapUsed, measureMemoryUsed } from '../support/memory-usage.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, serve } from '../support/wire/service.ts'
-import { until } from '../support/until.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const LIMIT = 10
 const TOO_LARGE = new HttpError('bodyTooLarge', 'The body is larger than 10 bytes.')
 
 /** Sends the bytes of a request, and gives it as it is announced. */
-async function announce(t: TestContext, sent: string): Promise<{ client: RawConnection; request: IncomingMessage }> {
+async function sendAndGetRequest(
+  t: TestContext,
+  sent: string,
+): Promise<{ client: RawConnection; request: IncomingMessage }> {
   const server = await serve(t, () => undefined)
   const announced = once(server, 'request') as Promise<[IncomingMessage]>
   const client = await RawConnection.open(server)
@@ -39,23 +42,23 @@ function readBody(
   })
 }
 
-const chunked = (body: string): string => {
+const createChunkedRequest = (body: string): string => {
   const chunk = body === '' ? '' : `${body.length.toString(16)}\r\n${body}\r\n`
   return `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`
 }
 
-type Act = (client: RawConnection, request: IncomingMessage) => unknown
+type Action = (client: RawConnection, request: IncomingMessage) => unknown
 
-const none: Act = () => undefined
-const leave: Act = (client) => client.socket.destroy()
+const noop: Action = () => undefined
+const disconnect: Action = (client) => client.socket.destroy()
 
-async function leaveBefore(client: RawConnection, request: IncomingMessage): Promise<void> {
-  await until(() => request.readableLength > 0)
+async function disconnectBefore(client: RawConnection, request: IncomingMessage): Promise<void> {
+  await waitUntil(() => request.readableLength > 0)
   client.socket.destroy()
-  await until(() => request.closed)
+  await waitUntil(() => request.closed)
 }
 
-function goOn(rest: string): Act {
+function sendAfterFirstChunk(rest: string): Action {
   return async (client, request) => {
     await once(request, 'data')
     client.send(rest)
@@ -66,19 +69,43 @@ suite('a body', { timeout: 300_000 }, () => {
   const whole = '0123456789'
   const end = '0\r\n\r\n'
   const announced = (length: number): string => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`
-  const tooLong = chunked(`${whole}0`) + end
+  const tooLong = createChunkedRequest(`${whole}0`) + end
   for (const [name, sent, before, meanwhile, expected] of [
-    ['is read if it has as many bytes as it may have', announced(10) + whole, none, none, whole],
-    ['is read if it comes in pieces', chunked('01234'), none, goOn(`5\r\n56789\r\n${end}`), whole],
-    ['is read if its client went when all of it was here', chunked(whole) + end, leaveBefore, none, whole],
-    ['is refused as soon as its length is announced, if that is too much', announced(11), none, none, TOO_LARGE],
-    ['is refused as soon as too much of it has come', chunked('012345'), none, goOn('5\r\n67890\r\n'), TOO_LARGE],
-    ['is refused if its client went when too much was here', tooLong, leaveBefore, none, TOO_LARGE],
-    ['is none if its client goes before it is complete', chunked('01234'), none, leave, undefined],
-    ['is none if its client went before it was complete', chunked('01234'), leaveBefore, none, undefined],
+    ['is read if it has as many bytes as it may have', announced(10) + whole, noop, noop, whole],
+    [
+      'is read if it comes in pieces',
+      createChunkedRequest('01234'),
+      noop,
+      sendAfterFirstChunk(`5\r\n56789\r\n${end}`),
+      whole,
+    ],
+    [
+      'is read if its client went when all of it was here',
+      createChunkedRequest(whole) + end,
+      disconnectBefore,
+      noop,
+      whole,
+    ],
+    ['is refused as soon as its length is announced, if that is too much', announced(11), noop, noop, TOO_LARGE],
+    [
+      'is refused as soon as too much of it has come',
+      createChunkedRequest('012345'),
+      noop,
+      sendAfterFirstChunk('5\r\n67890\r\n'),
+      TOO_LARGE,
+    ],
+    ['is refused if its client went when too much was here', tooLong, disconnectBefore, noop, TOO_LARGE],
+    ['is none if its client goes before it is complete', createChunkedRequest('01234'), noop, disconnect, undefined],
+    [
+      'is none if its client went before it was complete',
+      createChunkedRequest('01234'),
+      disconnectBefore,
+      noop,
+      undefined,
+    ],
   ] as const) {
     test(name, async (t) => {
-      const { client, request } = await announce(t, sent)
+      const { client, request } = await sendAndGetRequest(t, sent)
       await before(client, request)
       const body = readBody(request, Number(request.headers['content-length'] ?? 0), LIMIT)
       void meanwhile(client, request)
@@ -88,12 +115,12 @@ suite('a body', { timeout: 300_000 }, () => {
 
   test('is none if its client goes before it is complete, in HTTP/2', async (t) => {
     let body: unknown
-    const client = await serveIn(t, 'h2c', (request) => {
+    const client = await serveAndConnect(t, 'h2c', (request) => {
       body = readBody(request, 0, LIMIT)
     })
     const stream = client.open({ method: 'POST', path: '/', fields: [], body: '01234' }) as unknown as ClientHttp2Stream
     stream.on('error', () => undefined).write('0')
-    await until(() => body !== undefined)
+    await waitUntil(() => body !== undefined)
     stream.close(constants.NGHTTP2_CANCEL)
     assert.equal(await body, undefined)
   })
@@ -126,20 +153,20 @@ test(
     })
     const client = await RawConnection.open(server)
     client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok')
-    await client.receive(/ok$/)
+    await client.waitFor(/ok$/)
     client.socket.destroy()
   },
 )
 
 test('what was read of a body that is too large is not kept', { timeout: 300_000 }, async (t) => {
-  const { client, request } = await announce(t, chunked(''))
+  const { client, request } = await sendAndGetRequest(t, createChunkedRequest(''))
   const bytes = 30_000_000
   const before = process.memoryUsage().arrayBuffers
   const body = readBody(request, 0, bytes)
   client.send(`${(bytes + 1).toString(16)}\r\n`).send(Buffer.alloc(bytes + 1))
   assert.ok((await body) instanceof HttpError)
-  await until(() => {
-    heapUsed()
+  await waitUntil(() => {
+    measureHeapUsed()
     return client.socket.writableLength === 0 && process.memoryUsage().arrayBuffers - before < bytes / 2
   })
   client.socket.destroy()
@@ -155,8 +182,8 @@ test('a body in chunks of one byte takes no more than twice what a body may have
   async function sendBodies(count: number): Promise<number> {
     const clients = await Promise.all(Array.from({ length: count }, () => RawConnection.open(server)))
     for (const client of clients) client.send('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
-    await until(() => requests.length === count)
-    const before = await memoryUsed()
+    await waitUntil(() => requests.length === count)
+    const before = await measureMemoryUsed()
     let chunks = 0
     const bodies = requests.splice(0).map(async (request) => {
       const body = readBody(request, 0, maxBytes)
@@ -164,8 +191,8 @@ test('a body in chunks of one byte takes no more than twice what a body may have
       return body
     })
     for (const client of clients) client.send('1\r\na\r\n'.repeat(maxBytes - 1))
-    await until(() => chunks === count * (maxBytes - 1))
-    const taken = ((await memoryUsed()) - before) / count
+    await waitUntil(() => chunks === count * (maxBytes - 1))
+    const taken = ((await measureMemoryUsed()) - before) / count
     for (const client of clients) client.send('1\r\nb\r\n0\r\n\r\n')
     assert.deepEqual(await Promise.all(bodies), Array<Buffer>(count).fill(whole))
     return taken
@@ -188,30 +215,37 @@ test('the first byte of a body does not keep the memory of all that came with it
 test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 300_000 }, async (t) => {
   const bytes = 16 * 1024 * 1024
   const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes + 2}\r\n\r\n`
-  const { client, request } = await announce(t, head)
+  const { client, request } = await sendAndGetRequest(t, head)
   discardBody(request, () => undefined)
   client.send(Buffer.alloc(bytes))
-  await until(() => request.socket.bytesRead === head.length + bytes && request.readableLength === 0)
+  await waitUntil(() => request.socket.bytesRead === head.length + bytes && request.readableLength === 0)
   const isPausedAtBound = request.isPaused()
   client.send('1')
-  await until(() => request.isPaused())
+  await waitUntil(() => request.isPaused())
   assert.equal(isPausedAtBound, false)
   client.socket.destroy()
 })
 
 suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 300_000 }, () => {
-  const end: Act = (client) => client.send('5')
-  for (const [name, act] of Object.entries({ 'it ends': end, 'its client goes': leave, 'its time is over': none })) {
+  const end: Action = (client) => client.send('5')
+  for (const [name, act] of Object.entries({
+    'it ends': end,
+    'its client goes': disconnect,
+    'its time is over': noop,
+  })) {
     test(`when ${name}`, async (t) => {
-      const { client, request } = await announce(t, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n1234')
+      const { client, request } = await sendAndGetRequest(
+        t,
+        'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n1234',
+      )
       let times = 0
       const timersBefore = countTimers()
       discardBody(request, () => times++)
       act(client, request)
-      await until(() => times > 0)
+      await waitUntil(() => times > 0)
       assert.equal(countTimers(), timersBefore)
       client.socket.destroy()
-      await until(() => request.closed)
+      await waitUntil(() => request.closed)
       assert.equal(times, 1)
     })
   }

@@ -3,18 +3,25 @@ import { test } from 'node:test'
 import { checkContent } from '../../src/http/content.ts'
 
 /** What may follow the media type, and what may not. */
-const TAKEN = ['', ';', ' ; ; charset=utf-8 ', ';charset="UTF-8"', ';charset="u\\tf-8"', ';profile="a;charset=latin1"']
-const REFUSED = [
+const ACCEPTED_SUFFIXES = [
+  '',
+  ';',
+  ' ; ; charset=utf-8 ',
+  ';charset="UTF-8"',
+  ';charset="u\\tf-8"',
+  ';profile="a;charset=latin1"',
+]
+const REJECTED_SUFFIXES = [
   ...[';charset=utf-8;charset=latin1', ';charset=utf-16', ';charset=x-utf-8', ';charset=utf-8-x', ';charset=""'],
   ...[';charset', ';charset=', '; charset = utf-8', ';charset="utf-8', ' charset=utf-8', ', text/plain', '+x'],
 ]
 
-for (const type of ['APPLICATION/JSON', ...TAKEN.map((rest) => `application/json${rest}`)]) {
+for (const type of ['APPLICATION/JSON', ...ACCEPTED_SUFFIXES.map((rest) => `application/json${rest}`)]) {
   test(`takes Content-Type: ${type}`, () => checkContent(type, ''))
 }
 
-const OTHERS = ['text/json', 'text/plain      ;a="application/json;"', undefined]
-for (const type of [...OTHERS, ...REFUSED.map((rest) => `application/json${rest}`)]) {
+const OTHER_TYPES = ['text/json', 'text/plain      ;a="application/json;"', undefined]
+for (const type of [...OTHER_TYPES, ...REJECTED_SUFFIXES.map((rest) => `application/json${rest}`)]) {
   test(`refuses Content-Type: ${type}`, () => assert.throws(() => checkContent(type, ''), { error: 41500 }))
 }
 

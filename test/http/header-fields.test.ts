@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { suite, test } from 'node:test'
-import { isHost, rawHeadersOf, readHeaderFields } from '../../src/http/header-fields.ts'
+import { isValidHost, rawHeadersOf, readHeaderFields } from '../../src/http/header-fields.ts'
 
-const NONE = { authorization: '', authorizations: 0, contentType: undefined, contentEncoding: '', contentLength: 0 }
+const EMPTY_FIELDS = {
+  authorization: '',
+  authorizationCount: 0,
+  contentType: undefined,
+  contentEncoding: '',
+  contentLength: 0,
+}
 
 suite('takes the fields of a request', () => {
   const raw = ['Host', 'a', 'host', 'b']
@@ -24,21 +30,26 @@ suite('takes the fields of a request', () => {
 suite('picks the fields that matter', () => {
   test('in any case', () => {
     const raw = ['HOST', 'a', 'Content-TYPE', 'b/c', 'CONTENT-length', '7', 'content-encoding', 'gzip']
-    assert.deepEqual(readHeaderFields(raw), { ...NONE, contentType: 'b/c', contentLength: 7, contentEncoding: ',gzip' })
+    assert.deepEqual(readHeaderFields(raw), {
+      ...EMPTY_FIELDS,
+      contentType: 'b/c',
+      contentLength: 7,
+      contentEncoding: ',gzip',
+    })
   })
 
   test('the last Authorization field, and how many there are', () => {
     const raw = ['Authorization', 'a', 'authorization', 'b']
-    assert.deepEqual(readHeaderFields(raw), { ...NONE, authorization: 'b', authorizations: 2 })
+    assert.deepEqual(readHeaderFields(raw), { ...EMPTY_FIELDS, authorization: 'b', authorizationCount: 2 })
   })
 
   test('all Content-Encoding fields as one list', () => {
     const raw = ['Content-Encoding', 'gzip', 'Content-Encoding', 'br']
-    assert.deepEqual(readHeaderFields(raw), { ...NONE, contentEncoding: ',gzip,br' })
+    assert.deepEqual(readHeaderFields(raw), { ...EMPTY_FIELDS, contentEncoding: ',gzip,br' })
   })
 })
 
-const REFUSED: readonly (readonly [name: string, rawHeaders: readonly string[], error: number])[] = [
+const REJECTED: readonly (readonly [name: string, rawHeaders: readonly string[], error: number])[] = [
   ['two Host fields in other cases', ['Host', 'a', 'host', 'a'], 40000],
   ['a thousand fields', Array.from({ length: 2000 }, () => 'a'), 43100],
   ['Transfer-Encoding: gzip, chunked', ['Transfer-Encoding', 'gzip, chunked'], 50100],
@@ -47,19 +58,19 @@ const REFUSED: readonly (readonly [name: string, rawHeaders: readonly string[], 
   ['Transfer-Encoding: identity', ['Transfer-Encoding', 'identity'], 50100],
 ]
 
-for (const [name, rawHeaders, error] of REFUSED) {
+for (const [name, rawHeaders, error] of REJECTED) {
   test(`refuses ${name}`, () => assert.throws(() => readHeaderFields(rawHeaders), { error }))
 }
 
-const TAKEN: readonly (readonly [name: string, rawHeaders: readonly string[]])[] = [
+const ACCEPTED: readonly (readonly [name: string, rawHeaders: readonly string[]])[] = [
   ['999 fields', Array.from({ length: 1998 }, () => 'a')],
   ['Transfer-Encoding: Chunked', ['Transfer-Encoding', 'Chunked']],
   ...['etag', 'x-contenttyp', 'x-authorizati', 'accept-charset', 'x-content-encode', 'x-transfer-encode', 'x'].map(
     (name) => [`${name}, which does not matter, twice`, [name, 'a', name, 'b']] as const,
   ),
 ]
-for (const [name, rawHeaders] of TAKEN) {
-  test(`takes ${name}`, () => assert.deepEqual(readHeaderFields(rawHeaders), NONE))
+for (const [name, rawHeaders] of ACCEPTED) {
+  test(`takes ${name}`, () => assert.deepEqual(readHeaderFields(rawHeaders), EMPTY_FIELDS))
 }
 
 const ZONES = '[fe80::1%25eth0]:3000 [fe80::1%eth0] [::1%lo]:80 [fe80::1%25en%2F1] [FE80::1%br-lan.100]'.split(' ')
@@ -67,12 +78,12 @@ const HOSTS =
   "localhost a. _dmarc.a xn--4ca.example a%20b:65536 [::ffff:1.2.3.4] [v1F.a-b:c] a.example:80 127.0.0.1: [::1]:3000 [v1.a:b] %C3%A4.example a_b~!$&'()*+,;=-".split(
     ' ',
   )
-const NO_HOSTS =
+const INVALID_HOSTS =
   '[fe80::1%] [fe80::1%25eth0/x] [fe80::1%zz%2] [%25lo] a%lo 1.2.3.4%lo [1.2.3.4] [::1::] [1:2] [12345::] [v1] [v.a] [vg.a] [::1]a [a] :80 <script> a/b a:b a:80:80 ::1 [::1 [] %4 %zz user@host a#b a?b \xe4'.split(
     ' ',
   )
 
-for (const value of [...HOSTS, ...ZONES, ...NO_HOSTS, '', 'a b']) {
+for (const value of [...HOSTS, ...ZONES, ...INVALID_HOSTS, '', 'a b']) {
   const isTaken = HOSTS.includes(value) || ZONES.includes(value)
-  test(`"${value}" is ${isTaken ? 'a' : 'no'} Host`, () => assert.equal(isHost(value), isTaken))
+  test(`"${value}" is ${isTaken ? 'a' : 'no'} Host`, () => assert.equal(isValidHost(value), isTaken))
 }

@@ -4,12 +4,12 @@ import { suite, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { HttpError } from '../../src/http/errors.ts'
-import { JsonObject, readJson, type JsonValue } from '../../src/http/json.ts'
-import { cpuTime } from '../support/cpu-time.ts'
-import { mutate } from '../support/mutation.ts'
+import { JsonObject, parseJson, type JsonValue } from '../../src/http/json.ts'
+import { measureCpuTime } from '../support/cpu-time.ts'
+import { mutate } from '../support/mutate.ts'
 
 /** What the reader must make of a number, by exact fractions. */
-function exactNumber(literal: string): bigint | number {
+function parseExactNumber(literal: string): bigint | number {
   const [, sign = '', integer = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE](.+))?$/.exec(literal) ?? assert.fail(literal)
   const digits = BigInt(`${sign}${integer}${fraction}`)
@@ -26,13 +26,13 @@ function exactNumber(literal: string): bigint | number {
 }
 
 /** The strings, numbers and brackets of a JSON text. */
-function tokens(text: string): string[] {
+function tokenize(text: string): string[] {
   return text.match(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[[\]{}]/g) ?? []
 }
 
-function depth(text: string): number {
+function measureDepth(text: string): number {
   let level = 0
-  return tokens(text).reduce((deepest, token) => {
+  return tokenize(text).reduce((deepest, token) => {
     if (token === '[' || token === '{') level++
     if (token === ']' || token === '}') level--
     return Math.max(deepest, level)
@@ -40,11 +40,11 @@ function depth(text: string): number {
 }
 
 /** The value as JSON.parse gives it, but for negative zero; its numbers go to `numbers` as they are. */
-function asParsed(value: JsonValue, numbers: (bigint | number)[]): unknown {
+function toParsedValue(value: JsonValue, numbers: (bigint | number)[]): unknown {
   if (value instanceof JsonObject) {
     const entries: [string, unknown][] = []
     for (let member = value.first; member !== undefined; member = member.next) {
-      entries.push([member.name, asParsed(member.value, numbers)])
+      entries.push([member.name, toParsedValue(member.value, numbers)])
     }
     return Object.fromEntries(entries)
   }
@@ -52,10 +52,10 @@ function asParsed(value: JsonValue, numbers: (bigint | number)[]): unknown {
     numbers.push(value)
     return Number(value) + 0
   }
-  return Array.isArray(value) ? value.map((item: JsonValue) => asParsed(item, numbers)) : value
+  return Array.isArray(value) ? value.map((item: JsonValue) => toParsedValue(item, numbers)) : value
 }
 
-function outcome<T>(run: () => T): { value: T } | { error: unknown } {
+function captureOutcome<T>(run: () => T): { value: T } | { error: unknown } {
   try {
     return { value: run() }
   } catch (error) {
@@ -82,34 +82,34 @@ function assertError(error: unknown, bytes: Buffer): void {
   assert.equal(problem === 'is empty' || problem === 'ends too early', offset === bytes.length)
   assert.equal(problem === 'is empty', bytes.length === 0)
   // Nothing is wrong with the part before, other than that it may be cut short.
-  const before = outcome(() => readJson(bytes.subarray(0, offset)))
+  const before = captureOutcome(() => parseJson(bytes.subarray(0, offset)))
   if ('error' in before) assert.match((before.error as HttpError).message, /is empty|ends too early/)
 }
 
 /** Asserts that the reader does with these bytes what JSON.parse does, and reads whole numbers exactly. */
-function assertReadAsParsed(bytes: Buffer): void {
+function assertMatchesJsonParse(bytes: Buffer): void {
   // A part of a larger buffer.
-  const read = outcome(() => readJson(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)))
+  const read = captureOutcome(() => parseJson(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)))
   if (!isUtf8(bytes)) {
     assert('error' in read)
     assertError(read.error, bytes)
     return
   }
   const text = bytes.toString().replace(/^\ufeff/, '')
-  const parsed = outcome(() => JSON.parse(text, (_, value: unknown) => (value === 0 ? 0 : value)) as unknown)
+  const parsed = captureOutcome(() => JSON.parse(text, (_, value: unknown) => (value === 0 ? 0 : value)) as unknown)
   if ('error' in read) {
     assertError(read.error, bytes)
-    assert('error' in parsed || depth(text) > 64)
+    assert('error' in parsed || measureDepth(text) > 64)
     return
   }
-  assert('value' in parsed && depth(text) <= 64)
+  assert('value' in parsed && measureDepth(text) <= 64)
   const numbers: (bigint | number)[] = []
-  assert(isDeepStrictEqual(asParsed(read.value, numbers), parsed.value))
+  assert(isDeepStrictEqual(toParsedValue(read.value, numbers), parsed.value))
   assert.deepEqual(
     numbers,
-    tokens(text)
+    tokenize(text)
       .filter((token) => /^[-\d]/.test(token))
-      .map(exactNumber),
+      .map(parseExactNumber),
   )
 }
 
@@ -149,7 +149,7 @@ suite('does what JSON.parse does with', () => {
     '['.repeat(65) + ']'.repeat(65),
     '{"a":'.repeat(64) + '{}' + '}'.repeat(64),
   ]
-  for (const document of rows) test(JSON.stringify(document), () => assertReadAsParsed(Buffer.from(document)))
+  for (const document of rows) test(JSON.stringify(document), () => assertMatchesJsonParse(Buffer.from(document)))
 })
 
 const million = 1_000_000
@@ -168,7 +168,7 @@ suite('reads a long number', () => {
   for (const [expected, ...literals] of rows) {
     for (const literal of literals) {
       test(`${literal.slice(0, 3)}… of ${literal.length} characters`, () => {
-        assert.equal(readJson(Buffer.from(literal)), expected)
+        assert.equal(parseJson(Buffer.from(literal)), expected)
       })
     }
   }
@@ -184,8 +184,8 @@ suite('reads a number of a million digits in the time of a few JSON.parse', () =
   for (const [name, literal] of rows) {
     const bytes = Buffer.from(literal)
     test(name, async () => {
-      const reader = await cpuTime(() => readJson(bytes))
-      const parser = await cpuTime(() => JSON.parse(bytes.toString()) as unknown)
+      const reader = await measureCpuTime(() => parseJson(bytes))
+      const parser = await measureCpuTime(() => JSON.parse(bytes.toString()) as unknown)
       // A bigint of a million digits alone takes 100 times what JSON.parse takes.
       assert(reader < 50 * parser + 10_000, `${reader} µs, JSON.parse ${parser} µs`)
     })
@@ -218,7 +218,7 @@ suite('says what was expected, and at which byte', () => {
   for (const [text, message] of rows) {
     test(JSON.stringify(text), () => {
       const bytes = Buffer.from(text, text.includes('\xff') ? 'latin1' : 'utf8')
-      assert.throws(() => readJson(bytes), { status: 400, error: 40001, message: `The body ${message}` })
+      assert.throws(() => parseJson(bytes), { status: 400, error: 40001, message: `The body ${message}` })
     })
   }
 })
@@ -243,7 +243,7 @@ suite('refuses what is not UTF-8, and says where it begins', () => {
   for (const hex of sequences) {
     test(hex, () => {
       for (const [before, after] of places) {
-        assertReadAsParsed(Buffer.concat([Buffer.from(before), Buffer.from(hex, 'hex'), Buffer.from(after)]))
+        assertMatchesJsonParse(Buffer.concat([Buffer.from(before), Buffer.from(hex, 'hex'), Buffer.from(after)]))
       }
     })
   }
@@ -254,21 +254,21 @@ test('refuses 100,000 brackets deep in a stack too', () => {
   const message = 'The body is nested too deeply: expected at most 64 levels at byte 192.'
   const descend = (frames: number): void => {
     if (frames > 0) descend(frames - 1)
-    else assert.throws(() => readJson(bytes), { message })
+    else assert.throws(() => parseJson(bytes), { message })
   }
   descend(2_000)
 })
 
 /** The bytes of a text in UTF-8, a character for each. */
-function onWire(text: string): string {
+function toLatin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
-const CORPUS = DOCUMENTS.map(onWire)
+const CORPUS = DOCUMENTS.map(toLatin1)
 
 const documents = fc.oneof(
   { arbitrary: fc.constantFrom(...CORPUS), weight: 4 },
-  { arbitrary: fc.json().map(onWire), weight: 1 },
+  { arbitrary: fc.json().map(toLatin1), weight: 1 },
 )
 
 const LIMITS = [0n, 1n, 10n ** 15n, 2n ** 53n, 10n ** 18n, 2n ** 63n, 10n ** 19n, 2n ** 64n]
@@ -298,8 +298,8 @@ const numbers = fc
   })
 
 /** Tries so many documents, and shows one that fails shrunk. */
-function assertReadsAll(documents: fc.Arbitrary<string>, numRuns: number): void {
-  const property = fc.property(documents, (document) => assertReadAsParsed(Buffer.from(document, 'latin1')))
+function assertAllMatchJsonParse(documents: fc.Arbitrary<string>, numRuns: number): void {
+  const property = fc.property(documents, (document) => assertMatchesJsonParse(Buffer.from(document, 'latin1')))
   // A stack for each error takes half of the time.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
@@ -311,9 +311,9 @@ function assertReadsAll(documents: fc.Arbitrary<string>, numRuns: number): void 
 }
 
 test('takes, refuses and reads 50,000 mutated documents as JSON.parse does', () => {
-  assertReadsAll(mutate(documents, CORPUS), 50_000)
+  assertAllMatchJsonParse(mutate(documents, CORPUS), 50_000)
 })
 
 test('reads 20,000 numbers about the limits of int64, written in many ways, exactly', () => {
-  assertReadsAll(numbers, 20_000)
+  assertAllMatchJsonParse(numbers, 20_000)
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readJson } from '../../src/http/json.ts'
+import { parseJson } from '../../src/http/json.ts'
 import { parseNewPlant } from '../../src/http/new-plant.ts'
-import { memoryUsed } from '../support/heap.ts'
+import { measureMemoryUsed } from '../support/memory-usage.ts'
 
 const COUNT = 500
 const PADDING = ' '.repeat(60_000)
@@ -12,12 +12,12 @@ for (const [name, member] of [
   ['name and tag', ',"name":"a name of 20 letters","tag":"some tag of 20 letters"'],
 ] as const) {
   test(`does not keep a body of 60 kB alive for a ${name} of 20 characters (resource exhaustion)`, async () => {
-    const before = await memoryUsed()
+    const before = await measureMemoryUsed()
     const plants = Array.from({ length: COUNT }, (_, id) => {
       const body = Buffer.from(`{"id":${id}${member}${PADDING}}`)
-      return parseNewPlant(readJson(body), body.length)
+      return parseNewPlant(parseJson(body), body.length)
     })
-    const taken = ((await memoryUsed()) - before) / plants.length
+    const taken = ((await measureMemoryUsed()) - before) / plants.length
     assert.ok(taken < 2000, `each plant takes ${Math.round(taken)} bytes`)
   })
 }
@@ -26,5 +26,5 @@ test('copies texts without changing them', () => {
   const text = 'Żaba 🐸 a name that V8 would keep as a substring'
   const [id, members] = [7n, `"name":${JSON.stringify(text)},"tag":"\\n"`]
   const body = Buffer.from(`{"id":7,${members}${PADDING}}`)
-  assert.deepEqual(parseNewPlant(readJson(body), body.length), { id, name: text, tag: '\n' })
+  assert.deepEqual(parseNewPlant(parseJson(body), body.length), { id, name: text, tag: '\n' })
 })

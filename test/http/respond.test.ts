@@ -7,15 +7,15 @@ import { suite, test } from 'node:test'
 import { respond, type HttpResponse } from '../../src/http/respond.ts'
 import { streamOf } from '../../src/http/transport.ts'
 import { encodeUtf8 } from '../../src/plants/text.ts'
-import { until } from '../support/until.ts'
-import { serveIn } from '../support/wire/client.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { serveAndConnect } from '../support/wire/client.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { serve, type Request } from '../support/wire/service.ts'
+import { serve, type TestRequest } from '../support/wire/service.ts'
 
 const TEXT = 'Żaba 🐸'
 const TEXT_BYTES = 10
 
-const WHOLE: HttpResponse = {
+const TEXT_RESPONSE: HttpResponse = {
   status: 200,
   headers: ['X-Kind', 'frog', 'X-Legs', '4'],
   contentType: 'text/plain',
@@ -23,10 +23,10 @@ const WHOLE: HttpResponse = {
   allowsCaching: false,
   body: encodeUtf8(TEXT),
 }
-const EMPTY: HttpResponse = { ...WHOLE, status: 204, body: undefined }
+const EMPTY_RESPONSE: HttpResponse = { ...TEXT_RESPONSE, status: 204, body: undefined }
 const FAULT = new Error('disk')
 
-async function* pieces(fault?: Error): AsyncGenerator<string> {
+async function* streamText(fault?: Error): AsyncGenerator<string> {
   yield encodeUtf8(TEXT)
   await Promise.resolve()
   if (fault !== undefined) throw fault
@@ -34,31 +34,31 @@ async function* pieces(fault?: Error): AsyncGenerator<string> {
 }
 
 /** A response that can be sent once. */
-function inPieces(fault?: Error): HttpResponse {
-  return { ...WHOLE, body: pieces(fault) }
+function createStreamedResponse(fault?: Error): HttpResponse {
+  return { ...TEXT_RESPONSE, body: streamText(fault) }
 }
 
-async function* long(): AsyncGenerator<string> {
+async function* streamForever(): AsyncGenerator<string> {
   for (;;) yield await Promise.resolve('x'.repeat(100_000))
 }
 
 const FIELDS = { 'x-kind': 'frog', 'x-legs': '4', 'cache-control': 'no-store' }
 const LENGTH = { 'content-length': String(TEXT_BYTES) }
-const GET: Request = { method: 'GET', path: '/', fields: [] }
+const GET: TestRequest = { method: 'GET', path: '/', fields: [] }
 const HEAD = { ...GET, method: 'HEAD' }
 
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a response in ${protocol}`, { timeout: 300_000 }, () => {
     for (const [name, request, answer, headers, body] of [
-      ['whole', GET, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
-      ['whole, to HEAD', HEAD, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
-      ['empty', GET, EMPTY, FIELDS, ''],
-      ['in pieces', GET, inPieces(), { ...FIELDS, 'content-type': 'text/plain' }, TEXT + TEXT],
-      ['in pieces, to HEAD', HEAD, inPieces(), { ...FIELDS, 'content-type': 'text/plain' }, ''],
+      ['whole', GET, TEXT_RESPONSE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
+      ['whole, to HEAD', HEAD, TEXT_RESPONSE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
+      ['empty', GET, EMPTY_RESPONSE, FIELDS, ''],
+      ['in pieces', GET, createStreamedResponse(), { ...FIELDS, 'content-type': 'text/plain' }, TEXT + TEXT],
+      ['in pieces, to HEAD', HEAD, createStreamedResponse(), { ...FIELDS, 'content-type': 'text/plain' }, ''],
     ] as const) {
       test(`is sent, and how much of its body: ${name}`, async (t) => {
         let sent: unknown
-        const client = await serveIn(t, protocol, (request, response) => {
+        const client = await serveAndConnect(t, protocol, (request, response) => {
           const sending = respond(request, response, answer)
           const readers = request.listenerCount('data')
           void Promise.resolve(sending).then((said) => {
@@ -68,7 +68,7 @@ for (const protocol of ['http', 'h2c'] as const) {
 
         const received = await client.send(request)
 
-        await until(() => sent !== undefined)
+        await waitUntil(() => sent !== undefined)
         assert.deepEqual(received, { status: answer.status, headers, body })
         assert.deepEqual(sent, {
           bytes: Buffer.byteLength(body),
@@ -83,11 +83,11 @@ for (const protocol of ['http', 'h2c'] as const) {
     for (const what of ['begun', 'ended']) {
       test(`gives way to one that the host has ${what}`, async (t) => {
         let sent: unknown
-        const client = await serveIn(t, protocol, (request, response) => {
+        const client = await serveAndConnect(t, protocol, (request, response) => {
           response.writeHead(202)
           if (what === 'begun') response.write('the host')
           else response.end('the host')
-          sent = respond(request, response, WHOLE)
+          sent = respond(request, response, TEXT_RESPONSE)
           response.end()
         })
         const { status, body } = await client.send(GET)
@@ -117,18 +117,21 @@ suite('a connection', { timeout: 300_000 }, () => {
     ['after a refusal whose chunks are here', 400, `${chunks}\r\n1\r\n1\r\n0\r\n\r\n`, 'keep-alive'],
   ] as const) {
     test(`${expected === 'close' ? 'closes' : 'is kept'} ${name}`, async (t) => {
-      const server = await serve(t, (request, response) => void respond(request, response, { ...WHOLE, status }))
+      const server = await serve(
+        t,
+        (request, response) => void respond(request, response, { ...TEXT_RESPONSE, status }),
+      )
       const connection = await RawConnection.open(server)
       connection.send(head.replace('\r\n', '\r\nHost: a\r\n') + '\r\n')
-      const [answer] = await connection.answers(1)
+      const [answer] = await connection.readResponses(1)
       assert.deepEqual([answer!.status, answer!.headers.get('connection')], [status, expected])
       connection.socket.destroy()
     })
   }
 })
 
-function refuse(request: IncomingMessage, response: ServerResponse): void {
-  void respond(request, response, { ...WHOLE, status: 400 })
+function respondBadRequest(request: IncomingMessage, response: ServerResponse): void {
+  void respond(request, response, { ...TEXT_RESPONSE, status: 400 })
 }
 
 for (const [name, status, request] of [
@@ -137,8 +140,8 @@ for (const [name, status, request] of [
 ] as const) {
   test(`${name} is handed over at once`, async (t) => {
     let sent: unknown
-    const client = await serveIn(t, 'http', (request, response) => {
-      sent = respond(request, response, { ...WHOLE, status })
+    const client = await serveAndConnect(t, 'http', (request, response) => {
+      sent = respond(request, response, { ...TEXT_RESPONSE, status })
     })
     await client.send(request)
     assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: true, failure: undefined })
@@ -153,11 +156,11 @@ suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
       const server = await serve(t, (request, accepted) => {
         // As what compresses a response has it.
         response = Object.assign(accepted, { flush: () => (isFlushed = true) })
-        refuse(request, response)
+        respondBadRequest(request, response)
       })
       const connection = await RawConnection.open(server)
       connection.send(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n`)
-      await connection.receive(method === 'HEAD' ? /\r\n\r\n$/ : /\r\n\r\n[^]{10}$/)
+      await connection.waitFor(method === 'HEAD' ? /\r\n\r\n$/ : /\r\n\r\n[^]{10}$/)
       assert.deepEqual([response!.writableEnded, isFlushed], [false, method === 'POST'])
       connection.send('12345')
       await connection.closed
@@ -166,7 +169,9 @@ suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
 
     test(`to ${method} in HTTP/2 is whole at once, and the stream closes when the body ends`, async (t) => {
       let response: ServerResponse | undefined
-      const client = await serveIn(t, 'h2c', (request, accepted) => refuse(request, (response = accepted)))
+      const client = await serveAndConnect(t, 'h2c', (request, accepted) =>
+        respondBadRequest(request, (response = accepted)),
+      )
       const stream = client.open({ ...GET, method, body: '12345' }) as unknown as ClientHttp2Stream
       stream.write('1234')
       const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
@@ -179,11 +184,11 @@ suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
   }
 
   test('in HTTP/2 is not cut if what wraps it ends it long after the body', async (t) => {
-    const client = await serveIn(t, 'h2c', (request, response) => {
+    const client = await serveAndConnect(t, 'h2c', (request, response) => {
       const end = response.end.bind(response) as (body: string) => unknown
       // Longer than a body is awaited that does not end.
       const endLater = (body: string): unknown => request.on('end', () => setTimeout(() => end(body), 2100))
-      refuse(request, Object.assign(response, { end: endLater }))
+      respondBadRequest(request, Object.assign(response, { end: endLater }))
     })
     const { status, body } = await client.send({ ...GET, method: 'POST', body: 'ribbit' })
     assert.deepEqual([status, body], [400, TEXT])
@@ -191,22 +196,26 @@ suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
 })
 
 suite('a stream that its client resets without an error is given up, with all that it has to send', () => {
-  const whole = { ...WHOLE, body: 'x'.repeat(10_000_000) }
+  const whole = { ...TEXT_RESPONSE, body: 'x'.repeat(10_000_000) }
   for (const [name, request, answer] of [
     ['a whole response', GET, whole],
-    ['one in pieces', GET, { ...WHOLE, body: long() }],
-    ['one in pieces, to a request whose body nobody reads', { ...GET, body: 'ribbit' }, { ...WHOLE, body: long() }],
+    ['one in pieces', GET, { ...TEXT_RESPONSE, body: streamForever() }],
+    [
+      'one in pieces, to a request whose body nobody reads',
+      { ...GET, body: 'ribbit' },
+      { ...TEXT_RESPONSE, body: streamForever() },
+    ],
   ] as const) {
     test(name, { timeout: 300_000 }, async (t) => {
       let accepted: ServerHttp2Stream | undefined
-      const client = await serveIn(t, 'h2c', (request, response) => {
+      const client = await serveAndConnect(t, 'h2c', (request, response) => {
         accepted = streamOf(response)
         void respond(request, response, answer)
       })
       const stream = client.open(request) as unknown as ClientHttp2Stream
       await once(stream.end(request.body), 'response')
       stream.close()
-      await until(() => accepted!.destroyed)
+      await waitUntil(() => accepted!.destroyed)
     })
   }
 })
@@ -214,17 +223,17 @@ suite('a stream that its client resets without an error is given up, with all th
 suite('a response that fails in its midst', { timeout: 300_000 }, () => {
   test('destroys its stream in HTTP/2, and says why', async (t) => {
     let reason: Error | undefined
-    const client = await serveIn(t, 'h2c', (request, response) => {
+    const client = await serveAndConnect(t, 'h2c', (request, response) => {
       streamOf(response)!.on('error', (error) => (reason = error))
-      void respond(request, response, inPieces(FAULT))
+      void respond(request, response, createStreamedResponse(FAULT))
     })
     await assert.rejects(client.send(GET))
-    await until(() => reason !== undefined)
+    await waitUntil(() => reason !== undefined)
     assert.equal(reason!.message, 'The response could not be sent to its end')
   })
 
   test('resets no connection of HTTP/1.1, which may hold whole responses before it', async (t) => {
-    const server = await serve(t, (request, response) => void respond(request, response, inPieces(FAULT)))
+    const server = await serve(t, (request, response) => void respond(request, response, createStreamedResponse(FAULT)))
     const connection = await RawConnection.open(server)
     assert.doesNotMatch(await connection.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').closed, /<ECONNRESET>$/)
   })
@@ -232,19 +241,19 @@ suite('a response that fails in its midst', { timeout: 300_000 }, () => {
   test('as its end throws once the body that it awaits is there, ends its connection', async (t) => {
     const server = await serve(t, (request, response) => {
       response.end = () => assert.fail(FAULT)
-      refuse(request, response)
+      respondBadRequest(request, response)
     })
     const connection = await RawConnection.open(server)
     connection.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n')
-    await connection.receive(/^HTTP/)
+    await connection.waitFor(/^HTTP/)
     await connection.send('12345').closed
   })
 
   test('is destroyed if it has no connection', async () => {
     const request = new IncomingMessage(undefined as never)
     const response = new ServerResponse(request)
-    const { failure } = await respond(request, response, inPieces(FAULT))
-    assert.deepEqual(failure, { thrown: FAULT })
+    const { failure } = await respond(request, response, createStreamedResponse(FAULT))
+    assert.deepEqual(failure, { error: FAULT })
     assert.ok(response.destroyed)
   })
 })
@@ -253,8 +262,8 @@ for (const socket of [null, undefined]) {
   test(`destroys a truncated response whose socket is ${socket}`, async () => {
     const request = new IncomingMessage(undefined as never)
     const response = Object.defineProperty(new ServerResponse(request), 'socket', { value: socket })
-    const { failure } = await respond(request, response, inPieces(FAULT))
-    assert.deepEqual([failure, response.destroyed], [{ thrown: FAULT }, true])
+    const { failure } = await respond(request, response, createStreamedResponse(FAULT))
+    assert.deepEqual([failure, response.destroyed], [{ error: FAULT }, true])
   })
 }
 
@@ -266,15 +275,15 @@ test('counts only the pieces whose write has returned', async () => {
     if (++writes === 2) throw FAULT
     return true
   }
-  const sent = await respond(request, response, inPieces())
-  assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: false, failure: { thrown: FAULT } })
+  const sent = await respond(request, response, createStreamedResponse())
+  assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: false, failure: { error: FAULT } })
 })
 
 test('a response without a connection is sent whole', async () => {
   const request = new IncomingMessage(null as never)
   const response = new ServerResponse(request)
   response.assignSocket(new PassThrough().resume() as never)
-  assert.deepEqual(await respond(request, response, inPieces()), {
+  assert.deepEqual(await respond(request, response, createStreamedResponse()), {
     bytes: 2 * TEXT_BYTES,
     complete: true,
     failure: undefined,

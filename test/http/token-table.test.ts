@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { createTokenTable, toCaller } from '../../src/http/caller.ts'
-import { withPollution } from '../support/pollution.ts'
+import { withPollutedPrototype } from '../support/prototype-pollution.ts'
 
 suite('a table of tokens', () => {
   const find = createTokenTable([
@@ -47,13 +47,13 @@ suite('a token holder', () => {
 
   test('without an access is rejected if `Object.prototype` has one (prototype pollution)', () => {
     assert.throws(
-      () => withPollution({ access: 'write' }, () => toCaller({ owner: 'ada' }, 'must have')),
+      () => withPollutedPrototype({ access: 'write' }, () => toCaller({ owner: 'ada' }, 'must have')),
       new TypeError('must have an access of "read" or "write", not undefined'),
     )
   })
 
   test('that is a string can write, whatever `Object.prototype` has (prototype pollution)', () => {
-    const caller = withPollution({ access: 'read', owner: 'eve' }, () => toCaller('ada', 'must have'))
+    const caller = withPollutedPrototype({ access: 'read', owner: 'eve' }, () => toCaller('ada', 'must have'))
     assert.deepEqual(caller, { owner: 'ada', access: 'write' })
   })
 })

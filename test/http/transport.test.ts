@@ -4,11 +4,11 @@ import type { ServerResponse } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
-import { isClosed, reset, whenClosed } from '../../src/http/transport.ts'
+import { isClosed, resetConnection, onClose } from '../../src/http/transport.ts'
 import { TLS } from '../support/wire/tls/certificate.ts'
-import { serveIn } from '../support/wire/client.ts'
-import { listen, portOf } from '../support/wire/service.ts'
-import { until } from '../support/until.ts'
+import { serveAndConnect } from '../support/wire/client.ts'
+import { listen, getPort } from '../support/wire/service.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const GET = { method: 'GET', path: '/', fields: [] }
 
@@ -16,10 +16,10 @@ for (const protocol of ['http', 'h2c'] as const) {
   suite(`a response in ${protocol}`, { timeout: 300_000 }, () => {
     test('is open until it is ended, and then says so at once', async (t) => {
       const seen: boolean[] = []
-      const client = await serveIn(t, protocol, (_, response) => {
+      const client = await serveAndConnect(t, protocol, (_, response) => {
         seen.push(isClosed(response))
         response.end()
-        whenClosed(response, () => seen.push(isClosed(response)))
+        onClose(response, () => seen.push(isClosed(response)))
         seen.push(false)
       })
       await client.send(GET)
@@ -29,17 +29,17 @@ for (const protocol of ['http', 'h2c'] as const) {
     test('is closed once its client has gone, and says so then', async (t) => {
       const told: boolean[] = []
       let accepted: ServerResponse | undefined
-      const client = await serveIn(t, protocol, (_, response) => {
+      const client = await serveAndConnect(t, protocol, (_, response) => {
         accepted = response
-        whenClosed(response, () => told.push(isClosed(response)))
+        onClose(response, () => told.push(isClosed(response)))
       })
       const request = client.open(GET)
       request.on('error', () => undefined).end()
-      await until(() => accepted !== undefined)
+      await waitUntil(() => accepted !== undefined)
 
       request.destroy()
 
-      await until(() => told.length > 0)
+      await waitUntil(() => told.length > 0)
       assert.deepEqual(told, [true])
     })
   })
@@ -52,7 +52,7 @@ suite('a connection', { timeout: 300_000 }, () => {
     await listen(server)
     t.after(() => server.close())
     const accepting = once(server, isTls ? 'secureConnection' : 'connection') as Promise<[Socket]>
-    const where = { port: portOf(server), host: '127.0.0.1', allowHalfOpen: true }
+    const where = { port: getPort(server), host: '127.0.0.1', allowHalfOpen: true }
     const client = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where)
     t.after(() => client.destroy())
     const seen = once(client.resume(), 'end').then(
@@ -74,7 +74,7 @@ suite('a connection', { timeout: 300_000 }, () => {
       const { accepted, seen } = await accept(t, isTls)
       const closed = once(accepted, 'close')
       act(accepted)
-      reset(accepted)
+      resetConnection(accepted)
       await closed
       assert.equal(await seen, expected)
     })

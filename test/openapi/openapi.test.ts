@@ -8,16 +8,16 @@ import { programDescription } from '../../src/standalone/paths/program-descripti
 import { VERSION } from '../../src/version.ts'
 
 /** Where a document holds an empty text, list or object. */
-function emptyPlaces(value: unknown, place = ''): string[] {
-  if (typeof value !== 'object' || value === null) return value === '' ? [place] : []
+function findEmptyValues(value: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return value === '' ? [path] : []
   const members = Object.entries(value)
-  return members.length === 0 ? [place] : members.flatMap(([name, member]) => emptyPlaces(member, `${place}/${name}`))
+  return members.length === 0 ? [path] : members.flatMap(([name, member]) => findEmptyValues(member, `${path}/${name}`))
 }
 
 test('says something wherever it speaks', () => {
   // A token has no scopes, OPTIONS needs none, not every response has a header field of its own, and nothing has webhooks.
   const isMeant = /\/(bearerToken|options\/security|headers|webhooks)$/
-  const places = emptyPlaces(openapi).filter((place) => !isMeant.test(place))
+  const places = findEmptyValues(openapi).filter((place) => !isMeant.test(place))
   assert.deepEqual(places, [])
 })
 

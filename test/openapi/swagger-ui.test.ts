@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import { createListener, needsChromium, openPage, type PlantPage } from '../support/page/browser.ts'
+import { createWebUiListener, skipWithoutChromium, openPage, type WebUiPage } from '../support/page/web-ui-page.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 import { TOKEN } from '../support/program/program.ts'
 
@@ -23,8 +23,8 @@ const PAGE = `<!DOCTYPE html>
   </script>`
 
 /** Opens Swagger UI with the program behind a path prefix. */
-async function openSwaggerUi(t: TestContext, hash?: string): Promise<PlantPage> {
-  const plants = createListener()
+async function openSwaggerUi(t: TestContext, hash?: string): Promise<WebUiPage> {
+  const plants = createWebUiListener()
   const bundle = await readFile(BUNDLE)
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     if (request.url === '/') response.setHeader('Content-Type', 'text/html').end(PAGE)
@@ -39,15 +39,15 @@ async function openSwaggerUi(t: TestContext, hash?: string): Promise<PlantPage> 
   return openPage(t, listener, hash)
 }
 
-async function execute(page: PlantPage, operation: string): Promise<string[]> {
+async function execute(page: WebUiPage, operation: string): Promise<string[]> {
   const response = `${operation} .live-responses-table .response .response-col_status`
   const button = await page.page.waitForSelector(`${operation} .execute`)
   await button!.evaluate((element) => (element as unknown as { click(): void }).click())
   await page.page.waitForSelector(response)
-  return [await page.text(`${operation} .request-url`), await page.text(response)]
+  return [await page.getText(`${operation} .request-url`), await page.getText(response)]
 }
 
-suite('Swagger UI', { skip: skipWithoutPeers() || needsChromium }, () => {
+suite('Swagger UI', { skip: skipWithoutPeers() || skipWithoutChromium }, () => {
   test('sends requests below the path prefix of the description', async (t) => {
     const page = await openSwaggerUi(t)
     const [url = '', status = ''] = await execute(page, '#operations-plants-listPlants')

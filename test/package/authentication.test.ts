@@ -3,29 +3,29 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose'
-import { programsOf, readDocument } from '../support/package/documents.ts'
+import { findPrograms, readDocument } from '../support/package/documents.ts'
 import { startExample } from '../support/package/examples.ts'
-import { close, get, portOf, post, sendTo, serve, type Answer } from '../support/wire/service.ts'
+import { close, get, getPort, post, sendToPort, serve, type TestResponse } from '../support/wire/service.ts'
 
-function exampleWith(text: string): string {
-  return programsOf(readDocument('docs/authentication.md')).find(({ code }) => code.includes(text))!.code
+function findExample(text: string): string {
+  return findPrograms(readDocument('docs/authentication.md')).find(({ code }) => code.includes(text))!.code
 }
 
 const CONTENT = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-const REFUSED = {
+const UNAUTHORIZED = {
   status: 401,
   headers: { ...CONTENT, 'www-authenticate': 'Bearer realm="plant-store", error="invalid_token"' },
   body: '{"error":40101,"message":"The bearer token is malformed or not known here."}',
 }
-const OUT_OF_REACH = {
+const UNAVAILABLE = {
   status: 503,
   headers: { ...CONTENT, 'retry-after': '1' },
   body: '{"error":50300,"message":"The plants are out of reach at the moment; try again."}',
 }
-const LISTED = { status: 200, headers: CONTENT, body: '[]' }
+const EMPTY_LIST = { status: 200, headers: CONTENT, body: '[]' }
 
 /** What of an answer depends on the token. */
-function essence({ status, headers, body }: Answer) {
+function omitContentLength({ status, headers, body }: TestResponse) {
   const rest = Object.entries(headers).filter(([name]) => name !== 'content-length')
   return { status, headers: Object.fromEntries(rest), body }
 }
@@ -33,19 +33,19 @@ function essence({ status, headers, body }: Answer) {
 test('a token holds from when it is issued until it is revoked', async (t) => {
   const called = `process.on('message', (token) =>
     process.send(token === '' ? issueToken({ owner: 'grace', access: 'read' }) : revokeToken(token)))`
-  const { port, child } = await startExample(t, exampleWith('issueToken') + called)
+  const { port, child } = await startExample(t, findExample('issueToken') + called)
   async function call(argument: string) {
     child.send(argument)
     return ((await once(child, 'message')) as unknown[])[0]
   }
 
   const token = String(await call(''))
-  assert.deepEqual(essence(await sendTo(port, get(token))), LISTED)
-  assert.equal((await sendTo(port, post(token, '{"id":1,"name":"Fern"}'))).status, 403)
+  assert.deepEqual(omitContentLength(await sendToPort(port, get(token))), EMPTY_LIST)
+  assert.equal((await sendToPort(port, post(token, '{"id":1,"name":"Fern"}'))).status, 403)
 
   assert.equal(await call(token), true)
-  assert.deepEqual(essence(await sendTo(port, get(token))), REFUSED)
-  assert.deepEqual(essence(await sendTo(port, get('a-long-random-token'))), LISTED)
+  assert.deepEqual(omitContentLength(await sendToPort(port, get(token))), UNAUTHORIZED)
+  assert.deepEqual(omitContentLength(await sendToPort(port, get('a-long-random-token'))), EMPTY_LIST)
 })
 
 suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
@@ -62,8 +62,8 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
   /** Starts the example with an issuer whose keys are served by a listener. */
   async function startIssued(t: TestContext, listener: RequestListener) {
     const issuer = await serve(t, listener)
-    const url = `http://127.0.0.1:${portOf(issuer)}/jwks.json`
-    const code = exampleWith("'jose'").replace('https://issuer.example/jwks.json', url)
+    const url = `http://127.0.0.1:${getPort(issuer)}/jwks.json`
+    const code = findExample("'jose'").replace('https://issuer.example/jwks.json', url)
     const { port } = await startExample(t, code.replace('console.error', '() => undefined'))
     return { port, issuer }
   }
@@ -73,12 +73,12 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
   test('say whose plants they are, and who may only list', async (t) => {
     const { port } = await startIssued(t, serveKeys)
     const [plant, token] = ['{"id":1,"name":"Fern"}', await sign()]
-    assert.equal((await sendTo(port, post(token, plant))).status, 200)
-    assert.equal((await sendTo(port, get(token))).body, '[{"name":"Fern"}]')
+    assert.equal((await sendToPort(port, post(token, plant))).status, 200)
+    assert.equal((await sendToPort(port, get(token))).body, '[{"name":"Fern"}]')
     for (const scope of ['plants:read', undefined]) {
       const token = await sign({ sub: 'grace', scope })
-      assert.deepEqual(essence(await sendTo(port, get(token))), LISTED)
-      assert.equal((await sendTo(port, post(token, plant))).status, 403)
+      assert.deepEqual(omitContentLength(await sendToPort(port, get(token))), EMPTY_LIST)
+      assert.equal((await sendToPort(port, post(token, plant))).status, 403)
     }
   })
 
@@ -101,7 +101,7 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
       'no JSON': 'a.b.c',
     }
     for (const [name, token] of Object.entries(wrong)) {
-      assert.deepEqual({ name, ...essence(await sendTo(port, get(token))) }, { name, ...REFUSED })
+      assert.deepEqual({ name, ...omitContentLength(await sendToPort(port, get(token))) }, { name, ...UNAUTHORIZED })
     }
   })
 
@@ -117,10 +117,10 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
       let answer = listener
       const { port } = await startIssued(t, (request, response) => answer(request, response))
       const token = await sign()
-      assert.deepEqual(essence(await sendTo(port, get(token))), OUT_OF_REACH)
+      assert.deepEqual(omitContentLength(await sendToPort(port, get(token))), UNAVAILABLE)
 
       answer = serveKeys
-      assert.deepEqual(essence(await sendTo(port, get(token))), LISTED)
+      assert.deepEqual(omitContentLength(await sendToPort(port, get(token))), EMPTY_LIST)
     })
   }
 
@@ -132,12 +132,12 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
     })
     const [good, unknown] = [await sign(), await sign({}, privateKey, { kid: 'other' })]
     for (let i = 0; i < 10; i++) {
-      assert.deepEqual(essence(await sendTo(port, get(good))), LISTED)
-      assert.deepEqual(essence(await sendTo(port, get(unknown))), REFUSED)
+      assert.deepEqual(omitContentLength(await sendToPort(port, get(good))), EMPTY_LIST)
+      assert.deepEqual(omitContentLength(await sendToPort(port, get(unknown))), UNAUTHORIZED)
     }
     assert.equal(asked, 1)
 
     await close(issuer)
-    assert.deepEqual(essence(await sendTo(port, get(good))), LISTED)
+    assert.deepEqual(omitContentLength(await sendToPort(port, get(good))), EMPTY_LIST)
   })
 })

@@ -4,16 +4,16 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test, type TestContext } from 'node:test'
-import { CONTRACT_CASES } from '../contract/cases.ts'
-import { checkCases, tokenOf, type Reply } from '../contract/check-cases.ts'
-import { startChild } from '../support/child.ts'
-import { packPackage, runScript } from '../support/package/packed.ts'
-import { needsChromium, openAsAda } from '../support/page/browser.ts'
-import { NEW_ID, TOKEN } from '../support/program/program.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
-import { connectTo } from '../support/wire/client.ts'
+import { CONTRACT_CASES } from '../contract/contract-cases.ts'
+import { checkCases, getCaseToken, type ComparedResponse } from '../contract/check-cases.ts'
+import { startChild } from '../support/child-process.ts'
+import { packPackage, runScript } from '../support/package/packed-package.ts'
+import { skipWithoutChromium, openAsAda } from '../support/page/web-ui-page.ts'
+import { GENERATED_REQUEST_ID, TOKEN } from '../support/program/program.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
+import { connectClient } from '../support/wire/client.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
-import { del, get, post, sendTo } from '../support/wire/service.ts'
+import { del, get, post, sendToPort } from '../support/wire/service.ts'
 
 suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'Node 26 makes it' }, () => {
   let binary: string
@@ -29,7 +29,7 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
   /** Starts it where there is no Node. */
   async function start(
     t: TestContext,
-    cwd = temporaryDirectory(t),
+    cwd = createTempDirectory(t),
     settings: NodeJS.ProcessEnv = { PLANT_STORE_TOKENS: `ada:${TOKEN}` },
     [command, ...args]: readonly string[] = [binary],
   ): Promise<[port: number, child: ChildProcess]> {
@@ -54,30 +54,30 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
   })
 
   test('answers as the contract says', async (t) => {
-    const tokens = Object.entries(CONTRACT_CASES).flatMap(([group, rows]) => rows.map((_, i) => tokenOf(group, i)))
+    const tokens = Object.entries(CONTRACT_CASES).flatMap(([group, rows]) => rows.map((_, i) => getCaseToken(group, i)))
     const entries = [...tokens.map((token) => `${token}:${token}`), 'reader:reader read']
     const settings = { PLANT_STORE_TOKENS: entries.join(), PLANT_STORE_PAGE: '0' }
-    const client = connectTo('http', (await start(t, undefined, settings))[0])
+    const client = connectClient('http', (await start(t, undefined, settings))[0])
     t.after(() => client.close())
-    function received({ headers: { 'x-request-id': id, ...headers }, ...reply }: Reply): Reply {
-      assert.match(String(id), NEW_ID)
+    function received({ headers: { 'x-request-id': id, ...headers }, ...reply }: ComparedResponse): ComparedResponse {
+      assert.match(String(id), GENERATED_REQUEST_ID)
       return { ...reply, headers }
     }
     for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
-      await t.test(group, () => checkCases(client, group, rows, { prefix: '', isHttp1: true, received }))
+      await t.test(group, () => checkCases(client, group, rows, { prefix: '', isHttp1: true, normalize: received }))
     }
   })
 
   test('keeps plants in SQLite through kill -9', async (t) => {
-    const cwd = temporaryDirectory(t)
+    const cwd = createTempDirectory(t)
     const [port, child] = await start(t, cwd)
-    assert.equal((await sendTo(port, post(TOKEN, '{"id":9007199254740993,"name":"Fern"}'))).status, 200)
+    assert.equal((await sendToPort(port, post(TOKEN, '{"id":9007199254740993,"name":"Fern"}'))).status, 200)
     child.kill('SIGKILL')
     await once(child, 'exit')
     const [again] = await start(t, cwd)
-    const { body } = await sendTo(again, get(TOKEN, '/plants?include=id'))
+    const { body } = await sendToPort(again, get(TOKEN, '/plants?include=id'))
     assert.equal(body, '[{"id":9007199254740993,"name":"Fern"}]')
-    assert.equal((await sendTo(again, del(TOKEN, 9007199254740993n))).status, 204)
+    assert.equal((await sendToPort(again, del(TOKEN, 9007199254740993n))).status, 204)
   })
 
   test('takes no more than 15 MiB above the program', { skip: process.platform !== 'linux' }, async (t) => {
@@ -85,7 +85,7 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
     const [own, other] = await Promise.all(
       [[binary], program].map(async (command) => {
         const [port, { pid }] = await start(t, undefined, undefined, command)
-        assert.equal((await sendTo(port, get(TOKEN))).body, '[]')
+        assert.equal((await sendToPort(port, get(TOKEN))).body, '[]')
         return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
       }),
     )
@@ -97,16 +97,16 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
     const slow = await RawConnection.open(port)
     slow.send(`POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nExpect: 100-continue\r\n`)
     slow.send('Content-Type: application/json\r\nContent-Length: 22\r\n\r\n')
-    await slow.receive(/100 Continue/)
+    await slow.waitFor(/100 Continue/)
     child.kill('SIGTERM')
     await once(child.stderr!, 'data')
     assert.match(await slow.send('{"id":1,"name":"Fern"}').closed, /HTTP\/1\.1 200 OK/)
     assert.deepEqual(await once(child, 'exit'), [0, null])
   })
 
-  test('has a page that works in a browser', { skip: needsChromium }, async (t) => {
+  test('has a page that works in a browser', { skip: skipWithoutChromium }, async (t) => {
     const page = await openAsAda(t, `http://127.0.0.1:${(await start(t))[0]}`)
-    await page.create('1', 'Fern')
-    assert.deepEqual(await page.kept(), [{ name: 'Fern' }])
+    await page.createPlant('1', 'Fern')
+    assert.deepEqual(await page.fetchPlants(), [{ name: 'Fern' }])
   })
 })

@@ -5,36 +5,36 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { SCRIPT, STYLE } from '../../src/standalone/paths/page/texts.ts'
-import { startChild, type Scope } from '../support/child.ts'
-import { codeOf } from '../support/package/documents.ts'
-import { createProject, runScript } from '../support/package/packed.ts'
+import { startChild, type CleanupScope } from '../support/child-process.ts'
+import { getCode } from '../support/package/documents.ts'
+import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
 // There is no command of webpack without another package.
-const WEBPACK = `${codeOf('docs/deploying.md', 'cjs', 'Bundles')}
+const WEBPACK = `${getCode('docs/deployment.md', 'cjs', 'Bundles')}
 require('webpack')(module.exports).run((error) => { if (error) throw error })`
 const MODULE = 'experiments: { outputModule: true }, mode:'
 const WEBPACK_MODULE = WEBPACK.replace("'server.cjs'", "'server.mjs', module: true").replace('mode:', MODULE)
 
 /** Commands that bundle the program. */
 const COMMANDS = [
-  ...codeOf('docs/deploying.md', 'sh', 'Bundles').trim().split('\n'),
+  ...getCode('docs/deployment.md', 'sh', 'Bundles').trim().split('\n'),
   'node webpack.config.cjs # makes webpack/server.cjs',
   'node webpack-module.config.cjs # makes webpack/server.mjs',
 ]
 
-/** Most of an application that mounts the memory store, and that docs/hosts.md names. */
-const MAX_BYTES = 90_000
+/** Most of an application that mounts the memory store, and that docs/embedding.md names. */
+const MAX_BYTES = 95_000
 
 const PROGRAM = 'node_modules/plant-store/dist/server.js'
 // Without a plugin, rollup finds no packages.
-const APPLICATION = codeOf('docs/host-examples.md', 'js', 'Node core')
+const APPLICATION = getCode('docs/frameworks.md', 'js', 'Node core')
   .replace('a-long-random-token', 'YWRh')
   .replace("'plant-store'", "'./node_modules/plant-store/dist/index.js'")
   .replace('3000', "0, function () { console.log('listening on http://127.0.0.1:' + this.address().port) }")
 
 /** Makes a bundle of the program, or of an application, in a project of its own, and gives the path of the bundle. */
-async function bundle(t: Scope, command: string, entry = PROGRAM): Promise<string> {
+async function createBundle(t: CleanupScope, command: string, entry = PROGRAM): Promise<string> {
   const project = await createProject(t, {
     'webpack.config.cjs': WEBPACK.replace(PROGRAM, entry),
     'webpack-module.config.cjs': WEBPACK_MODULE.replace(PROGRAM, entry),
@@ -47,34 +47,34 @@ async function bundle(t: Scope, command: string, entry = PROGRAM): Promise<strin
 }
 
 /** Runs a bundle until it serves, and gives its URL. */
-async function start(t: Scope, path: string, page: '0' | '1'): Promise<string> {
+async function startBundle(t: CleanupScope, path: string, page: '0' | '1'): Promise<string> {
   const env = { PORT: '0', PLANT_STORE_TOKENS: 'ada:YWRh', PLANT_STORE_PAGE: page }
   const child = startChild(t, process.execPath, [path], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = (await Promise.race([once(child.stdout!, 'data'), once(child, 'close')])) as unknown[]
   return /listening on (\S+)/.exec(String(line))![1]!
 }
 
-function list(url: string): Promise<Response> {
+function fetchPlants(url: string): Promise<Response> {
   return fetch(`${url}/plants`, { headers: { Authorization: 'Bearer YWRh' } })
 }
 
 for (const command of COMMANDS) {
   suite(command, { skip: skipWithoutPeers() }, () => {
     test('makes a program that serves, with the page and without', async (t) => {
-      const path = await bundle(t, command)
-      const bare = await start(t, path, '0')
-      assert.equal((await list(bare)).status, 200)
+      const path = await createBundle(t, command)
+      const bare = await startBundle(t, path, '0')
+      assert.equal((await fetchPlants(bare)).status, 200)
       assert.equal((await fetch(bare)).status, 404)
 
-      const url = await start(t, path, '1')
+      const url = await startBundle(t, path, '1')
       const served = ['/page.js', '/page.css'].map(async (path) => (await fetch(url + path)).text())
       assert.deepEqual(await Promise.all(served), [SCRIPT, STYLE])
       assert.match(await (await fetch(url)).text(), /<dd>memory<\/dd>/)
     })
 
     test('makes an application of no more than it uses', async (t) => {
-      const path = await bundle(t, command, './main.js')
-      assert.equal((await list(await start(t, path, '0'))).status, 200)
+      const path = await createBundle(t, command, './main.js')
+      assert.equal((await fetchPlants(await startBundle(t, path, '0'))).status, 200)
       const text = readFileSync(path, 'utf8')
       assert.doesNotMatch(text, /PRAGMA|INSERT INTO|PLANT_STORE_/)
       assert.ok(text.length < MAX_BYTES, `${text.length} bytes`)

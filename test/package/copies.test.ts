@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import type * as Package from '../../src/index.ts'
 import { memoryStore, StoreUnavailableError, type Store } from '../../src/index.ts'
 import { loadCopy, loadInRealm } from '../support/package/copies.ts'
-import { get, post, send, serve, servePlants } from '../support/wire/service.ts'
+import { get, post, sendRequest, serve, servePlants } from '../support/wire/service.ts'
 
 const INDEX = 'src/index.ts'
 const BODY = '{"id":1,"name":"Monstera"}'
@@ -29,7 +29,7 @@ for (const [place, load] of [
           throw new other.StoreUnavailableError('away', { isOutcomeUnknown })
         }
         const server = await servePlants(t, { store: { ...memoryStore(), create }, onError })
-        const { status, headers, body } = await send(server, post('ada', BODY))
+        const { status, headers, body } = await sendRequest(server, post('ada', BODY))
         assert.equal(status, 503)
         assert.equal(headers['retry-after'], '1')
         assert.equal((JSON.parse(body) as { error: number }).error, isOutcomeUnknown ? 50301 : 50300)
@@ -42,8 +42,8 @@ for (const [place, load] of [
     const store = memoryStore()
     for (let id = 0n; id < 2500n; id++) void store.create('ada', { id, name: 'Fern', tag: 'green' })
     const server = await serve(t, createPlantStore({ store, tokens: new Map(Object.entries(tokens)) }))
-    assert.equal((await send(server, post('ada', '{"id":-1,"name":"Monstera"}'))).status, 200)
-    const { body } = await send(server, get('ada'))
+    assert.equal((await sendRequest(server, post('ada', '{"id":-1,"name":"Monstera"}'))).status, 200)
+    const { body } = await sendRequest(server, get('ada'))
     const plants = JSON.parse(body) as unknown[]
     assert.equal(plants.length, 2501)
     assert.deepEqual(plants.slice(0, 2), [{ name: 'Monstera' }, { name: 'Fern', tag: 'green' }])
@@ -87,16 +87,16 @@ suite('in another realm', async () => {
     }
     const authenticate = (token: string): Promise<string> => Promise.resolve(token)
     const server = await serve(t, other.createPlantStore({ store, authenticate }))
-    assert.equal((await send(server, post('ada', BODY))).status, 200)
-    assert.equal((await send(server, get('ada'))).body, '[{"name":"Monstera"}]')
+    assert.equal((await sendRequest(server, post('ada', BODY))).status, 200)
+    assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"Monstera"}]')
   })
 
   test('a token can be held by an object of this one, and the other way round', async (t) => {
     const holder = evaluate('({ owner: "ada", access: "read" })') as Package.TokenHolder
     const server = await servePlants(t, { tokens: { reader: holder } })
-    assert.equal((await send(server, post('reader', BODY))).status, 403)
+    assert.equal((await sendRequest(server, post('reader', BODY))).status, 403)
     const options = { tokens: { reader: { owner: 'ada', access: 'read' } as const } }
     const otherServer = await serve(t, other.createPlantStore(options))
-    assert.equal((await send(otherServer, post('reader', BODY))).status, 403)
+    assert.equal((await sendRequest(otherServer, post('reader', BODY))).status, 403)
   })
 })

@@ -3,9 +3,9 @@ import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { runScript } from '../support/package/packed.ts'
-import { withoutCommand } from '../support/requirements.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
+import { runScript } from '../support/package/packed-package.ts'
+import { skipWithoutCommand } from '../support/skip-reasons.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
@@ -24,7 +24,7 @@ const TOOLS: Readonly<Record<string, readonly [manifest: object, file: string, t
 
 /** Makes a checkout of the sources that isn't installed. */
 async function createCheckout(t: TestContext): Promise<string> {
-  const checkout = join(temporaryDirectory(t), 'checkout')
+  const checkout = join(createTempDirectory(t), 'checkout')
   for (const name of ['src', 'tsconfig.json', 'README.md']) {
     await cp(join(ROOT, name), join(checkout, name), { recursive: true })
   }
@@ -42,12 +42,12 @@ async function createCheckout(t: TestContext): Promise<string> {
   return checkout
 }
 
-suite('the repository', { skip: withoutCommand('git') }, () => {
+suite('the repository', { skip: skipWithoutCommand('git') }, () => {
   test('can be installed from git', async (t) => {
     const checkout = await createCheckout(t)
     const identity = '-c user.name=ada -c user.email=ada@example.com'
     await runScript(`git init -q && git add . && git ${identity} commit -q -m Plants`, checkout)
-    const project = temporaryDirectory(t)
+    const project = createTempDirectory(t)
     await writeFile(join(project, 'package.json'), '{"private":true}')
     // npm 12 installs nothing from git unless it's allowed; older ones ignore the option.
     await runScript(`npm install ${OFFLINE} --allow-git=all 'git+file://${checkout}'`, project)
@@ -71,7 +71,7 @@ suite('the repository', { skip: withoutCommand('git') }, () => {
   }
 
   test('is installed by npm where there is nothing but its package.json', async (t) => {
-    const project = temporaryDirectory(t)
+    const project = createTempDirectory(t)
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as object
     await writeFile(join(project, 'package.json'), JSON.stringify({ ...manifest, devDependencies: {} }))
     await runScript(`npm install --omit=dev ${OFFLINE}`, project)

@@ -4,8 +4,8 @@ import { join, posix } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
-import { installPackage, packPackage, runScript } from '../support/package/packed.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
+import { installPackage, packPackage, runScript } from '../support/package/packed-package.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
 
 /** The most bytes that may be downloaded; what takes the room stands in CONTRIBUTING. */
 const MAX_PACKED_BYTES = 250_000
@@ -13,7 +13,7 @@ const MAX_PACKED_BYTES = 250_000
 // Away from what else is installed here, which its modules and types would find too.
 suite('the package', async () => {
   const { tarball } = await packPackage()
-  const project = temporaryDirectory({ after })
+  const project = createTempDirectory({ after })
   await installPackage(project, tarball)
   const folder = join(project, 'node_modules/plant-store')
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })

@@ -4,22 +4,22 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
-import { startChild } from '../support/child.ts'
-import { packPackage } from '../support/package/packed.ts'
-import { temporaryDirectory } from '../support/temporary-file.ts'
+import { startChild } from '../support/child-process.ts'
+import { packPackage } from '../support/package/packed-package.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 
 /** Node 24 knows of no permission for the network. */
-const NET = process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []
+const NETWORK_FLAGS = process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []
 
 /** The arguments of Node and what else runs the program with these permissions and settings, in a folder of its own. */
-async function prepare(
+async function prepareProgram(
   t: TestContext,
   flags: readonly string[],
   settings: NodeJS.ProcessEnv,
 ): Promise<[args: string[], options: { cwd: string; env: NodeJS.ProcessEnv }]> {
   const dist = join((await packPackage()).folder, 'node_modules/plant-store/dist')
-  const cwd = temporaryDirectory(t)
+  const cwd = createTempDirectory(t)
   writeFileSync(join(cwd, 'tokens'), 'ada:YWRh\n')
   const own = ['--disable-warning=ExperimentalWarning', '--permission', `--allow-fs-read=${dist}/*`]
   const env = { PLANT_STORE_TOKENS: 'ada:YWRh', PORT: '0', ...settings, HOST: settings['HOST']?.replace('.', cwd) }
@@ -37,24 +37,28 @@ suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 
     `PLANT_STORE_URL names a store that cannot be opened: ${why}: ` +
     `Access to this API has been restricted. Use ${flag} to manage permissions.`
   const rows: readonly [flags: readonly string[], settings: NodeJS.ProcessEnv, said: string][] = [
-    [NET, FILE, `PLANT_STORE_TOKENS_FILE takes a file that can be read, ${refused('--allow-fs-read')}`],
-    [NET, SQLITE, closed('SQLite database plants.db', '--allow-fs-read')],
-    [[...NET, read], SQLITE, closed('SQLite database plants.db', '--allow-fs-write')],
-    [[...NET, read], SOCKET, `HOST takes the path of a Unix socket that can be made, ${refused('--allow-fs-write')}`],
-    [NET, POSTGRES, closed('Its driver cannot be loaded (npm install pg)', '--allow-fs-read')],
+    [NETWORK_FLAGS, FILE, `PLANT_STORE_TOKENS_FILE takes a file that can be read, ${refused('--allow-fs-read')}`],
+    [NETWORK_FLAGS, SQLITE, closed('SQLite database plants.db', '--allow-fs-read')],
+    [[...NETWORK_FLAGS, read], SQLITE, closed('SQLite database plants.db', '--allow-fs-write')],
+    [
+      [...NETWORK_FLAGS, read],
+      SOCKET,
+      `HOST takes the path of a Unix socket that can be made, ${refused('--allow-fs-write')}`,
+    ],
+    [NETWORK_FLAGS, POSTGRES, closed('Its driver cannot be loaded (npm install pg)', '--allow-fs-read')],
     [[], {}, 'this Node takes --permission only with --allow-net, as the program uses the network'],
   ]
   for (const [flags, settings, said] of rows) {
-    const skip = flags.length === 0 && NET.length === 0 && 'this Node gives the network to all'
+    const skip = flags.length === 0 && NETWORK_FLAGS.length === 0 && 'this Node gives the network to all'
     test(`says what it lacks: ${Object.values(settings).join(' ')} with [${flags.join(' ')}]`, { skip }, async (t) => {
-      const [args, options] = await prepare(t, flags, settings)
+      const [args, options] = await prepareProgram(t, flags, settings)
       const { status, stderr } = spawnSync(process.execPath, args, { ...options, encoding: 'utf8' })
       assert.deepEqual([status, stderr], [2, `plant-store: ${said}\n`])
     })
   }
 
   test('serves with a file of tokens, SQLite and a socket, and is ready', async (t) => {
-    const [args, options] = await prepare(t, [...NET, read, write], { ...FILE, ...SQLITE, ...SOCKET })
+    const [args, options] = await prepareProgram(t, [...NETWORK_FLAGS, read, write], { ...FILE, ...SQLITE, ...SOCKET })
     const path = join(options.cwd, 'sock')
     const child = startChild(t, process.execPath, args, options)
     assert.equal(String(await once(child.stdout!, 'data')), `plant-store listening on unix:${path}\n`)
@@ -62,6 +66,6 @@ suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 
     const fields = 'HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer YWRh\r\nContent-Type: application/json\r\n'
     client.send(`POST /plants ${fields}Content-Length: 22\r\n\r\n{"id":1,"name":"Fern"}`)
     client.send(`GET /readyz ${fields}Connection: close\r\n\r\n`)
-    assert.deepEqual(await client.statuses(), [200, 200])
+    assert.deepEqual(await client.readStatuses(), [200, 200])
   })
 })

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import { CHECKS } from '../../src/conformance/checks.ts'
-import { codeOf, readDocument } from '../support/package/documents.ts'
-import { createProject, runScript } from '../support/package/packed.ts'
+import { getCode, readDocument } from '../support/package/documents.ts'
+import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
 /** What the document says of each runner: its `test`, and the command. */
 const rows = readDocument('docs/stores.md').text.matchAll(/^\| (.+?) \| `([^`]+)` \| `([^`]+)` \|$/gm)
-const DOCUMENTED = new Map(Array.from(rows, ([, name, test, command]) => [name!, { test: test!, command: command! }]))
+const DOCUMENTED_RUNNERS = new Map(
+  Array.from(rows, ([, name, test, command]) => [name!, { test: test!, command: command! }]),
+)
 
 interface Runner {
   readonly isCommonJs?: true
@@ -26,20 +28,20 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   'Jest, in CommonJS, from Node 24.9 on': { isCommonJs: true, since: 24 },
   'Jest, in CommonJS, with the configuration below': {
     isCommonJs: true,
-    files: { 'jest.config.cjs': codeOf('docs/stores.md', 'cjs') },
+    files: { 'jest.config.cjs': getCode('docs/stores.md', 'cjs') },
   },
   AVA: { import: "import test from 'ava'" },
 }
 
 test('docs/stores.md names the runners that are tried', () => {
-  assert.deepEqual([...DOCUMENTED.keys()], Object.keys(RUNNERS))
+  assert.deepEqual([...DOCUMENTED_RUNNERS.keys()], Object.keys(RUNNERS))
 })
 
 const NODE = Number.parseInt(process.versions.node)
 
 for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of Object.entries(RUNNERS)) {
   suite(name, { skip: NODE < since ? `it needs Node ${since}` : skipWithoutPeers() }, () => {
-    const { test: registers, command } = DOCUMENTED.get(name)!
+    const { test: registers, command } = DOCUMENTED_RUNNERS.get(name)!
 
     /** Runs the suite on a store, and gives what the runner says. */
     async function runSuite(t: TestContext, create: string, isSound: boolean) {
@@ -69,7 +71,7 @@ for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of O
 }
 
 /** What the test files below need to start a service and to send requests to it. */
-const SUPPORT = `
+const TEST_HELPERS = `
   import { createServer, request } from 'node:http'
   import { createPlantStore, memoryStore } from 'plant-store'
   import { sqliteStore } from 'plant-store/sqlite'
@@ -91,7 +93,7 @@ const SUPPORT = `
   }`
 
 /** Uses stores and a service while the timers of the runner are fake, and again once they are real. */
-const WITH_FAKE_TIMERS = `${SUPPORT}
+const WITH_FAKE_TIMERS = `${TEST_HELPERS}
   test('plant-store works', async () => {
     const [memory, sqlite] = [memoryStore(), sqliteStore(':memory:')]
     for (let id = 2n; id <= 2500n; id++) memory.create('ada', { id, name: 'Fern' })
@@ -119,14 +121,14 @@ suite('the fake timers', { skip: NODE < 24 ? 'they are tried on Node 24' : skipW
     test(`${name} hold up neither stores nor services`, async (t) => {
       const files = { 'package.json': JSON.stringify({ jest }), 'test/timers.test.mjs': head + WITH_FAKE_TIMERS }
       const project = await createProject(t, files)
-      const output = await runScript(`{ ${DOCUMENTED.get(runner)!.command}; } 2>&1`, project, { CI: '1' })
+      const output = await runScript(`{ ${DOCUMENTED_RUNNERS.get(runner)!.command}; } 2>&1`, project, { CI: '1' })
       assert.match(output, /1 passed/)
     })
   }
 })
 
 /** Tests for Jest's jsdom environment, which has no `setImmediate`, and whose `Uint8Array` isn't the one of Node. */
-const IN_JSDOM = {
+const JSDOM_TESTS = {
   'streams a list longer than a store page': `
     expect(typeof setImmediate).toBe('undefined')
     const store = memoryStore()
@@ -146,14 +148,14 @@ const IN_JSDOM = {
 }
 
 suite("a service in Jest's jsdom environment", { skip: NODE < 24 ? 'needs Node 24' : skipWithoutPeers() }, () => {
-  for (const [name, code] of Object.entries(IN_JSDOM)) {
+  for (const [name, code] of Object.entries(JSDOM_TESTS)) {
     test(name, async (t) => {
       const files = {
         'package.json': JSON.stringify({ jest: { testEnvironment: 'jsdom' } }),
-        'test/jsdom.test.mjs': `${SUPPORT}\ntest('plant-store works', async () => {${code}\n})`,
+        'test/jsdom.test.mjs': `${TEST_HELPERS}\ntest('plant-store works', async () => {${code}\n})`,
       }
       const project = await createProject(t, files)
-      const { command } = DOCUMENTED.get('Jest, in an ES module')!
+      const { command } = DOCUMENTED_RUNNERS.get('Jest, in an ES module')!
       assert.match(await runScript(`{ ${command}; } 2>&1`, project, { CI: '1' }), /1 passed/)
     })
   }

@@ -62,12 +62,12 @@ createPlantStore({ tokens, store: { create: () => true, delete: () => true } })
 createServer(createPlantStore({ tokens }))
 
 /** Optional members that a class makes undefined, not absent. */
-class Lent {
+class MinimalConnection {
   get processID(): number | undefined {
     return undefined
   }
 }
-export const connection: Pick<Connection, 'processID'> = new Lent()
+export const connection: Pick<Connection, 'processID'> = new MinimalConnection()
 export const members: Omit<Connection, 'query' | 'release' | 'on'> = {
   secretKey: undefined,
   host: undefined,
@@ -75,7 +75,7 @@ export const members: Omit<Connection, 'query' | 'release' | 'on'> = {
   ssl: undefined,
   connection: { stream: undefined },
 }
-export const bare: Store = { ...memoryStore(), ping: undefined, close: undefined }
+export const storeWithoutOptionalMethods: Store = { ...memoryStore(), ping: undefined, close: undefined }
 export const closing: unknown = sqliteStore(':memory:').close()
 export const disposing: readonly Promise<void>[] = [memoryStore()[Symbol.asyncDispose]()]
 
@@ -91,7 +91,7 @@ export const plant: NewPlant = { id: 1n, name: 'Fern', tag: undefined }
 // @ts-expect-error a plant does not change
 plant.name = 'Monstera'
 // @ts-expect-error what is answered has no id
-export const answered: Plant = { id: 1n, name: 'Fern' }
+export const returnedPlant: Plant = { id: 1n, name: 'Fern' }
 // @ts-expect-error null is no tag
 export const tagged: Plant = { name: 'Fern', tag: null }
 export const options: PlantStoreOptions = { tokens }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { blocksOf, codeOf, readDocument } from '../support/package/documents.ts'
-import { createProject, runScript } from '../support/package/packed.ts'
+import { findCodeBlocks, getCode, readDocument } from '../support/package/documents.ts'
+import { createProject, runScript } from '../support/package/packed-package.ts'
 import { PEERS, skipWithoutPeers } from '../support/package/peers.ts'
 
 /** What a project may import, and a mistake that only the compiler finds. */
@@ -107,8 +107,8 @@ for (const [compiler, options] of [
 }
 
 test('the examples in TypeScript compile, as their readers copy them', { skip: skipWithoutPeers() }, async (t) => {
-  const blocks = ['docs/host-examples.md', 'docs/authentication.md'].flatMap((path) =>
-    blocksOf(readDocument(path), 'ts').map(({ code, line }) => [`${path}-${line}.mts`, code] as const),
+  const blocks = ['docs/frameworks.md', 'docs/authentication.md'].flatMap((path) =>
+    findCodeBlocks(readDocument(path), 'ts').map(({ code, line }) => [`${path}-${line}.mts`, code] as const),
   )
   assert.equal(await compile(t, 'typescript-6.0', Object.fromEntries(blocks), NODENEXT), '')
 })
@@ -116,7 +116,7 @@ test('the examples in TypeScript compile, as their readers copy them', { skip: s
 test('docs/stores.md shows the signatures of a store', { skip: skipWithoutPeers() }, async (t) => {
   const code = `
     import type * as Exported from 'plant-store'
-    ${codeOf('docs/stores.md', 'ts')}
+    ${getCode('docs/stores.md', 'ts')}
     // If both halves had an alias, TypeScript would overlook what is optional or readonly.
     type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
     export const same: [Same<NewPlant, Exported.NewPlant>, Same<PageRequest, Exported.PageRequest>] = [true, true]

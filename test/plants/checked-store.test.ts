@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
-import { checkStore } from '../../src/plants/checked-store.ts'
+import { createCheckedStore } from '../../src/plants/checked-store.ts'
 import type { PageRequest } from '../../src/plants/store.ts'
 import { memoryStore } from '../../src/stores/memory-store.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
+import { overrideStore } from '../support/database/override-store.ts'
 
 const FERN = { id: 7n, name: 'Fern' }
 const PAGE = { limit: 2, maxBytes: 1000 }
@@ -12,8 +12,8 @@ const PAGE = { limit: 2, maxBytes: 1000 }
 type Method = 'create' | 'list' | 'delete'
 
 /** Calls a store of which one method returns something. */
-function call(method: Method, result: unknown, request: PageRequest = PAGE): MaybePromise<unknown> {
-  const store = checkStore(delegatingStore(memoryStore(), { [method]: () => result }), 20)
+function callStore(method: Method, result: unknown, request: PageRequest = PAGE): MaybePromise<unknown> {
+  const store = createCheckedStore(overrideStore(memoryStore(), { [method]: () => result }), 20)
   if (method === 'list') return store.list('ada', request)
   return method === 'create' ? store.create('ada', FERN) : store.delete('ada', FERN.id)
 }
@@ -23,8 +23,8 @@ for (const method of ['create', 'delete'] as const) {
     for (const result of [undefined, null, 1, 'true', {}]) {
       test(`must not return ${JSON.stringify(result)}`, async () => {
         const expected = new TypeError('create and delete of a store must return true or false')
-        assert.throws(() => call(method, result), expected)
-        await assert.rejects(async () => await call(method, Promise.resolve(result)), expected)
+        assert.throws(() => callStore(method, result), expected)
+        await assert.rejects(async () => await callStore(method, Promise.resolve(result)), expected)
       })
     }
   })
@@ -54,11 +54,11 @@ suite('the list of a store', () => {
   ]
   for (const [name, message, page, after] of wrong) {
     test(`must not return ${name}`, () => {
-      assert.throws(() => call('list', page, { ...PAGE, after }), new TypeError(message))
+      assert.throws(() => callStore('list', page, { ...PAGE, after }), new TypeError(message))
     })
   }
 
   test('can return an empty page that claims to have more: it ends the list', () => {
-    assert.deepEqual(call('list', { plants: [], hasMore: true }), { plants: [], hasMore: false })
+    assert.deepEqual(callStore('list', { plants: [], hasMore: true }), { plants: [], hasMore: false })
   })
 })

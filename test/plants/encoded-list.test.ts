@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryStore, type NewPlant, type Store } from '../../src/index.ts'
 import { EncodedPlant } from '../../src/plants/plant.ts'
-import { createStoreMetrics } from '../../src/standalone/metrics/store-calls.ts'
-import { get, send, servePlants } from '../support/wire/service.ts'
+import { createStoreCallMetrics } from '../../src/standalone/metrics/store-call-metrics.ts'
+import { get, sendRequest, servePlants } from '../support/wire/service.ts'
 
 /** A text that no plant has once it was decoded and encoded again. */
 const PLANT = new EncodedPlant(1n, '"name":"F\\u0065rn"},{') as unknown as NewPlant
 const ENCODED = '[{"name":"F\\u0065rn"}]'
 const DECODED = '[{"name":"Fern"}]'
 
-function storeOfPlant(): Store {
+function createStoreWithPlant(): Store {
   const store = memoryStore()
   void store.create('ada', PLANT)
   return store
@@ -20,7 +20,7 @@ for (const [what, wrap, expected] of [
   ['the texts that a built-in store keeps', (store: Store) => store, ENCODED],
   [
     'those texts, if the program counts the calls of the store',
-    (store: Store) => createStoreMetrics().watch(store),
+    (store: Store) => createStoreCallMetrics().instrument(store),
     ENCODED,
   ],
   [
@@ -30,29 +30,31 @@ for (const [what, wrap, expected] of [
   ],
 ] as const) {
   test(`sends ${what}`, async (t) => {
-    const server = await servePlants(t, { store: wrap(storeOfPlant()) })
-    assert.equal((await send(server, get('ada'))).body, expected)
+    const server = await servePlants(t, { store: wrap(createStoreWithPlant()) })
+    assert.equal((await sendRequest(server, get('ada'))).body, expected)
   })
 }
 
 test('sends the plants that a delegating store has copied and changed', async (t) => {
-  const inner = storeOfPlant()
+  const inner = createStoreWithPlant()
   const list: Store['list'] = async (owner, request) => {
     const { plants, hasMore } = await inner.list(owner, request)
     return { plants: plants.map((plant) => ({ ...plant, tag: plant.name.toUpperCase() })), hasMore }
   }
   const server = await servePlants(t, { store: { ...inner, list } })
-  assert.equal((await send(server, get('ada'))).body, '[{"name":"Fern","tag":"FERN"}]')
+  assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"Fern","tag":"FERN"}]')
 })
 
 test('decodes the plants of a store for each other caller', async () => {
-  const { plants } = await createStoreMetrics().watch(storeOfPlant()).list('ada', { limit: 1, maxBytes: 1 })
+  const { plants } = await createStoreCallMetrics()
+    .instrument(createStoreWithPlant())
+    .list('ada', { limit: 1, maxBytes: 1 })
   assert.deepEqual(plants, [{ id: 1n, name: 'Fern' }])
 })
 
 test('passes on the plants of a store that keeps plain ones', async () => {
   const plants = [{ id: 1n, name: 'Fern' }]
   const store = { ...memoryStore(), list: () => ({ plants, hasMore: false }) }
-  const page = await createStoreMetrics().watch(store).list('ada', { limit: 1, maxBytes: 1 })
+  const page = await createStoreCallMetrics().instrument(store).list('ada', { limit: 1, maxBytes: 1 })
   assert.deepEqual(page, { plants, hasMore: false })
 })

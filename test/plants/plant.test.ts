@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isInt64, MAX_INT64, MIN_INT64, parseInt64 } from '../../src/plants/int64.ts'
-import { countTextBytes, decodePlant, EncodedPlant, encodeRest, type NewPlant } from '../../src/plants/plant.ts'
+import { countTextBytes, decodePlant, EncodedPlant, encodeFields, type NewPlant } from '../../src/plants/plant.ts'
 import { StoreUnavailableError } from '../../src/plants/store.ts'
-import { decodeUtf8, encodeUtf8, isText } from '../../src/plants/text.ts'
+import { decodeUtf8, encodeUtf8, isValidText } from '../../src/plants/text.ts'
 
 test('an int64 goes from -2^63 to 2^63 - 1', () => {
   assert.deepEqual([MIN_INT64, MAX_INT64], [-9223372036854775808n, 9223372036854775807n])
@@ -11,19 +11,19 @@ test('an int64 goes from -2^63 to 2^63 - 1', () => {
   assert.deepEqual(areInt64, [false, true, true, true, false])
 })
 
-const IDS = ['0', '7', '-1', '42', '9007199254740993', '1000000000000000000']
-for (const text of [...IDS, '9223372036854775807', '-9223372036854775808']) {
+const VALID_IDS = ['0', '7', '-1', '42', '9007199254740993', '1000000000000000000']
+for (const text of [...VALID_IDS, '9223372036854775807', '-9223372036854775808']) {
   test(`reads ${text}`, () => assert.equal(parseInt64(text), BigInt(text)))
 }
 
-const NO_IDS = ['', '-', '+1', '01', '-01', '1.0', '1e3', '0x1', ' 1', '1 ', '1\n', '1n', '1,', '--1', '٣']
-for (const text of [...NO_IDS, '9223372036854775808', '-9223372036854775809', '10000000000000000000']) {
+const INVALID_IDS = ['', '-', '+1', '01', '-01', '1.0', '1e3', '0x1', ' 1', '1 ', '1\n', '1n', '1,', '--1', '٣']
+for (const text of [...INVALID_IDS, '9223372036854775808', '-9223372036854775809', '10000000000000000000']) {
   test(`does not read ${JSON.stringify(text)}`, () => assert.equal(parseInt64(text), undefined))
 }
 
-const EVERY_LENGTH = 'a\u007f\u0080é\u07ff\u0800楓\uffff🌵\u{10ffff}'
+const EVERY_UTF8_LENGTH = 'a\u007f\u0080é\u07ff\u0800楓\uffff🌵\u{10ffff}'
 
-for (const text of [EVERY_LENGTH, '{"name":"Fern"}']) {
+for (const text of [EVERY_UTF8_LENGTH, '{"name":"Fern"}']) {
   test(`writes ${text} with one character for each byte, and reads it again`, () => {
     assert.deepEqual(Buffer.from(encodeUtf8(text), 'latin1'), Buffer.from(text))
     assert.equal(decodeUtf8(encodeUtf8(text)), text)
@@ -32,30 +32,30 @@ for (const text of [EVERY_LENGTH, '{"name":"Fern"}']) {
 
 for (const [value, expected] of [
   ['', true],
-  [EVERY_LENGTH, true],
+  [EVERY_UTF8_LENGTH, true],
   ['a\0', false],
   ['\ud83c', false],
   ['\udf35\ud83c', false],
   [1, false],
   [undefined, false],
 ] as const) {
-  test(`${expected ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => assert.equal(isText(value), expected))
+  test(`${expected ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => assert.equal(isValidText(value), expected))
 }
 
 test('encodes a plant without its id, an absent tag, and the brace before them, up to that of the next plant', () => {
-  assert.equal(encodeRest({ id: 1n, name: 'a "fern"', tag: '' }), '"name":"a \\"fern\\"","tag":""},{')
-  assert.equal(encodeRest({ id: 1n, name: '', tag: undefined }), '"name":""},{')
+  assert.equal(encodeFields({ id: 1n, name: 'a "fern"', tag: '' }), '"name":"a \\"fern\\"","tag":""},{')
+  assert.equal(encodeFields({ id: 1n, name: '', tag: undefined }), '"name":""},{')
 })
 
 test('a plant keeps its text through its encoding', () => {
   const plant = { id: 1n, name: 'Żółta paproć "\\\n', tag: '日本の楓 🌵' }
-  assert.deepEqual(decodePlant(new EncodedPlant(1n, encodeRest(plant))), plant)
+  assert.deepEqual(decodePlant(new EncodedPlant(1n, encodeFields(plant))), plant)
 })
 
 test('an encoded plant keeps its text as it is, and may have no tag', () => {
   const rest = '"name":"F\\u0065rn"},{'
   const plant = new EncodedPlant(1n, rest)
-  assert.equal(encodeRest(plant), rest)
+  assert.equal(encodeFields(plant), rest)
   assert.deepEqual(decodePlant(plant), { id: 1n, name: 'Fern' })
 })
 
@@ -65,14 +65,14 @@ for (const plant of [
 ]) {
   test(`does not encode ${JSON.stringify({ ...plant, id: 1 })}`, () => {
     const expected = new TypeError('a plant has a name or tag that is no string')
-    assert.throws(() => encodeRest(plant as unknown as NewPlant), expected)
+    assert.throws(() => encodeFields(plant as unknown as NewPlant), expected)
   })
 }
 
 const TEXTS = ['', 'Fern', 'é楓🌵', '"', '\\', '\n', '\u0001', '\\u0041', 'a\\', '","tag":"', '{"name":"","tag":""}']
 for (const [name, tag] of TEXTS.flatMap((text) => [[text], ['Fern', text], [text, text]])) {
   test(`counts the bytes of the name and the tag in ${JSON.stringify({ name, tag })}`, () => {
-    const rest = encodeRest({ id: 1n, name: name!, tag })
+    const rest = encodeFields({ id: 1n, name: name!, tag })
     assert.equal(countTextBytes(rest), Buffer.byteLength(`${name}${tag ?? ''}`))
   })
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { memoryStore, type NewPlant, type PageRequest } from '../../src/index.ts'
-import { listPlants } from '../../src/plants/listing.ts'
-import { plantList } from '../support/database/plant-list.ts'
+import { listPlants } from '../../src/plants/list-plants.ts'
+import { createPlantList } from '../support/database/plant-list.ts'
 
 const ids = fc.nat(40)
 
@@ -16,11 +16,11 @@ const limits = fc.array(fc.oneof(fc.integer({ min: 1, max: 15 }), fc.constant(10
 })
 
 /** Some are so large that a page ends after one of them, or after a few. */
-function plantOf(id: number): NewPlant {
+function createPlant(id: number): NewPlant {
   return { id: BigInt(id), name: String(id), tag: 'x'.repeat([0, 30_000, 70_000, 140_000][id % 4]!) }
 }
 
-async function idsOf(body: string | AsyncIterable<string>): Promise<number[]> {
+async function readIds(body: string | AsyncIterable<string>): Promise<number[]> {
   let text = ''
   for await (const piece of typeof body === 'string' ? [body] : body) text += piece
   return (JSON.parse(text) as { name: string }[]).map(({ name }) => Number(name))
@@ -29,12 +29,12 @@ async function idsOf(body: string | AsyncIterable<string>): Promise<number[]> {
 test('gives each plant that was there throughout once, however others come and go', async () => {
   const property = fc.asyncProperty(fc.uniqueArray(ids), changes, limits, async (first, changes, limits) => {
     const store = memoryStore()
-    for (const id of first) void store.create('ada', plantOf(id))
+    for (const id of first) void store.create('ada', createPlant(id))
     const [everThere, throughout] = [new Set(first), new Set(first)]
     const toCome = changes.values()
     const readPage = (request: PageRequest): ReturnType<typeof store.list> => {
       for (const { id, isCreated } of toCome.next().value ?? []) {
-        void (isCreated ? store.create('ada', plantOf(id)) : store.delete('ada', BigInt(id)))
+        void (isCreated ? store.create('ada', createPlant(id)) : store.delete('ada', BigInt(id)))
         if (isCreated) everThere.add(id)
         else throughout.delete(id)
       }
@@ -44,8 +44,8 @@ test('gives each plant that was there throughout once, however others come and g
     let after: bigint | undefined
     for (let list = 0; list === 0 || after !== undefined; list++) {
       const limit = limits[list % limits.length]!
-      const { body, cursor } = await listPlants(plantList(readPage, { limit, after }))
-      const found = await idsOf(body)
+      const { body, cursor } = await listPlants(createPlantList(readPage, { limit, after }))
+      const found = await readIds(body)
       assert.ok(found.length <= limit)
       listed.push(...found)
       after = cursor

@@ -7,16 +7,16 @@ import { scheduler } from 'node:timers/promises'
 const MAX_STEPS = 10_000
 
 export interface Timer {
-  at: number
-  readonly run: () => void
+  dueAt: number
+  readonly callback: () => void
   /** How long until it runs again; undefined if it runs once. */
-  readonly everyMs?: number | undefined
+  readonly intervalMs?: number | undefined
   /** Whether the simulation has set it, and not the code under test. */
-  readonly isOfModel: boolean
+  readonly isInternal: boolean
   isCleared?: true
 }
 
-const { setImmediate: realRound } = globalThis
+const { setImmediate: realSetImmediate } = globalThis
 
 type AnyFunction = (...args: never[]) => unknown
 
@@ -24,18 +24,18 @@ type AnyFunction = (...args: never[]) => unknown
  * Lets simulations take the place of a function of a module of Node, one after the other. For good, as it takes long
  * until all importers have another function.
  */
-export class Hook<Function extends AnyFunction> {
+export class Stub<Function extends AnyFunction> {
   #current: Function | undefined
 
   constructor(module: object, name: string) {
-    const own = (Reflect.get(module, name) as AnyFunction).bind(module)
-    Reflect.set(module, name, (...args: never[]) => (this.#current ?? own)(...args))
+    const original = (Reflect.get(module, name) as AnyFunction).bind(module)
+    Reflect.set(module, name, (...args: never[]) => (this.#current ?? original)(...args))
     syncBuiltinESMExports()
   }
 
   /** Takes its place. Returns what gives it back. */
-  take(instead: Function): () => void {
-    this.#current = instead
+  use(replacement: Function): () => void {
+    this.#current = replacement
     return () => (this.#current = undefined)
   }
 }
@@ -49,65 +49,66 @@ export class VirtualTime {
   now = 1000
   /** How many rounds the event loop has made: in each, the timers run that are due, then what has come, then immediates. */
   loopCount = 0
-  #workMs = 0
+  #busyMs = 0
   /** When what runs has happened: before now if the process was busy then. */
-  happenedAt = 0
+  eventTime = 0
   /** By time; of the same time, the first that was set. */
   readonly #timers: Timer[] = []
-  readonly #arrivals: Timer[] = []
+  readonly #ioEvents: Timer[] = []
   readonly #immediates: Timer[] = []
-  #random = 1
-  #steps = 0
+  #seed = 1
+  #stepCount = 0
 
   /** Calls a function of the simulation later. */
-  after(ms: number, run: () => void): Timer {
-    return this.#add({ at: this.now + ms, run, isOfModel: true })
+  schedule(ms: number, callback: () => void): Timer {
+    return this.#insertTimer({ dueAt: this.now + ms, callback, isInternal: true })
   }
 
   /** Calls a function once the event loop looks for what has come. */
-  poll(run: () => void): void {
-    this.#arrivals.push({ at: this.now, run, isOfModel: true })
+  scheduleIo(callback: () => void): void {
+    this.#ioEvents.push({ dueAt: this.now, callback, isInternal: true })
   }
 
-  clear(timer: Timer | undefined): void {
+  cancel(timer: Timer | undefined): void {
     if (timer === undefined) return
     timer.isCleared = true
-    this.#remove(timer)
+    this.#removeTimer(timer)
   }
 
   /** Has the process work for so long. */
-  work(ms: number): void {
+  simulateWork(ms: number): void {
     this.now += ms
-    this.#workMs += ms
-    this.happenedAt = this.now
+    this.#busyMs += ms
+    this.eventTime = this.now
   }
 
   /** How many timers the code under test has set and not cleared. */
-  get left(): number {
-    return [...this.#timers, ...this.#immediates].filter(({ isOfModel }) => !isOfModel).length
+  get pendingTimerCount(): number {
+    return [...this.#timers, ...this.#immediates].filter(({ isInternal: isOfModel }) => !isOfModel).length
   }
 
   /** Runs what is due until then, unless something stops it, each with all promises that it settles. */
-  async passUntil(end: number, isStopped: () => boolean): Promise<void> {
-    await allMicrotasks()
-    while (!isStopped()) {
-      const isDue = this.#arrivals.length + this.#immediates.length > 0
-      const next = isDue ? this.now : (this.#timers[0]?.at ?? Infinity)
+  async advanceTo(end: number, shouldStop: () => boolean): Promise<void> {
+    await drainMicrotasks()
+    while (!shouldStop()) {
+      const hasPendingEvents = this.#ioEvents.length + this.#immediates.length > 0
+      const next = hasPendingEvents ? this.now : (this.#timers[0]?.dueAt ?? Infinity)
       if (next > end) break
       this.now = Math.max(this.now, next)
       this.loopCount++
-      const until = Math.min(this.now, end)
-      const due = this.#timers.filter(({ at }) => at <= until)
+      const dueUntil = Math.min(this.now, end)
+      const due = this.#timers.filter(({ dueAt: at }) => at <= dueUntil)
       for (const timer of due) {
-        if (timer.isCleared || isStopped()) continue
-        this.#remove(timer)
-        if (timer.everyMs !== undefined) this.#add(Object.assign(timer, { at: this.now + timer.everyMs }))
-        await this.#run(timer)
+        if (timer.isCleared || shouldStop()) continue
+        this.#removeTimer(timer)
+        if (timer.intervalMs !== undefined)
+          this.#insertTimer(Object.assign(timer, { dueAt: this.now + timer.intervalMs }))
+        await this.#fire(timer)
       }
-      for (const phase of [this.#arrivals, this.#immediates]) {
-        for (let left = phase.length; left > 0 && !isStopped(); left--) {
+      for (const phase of [this.#ioEvents, this.#immediates]) {
+        for (let remaining = phase.length; remaining > 0 && !shouldStop(); remaining--) {
           const timer = phase.shift()!
-          if (!timer.isCleared) await this.#run(timer)
+          if (!timer.isCleared) await this.#fire(timer)
         }
       }
     }
@@ -115,93 +116,99 @@ export class VirtualTime {
   }
 
   /** Makes the rounds that code under test waits for: it may wait by what it shares with all that is played later. */
-  async settle(): Promise<void> {
-    for (let timer; (timer = this.#immediates.shift()) !== undefined;) if (!timer.isCleared) await this.#run(timer)
+  async drainImmediates(): Promise<void> {
+    for (let timer; (timer = this.#immediates.shift()) !== undefined;) if (!timer.isCleared) await this.#fire(timer)
   }
 
-  #run(timer: Timer): Promise<void> {
-    if (++this.#steps > MAX_STEPS) throw new Error('It goes on for ever.')
-    this.happenedAt = timer.at
-    timer.run()
-    return allMicrotasks()
+  #fire(timer: Timer): Promise<void> {
+    if (++this.#stepCount > MAX_STEPS) throw new Error('It goes on for ever.')
+    this.eventTime = timer.dueAt
+    timer.callback()
+    return drainMicrotasks()
   }
 
   /** Takes the place of the real time. Returns what gives it back. */
   install(): () => void {
-    const set = (run: (...args: unknown[]) => void, ms = 1, ...args: unknown[]): object => {
-      return this.#handle({ at: this.now + Math.max(1, ms), run: () => run(...args), isOfModel: false })
+    const set = (callback: (...args: unknown[]) => void, ms = 1, ...args: unknown[]): object => {
+      return this.#createHandle({
+        dueAt: this.now + Math.max(1, ms),
+        callback: () => callback(...args),
+        isInternal: false,
+      })
     }
-    const clear = (timer: Timer | undefined): void => this.clear(timer)
-    const setImmediate = (run: () => void): object => {
-      const timer: Timer = { at: this.now, run, isOfModel: false }
+    const clear = (timer: Timer | undefined): void => this.cancel(timer)
+    const setImmediate = (callback: () => void): object => {
+      const timer: Timer = { dueAt: this.now, callback, isInternal: false }
       this.#immediates.push(timer)
       return timer
     }
     const functions = {
       setTimeout: set,
-      setInterval: (run: () => void, ms = 1) => {
-        return this.#handle({ at: this.now + ms, run, everyMs: Math.max(1, ms), isOfModel: false })
+      setInterval: (callback: () => void, ms = 1) => {
+        return this.#createHandle({ dueAt: this.now + ms, callback, intervalMs: Math.max(1, ms), isInternal: false })
       },
       setImmediate,
       clearTimeout: clear,
       clearInterval: clear,
       clearImmediate: clear,
     }
-    const restore = [
-      replace(globalThis, functions),
-      replace(timers, functions),
-      replace(scheduler, { yield: () => new Promise<void>((resolve) => setImmediate(resolve)) }),
-      replace(performance, {
+    const restorers = [
+      overrideProperties(globalThis, functions),
+      overrideProperties(timers, functions),
+      overrideProperties(scheduler, { yield: () => new Promise<void>((resolve) => setImmediate(resolve)) }),
+      overrideProperties(performance, {
         now: () => this.now,
-        eventLoopUtilization: () => ({ active: this.#workMs }),
+        eventLoopUtilization: () => ({ active: this.#busyMs }),
         nodeTiming: { uvMetricsInfo: this },
       }),
-      replace(process, { cpuUsage: () => ({ user: 1000 * this.#workMs, system: 0 }) }),
-      replace(Atomics, { wait: (_array: unknown, _index: number, _value: number, ms: number) => (this.now += ms) }),
-      replace(Math, { random: () => (this.#random = (this.#random * 48_271) % 2_147_483_647) / 2_147_483_647 }),
+      overrideProperties(process, { cpuUsage: () => ({ user: 1000 * this.#busyMs, system: 0 }) }),
+      overrideProperties(Atomics, {
+        wait: (_array: unknown, _index: number, _value: number, ms: number) => (this.now += ms),
+      }),
+      overrideProperties(Math, { random: () => (this.#seed = (this.#seed * 48_271) % 2_147_483_647) / 2_147_483_647 }),
     ]
     return () => {
-      for (const each of restore) each()
+      for (const restore of restorers) restore()
     }
   }
 
-  #handle(timer: Timer): object {
-    const ms = timer.at - this.now
+  #createHandle(timer: Timer): object {
+    const ms = timer.dueAt - this.now
     const refresh = (): Timer => {
-      this.#remove(timer)
-      return this.#add(Object.assign(timer, { at: this.now + ms }))
+      this.#removeTimer(timer)
+      return this.#insertTimer(Object.assign(timer, { dueAt: this.now + ms }))
     }
-    return Object.assign(this.#add(timer), { unref: () => timer, ref: () => timer, refresh })
+    return Object.assign(this.#insertTimer(timer), { unref: () => timer, ref: () => timer, refresh })
   }
 
-  #add(timer: Timer): Timer {
-    let place = this.#timers.length
-    while (place > 0 && this.#timers[place - 1]!.at > timer.at) place--
-    this.#timers.splice(place, 0, timer)
+  #insertTimer(timer: Timer): Timer {
+    let index = this.#timers.length
+    while (index > 0 && this.#timers[index - 1]!.dueAt > timer.dueAt) index--
+    this.#timers.splice(index, 0, timer)
     return timer
   }
 
-  #remove(timer: Timer): void {
-    const place = this.#timers.indexOf(timer)
-    if (place !== -1) this.#timers.splice(place, 1)
+  #removeTimer(timer: Timer): void {
+    const index = this.#timers.indexOf(timer)
+    if (index !== -1) this.#timers.splice(index, 1)
   }
 }
 
 /** Settles in the next round of the real event loop: all microtasks are done by then, however many there are. */
-function allMicrotasks(): Promise<void> {
-  return new Promise((resolve) => realRound(resolve))
+function drainMicrotasks(): Promise<void> {
+  return new Promise((resolve) => realSetImmediate(resolve))
 }
 
 /** Gives an object other functions. Returns what gives it back its own. */
-function replace(target: object, functions: Record<string, unknown>): () => void {
-  const before = Object.keys(functions).map((name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const)
+function overrideProperties(target: object, functions: Record<string, unknown>): () => void {
+  const originals = Object.keys(functions).map((name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const)
   for (const [name, value] of Object.entries(functions)) {
     Object.defineProperty(target, name, { value, configurable: true, writable: true })
   }
   return () => {
-    for (const [name, own] of before) {
-      if (own === undefined) Reflect.deleteProperty(target, name)
-      else Object.defineProperty(target, name, own)
+    for (const [name, descriptor] of originals) {
+      if (descriptor === undefined) Reflect.deleteProperty(target, name)
+      else Object.defineProperty(target, name, descriptor)
     }
   }
 }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
-import { blank, needsChromium, openPage, type PlantPage } from '../support/page/browser.ts'
-import { codeOf } from '../support/package/documents.ts'
+import { serveBlankPage, skipWithoutChromium, openPage, type WebUiPage } from '../support/page/web-ui-page.ts'
+import { getCode } from '../support/package/documents.ts'
 import { startExample } from '../support/package/examples.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 
 /** What a page can read of a response; the name of the error if it may read none. */
-type Seen = Readonly<{ status: number; body: string; headers: Readonly<Record<string, string>> }> | string
+type BrowserResult = Readonly<{ status: number; body: string; headers: Readonly<Record<string, string>> }> | string
 
-suite('the page of another origin, in a browser', { skip: needsChromium }, () => {
+suite('the page of another origin, in a browser', { skip: skipWithoutChromium }, () => {
   /** Has a page fetch something of a service. */
-  function fetchFrom(page: PlantPage, url: string, init: RequestInit = {}): Promise<Seen> {
+  function fetchFrom(page: WebUiPage, url: string, init: RequestInit = {}): Promise<BrowserResult> {
     const given = { headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }, ...init }
     return page.evaluate(`fetch(${JSON.stringify(url)}, ${JSON.stringify(given)}).then(
       async (response) => ({
@@ -32,7 +32,7 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
 
   /** Starts the example of a host that pages of an origin may use. */
   async function startHost(t: TestContext, origin: string): Promise<string> {
-    const code = codeOf('docs/hosts.md', 'js', 'Browsers').replace('a-long-random-token', TOKEN)
+    const code = getCode('docs/embedding.md', 'js', 'Browsers').replace('a-long-random-token', TOKEN)
     return `http://127.0.0.1:${(await startExample(t, code.replace('https://app.example', origin))).port}/api`
   }
 
@@ -42,7 +42,7 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
     ['of a host', startHost, []],
   ] as readonly [what: string, start: typeof startHost, own: readonly string[]][]) {
     test(`may create, list and delete plants ${what}, and reads errors and the link to the next ones`, async (t) => {
-      const page = await openPage(t, blank)
+      const page = await openPage(t, serveBlankPage)
       const url = await start(t, page.url)
       for (const [path, init, status, body, header] of [
         ['/plants', post(1), 200, '{"name":"Fern"}', undefined],
@@ -66,7 +66,7 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
 
   for (const origins of ['*', 'a list']) {
     test(`can send any request header, with ${origins}`, async (t) => {
-      const page = await openPage(t, blank)
+      const page = await openPage(t, serveBlankPage)
       const url = await startWith(t, origins === '*' ? '*' : `https://a.example,${page.url}`)
       const names = ['traceparent', 'sentry-trace', 'baggage', 'X-Requested-With', 'Cache-Control', 'X-Request-Id', 'X']
       const headers = Object.fromEntries(names.map((name) => [name, 'a']))
@@ -81,7 +81,7 @@ suite('the page of another origin, in a browser', { skip: needsChromium }, () =>
     ['of a host if only others may', (t) => startHost(t, 'https://a.example')],
   ] as readonly [what: string, start: (t: TestContext) => Promise<string>][]) {
     test(`reads nothing and changes nothing ${what}`, async (t) => {
-      const page = await openPage(t, blank)
+      const page = await openPage(t, serveBlankPage)
       const url = await start(t)
       assert.equal(await fetchFrom(page, `${url}/plants`), 'TypeError')
       assert.equal(await fetchFrom(page, `${url}/plants`, post(1)), 'TypeError')

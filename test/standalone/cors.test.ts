@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import { memoryStore } from '../../src/index.ts'
 import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
-import { delegatingStore } from '../support/database/delegating-store.ts'
-import { captureLog } from '../support/program/captured-log.ts'
-import { ask, READER, serveProgram, WRITER } from '../support/program/in-process-program.ts'
-import type { WireAnswer } from '../support/wire/wire.ts'
+import { overrideStore } from '../support/database/override-store.ts'
+import { captureLog } from '../support/program/capture-log.ts'
+import { sendRawRequest, READER_TOKEN, serveProgram, WRITER_TOKEN } from '../support/program/in-process-program.ts'
+import type { RawResponse } from '../support/wire/parse-responses.ts'
 
-const AUTHORIZED = `Host: plants\r\nAuthorization: Bearer ${WRITER}\r\n`
+const AUTHORIZED = `Host: plants\r\nAuthorization: Bearer ${WRITER_TOKEN}\r\n`
 
 /** Requests whose errors are made in different places: the error, the first line, and what follows the browser's fields. */
-const REFUSED: readonly (readonly [error: number, line: string, rest: string])[] = [
+const ERROR_REQUESTS: readonly (readonly [error: number, line: string, rest: string])[] = [
   [40000, 'GET /plants', 'Host: a\r\nno field\r\n\r\n'],
   [40000, 'GET /plants', 'Host: a b\r\n\r\n'],
   [40003, 'DELETE /plants/x', `${AUTHORIZED}\r\n`],
   [40100, 'GET /plants', 'Host: a\r\n\r\n'],
-  [40300, 'DELETE /plants/1', `Host: a\r\nAuthorization: Bearer ${READER}\r\n\r\n`],
+  [40300, 'DELETE /plants/1', `Host: a\r\nAuthorization: Bearer ${READER_TOKEN}\r\n\r\n`],
   [40400, 'GET /x', 'Host: a\r\n\r\n'],
   [40500, 'PUT /livez', 'Host: a\r\n\r\n'],
   [40800, 'GET /plants', 'Host: a\r\n'],
@@ -26,65 +26,78 @@ const REFUSED: readonly (readonly [error: number, line: string, rest: string])[]
   [50100, 'GET /livez', 'Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
 ]
 
-const broken = delegatingStore(memoryStore(), {
+const brokenStore = overrideStore(memoryStore(), {
   delete: () => {
     throw new Error('a fault')
   },
 })
 
-const EXPOSED = 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow'
+const EXPOSED_FIELDS = 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow'
 
 /** The fields for browsers of a response. */
-function corsOf({ headers }: WireAnswer): Record<string, string> {
+function getCorsHeaders({ headers }: RawResponse): Record<string, string> {
   const fields = [...headers].filter(([name]) => name === 'vary' || name.startsWith('access-control-'))
   return Object.fromEntries(fields)
 }
 
-function allowed(origin: string): Record<string, string> {
-  return { 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED }
+function createAllowedHeaders(origin: string): Record<string, string> {
+  return { 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_FIELDS }
 }
 
-const ONE = 'http://localhost:8080'
-const LIST = `https://a.example, ${ONE}`
-const VARY = { vary: 'Origin' }
-const LISTED = { ...VARY, ...allowed(ONE) }
+const LISTED_ORIGIN = 'http://localhost:8080'
+const ORIGIN_LIST = `https://a.example, ${LISTED_ORIGIN}`
+const VARY_HEADERS = { vary: 'Origin' }
+const LISTED_HEADERS = { ...VARY_HEADERS, ...createAllowedHeaders(LISTED_ORIGIN) }
 
 /** Sends a request to a program that has these origins, or none. */
-async function answerTo(t: TestContext, origins: string | undefined, line: string, rest: string): Promise<WireAnswer> {
+async function requestWithOrigins(
+  t: TestContext,
+  origins: string | undefined,
+  line: string,
+  rest: string,
+): Promise<RawResponse> {
   captureLog(t)
   const cors = origins === undefined ? {} : { PLANT_STORE_CORS_ORIGINS: origins }
-  const port = await serveProgram(t, { PLANT_STORE_HEADERS_TIMEOUT_MS: '200', ...cors }, broken)
-  return ask(port, `${line} HTTP/1.1\r\n${rest}`)
+  const port = await serveProgram(t, { PLANT_STORE_HEADERS_TIMEOUT_MS: '200', ...cors }, brokenStore)
+  return sendRawRequest(port, `${line} HTTP/1.1\r\n${rest}`)
 }
 
 suite('the fields for browsers are right', () => {
-  for (const [error, line, rest] of REFUSED) {
+  for (const [error, line, rest] of ERROR_REQUESTS) {
     // Of a request that `node:http` refuses, the origin is not known.
     const isUnread = error === 40800 || error === 43100 || rest.includes('no field')
     test(`in the answer ${error} to ${line}${isUnread ? ', unread' : ''}`, async (t) => {
-      const answer = await answerTo(t, LIST, line, `Origin: ${ONE}\r\n${rest}`)
+      const answer = await requestWithOrigins(t, ORIGIN_LIST, line, `Origin: ${LISTED_ORIGIN}\r\n${rest}`)
       assert.equal((JSON.parse(answer.body) as { error: number }).error, error)
-      assert.deepEqual(corsOf(answer), isUnread ? VARY : LISTED)
+      assert.deepEqual(getCorsHeaders(answer), isUnread ? VARY_HEADERS : LISTED_HEADERS)
     })
   }
 
   /** With the fields of the response to a request that could not be read. */
   for (const [what, origins, origin, fields, unread] of [
-    ['without CORS', undefined, ONE, {}, {}],
-    ['with *, to an origin', '*', 'https://any.example', allowed('*'), allowed('*')],
-    ['with *, without Origin', '*', '', allowed('*'), allowed('*')],
-    ['with a list, to an origin of it', LIST, ONE, LISTED, VARY],
-    ['with a list, to another origin', LIST, 'https://a.example.evil', VARY, VARY],
-    ['with a list, without Origin', LIST, '', VARY, VARY],
-    ['with a list of one, without Origin', ONE, '', VARY, LISTED],
+    ['without CORS', undefined, LISTED_ORIGIN, {}, {}],
+    ['with *, to an origin', '*', 'https://any.example', createAllowedHeaders('*'), createAllowedHeaders('*')],
+    ['with *, without Origin', '*', '', createAllowedHeaders('*'), createAllowedHeaders('*')],
+    ['with a list, to an origin of it', ORIGIN_LIST, LISTED_ORIGIN, LISTED_HEADERS, VARY_HEADERS],
+    ['with a list, to another origin', ORIGIN_LIST, 'https://a.example.evil', VARY_HEADERS, VARY_HEADERS],
+    ['with a list, without Origin', ORIGIN_LIST, '', VARY_HEADERS, VARY_HEADERS],
+    ['with a list of one, without Origin', LISTED_ORIGIN, '', VARY_HEADERS, LISTED_HEADERS],
   ] as const) {
     test(`${what}, of requests that are read, and of one that is not`, async (t) => {
       const from = origin === '' ? '' : `Origin: ${origin}\r\n`
       for (const path of ['/plants', '/livez', '/readyz', '/openapi.json']) {
-        const answer = await answerTo(t, origins, `GET ${path}`, `${from}${AUTHORIZED}Connection: close\r\n\r\n`)
-        assert.deepEqual([answer.status, corsOf(answer)], [200, fields])
+        const answer = await requestWithOrigins(
+          t,
+          origins,
+          `GET ${path}`,
+          `${from}${AUTHORIZED}Connection: close\r\n\r\n`,
+        )
+        assert.deepEqual([answer.status, getCorsHeaders(answer)], [200, fields])
       }
-      assert.deepEqual(corsOf(await answerTo(t, origins, 'GET /plants', `${from}no field\r\n\r\n`)), unread)
+      assert.deepEqual(
+        getCorsHeaders(await requestWithOrigins(t, origins, 'GET /plants', `${from}no field\r\n\r\n`)),
+        unread,
+      )
     })
   }
 })
@@ -99,8 +112,8 @@ suite('a preflight', () => {
     'access-control-max-age': '7200',
   }
 
-  function preflight(t: TestContext, origins: string, line: string, fields = ORIGIN + METHOD): Promise<WireAnswer> {
-    return answerTo(t, origins, line, `Host: plants\r\n${fields}Connection: close\r\n\r\n`)
+  function preflight(t: TestContext, origins: string, line: string, fields = ORIGIN + METHOD): Promise<RawResponse> {
+    return requestWithOrigins(t, origins, line, `Host: plants\r\n${fields}Connection: close\r\n\r\n`)
   }
 
   for (const [path, methods, status] of [
@@ -115,20 +128,20 @@ suite('a preflight', () => {
   ] as const) {
     test(`for ${path} is answered without a token`, async (t) => {
       for (const [origins, fields] of [
-        ['https://a.example', { ...VARY, ...allowed('https://a.example') }],
-        ['*', allowed('*')],
+        ['https://a.example', { ...VARY_HEADERS, ...createAllowedHeaders('https://a.example') }],
+        ['*', createAllowedHeaders('*')],
       ] as const) {
         const answer = await preflight(t, origins, `OPTIONS ${path}`)
         const allow = status === 204 ? methods : undefined
         assert.deepEqual([answer.status, answer.body, answer.headers.get('allow')], [204, '', allow])
         const permitted = methods === undefined ? {} : { 'access-control-allow-methods': methods }
-        assert.deepEqual(corsOf(answer), { ...fields, ...PERMITTED, ...permitted })
+        assert.deepEqual(getCorsHeaders(answer), { ...fields, ...PERMITTED, ...permitted })
       }
     })
 
     test(`for ${path} of another origin is answered as any OPTIONS is`, async (t) => {
-      const answer = await preflight(t, `${ONE},https://b.example`, `OPTIONS ${path}`)
-      assert.deepEqual([answer.status, corsOf(answer)], [status, VARY])
+      const answer = await preflight(t, `${LISTED_ORIGIN},https://b.example`, `OPTIONS ${path}`)
+      assert.deepEqual([answer.status, getCorsHeaders(answer)], [status, VARY_HEADERS])
     })
   }
 
@@ -156,7 +169,7 @@ suite('a preflight', () => {
     ['as it has no Origin', 'OPTIONS /plants', METHOD],
   ] as const) {
     test(`that is none, ${what}, gets no methods`, async (t) => {
-      assert.deepEqual(corsOf(await preflight(t, '*', line, fields)), allowed('*'))
+      assert.deepEqual(getCorsHeaders(await preflight(t, '*', line, fields)), createAllowedHeaders('*'))
     })
   }
 })

@@ -4,8 +4,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
-import { endLookups, isLookingUp, lookup, lookupsEnded } from '../../src/stores/lookup.ts'
-import { temporaryFile } from '../support/temporary-file.ts'
+import { stopLookups, hasPendingLookups, lookup, waitForLookups } from '../../src/stores/lookup.ts'
+import { createTempFile } from '../support/temp-files.ts'
 
 const lookUp = (hostname: string): Promise<unknown> =>
   new Promise((resolve) => lookup(hostname, { all: true }, (error, addresses) => resolve(error ?? addresses)))
@@ -14,18 +14,18 @@ suite('looks up a host for several sockets', () => {
   test('once at a time, and settles when the lookup ends', async () => {
     const first = lookUp('localhost')
     const second = lookUp('localhost')
-    assert.equal(isLookingUp(), true)
-    await lookupsEnded()
-    assert.equal(isLookingUp(), false)
+    assert.equal(hasPendingLookups(), true)
+    await waitForLookups()
+    assert.equal(hasPendingLookups(), false)
     assert.deepEqual(await first, await second)
-    await lookupsEnded()
+    await waitForLookups()
   })
 
   test('not after the process began to end: sockets get the last answer, or an error', async () => {
     const known = await lookUp('localhost')
-    endLookups()
+    stopLookups()
     const answer = lookUp('localhost')
-    assert.equal(isLookingUp(), false)
+    assert.equal(hasPendingLookups(), false)
     assert.deepEqual(await answer, known)
     const message = 'The process is ending, so elsewhere.invalid is not looked up.'
     assert.equal(((await lookUp('elsewhere.invalid')) as Error).message, message)
@@ -40,7 +40,7 @@ test('asks a name server that never answers once for all sockets', { skip, timeo
   const names = new Set<string>()
   socket.on('message', (question) => names.add(question.toString('latin1', 13, 17))).bind(53, '127.0.0.88')
   await once(socket, 'listening')
-  const file = temporaryFile(t, 'nameserver 127.0.0.88\noptions timeout:1 attempts:1\n')
+  const file = createTempFile(t, 'nameserver 127.0.0.88\noptions timeout:1 attempts:1\n')
   const code = `
     import { lookup } from './src/stores/lookup.ts'
     const startedAt = performance.now()

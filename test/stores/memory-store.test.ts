@@ -5,7 +5,7 @@ import { MAX_PAGE_BYTES, type Page, type Store } from '../../src/plants/store.ts
 import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import { memoryStore } from '../../src/stores/memory-store.ts'
 import { assertExactPages } from '../support/database/exact-pages.ts'
-import { memoryUsed } from '../support/heap.ts'
+import { measureMemoryUsed } from '../support/memory-usage.ts'
 
 storeConformance({ test, create: memoryStore })
 
@@ -48,48 +48,48 @@ for (const [order, first, step, most] of [
   ['descend', 99_999, -1, 900],
 ] as const) {
   test(`has at most ${most} blocks for 100,000 ids that ${order}, and hardly any once most are deleted`, () => {
-    const before = blockCount()
+    const before = countBlocks()
     const store = memoryStore()
     const ids = Array.from({ length: 100_000 }, (_, i) => BigInt(first + i * step))
     for (const id of ids) void store.create('demo', { id, name: 'Fern' })
-    const count = blockCount() - before
+    const count = countBlocks() - before
     assert.ok(count <= most, `${count} blocks`)
     for (const id of ids.slice(0, 99_000)) void store.delete('demo', id)
     // The first block stays, and another one may be half empty.
-    assert.ok(blockCount() - before <= most / 50 + 2)
+    assert.ok(countBlocks() - before <= most / 50 + 2)
     assert.equal(readPage(store, 'demo').plants.length, 1000)
   })
 }
 
 test('takes at most 120 bytes a plant, and gives them back', async () => {
-  const before = await memoryUsed()
+  const before = await measureMemoryUsed()
   const store = memoryStore()
   for (let i = 0; i < 100_000; i++) {
     void store.create('demo', { id: BigInt(i), name: `Monstera deliciosa ${i}`, tag: 'tropical' })
   }
-  const full = (await memoryUsed()) - before
+  const full = (await measureMemoryUsed()) - before
   assert.ok(full < 100_000 * 120, `100,000 plants take ${full} bytes`)
 
   for (let i = 0; i < 100_000; i++) if (i % 50 !== 0) void store.delete('demo', BigInt(i))
-  const sparse = (await memoryUsed()) - before
+  const sparse = (await measureMemoryUsed()) - before
   assert.ok(sparse < 2000 * 500, `2,000 plants of them take ${sparse} bytes`)
   assert.equal(readPage(store, 'demo').plants.length, 1000)
 })
 
 test('takes less than 2.5 KB for an owner with ten plants, and keeps nothing once they are deleted', async () => {
-  const before = await memoryUsed()
+  const before = await measureMemoryUsed()
   const store = memoryStore()
   for (let i = 0; i < 100_000; i++) void store.create(`owner ${i % 10_000}`, { id: BigInt(i), name: 'Fern' })
-  const full = (await memoryUsed()) - before
+  const full = (await measureMemoryUsed()) - before
   assert.ok(full < 10_000 * 2500, `10,000 owners take ${full} bytes`)
 
   for (let i = 0; i < 100_000; i++) void store.delete(`owner ${i % 10_000}`, BigInt(i))
-  const left = (await memoryUsed()) - before
+  const left = (await measureMemoryUsed()) - before
   assert.ok(left < 10_000 * 100, `10,000 owners leave ${left} bytes`)
   assert.deepEqual(readPage(store, 'owner 1'), { plants: [], hasMore: false })
 })
 
 /** How many blocks of ids there are, in all stores of this process. */
-function blockCount(): number {
+function countBlocks(): number {
   return queryObjects(BigInt64Array) as number
 }

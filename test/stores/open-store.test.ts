@@ -4,77 +4,77 @@ import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { isStoreUrl, STORE_SCHEMES } from '../../src/stores/open-store.ts'
-import { useProxiedDatabase } from '../support/database/postgres-server.ts'
-import { series, startWithMetrics } from '../support/program/metrics.ts'
-import { importing, Program, startProgram } from '../support/program/program.ts'
-import { lockElsewhere } from '../support/database/sqlite-file.ts'
-import { temporaryDirectory, temporaryFile } from '../support/temporary-file.ts'
+import { openProxiedDatabase } from '../support/database/postgres-database.ts'
+import { waitForSeries, startWithMetrics } from '../support/program/metrics.ts'
+import { createImportFlags, Program, startProgram } from '../support/program/program.ts'
+import { lockFromOtherProcess } from '../support/database/sqlite-file.ts'
+import { createTempDirectory, createTempFile } from '../support/temp-files.ts'
 
 for (const url of ['memory:', 'sqlite:a', 'sqlite:/a/b.db', 'postgres://a', 'postgresql://ada:p@host:1/plants']) {
   test(`${url} names a store`, () => assert.equal(isStoreUrl(url), true))
 }
 
-const NOT_MEMORY = ['', 'memory', 'memory:a', 'memory:memory:']
-const NOT_SQLITE = ['sqlite:', ' sqlite:a', '"sqlite:a"', 'sqlite://a', 'sqlite://a/sqlite:b', 'a:sqlite:b']
-const NOT_POSTGRES = ['postgres:', 'postgres://', 'postgres:a', 'postgres:a/postgres://b', 'mysql://a']
-for (const url of [...NOT_MEMORY, ...NOT_SQLITE, ...NOT_POSTGRES]) {
+const INVALID_MEMORY_URLS = ['', 'memory', 'memory:a', 'memory:memory:']
+const INVALID_SQLITE_URLS = ['sqlite:', ' sqlite:a', '"sqlite:a"', 'sqlite://a', 'sqlite://a/sqlite:b', 'a:sqlite:b']
+const INVALID_POSTGRES_URLS = ['postgres:', 'postgres://', 'postgres:a', 'postgres:a/postgres://b', 'mysql://a']
+for (const url of [...INVALID_MEMORY_URLS, ...INVALID_SQLITE_URLS, ...INVALID_POSTGRES_URLS]) {
   test(`"${url}" names no store`, () => assert.equal(isStoreUrl(url), false))
 }
 
-async function refusal(url: string, status: 1 | 2, nodeArgs: readonly string[] = [], environment = {}) {
+async function getStartError(url: string, status: 1 | 2, nodeArgs: readonly string[] = [], environment = {}) {
   const program = new Program({ PLANT_STORE_URL: url, PORT: '0', ...environment }, [], nodeArgs)
-  assert.deepEqual([await program.ended, program.stdout.all, program.stderr.all.length], [status, [], 1])
+  assert.deepEqual([await program.exited, program.stdout.lines, program.stderr.lines.length], [status, [], 1])
   const said = /^plant-store: PLANT_STORE_URL names a store that cannot be opened: (.*)$/
-  return said.exec(program.stderr.all[0]!)![1]!
+  return said.exec(program.stderr.lines[0]!)![1]!
 }
 
 test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot be opened', async (t) => {
-  const program = new Program({ PLANT_STORE_URL_FILE: temporaryFile(t, 'sqlite:/nowhere/plants.db\n'), PORT: '0' })
-  assert.equal(await program.ended, 2)
-  const [line, ...others] = program.stderr.all
+  const program = new Program({ PLANT_STORE_URL_FILE: createTempFile(t, 'sqlite:/nowhere/plants.db\n'), PORT: '0' })
+  assert.equal(await program.exited, 2)
+  const [line, ...others] = program.stderr.lines
   assert.match(line!, /^plant-store: PLANT_STORE_URL_FILE names a store that cannot be opened: SQLite /)
   assert.deepEqual(others, [])
 })
 
 suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
   test('with PLANT_STORE_MIGRATE=0, ends the start if there is no file, and makes none', async (t) => {
-    const path = join(temporaryDirectory(t), 'plants.db')
-    const reason = await refusal(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })
+    const path = join(createTempDirectory(t), 'plants.db')
+    const reason = await getStartError(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })
     assert.equal(reason, `SQLite database ${path}: the file does not exist, and may not be created`)
     assert.equal(existsSync(path), false)
   })
 
   test('logs a warning once its file is moved, and is not ready until it is back', async (t) => {
-    const path = join(temporaryDirectory(t), 'plants.db')
+    const path = join(createTempDirectory(t), 'plants.db')
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_URL: `sqlite:${path}` })
-    assert.equal((await program.logged('start'))['store'], 'sqlite')
+    assert.equal((await program.waitForLogEvent('start'))['store'], 'sqlite')
     // Node 22 warns that SQLite is experimental.
-    assert.ok(program.stderr.all.every((line) => line.startsWith('{')))
+    assert.ok(program.stderr.lines.every((line) => line.startsWith('{')))
     renameSync(path, `${path}.old`)
     assert.equal((await program.fetch('/readyz')).status, 503)
     const { status, headers } = await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
     assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
-    assert.match(String((await program.logged('warning'))['reason']), /another file, or none, has its name/)
+    assert.match(String((await program.waitForLogEvent('warning'))['reason']), /another file, or none, has its name/)
     renameSync(`${path}.old`, path)
-    await program.ready()
-    const { reason } = await program.logged('warning', 2)
+    await program.waitUntilReady()
+    const { reason } = await program.waitForLogEvent('warning', 2)
     assert.match(String(reason), /the file, its log and its shared memory are back$/)
-    assert.deepEqual(await series(admin, /^plant_store_sqlite_log_bytes/, 1), ['plant_store_sqlite_log_bytes 0'])
+    assert.deepEqual(await waitForSeries(admin, /^plant_store_sqlite_log_bytes/, 1), ['plant_store_sqlite_log_bytes 0'])
   })
 
   test('waits for a locked file for less time than a call may take', async (t) => {
-    const path = join(temporaryDirectory(t), 'plants.db')
+    const path = join(createTempDirectory(t), 'plants.db')
     const environment = { PLANT_STORE_URL: `sqlite:${path}`, PLANT_STORE_STORE_TIMEOUT_MS: '500' }
     const program = await startProgram(t, environment)
-    await lockElsewhere(t, path)
+    await lockFromOtherProcess(t, path)
     const response = await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
     assert.equal(((await response.json()) as { error: number }).error, 50300)
   })
 
   test('ends the start with status 1 while another process has the file locked', async (t) => {
-    const path = join(temporaryDirectory(t), 'plants.db')
-    await lockElsewhere(t, path)
-    assert.match(await refusal(`sqlite:${path}`, 1), /^SQLite database .*: database is locked$/)
+    const path = join(createTempDirectory(t), 'plants.db')
+    await lockFromOtherProcess(t, path)
+    assert.match(await getStartError(`sqlite:${path}`, 1), /^SQLite database .*: database is locked$/)
   })
 
   for (const [path, reason] of [
@@ -82,61 +82,61 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     ['plants.db?mode=ro', 'SQLite path "plants.db?mode=ro" contains "?"; only a file: URI can have parameters'],
   ] as const) {
     test(`rejects the path ${JSON.stringify(path)} with status 2`, async () => {
-      assert.equal(await refusal(`sqlite:${path}`, 2), reason)
+      assert.equal(await getStartError(`sqlite:${path}`, 2), reason)
     })
   }
 
   test('logs one warning for a database file that other users can read (insecure permissions)', async (t) => {
-    const path = join(temporaryDirectory(t), 'plants.db')
+    const path = join(createTempDirectory(t), 'plants.db')
     writeFileSync(path, '', { mode: 0o600 })
     chmodSync(path, 0o604)
     const program = await startProgram(t, { PLANT_STORE_URL: `sqlite:${path}` })
-    const { reason } = await program.logged('warning')
+    const { reason } = await program.waitForLogEvent('warning')
     assert.equal(reason, `SQLite database ${path}: other users can read ${path} (mode 604)`)
   })
 
   test('ends the start with status 2 if the file holds something else', async (t) => {
-    const message = await refusal(`sqlite:${temporaryFile(t, 'x'.repeat(1000))}`, 2)
+    const message = await getStartError(`sqlite:${createTempFile(t, 'x'.repeat(1000))}`, 2)
     assert.match(message, /^SQLite database .*: file is not a database$/)
   })
 })
 
 test('a Node that lacks SQLite says so, and suggests no URL of it', async () => {
   const nodeArgs = isBuiltin('node:sqlite') ? ['--no-experimental-sqlite'] : []
-  assert.equal(await refusal('sqlite:plants.db', 2, nodeArgs), 'SQLite needs Node 22.13 or later')
+  assert.equal(await getStartError('sqlite:plants.db', 2, nodeArgs), 'SQLite needs Node 22.13 or later')
   const program = new Program({ PLANT_STORE_URL: 'plants.db' }, [], nodeArgs)
-  assert.equal(await program.ended, 2)
+  assert.equal(await program.exited, 2)
   const examples = STORE_SCHEMES.map(({ example }) => example)
   const urls = examples.filter((example) => !example.startsWith('sqlite:')).join(' or ')
-  assert.deepEqual(program.stderr.all, [
+  assert.deepEqual(program.stderr.lines, [
     `plant-store: PLANT_STORE_URL takes a URL like ${urls}: where the plants are kept`,
   ])
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {
   test('keeps plants in Postgres, and is not ready while it is away', async (t) => {
-    const { proxy, url } = await useProxiedDatabase(t)
+    const { proxy, url } = await openProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url })
     assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
     assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
     assert.equal((await program.fetch('/readyz')).status, 200)
 
     await proxy.close()
-    await program.logged('disconnected')
+    await program.waitForLogEvent('disconnected')
     while ((await program.fetch('/readyz')).status !== 503);
     const list = await program.fetch('/plants?limit=1234567')
     assert.deepEqual([list.status, ((await list.json()) as { error: number }).error], [503, 50300])
-    const { reason } = await program.logged('failure')
+    const { reason } = await program.waitForLogEvent('failure')
     assert.match(String(reason), /^StoreUnavailableError: [^]*ECONNREFUSED/)
-    assert.doesNotMatch(program.stderr.all.join('\n'), /1234567/)
+    assert.doesNotMatch(program.stderr.lines.join('\n'), /1234567/)
 
     program.child.kill('SIGTERM')
-    assert.equal(await program.ended, 0)
+    assert.equal(await program.exited, 0)
   })
 
   test('ends the start if the URL is malformed, and quotes none of it', async () => {
     assert.equal(
-      await refusal('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants', 2),
+      await getStartError('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants', 2),
       'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25',
     )
   })
@@ -151,9 +151,9 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         }
         return resolve.call(this, name, parent, ...rest)
       }`
-    const { url } = await useProxiedDatabase(t)
-    const program = new Program({ PLANT_STORE_URL: url }, ['--migrate'], importing(hideFromPackage))
-    assert.deepEqual([await program.ended, program.stderr.all], [0, []])
+    const { url } = await openProxiedDatabase(t)
+    const program = new Program({ PLANT_STORE_URL: url }, ['--migrate'], createImportFlags(hideFromPackage))
+    assert.deepEqual([await program.exited, program.stderr.lines], [0, []])
   })
 
   test('ends the start if the driver is not installed', async () => {
@@ -164,7 +164,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         if (name === 'pg') throw new Error('there is no pg')
         return resolve.call(this, name, ...rest)
       }`
-    const reason = await refusal('postgres://ada@127.0.0.1/plants', 2, importing(hideDriver))
+    const reason = await getStartError('postgres://ada@127.0.0.1/plants', 2, createImportFlags(hideDriver))
     assert.equal(reason, 'Its driver cannot be loaded (npm install pg): there is no pg')
   })
 
@@ -174,9 +174,9 @@ suite('PLANT_STORE_URL=postgres:…', () => {
       import Module from 'node:module'
       const resolve = Module._resolveFilename
       Module._resolveFilename = function (name, ...rest) {
-        return name === 'pg' ? '${temporaryFile(t, driver, 'pg.cjs')}' : resolve.call(this, name, ...rest)
+        return name === 'pg' ? '${createTempFile(t, driver, 'pg.cjs')}' : resolve.call(this, name, ...rest)
       }`
-    const reason = await refusal('postgres://ada@127.0.0.1/plants', 2, importing(replaceDriver))
+    const reason = await getStartError('postgres://ada@127.0.0.1/plants', 2, createImportFlags(replaceDriver))
     assert.equal(reason, 'Its driver is too old; version 8.16 or later of pg is needed (npm install pg@8)')
   })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { encodeRest } from '../../src/plants/plant.ts'
+import { encodeFields } from '../../src/plants/plant.ts'
 import { PageBuilder } from '../../src/stores/page-builder.ts'
 
 /** In characters of which JSON or UTF-8 makes more than one byte. */
@@ -15,7 +15,7 @@ test('ends a page after the plant with which names and tags come to maxBytes, or
     const builder = new PageBuilder({ limit, maxBytes })
     let bytes = 0
     for (const [at, { name, tag }] of plants.entries()) {
-      const isAdded = builder.add(BigInt(at), encodeRest({ id: BigInt(at), name, tag }))
+      const isAdded = builder.add(BigInt(at), encodeFields({ id: BigInt(at), name, tag }))
       assert.equal(isAdded, at < limit && bytes < maxBytes)
       assert.equal(builder.page.hasMore, !isAdded)
       assert.equal(builder.page.plants.length, isAdded ? at + 1 : at)

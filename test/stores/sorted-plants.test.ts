@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { MIN_INT64 } from '../../src/plants/int64.ts'
 import type { EncodedPage } from '../../src/plants/encoded-list.ts'
-import { encodeRest } from '../../src/plants/plant.ts'
+import { encodeFields } from '../../src/plants/plant.ts'
 import { SortedPlants } from '../../src/stores/sorted-plants.ts'
 
-function readPages(plants: SortedPlants, limit: number): bigint[] {
+function readAllIds(plants: SortedPlants, limit: number): bigint[] {
   const ids: bigint[] = []
   let page: EncodedPage
   do {
@@ -46,10 +46,10 @@ test('does what a sorted array does, whatever runs of ids are added and deleted'
       const listed = plants.list({ limit: 10_000, maxBytes: Infinity }).plants
       const [found, ids] = [listed.map(({ id }) => id), BigInt64Array.from(texts.keys()).sort()]
       assert.deepEqual(found, [...ids])
-      assert.ok(listed.every((plant) => encodeRest(plant) === texts.get(plant.id)))
-      assert.deepEqual(readPages(plants, 7), [...ids])
+      assert.ok(listed.every((plant) => encodeFields(plant) === texts.get(plant.id)))
+      assert.deepEqual(readAllIds(plants, 7), [...ids])
     }
-    assert.deepEqual([plants.add(MIN_INT64, ''), readPages(plants, 1000)[0]], [true, MIN_INT64])
+    assert.deepEqual([plants.add(MIN_INT64, ''), readAllIds(plants, 1000)[0]], [true, MIN_INT64])
   })
   fc.assert(property, { numRuns: 50 })
 })

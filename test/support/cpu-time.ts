@@ -1,6 +1,6 @@
 /** The CPU time of this process since then, in microseconds. */
-export function cpuTimeSince(before: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(before)
+export function cpuTimeSince(startUsage: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(startUsage)
   return user + system
 }
 
@@ -8,12 +8,12 @@ export function cpuTimeSince(before: NodeJS.CpuUsage): number {
  * The CPU time of a call in microseconds: the least of a few tries, or the first that is less than `enough`. What else
  * the machine does makes a call slower, never faster.
  */
-export async function cpuTime(call: () => unknown, enough = 0): Promise<number> {
-  let least = Infinity
-  for (let tries = 0; tries < 5 && least >= enough; tries++) {
-    const before = process.cpuUsage()
+export async function measureCpuTime(call: () => unknown, targetMicros = 0): Promise<number> {
+  let minMicros = Infinity
+  for (let attempt = 0; attempt < 5 && minMicros >= targetMicros; attempt++) {
+    const startUsage = process.cpuUsage()
     await call()
-    least = Math.min(least, cpuTimeSince(before))
+    minMicros = Math.min(minMicros, cpuTimeSince(startUsage))
   }
-  return least
+  return minMicros
 }

@@ -1,7 +1,7 @@
 const TICK_MS = 10
 
 /** Keeps the event loop from turning, as a machine does that is busy with something else. */
-export function block(milliseconds: number): void {
+export function blockEventLoop(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
 }
 
@@ -9,7 +9,7 @@ export function block(milliseconds: number): void {
  * A clock that tells how many milliseconds have passed for this process. What a machine that is busy with something else
  * takes from it does not count, so that timers can be held against it.
  */
-export function ownClock(): () => number {
+export function createProcessClock(): () => number {
   let ticks = 0
   setInterval(() => ticks++, TICK_MS).unref()
   return () => ticks * TICK_MS

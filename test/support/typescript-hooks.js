@@ -4,10 +4,10 @@ import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 /** Holds the code of each file by a digest of its text. */
-const CACHE = new URL(`../../node_modules/.cache/typescript/${process.version}/`, import.meta.url)
+const CACHE_DIRECTORY = new URL(`../../node_modules/.cache/typescript/${process.version}/`, import.meta.url)
 
 /** Node's own way leaves all else where it stands, as coverage needs it. */
-function eraseTypes(text, path) {
+function stripTypes(text, path) {
   if (module.stripTypeScriptTypes === undefined) return transpile(text, path)
   try {
     return module.stripTypeScriptTypes(text)
@@ -19,21 +19,22 @@ function eraseTypes(text, path) {
 function transpile(text, fileName) {
   const ts = module.createRequire(import.meta.url)('typescript')
   const { ESNext } = ts.ScriptTarget
-  const kept = { target: ESNext, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
-  return ts.transpileModule(text, { compilerOptions: { ...kept, inlineSourceMap: true }, fileName }).outputText
+  const preserveModules = { target: ESNext, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
+  return ts.transpileModule(text, { compilerOptions: { ...preserveModules, inlineSourceMap: true }, fileName })
+    .outputText
 }
 
 /** The code of a file of TypeScript. Its types are not checked. */
 export function compile(url) {
   const text = readFileSync(new URL(url), 'utf8')
-  const cached = new URL(createHash('sha256').update(text).digest('hex'), CACHE)
-  if (existsSync(cached)) return readFileSync(cached, 'utf8')
-  const code = eraseTypes(text, fileURLToPath(url))
-  mkdirSync(CACHE, { recursive: true })
+  const cacheFile = new URL(createHash('sha256').update(text).digest('hex'), CACHE_DIRECTORY)
+  if (existsSync(cacheFile)) return readFileSync(cacheFile, 'utf8')
+  const code = stripTypes(text, fileURLToPath(url))
+  mkdirSync(CACHE_DIRECTORY, { recursive: true })
   // Another process may be reading it.
-  const temporary = new URL(`${cached.href}.${process.pid}`)
+  const temporary = new URL(`${cacheFile.href}.${process.pid}`)
   writeFileSync(temporary, code)
-  renameSync(temporary, cached)
+  renameSync(temporary, cacheFile)
   return code
 }
 

@@ -1,47 +1,57 @@
-import { errors, getAndHead, header, json, NO_STORE, options } from '../../openapi/description.ts'
-import type { Description, ObjectSchema, OperationObject, PathItem, Response } from '../../openapi/description.ts'
+import {
+  errorResponses,
+  getAndHead,
+  header,
+  jsonContent,
+  NO_STORE,
+  optionsOperation,
+} from '../../openapi/description.ts'
+import type { OpenApiDocument, ObjectSchema, OperationObject, PathItem, Response } from '../../openapi/description.ts'
 import { openapi } from '../../openapi/openapi.ts'
-import type { PlantPaths } from '../../openapi/plants.ts'
+import type { PlantPaths } from '../../openapi/plant-paths.ts'
 
 type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
 
 type ProgramPaths = Readonly<Record<'/livez' | '/readyz' | '/openapi.json', ProgramPathItem>>
 
-const PROGRAM = 'program'
-const ETAG = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
-const IF_NONE_MATCH = header('The entity tags that the client has; `*` is any (RFC 9110 section 13.1.2).', '"k5Zl6FR3"')
+const PROGRAM_TAG = 'program'
+const ETAG_HEADER = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
+const IF_NONE_MATCH_HEADER = header(
+  'The entity tags that the client has; `*` is any (RFC 9110 section 13.1.2).',
+  '"k5Zl6FR3"',
+)
 
-export const programDescription: Description<PlantPaths & ProgramPaths> & {
+export const programDescription: OpenApiDocument<PlantPaths & ProgramPaths> & {
   readonly servers: readonly { readonly url: string }[]
 } = {
   ...openapi,
   // Relative to the URL of the description, so it's right under any path prefix (OpenAPI 3.1.0 section 4.8.5).
   servers: [{ url: '.' }],
-  tags: [...openapi.tags, { name: PROGRAM, description: 'The program that serves the plants. It needs no token.' }],
+  tags: [...openapi.tags, { name: PROGRAM_TAG, description: 'The program that serves the plants. It needs no token.' }],
   paths: {
     ...openapi.paths,
     '/livez': describeGet({
       operationId: 'getLiveness',
       summary: 'Ask whether the program lives',
-      responses: { 200: probeResponse('It lives.', 'live'), ...errors() },
+      responses: { 200: probeResponse('It lives.', 'live'), ...errorResponses() },
     }),
     '/readyz': describeGet({
       operationId: 'getReadiness',
       summary: 'Ask whether the program can serve',
-      responses: { 200: probeResponse('It can serve.', 'ready'), ...errors('storeUnavailable') },
+      responses: { 200: probeResponse('It can serve.', 'ready'), ...errorResponses('storeUnavailable') },
     }),
     '/openapi.json': describeGet({
       operationId: 'getDescription',
       summary: 'Get this description',
-      parameters: [{ name: 'If-None-Match', in: 'header', ...IF_NONE_MATCH }],
+      parameters: [{ name: 'If-None-Match', in: 'header', ...IF_NONE_MATCH_HEADER }],
       responses: {
         200: {
           description: 'The description.',
-          headers: { ETag: ETAG },
-          ...json({ type: 'object' }, { openapi: '3.1.0' }),
+          headers: { ETag: ETAG_HEADER },
+          ...jsonContent({ type: 'object' }, { openapi: '3.1.0' }),
         },
-        304: { description: 'The client has the description already.', headers: { ETag: ETAG } },
-        ...errors(),
+        304: { description: 'The client has the description already.', headers: { ETag: ETAG_HEADER } },
+        ...errorResponses(),
       },
     }),
   },
@@ -49,12 +59,16 @@ export const programDescription: Description<PlantPaths & ProgramPaths> & {
 
 function describeGet(get: Omit<OperationObject, 'tags' | 'security'>): ProgramPathItem {
   return {
-    ...getAndHead({ tags: [PROGRAM], security: [], ...get }),
-    options: options({ tags: [PROGRAM], operationId: `${get.operationId}Options` }),
+    ...getAndHead({ tags: [PROGRAM_TAG], security: [], ...get }),
+    options: optionsOperation({ tags: [PROGRAM_TAG], operationId: `${get.operationId}Options` }),
   }
 }
 
 function probeResponse(description: string, status: string): Response {
   const properties: ObjectSchema['properties'] = { status: { type: 'string', enum: [status] } }
-  return { description, headers: NO_STORE, ...json({ type: 'object', required: ['status'], properties }, { status }) }
+  return {
+    description,
+    headers: NO_STORE,
+    ...jsonContent({ type: 'object', required: ['status'], properties }, { status }),
+  }
 }

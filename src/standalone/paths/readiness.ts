@@ -16,11 +16,11 @@ const PING_TIMEOUT_MS = 900
  */
 export function createReadiness(store: Store, isDraining: () => boolean): () => Promise<Readiness> {
   let wasReady = true
-  let askedAt = -Infinity
-  let latest: Promise<void>
+  let lastPingAt = -Infinity
+  let latestPing: Promise<void>
   let timer: NodeJS.Timeout | undefined
 
-  async function ask(): Promise<void> {
+  async function pingStore(): Promise<void> {
     try {
       await withDeadline(store.ping?.(), PING_TIMEOUT_MS, () => {
         return new StoreUnavailableError(`the store did not answer a ping within ${PING_TIMEOUT_MS} ms`)
@@ -31,20 +31,20 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
       if (wasReady) log('unready', { reason: describeError(error) })
       wasReady = false
       // A timer can fire up to 1 ms early, so this ping doesn't depend on how much time has passed.
-      timer = setTimeout(() => isDraining() || ping(), PING_INTERVAL_MS).unref()
+      timer = setTimeout(() => isDraining() || startPing(), PING_INTERVAL_MS).unref()
     }
   }
 
-  function ping(): void {
+  function startPing(): void {
     clearTimeout(timer)
-    askedAt = performance.now()
-    latest = ask()
+    lastPingAt = performance.now()
+    latestPing = pingStore()
   }
 
-  return async function check() {
+  return async function checkReadiness() {
     if (isDraining()) return 'draining'
-    if (performance.now() - askedAt >= PING_INTERVAL_MS) ping()
-    await latest
+    if (performance.now() - lastPingAt >= PING_INTERVAL_MS) startPing()
+    await latestPing
     return wasReady ? 'ready' : 'unready'
   }
 }

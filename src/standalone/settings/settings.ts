@@ -1,14 +1,14 @@
 import cluster from 'node:cluster'
-import { LIMITS, type Limits } from '../../http-server/limits.ts'
-import { DEFAULTS, MAX_BODY_BYTES } from '../../options.ts'
-import { POSTGRES_BATCH } from '../../stores/batch-size.ts'
+import { LIMIT_DEFINITIONS, type Limits } from '../../http-server/limits.ts'
+import { DEFAULT_OPTIONS, MAX_BODY_BYTES } from '../../options.ts'
+import { DEFAULT_POSTGRES_BATCH } from '../../stores/batch-size.ts'
 import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { textFile, type SettingFile } from './setting-file.ts'
 import { tokenFile, tokenList, type Tokens } from './tokens.ts'
-import { checkVariableNames, SettingError, withoutServiceLinks, type Origins, type Variable } from './variables.ts'
+import { checkVariableNames, SettingError, removeServiceLinks, type Origins, type Variable } from './variables.ts'
 import { flag, integer, originList, permissions, text } from './variables.ts'
 
-export interface Settings extends ServedLimits, Omit<typeof DEFAULTS, 'maxLimit'> {
+export interface Settings extends ConfigurableLimits, Omit<typeof DEFAULT_OPTIONS, 'maxLimit'> {
   readonly host: string
   readonly port: number
   readonly tokens: Tokens | undefined
@@ -30,19 +30,26 @@ export interface Settings extends ServedLimits, Omit<typeof DEFAULTS, 'maxLimit'
   readonly drainDelayMs: number
 }
 
-const STORE_URLS = STORE_SCHEMES.flatMap(({ lacks, example }) => (lacks === undefined ? example : [])).join(' or ')
+const STORE_URL_EXAMPLES = STORE_SCHEMES.flatMap(({ unavailableReason, example }) =>
+  unavailableReason === undefined ? example : [],
+).join(' or ')
 /** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
-export const MAX_PATH_BYTES = 103
-const { maxBodyBytes, maxListsPerOwner, storeTimeoutMs } = DEFAULTS
+export const MAX_SOCKET_PATH_BYTES = 103
+const { maxBodyBytes, maxListsPerOwner, storeTimeoutMs } = DEFAULT_OPTIONS
 
-export const isPath = (host: string): boolean => host.startsWith('/')
+export const isSocketPath = (host: string): boolean => host.startsWith('/')
 
-const STORE_URL = text('PLANT_STORE_URL', 'memory:', `a URL like ${STORE_URLS}: where the plants are kept`, isStoreUrl)
+const STORE_URL = text(
+  'PLANT_STORE_URL',
+  'memory:',
+  `a URL like ${STORE_URL_EXAMPLES}: where the plants are kept`,
+  isStoreUrl,
+)
 
 /** Nobody needs to set how often the server looks for late requests. */
-type ServedLimits = Omit<Limits, 'checkIntervalMs'>
+type ConfigurableLimits = Omit<Limits, 'checkIntervalMs'>
 
-const LIMIT_VARIABLES: Readonly<Record<keyof ServedLimits, readonly [name: string, meaning: string]>> = {
+const LIMIT_SETTINGS: Readonly<Record<keyof ConfigurableLimits, readonly [name: string, description: string]>> = {
   drainTimeoutMs: ['PLANT_STORE_DRAIN_TIMEOUT_MS', 'milliseconds that a shutdown may take after that delay'],
   headersTimeoutMs: ['PLANT_STORE_HEADERS_TIMEOUT_MS', 'milliseconds in which a header must arrive'],
   requestTimeoutMs: ['PLANT_STORE_REQUEST_TIMEOUT_MS', 'milliseconds in which a whole request must arrive'],
@@ -52,17 +59,17 @@ const LIMIT_VARIABLES: Readonly<Record<keyof ServedLimits, readonly [name: strin
   maxConnections: ['PLANT_STORE_MAX_CONNECTIONS', 'the most connections'],
 }
 
-const limitVariables = Object.entries(LIMIT_VARIABLES).map(([limit, [name, meaning]]) => {
-  const { preset, min, max } = LIMITS[limit as keyof ServedLimits]
-  return [limit, integer(name, preset, meaning, min, max)]
+const limitEntries = Object.entries(LIMIT_SETTINGS).map(([limit, [name, description]]) => {
+  const { defaultValue, min, max } = LIMIT_DEFINITIONS[limit as keyof ConfigurableLimits]
+  return [limit, integer(name, defaultValue, description, min, max)]
 })
 
 const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   host: text(
     'HOST',
     '127.0.0.1',
-    `the host name or address to listen on, or the absolute path of a Unix socket, of ${MAX_PATH_BYTES} bytes at most`,
-    (host) => (isPath(host) ? Buffer.byteLength(host) <= MAX_PATH_BYTES : host !== ''),
+    `the host name or address to listen on, or the absolute path of a Unix socket, of ${MAX_SOCKET_PATH_BYTES} bytes at most`,
+    (host) => (isSocketPath(host) ? Buffer.byteLength(host) <= MAX_SOCKET_PATH_BYTES : host !== ''),
   ),
   port: integer('PORT', 3000, 'the port to listen on; 0 takes a free one', 0, 65_535),
   tokens: tokenList('PLANT_STORE_TOKENS'),
@@ -73,7 +80,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   postgresPoolSize: integer('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 'the most connections to Postgres', 1, 10_000),
   postgresBatch: integer(
     'PLANT_STORE_POSTGRES_BATCH',
-    POSTGRES_BATCH,
+    DEFAULT_POSTGRES_BATCH,
     'the most plants of one statement; 1 suits a table that is distributed by owner',
     1,
     10_000,
@@ -95,7 +102,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'PLANT_STORE_ADMIN_HOST',
     undefined,
     'the host name or address of that port; HOST if not set, or 127.0.0.1 if that is a path',
-    (host) => host !== '' && !isPath(host),
+    (host) => host !== '' && !isSocketPath(host),
   ),
   reusePort: flag('PLANT_STORE_REUSE_PORT', '0', 'whether several programs may listen on the port'),
   socketMode: permissions('PLANT_STORE_SOCKET_MODE', '660', 'who may connect to the Unix socket'),
@@ -106,45 +113,45 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
     'milliseconds in which a shutdown only makes /readyz answer 503, before it drains',
     0,
   ),
-  ...(Object.fromEntries(limitVariables) as Record<keyof ServedLimits, Variable<number>>),
+  ...(Object.fromEntries(limitEntries) as Record<keyof ConfigurableLimits, Variable<number>>),
 }
 
 export function readSettings(environment: NodeJS.ProcessEnv, version: string = process.versions.node): Settings {
-  const ours = withoutServiceLinks(environment)
-  const isSet = ({ name }: { readonly name: string }): boolean => ours[name] !== undefined
+  const ownEnvironment = removeServiceLinks(environment)
+  const isSet = ({ name }: { readonly name: string }): boolean => ownEnvironment[name] !== undefined
   const { host, port, adminHost, adminPort, tokens, tokensFile, storeUrl, storeUrlFile } = VARIABLES
-  const all = Object.entries<Variable<unknown>>(VARIABLES)
-  const names = all.map(([, { name }]) => name)
-  checkVariableNames(ours, names)
+  const entries = Object.entries<Variable<unknown>>(VARIABLES)
+  const names = entries.map(([, { name }]) => name)
+  checkVariableNames(ownEnvironment, names)
   // If both were set, nobody could see which one counts.
-  for (const [file, other] of [[tokensFile, tokens] as const, [storeUrlFile, storeUrl] as const]) {
-    if (!isSet(file) || !isSet(other)) continue
-    throw new SettingError(file.name, `and ${other.name} are both set: set only one of them`)
+  for (const [file, inlineVariable] of [[tokensFile, tokens] as const, [storeUrlFile, storeUrl] as const]) {
+    if (!isSet(file) || !isSet(inlineVariable)) continue
+    throw new SettingError(file.name, `and ${inlineVariable.name} are both set: set only one of them`)
   }
   if (isSet(adminHost) && !isSet(adminPort)) throw new SettingError(adminHost.name, `needs ${adminPort.name} beside it`)
-  if (isSet(port) && isPath(readVariable(ours, host))) {
+  if (isSet(port) && isSocketPath(readVariable(ownEnvironment, host))) {
     throw new SettingError(port.name, 'must not be set if HOST is the path of a Unix socket')
   }
-  const values = all.map(([key, variable]) => [key, readVariable(ours, variable)])
+  const values = entries.map(([key, variable]) => [key, readVariable(ownEnvironment, variable)])
   const settings = Object.fromEntries(values) as Settings
-  if (settings.reusePort) checkSharing(settings, version)
+  if (settings.reusePort) checkReusePort(settings, version)
   // Workers share a port, so each request would see the plants of another worker.
-  if (cluster.isWorker && !isSharedStore(storeUrlOf(settings))) {
+  if (cluster.isWorker && !isSharedStore(getStoreUrl(settings))) {
     const { name } = settings.storeUrlFile === undefined ? storeUrl : storeUrlFile
     throw new SettingError(name, 'takes a store that processes can share, in a worker of node:cluster (PM2)')
   }
   return settings
 }
 
-const storeUrlOf = ({ storeUrl, storeUrlFile }: Settings): string => storeUrlFile?.value ?? storeUrl
+const getStoreUrl = ({ storeUrl, storeUrlFile }: Settings): string => storeUrlFile?.value ?? storeUrl
 
-function checkSharing(settings: Settings, version: string): void {
+function checkReusePort(settings: Settings, version: string): void {
   const { host, port } = settings
   const [major, minor] = version.split('.').map(Number)
   const { name } = VARIABLES.reusePort
   if (major! * 1000 + minor! < 22012) throw new SettingError(name, `needs Node 22.12 or later, not ${version}`)
-  if (isPath(host) || port === 0) throw new SettingError(name, 'needs a PORT other than 0')
-  if (!isSharedStore(storeUrlOf(settings))) {
+  if (isSocketPath(host) || port === 0) throw new SettingError(name, 'needs a PORT other than 0')
+  if (!isSharedStore(getStoreUrl(settings))) {
     throw new SettingError(name, 'needs a store that programs can share; here each would have plants of its own')
   }
 }
@@ -154,8 +161,8 @@ export function readAddress(environment: NodeJS.ProcessEnv): Pick<Settings, 'hos
   return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }
 }
 
-function readVariable<T>(environment: NodeJS.ProcessEnv, { name, preset, parse }: Variable<T>): T {
-  const value = environment[name] ?? preset
+function readVariable<T>(environment: NodeJS.ProcessEnv, { name, defaultValue, parse }: Variable<T>): T {
+  const value = environment[name] ?? defaultValue
   return value === undefined ? (value as T) : parse(value)
 }
 
@@ -170,9 +177,10 @@ The settings are environment variables. With their defaults, they are:
 
 `
 
-export function helpText(): string {
+export function formatHelp(): string {
   const rows = Object.values(VARIABLES).map(
-    ({ name, preset, takes }) => `  ${preset === undefined ? name : `${name}=${preset}`}\n      ${takes}\n`,
+    ({ name, defaultValue, expects }) =>
+      `  ${defaultValue === undefined ? name : `${name}=${defaultValue}`}\n      ${expects}\n`,
   )
   return `${USAGE}${rows.join('')}`
 }

@@ -1,5 +1,5 @@
 import { MAX_TIMER_MS } from '../../option-checks.ts'
-import { INVISIBLE, STRAY_END } from '../../plants/stray-characters.ts'
+import { INVISIBLE_CHARACTERS, LEADING_OR_TRAILING_STRAY } from '../../plants/stray-characters.ts'
 
 const PREFIX = 'PLANT_STORE_'
 /** Variables that Kubernetes makes for a service called `plant-store` begin like our settings do. */
@@ -24,8 +24,8 @@ export class SettingError extends Error {
 
 export interface Variable<T> {
   readonly name: string
-  readonly preset: string | undefined
-  readonly takes: string
+  readonly defaultValue: string | undefined
+  readonly expects: string
   readonly parse: (value: string) => T
 }
 
@@ -34,68 +34,83 @@ export interface Variable<T> {
  * which Docker and systemd read as part of the value. Node decodes bytes that aren't UTF-8 as U+FFFD, so two different
  * paths or hosts could become one.
  */
-const STRAY = new RegExp(String.raw`[\p{Cc}\u2028\u2029\ufffd]|${INVISIBLE}|\s#|${STRAY_END}`, 'u')
+const STRAY_CHARACTER = new RegExp(
+  String.raw`[\p{Cc}\u2028\u2029\ufffd]|${INVISIBLE_CHARACTERS}|\s#|${LEADING_OR_TRAILING_STRAY}`,
+  'u',
+)
 
-/** @param read gives undefined for what the variable does not take */
-function variable<T>(name: string, preset: string | undefined, takes: string, read: (value: string) => T | undefined) {
+/** @param parseValue gives undefined for what the variable does not take */
+function createVariable<T>(
+  name: string,
+  defaultValue: string | undefined,
+  expects: string,
+  parseValue: (value: string) => T | undefined,
+) {
   function parse(value: string): T {
-    const [stray] = STRAY.exec(value) ?? []
+    const [stray] = STRAY_CHARACTER.exec(value) ?? []
     if (stray !== undefined) {
-      throw new SettingError(name, `takes ${takes}; remove ${escapeText(stray)} from its value`)
+      throw new SettingError(name, `takes ${expects}; remove ${escapeText(stray)} from its value`)
     }
-    const found = read(value)
-    if (found === undefined) throw new SettingError(name, `takes ${takes}`)
-    return found
+    const parsed = parseValue(value)
+    if (parsed === undefined) throw new SettingError(name, `takes ${expects}`)
+    return parsed
   }
-  return { name, preset, takes, parse }
+  return { name, defaultValue, expects, parse }
 }
 
 /** Writes a text in double quotes, in printable ASCII. */
 function escapeText(text: string): string {
-  return JSON.stringify(text).replace(/[\x7f-\uffff]/g, (other) => {
-    return `\\u${other.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(text).replace(/[\x7f-\uffff]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   })
 }
 
 export function text<P extends string | undefined>(
   name: string,
-  preset: P,
-  takes: string,
+  defaultValue: P,
+  expects: string,
   isValid: (value: string) => boolean,
 ): Variable<string | P> {
-  return variable(name, preset, takes, (value) => (isValid(value) ? value : undefined))
+  return createVariable(name, defaultValue, expects, (value) => (isValid(value) ? value : undefined))
 }
 
 /** Its default bounds are those of a time in milliseconds. */
 export function integer<P extends number | undefined>(
   name: string,
-  preset: P,
-  meaning: string,
+  defaultValue: P,
+  description: string,
   min = 1,
   max: number = MAX_TIMER_MS,
 ): Variable<number | P> {
-  return variable(name, preset?.toString(), `a whole number from ${min} to ${max}: ${meaning}`, (value) => {
-    const number = Number(value)
-    return /^(?:0|[1-9][0-9]*)$/.test(value) && number >= min && number <= max ? number : undefined
-  })
+  return createVariable(
+    name,
+    defaultValue?.toString(),
+    `a whole number from ${min} to ${max}: ${description}`,
+    (value) => {
+      const number = Number(value)
+      return /^(?:0|[1-9][0-9]*)$/.test(value) && number >= min && number <= max ? number : undefined
+    },
+  )
 }
 
-export function permissions(name: string, preset: string, meaning: string): Variable<number> {
-  return variable(name, preset, `permissions in octal such as 660: ${meaning}`, (value) => {
+export function permissions(name: string, defaultValue: string, description: string): Variable<number> {
+  return createVariable(name, defaultValue, `permissions in octal such as 660: ${description}`, (value) => {
     return /^[0-7]{3}$/.test(value) ? parseInt(value, 8) : undefined
   })
 }
 
-export function flag(name: string, preset: '0' | '1', meaning: string): Variable<boolean> {
-  return variable(name, preset, `1 or 0: ${meaning}`, (value) => (/^[01]$/.test(value) ? value === '1' : undefined))
+export function flag(name: string, defaultValue: '0' | '1', description: string): Variable<boolean> {
+  return createVariable(name, defaultValue, `1 or 0: ${description}`, (value) =>
+    /^[01]$/.test(value) ? value === '1' : undefined,
+  )
 }
 
 /** The origins whose pages may use the service; `*` stands for all. */
 export type Origins = ReadonlySet<string> | '*'
 
 export function originList(name: string): Variable<Origins | undefined> {
-  const takes = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
-  const list = variable<Origins>(name, undefined, takes, (value) => {
+  const expects = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
+  const list = createVariable<Origins>(name, undefined, expects, (value) => {
     const origins = value.split(',').map((origin) => origin.trim())
     if (value === '*') return '*'
     return origins.every(isOrigin) ? new Set(origins) : undefined
@@ -110,10 +125,10 @@ function isOrigin(text: string): boolean {
   return host !== '' && !host.includes('*') && text === `${protocol}//${host}`
 }
 
-export function withoutServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const isOurs = ([name, value]: [string, string | undefined]): boolean =>
+export function removeServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const isNotServiceLink = ([name, value]: [string, string | undefined]): boolean =>
     !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && SERVICE_URL.test(String(value)))
-  return Object.fromEntries(Object.entries(environment).filter(isOurs))
+  return Object.fromEntries(Object.entries(environment).filter(isNotServiceLink))
 }
 
 /**
@@ -121,26 +136,29 @@ export function withoutServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.Proc
  * mark, that mark becomes part of the first variable's name.
  * @throws SettingError
  */
-export function checkVariableNames(environment: NodeJS.ProcessEnv, known: readonly string[]): void {
+export function checkVariableNames(environment: NodeJS.ProcessEnv, knownNames: readonly string[]): void {
   for (const name of Object.keys(environment)) {
-    const visible = name.replace(/[^\x21-\x7e]/g, '')
-    const isOurs = visible.toUpperCase().startsWith(PREFIX)
-    if (known.includes(name) || !(isOurs || known.includes(visible))) continue
-    if (visible !== name) throw new SettingError(visible, `has invisible characters in its name, ${escapeText(name)}`)
-    throw new SettingError(name, `is no setting; the nearest one is ${findNearest(name, known)}`)
+    const visibleName = name.replace(/[^\x21-\x7e]/g, '')
+    const hasPrefix = visibleName.toUpperCase().startsWith(PREFIX)
+    if (knownNames.includes(name) || !(hasPrefix || knownNames.includes(visibleName))) continue
+    if (visibleName !== name)
+      throw new SettingError(visibleName, `has invisible characters in its name, ${escapeText(name)}`)
+    throw new SettingError(name, `is no setting; the nearest one is ${findNearestName(name, knownNames)}`)
   }
 }
 
-function findNearest(name: string, known: readonly string[]): string {
-  const distances = known.map((other) => measureDistance(withoutPrefix(name.toUpperCase()), withoutPrefix(other)))
-  return known[distances.indexOf(Math.min(...distances))]!
+function findNearestName(name: string, knownNames: readonly string[]): string {
+  const distances = knownNames.map((other) =>
+    computeEditDistance(removePrefix(name.toUpperCase()), removePrefix(other)),
+  )
+  return knownNames[distances.indexOf(Math.min(...distances))]!
 }
 
 /** PLANT_STORE_PORT is PORT with our prefix. */
-const withoutPrefix = (name: string): string => (name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name)
+const removePrefix = (name: string): string => (name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name)
 
 /** How many characters must be inserted, removed or replaced (Levenshtein). Takes the product of the lengths. */
-function measureDistance(a: string, b: string): number {
+function computeEditDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (const [i, char] of Array.from(a).entries()) {
     const next = [i + 1]

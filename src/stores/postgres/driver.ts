@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { cwd } from 'node:process'
 import type { Client, ClientConfig } from 'pg'
 import { lookup } from '../lookup.ts'
-import { guardParser } from './parser-guard.ts'
+import { closeOnParseError } from './close-on-parse-error.ts'
 import type { PostgresTarget } from './postgres-url.ts'
 
 /** @throws Error that says how to install the driver, which isn't a dependency of this package */
@@ -45,18 +45,18 @@ interface DriverConnection {
 
 /**
  * Makes the class of the pool's connections.
- * @param target what new connections lead to; it's read again for each, as passwords and certificates are rotated
+ * @param readTarget what new connections lead to; it's read again for each, as passwords and certificates are rotated
  * @returns the class, and a function that closes the connections that are still being made
  */
 export function createClientClass(
   Base: typeof Client,
-  target: () => PostgresTarget,
+  readTarget: () => PostgresTarget,
 ): { readonly StoreClient: typeof Client; readonly abortConnecting: () => void } {
-  const connecting = new Set<DriverConnection>()
+  const pendingConnections = new Set<DriverConnection>()
 
   class StoreClient extends Base {
     constructor(config?: ClientConfig) {
-      const { connectionString, database, channelBinding, tlsOptions } = target()
+      const { connectionString, database, channelBinding, readTlsOptions: tlsOptions } = readTarget()
       super({
         ...config,
         connectionString,
@@ -74,9 +74,9 @@ export function createClientClass(
       // `pg` has one object for this, for its own connection and for whoever cancels a statement.
       // For a server with an IP address, older versions would otherwise expect a certificate for localhost.
       if (typeof ssl === 'object') Object.assign(ssl!, { host: this.host }, tlsOptions())
-      for (const event of ['connect', 'sslconnect']) connection.on(event, () => guardParser(connection.stream))
-      connecting.add(connection)
-      for (const event of ['readyForQuery', 'end']) connection.on(event, () => connecting.delete(connection))
+      for (const event of ['connect', 'sslconnect']) connection.on(event, () => closeOnParseError(connection.stream))
+      pendingConnections.add(connection)
+      for (const event of ['readyForQuery', 'end']) connection.on(event, () => pendingConnections.delete(connection))
       if (channelBinding === 'require') requireChannelBinding(connection)
     }
   }
@@ -84,7 +84,7 @@ export function createClientClass(
   return {
     StoreClient,
     abortConnecting() {
-      for (const { stream } of connecting) stream.destroy()
+      for (const { stream } of pendingConnections) stream.destroy()
     },
   }
 }
@@ -96,17 +96,17 @@ export function createClientClass(
 function requireChannelBinding(connection: DriverConnection): void {
   let isOffered = false
   let isProven = false
-  function requireIt(isSo: boolean): void {
-    if (!isSo) throw new Error('The server did not use channel binding, which channel_binding=require demands.')
+  function assertBinding(isBound: boolean): void {
+    if (!isBound) throw new Error('The server did not use channel binding, which channel_binding=require demands.')
   }
   connection
-    .on('authenticationCleartextPassword', () => requireIt(false))
-    .on('authenticationMD5Password', () => requireIt(false))
+    .on('authenticationCleartextPassword', () => assertBinding(false))
+    .on('authenticationMD5Password', () => assertBinding(false))
     .on('authenticationSASL', ({ mechanisms }) => {
       isOffered = mechanisms!.includes('SCRAM-SHA-256-PLUS')
-      requireIt(isOffered)
+      assertBinding(isOffered)
     })
     // The driver checks this message, too, and fails the connection if it proves nothing.
     .on('authenticationSASLFinal', () => (isProven = isOffered))
-    .on('authenticationOk', () => requireIt(isProven))
+    .on('authenticationOk', () => assertBinding(isProven))
 }

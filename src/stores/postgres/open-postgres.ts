@@ -1,11 +1,11 @@
-import { listEncoded, plainList } from '../../plants/encoded-list.ts'
+import { listEncodedPlants, wrapEncodedList } from '../../plants/encoded-list.ts'
 import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
 import { setTimeout } from '../../timers.ts'
-import { figuresOf } from '../figures.ts'
+import { metricsOf } from '../store-metrics.ts'
 import { createClientClass, loadDriver } from './driver.ts'
-import { UnsuitableDatabaseError } from './failure.ts'
+import { UnsuitableDatabaseError } from './errors.ts'
 import { postgresStore, type PostgresStore } from './postgres-store.ts'
-import { readPostgresUrl } from './postgres-url.ts'
+import { parsePostgresUrl } from './postgres-url.ts'
 
 export interface StoreSettings {
   readonly postgresPoolSize: number
@@ -20,9 +20,9 @@ export interface StoreSettings {
 /** Opens the store of a program; it is unavailable until the database serves. @throws Error if waiting does not help */
 export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {
   const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
-  const { connectTimeoutMs, tlsOptions, keepAlive, keepAliveInitialDelayMillis } = readPostgresUrl(url)
+  const { connectTimeoutMs, readTlsOptions: tlsOptions, keepAlive, keepAliveInitialDelayMillis } = parsePostgresUrl(url)
   const { Client, Pool } = loadDriver()
-  const { StoreClient, abortConnecting } = createClientClass(Client, () => readPostgresUrl(currentUrl()))
+  const { StoreClient, abortConnecting } = createClientClass(Client, () => parsePostgresUrl(currentUrl()))
   // Checks the driver, and reads the files that the URL names, which must exist from the start.
   new StoreClient()
   tlsOptions()
@@ -49,7 +49,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     onWarning: (message) => onEvent('warning', message),
   })
 
-  async function begin(): Promise<unknown> {
+  async function tryInitialize(): Promise<unknown> {
     try {
       if (migrate) await store.migrate()
       await store.ping()
@@ -59,8 +59,8 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     }
   }
 
-  let problem = await begin()
-  const { cause, code } = (problem ?? {}) as NodeJS.ErrnoException
+  let initError = await tryInitialize()
+  const { cause, code } = (initError ?? {}) as NodeJS.ErrnoException
   // The connection that has shown it is closed already.
   if (cause instanceof UnsuitableDatabaseError) throw cause
   // The SQLSTATE of a missing table.
@@ -68,37 +68,37 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     await pool.end()
     throw new Error('it has no table plant_store_plants, and none is to be made')
   }
-  void retry()
+  void retryInitialize()
 
-  async function retry(): Promise<void> {
-    for (let wait = 500; problem !== undefined && !pool.ending; wait = Math.min(2 * wait, 10_000)) {
-      onEvent('unreachable', problem)
-      await new Promise<void>((resolve) => setTimeout(resolve, wait).unref())
-      problem = await begin()
+  async function retryInitialize(): Promise<void> {
+    for (let delayMs = 500; initError !== undefined && !pool.ending; delayMs = Math.min(2 * delayMs, 10_000)) {
+      onEvent('unreachable', initError)
+      await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref())
+      initError = await tryInitialize()
     }
   }
 
-  function begun(): typeof store {
-    if (problem === undefined) return store
-    throw new StoreUnavailableError('The database could not be used yet.', { cause: problem })
+  function requireInitialized(): typeof store {
+    if (initError === undefined) return store
+    throw new StoreUnavailableError('The database could not be used yet.', { cause: initError })
   }
   // So that no method of the store is forgotten here.
-  const opened: Pick<PostgresStore, Exclude<StoreMethod, 'close'>> & Pick<Required<Store>, 'close'> = {
-    create: (owner, plant) => begun().create(owner, plant),
-    list: plainList(async (owner, request) => listEncoded(begun(), owner, request)),
-    delete: (owner, id) => begun().delete(owner, id),
-    ping: () => begun().ping(),
+  const openedStore: Pick<PostgresStore, Exclude<StoreMethod, 'close'>> & Pick<Required<Store>, 'close'> = {
+    create: (owner, plant) => requireInitialized().create(owner, plant),
+    list: wrapEncodedList(async (owner, request) => listEncodedPlants(requireInitialized(), owner, request)),
+    delete: (owner, id) => requireInitialized().delete(owner, id),
+    ping: () => requireInitialized().ping(),
     async close() {
       store.close()
-      const ended = pool.ending ? undefined : pool.end()
+      const poolEnd = pool.ending ? undefined : pool.end()
       abortConnecting()
-      await ended
+      await poolEnd
     },
   }
-  figuresOf(opened, figuresOf(store)).gauges = [
+  metricsOf(openedStore, metricsOf(store)).gauges = [
     ['plant_store_postgres_used_connections', 'In use, or being made.', () => pool.totalCount - pool.idleCount],
     ['plant_store_postgres_idle_connections', 'Idle connections.', () => pool.idleCount],
     ['plant_store_postgres_waiting_statements', 'Statements that wait for a connection.', () => pool.waitingCount],
   ]
-  return opened
+  return openedStore
 }

@@ -63,4 +63,4 @@ export interface QueryResult {
 }
 
 /** For `pg`, which would read an int8 as a double if its host has chosen so. */
-export const AS_TEXT: Query['types'] = { getTypeParser: () => String }
+export const RAW_TEXT_TYPES: Query['types'] = { getTypeParser: () => String }

@@ -5,24 +5,24 @@
 
 import { Buffer } from 'node:buffer'
 import { withDefaults, type Resolved } from '../../option-checks.ts'
-import { plainList, type EncodedPage } from '../../plants/encoded-list.ts'
+import { wrapEncodedList, type EncodedPage } from '../../plants/encoded-list.ts'
 import { tagOf, type NewPlant } from '../../plants/plant.ts'
 import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
-import { POSTGRES_BATCH, textLength } from '../batch-size.ts'
-import { figuresOf } from '../figures.ts'
+import { DEFAULT_POSTGRES_BATCH, textLength } from '../batch-size.ts'
+import { metricsOf } from '../store-metrics.ts'
 import { createBatcher } from './batcher.ts'
-import { isTooLarge } from './failure.ts'
-import { createPageReader, shareReads } from './list.ts'
+import { isRowTooLarge } from './errors.ts'
+import { createPageReader, shareReads } from './page-reader.ts'
 import type { ConnectionPool } from './pool.ts'
 import { QueryRunner } from './query-runner.ts'
-import { Sender } from './sender.ts'
+import { StatementSender } from './statement-sender.ts'
 import {
   CREATE_MANY,
   CREATE_ONE,
   CREATE_TABLE,
   DELETE_MANY,
   DELETE_ONE,
-  FIND_TABLE,
+  TABLE_EXISTS,
   schema,
   type Statement,
 } from './statements.ts'
@@ -54,9 +54,9 @@ export interface PostgresStoreOptions {
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-const DEFAULTS: Resolved<PostgresStoreOptions> = {
+const DEFAULT_OPTIONS: Resolved<PostgresStoreOptions> = {
   preparedStatements: true,
-  maxBatch: POSTGRES_BATCH,
+  maxBatch: DEFAULT_POSTGRES_BATCH,
   maxInFlight: 1,
   timeoutMs: 4000,
   onWarning: () => undefined,
@@ -104,55 +104,60 @@ export interface PostgresStore extends Store {
  * createServer(plants).listen(3000)
  */
 export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
-  const resolved = withDefaults(options, DEFAULTS)
+  const resolvedOptions = withDefaults(options, DEFAULT_OPTIONS)
   // Quotes nothing: what was given may be a URL with a password.
   if (typeof (pool as Partial<ConnectionPool> | null | undefined)?.connect !== 'function') {
     throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
   }
-  const runner = new QueryRunner(pool, resolved.timeoutMs, resolved.onWarning)
-  const sender = new Sender((...args) => runner.send(...args), resolved)
+  const runner = new QueryRunner(pool, resolvedOptions.timeoutMs, resolvedOptions.onWarning)
+  const sender = new StatementSender((...args) => runner.send(...args), resolvedOptions)
 
-  function batch(one: Statement, many: Statement): (values: (string | null)[], length?: number) => Promise<boolean> {
+  function createBatchedWrite(
+    singleStatement: Statement,
+    batchStatement: Statement,
+  ): (values: (string | null)[], length?: number) => Promise<boolean> {
     return createBatcher(
-      async (group) => {
+      async (batch) => {
         // A foreign table may have several rows for a plant.
-        if (group.length === 1) {
-          const [write] = group as [(string | null)[]]
-          const { rowCount } = await sender.send(one, write).catch((error: unknown) => explain(error, write[0]!))
+        if (batch.length === 1) {
+          const [write] = batch as [(string | null)[]]
+          const { rowCount } = await sender
+            .send(singleStatement, write)
+            .catch((error: unknown) => rethrowTooLongOwner(error, write[0]!))
           return [rowCount !== 0]
         }
-        const columns = group[0]!.map((_, column) => group.map((values) => values[column]))
+        const columns = batch[0]!.map((_, column) => batch.map((values) => values[column]))
         const [, , , tags] = columns
         if (tags !== undefined) columns.push(tags.map((tag) => (tag === null ? 'f' : 't')))
-        const { rows } = await sender.send(many, columns)
-        const changed = new Set(rows.map((row) => row.join(' ')))
+        const { rows } = await sender.send(batchStatement, columns)
+        const changedKeys = new Set(rows.map((row) => row.join(' ')))
         // The first write of a plant is the one that changed it; the others came too late.
-        return group.map(([owner, id]) => changed.delete(`${owner} ${id}`))
+        return batch.map(([owner, id]) => changedKeys.delete(`${owner} ${id}`))
       },
-      { ...resolved, onBatch: (size) => figuresOf(store).onBatch(size) },
+      { ...resolvedOptions, onBatch: (size) => metricsOf(store).onBatch(size) },
     )
   }
 
-  const create = batch(CREATE_ONE, CREATE_MANY)
-  const remove = batch(DELETE_ONE, DELETE_MANY)
+  const create = createBatchedWrite(CREATE_ONE, CREATE_MANY)
+  const remove = createBatchedWrite(DELETE_ONE, DELETE_MANY)
   const readPage = createPageReader(sender)
-  const share = shareReads<EncodedPage>()
+  const shareRead = shareReads<EncodedPage>()
 
   const store: PostgresStore = {
     create(owner, plant) {
       const { id, name } = plant
       return create([owner, String(id), name, tagOf(plant) ?? null], textLength(plant))
     },
-    list: plainList((owner, request) => {
+    list: wrapEncodedList((owner, request) => {
       const key = `${request.limit} ${request.maxBytes} ${request.after} ${owner}`
-      return share(key, () => readPage(owner, request))
+      return shareRead(key, () => readPage(owner, request))
     }),
     delete: (owner, id) => remove([owner, String(id)]),
     ping: () => sender.ping(),
     async migrate() {
       // A role that may not create tables may not ask for one that is there already, either.
       try {
-        await sender.send(FIND_TABLE, [])
+        await sender.send(TABLE_EXISTS, [])
         return
       } catch (error) {
         // The SQLSTATE of a missing table.
@@ -177,7 +182,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
 const MAX_OWNER_BYTES = 2000
 
 /** @throws the error of the server, or one that explains it if the owner is too long for the index of the table */
-function explain(cause: unknown, owner: string): never {
-  if (!isTooLarge(cause) || Buffer.byteLength(owner) <= MAX_OWNER_BYTES) throw cause
+function rethrowTooLongOwner(cause: unknown, owner: string): never {
+  if (!isRowTooLarge(cause) || Buffer.byteLength(owner) <= MAX_OWNER_BYTES) throw cause
   throw new Error('The owner is too long for the table: owners of up to 2,000 bytes of UTF-8 are safe.', { cause })
 }

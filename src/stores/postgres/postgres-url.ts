@@ -13,11 +13,11 @@ export interface PostgresTarget {
   readonly keepAliveInitialDelayMillis: number
   readonly channelBinding: string | undefined
   /** TLS options that `pg` has no parameters for. Reads the file that the URL names. */
-  readonly tlsOptions: () => SecureContextOptions
+  readonly readTlsOptions: () => SecureContextOptions
 }
 
-const SECONDS = /^\d{1,5}$/
-const PORT = /^(?:[1-9]\d{0,4})?$/
+const SECONDS_PATTERN = /^\d{1,5}$/
+const PORT_PATTERN = /^(?:[1-9]\d{0,4})?$/
 const MAX_CONNECT_TIMEOUT_MS = 60_000
 const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 
@@ -25,22 +25,22 @@ const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
  * The parameters of libpq that a URL can have, and the values that they accept, if not any. The reasons for those that
  * are missing are in docs/postgres.md.
  */
-const PARAMETERS: Readonly<Record<string, readonly string[] | RegExp | undefined>> = {
+const SUPPORTED_PARAMETERS: Readonly<Record<string, readonly string[] | RegExp | undefined>> = {
   application_name: undefined,
   channel_binding: ['disable', 'prefer', 'require'],
   client_encoding: ['auto', 'utf8', 'UTF8', 'UTF-8'],
-  connect_timeout: SECONDS,
+  connect_timeout: SECONDS_PATTERN,
   dbname: undefined,
   fallback_application_name: undefined,
   // Other values of these four ask for what the driver doesn't have.
   gssencmode: ['disable', 'prefer'],
   host: undefined,
   keepalives: ['0', '1'],
-  keepalives_idle: SECONDS,
+  keepalives_idle: SECONDS_PATTERN,
   load_balance_hosts: ['disable'],
   options: undefined,
   password: undefined,
-  port: PORT,
+  port: PORT_PATTERN,
   ssl: ['true'],
   ssl_max_protocol_version: TLS_VERSIONS,
   ssl_min_protocol_version: TLS_VERSIONS,
@@ -60,34 +60,34 @@ const PARAMETERS: Readonly<Record<string, readonly string[] | RegExp | undefined
 }
 
 /** Those that `pg` reads itself. */
-const OF_DRIVER = new Set(
+const DRIVER_PARAMETERS = new Set(
   'application_name fallback_application_name host options password port sslcert sslkey sslmode sslnegotiation sslrootcert user'.split(
     ' ',
   ),
 )
 
-const FORM =
+const URL_FORMAT_MESSAGE =
   'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
 
-const ONE_HOST = 'takes one host; a proxy such as HAProxy, or a DNS name, stands for several'
+const SINGLE_HOST_MESSAGE = 'takes one host; a proxy such as HAProxy, or a DNS name, stands for several'
 
 /** A host that is an IPv6 address with a zone ID, as RFC 6874 writes it, or with a plain percent sign. */
 const ZONED_HOST = /(?<=^[a-z]+:\/\/(?:[^/?#@]*@)?)\[([\da-f:.]+)%(?:25)?([^\]%]+)\](?![^/?#]*@)/i
 
 /** @throws Error without a part of the password, even if its characters split the URL in the wrong places */
-export function readPostgresUrl(text: string): PostgresTarget {
+export function parsePostgresUrl(text: string): PostgresTarget {
   // A fragment means nothing here, and an @ in another part would stand before the real host.
   const [, authority] = /^[a-z]+:\/\/([^/?#]*)[^@#]*$/.exec(text) ?? []
-  if (authority === undefined) throw new Error(FORM)
-  if (authority.slice(authority.lastIndexOf('@') + 1).includes(',')) throw new Error(ONE_HOST)
-  const url = parse(text)
+  if (authority === undefined) throw new Error(URL_FORMAT_MESSAGE)
+  if (authority.slice(authority.lastIndexOf('@') + 1).includes(',')) throw new Error(SINGLE_HOST_MESSAGE)
+  const url = parseUrl(text)
   const { searchParams } = url
   const parameters = Object.fromEntries(searchParams)
-  if (parameters['host']?.includes(',') === true) throw new Error(ONE_HOST)
+  if (parameters['host']?.includes(',') === true) throw new Error(SINGLE_HOST_MESSAGE)
   const hasSecret = 'password' in parameters || 'sslpassword' in parameters
   for (const [name, value] of [...searchParams]) {
-    check(name, value, hasSecret)
-    if (!OF_DRIVER.has(name)) searchParams.delete(name)
+    checkParameter(name, value, hasSecret)
+    if (!DRIVER_PARAMETERS.has(name)) searchParams.delete(name)
   }
   const { dbname, ssl, sslrootcert, sslcrl, sslmode = ssl && 'require' } = parameters
   if (dbname !== undefined) url.pathname = encodeURIComponent(dbname)
@@ -100,10 +100,10 @@ export function readPostgresUrl(text: string): PostgresTarget {
     searchParams.set('sslmode', 'verify-full')
     searchParams.delete('sslrootcert')
   }
-  const [oldest = 0, newest = Infinity] = ['ssl_min_protocol_version', 'ssl_max_protocol_version'].map((name) =>
-    name in parameters ? TLS_VERSIONS.indexOf(parameters[name]!) : undefined,
+  const [minVersion = 0, maxVersion = Infinity] = ['ssl_min_protocol_version', 'ssl_max_protocol_version'].map(
+    (name) => (name in parameters ? TLS_VERSIONS.indexOf(parameters[name]!) : undefined),
   )
-  if (oldest > newest) throw new Error('ssl_min_protocol_version is later than ssl_max_protocol_version')
+  if (minVersion > maxVersion) throw new Error('ssl_min_protocol_version is later than ssl_max_protocol_version')
   // The driver's default in this case. If it's explicit, the driver creates the object that gets the other TLS options.
   if (parameters['sslnegotiation'] === 'direct' && sslmode === undefined) searchParams.set('sslmode', 'verify-full')
   // Like libpq, ignore TLS parameters for Unix sockets.
@@ -113,39 +113,39 @@ export function readPostgresUrl(text: string): PostgresTarget {
   // Otherwise the driver treats `require` as `verify-full`, and warns that it won't for long.
   if (searchParams.has('sslmode')) searchParams.set('uselibpqcompat', 'true')
 
-  const milliseconds = (name: string): number => 1000 * Number(parameters[name])
+  const secondsToMs = (name: string): number => 1000 * Number(parameters[name])
   return {
     connectionString: url.href,
     database: decodeURIComponent(url.pathname.slice(1)),
     // For libpq, 0 means no limit. Without a limit, or with one of hours, attempts to reach a hung server fill the pool.
-    connectTimeoutMs: Math.min(milliseconds('connect_timeout'), MAX_CONNECT_TIMEOUT_MS) || undefined,
+    connectTimeoutMs: Math.min(secondsToMs('connect_timeout'), MAX_CONNECT_TIMEOUT_MS) || undefined,
     keepAlive: parameters['keepalives'] !== '0',
-    keepAliveInitialDelayMillis: 'keepalives_idle' in parameters ? milliseconds('keepalives_idle') : 10_000,
+    keepAliveInitialDelayMillis: 'keepalives_idle' in parameters ? secondsToMs('keepalives_idle') : 10_000,
     channelBinding: parameters['channel_binding'],
-    tlsOptions: () => ({
+    readTlsOptions: () => ({
       ...(sslcrl && { crl: readFileSync(sslcrl) }),
       ...(parameters['sslpassword'] && { passphrase: parameters['sslpassword'] }),
-      ...versionOption('minVersion', parameters['ssl_min_protocol_version']),
-      ...versionOption('maxVersion', parameters['ssl_max_protocol_version']),
+      ...tlsVersionOption('minVersion', parameters['ssl_min_protocol_version']),
+      ...tlsVersionOption('maxVersion', parameters['ssl_max_protocol_version']),
     }),
   }
 }
 
-function versionOption(name: 'minVersion' | 'maxVersion', version: string | undefined): SecureContextOptions {
+function tlsVersionOption(name: 'minVersion' | 'maxVersion', version: string | undefined): SecureContextOptions {
   return version === undefined ? {} : { [name]: version as SecureVersion }
 }
 
 /** @param hasSecret whether the unknown name can be the part of a password that follows an ampersand */
-function check(name: string, value: string, hasSecret: boolean): void {
-  if (!Object.hasOwn(PARAMETERS, name)) {
+function checkParameter(name: string, value: string, hasSecret: boolean): void {
+  if (!Object.hasOwn(SUPPORTED_PARAMETERS, name)) {
     const problem = hasSecret
       ? 'unknown parameter, or a password whose & is not written as %26'
       : `unknown parameter "${name}"`
-    throw new Error(`${problem}; known are ${Object.keys(PARAMETERS).join(', ')}`)
+    throw new Error(`${problem}; known are ${Object.keys(SUPPORTED_PARAMETERS).join(', ')}`)
   }
-  const accepted = PARAMETERS[name]
-  if (accepted === PORT) {
-    if (!PORT.test(value) || Number(value) > 65_535) throw new Error('port takes a number from 1 to 65535')
+  const accepted = SUPPORTED_PARAMETERS[name]
+  if (accepted === PORT_PATTERN) {
+    if (!PORT_PATTERN.test(value) || Number(value) > 65_535) throw new Error('port takes a number from 1 to 65535')
   } else if (accepted instanceof RegExp) {
     if (!accepted.test(value)) throw new Error(`${name} takes a number of seconds`)
   } else if (accepted?.includes(value) === false) {
@@ -156,8 +156,8 @@ function check(name: string, value: string, hasSecret: boolean): void {
 /** Whether two URLs differ in the password at most. */
 export function isSameDatabase(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => {
-    readPostgresUrl(text)
-    const url = parse(text)
+    parsePostgresUrl(text)
+    const url = parseUrl(text)
     url.password = ''
     url.searchParams.delete('password')
     return url.href
@@ -165,7 +165,7 @@ export function isSameDatabase(one: string, other: string): boolean {
   return first === second
 }
 
-function parse(text: string): URL {
+function parseUrl(text: string): URL {
   try {
     const [, address, zone] = ZONED_HOST.exec(text) ?? []
     const withoutZone = text.replace(ZONED_HOST, '[$1]')
@@ -178,6 +178,6 @@ function parse(text: string): URL {
     if (zone !== undefined && !url.searchParams.has('host')) url.searchParams.set('host', `${address}%${zone}`)
     return url
   } catch {
-    throw new Error(FORM)
+    throw new Error(URL_FORMAT_MESSAGE)
   }
 }

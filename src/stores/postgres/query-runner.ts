@@ -2,32 +2,32 @@ import { createHash } from 'node:crypto'
 import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { performance } from '../../timers.ts'
-import { cancelStatement, isAnswering } from './cancel.ts'
-import { checkConnection, connectSoon, Silence, warningsOf } from './connect.ts'
+import { cancelStatement, isResponding } from './cancel.ts'
+import { checkConnection, connectWithRetry, OutageDetector, warningsOf } from './connect.ts'
 import {
   breaksConnection,
-  isCancelled,
-  isFault,
-  isFromServer,
+  isCanceled,
+  isProgrammingError,
+  isServerError,
   isTimeout,
-  NoAnswerError,
-  UnconfirmedError,
+  NoResponseError,
+  UnconfirmedCommitError,
   UnreadableResponseError,
   UnsuitableDatabaseError,
-} from './failure.ts'
-import { guardParser } from './parser-guard.ts'
+} from './errors.ts'
+import { closeOnParseError } from './close-on-parse-error.ts'
 import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
-import type { Look, Statement, Table, TableQuery } from './statements.ts'
+import type { TableInspection, Statement, Table, TableQuery } from './statements.ts'
 
 interface PendingQuery {
   connection: Connection | undefined
-  answer: Promise<QueryResult> | undefined
+  resultPromise: Promise<QueryResult> | undefined
   /** Why nobody waits for it any more. */
-  timeout: Error | undefined
+  timeoutError: Error | undefined
 }
 
-function throwIfLate({ timeout }: PendingQuery): void {
-  if (timeout !== undefined) throw timeout
+function throwIfTimedOut({ timeoutError }: PendingQuery): void {
+  if (timeoutError !== undefined) throw timeoutError
 }
 
 /**
@@ -42,34 +42,34 @@ export class QueryRunner {
   readonly #pool: ConnectionPool
   readonly #timeoutMs: number
   /** How long to wait for a check, a cancellation or a sign of life. */
-  readonly #patienceMs: number
+  readonly #graceMs: number
   /** The era in which each connection was checked; a new one is not in here. */
-  readonly #checked = new WeakMap<Connection, number>()
+  readonly #checkedGenerations = new WeakMap<Connection, number>()
   /** Ends when a connection breaks. */
-  #era = 0
+  #generation = 0
   /** The connection that was checked last: it tells where to ask whether the server is back. */
-  #latest: Connection | undefined
+  #lastChecked: Connection | undefined
   /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
   #hasForeignTables = false
-  #table: Table = { schema: '', ensuresCommits: false }
+  #table: Table = { schema: '', resetsCommitSettings: false }
   /** Whether the table has been found. From then on, its schema doesn't change. */
   #hasTable = false
   /** The statements, with the name of the table in them. */
-  #texts = new WeakMap<Statement['text'], Pick<Query, 'text' | 'name'>>()
+  #renderedStatements = new WeakMap<Statement['text'], Pick<Query, 'text' | 'name'>>()
   readonly #onWarning: (message: string) => void
-  readonly #warnings = new Set<string>()
-  readonly #silence = new Silence(() => isAnswering(this.#latest, this.#patienceMs))
+  readonly #reportedWarnings = new Set<string>()
+  readonly #outage = new OutageDetector(() => isResponding(this.#lastChecked, this.#graceMs))
 
   constructor(pool: ConnectionPool, timeoutMs: number, onWarning: (message: string) => void) {
     this.#pool = pool
     this.#onWarning = onWarning
     this.#timeoutMs = timeoutMs
-    this.#patienceMs = timeoutMs / 4
-    if (heard.has(pool)) return
-    heard.add(pool)
+    this.#graceMs = timeoutMs / 4
+    if (listenedTo.has(pool)) return
+    listenedTo.add(pool)
     pool.on?.('error', () => undefined)
     // The packet that opens a session may end it, too, before `connect()` has settled.
-    pool.on?.('connect', listen)
+    pool.on?.('connect', addListeners)
   }
 
   /**
@@ -77,67 +77,70 @@ export class QueryRunner {
    * @throws StoreUnavailableError if it was not sent, else its error
    */
   async send(query: TableQuery, expiresAt: number, onSend?: () => void): Promise<QueryResult> {
-    const pending: PendingQuery = { connection: undefined, answer: undefined, timeout: undefined }
+    const pending: PendingQuery = { connection: undefined, resultPromise: undefined, timeoutError: undefined }
     const startedAt = performance.now()
-    const ms = expiresAt - startedAt
-    if (ms <= 0) throw new StoreUnavailableError('No time was left for another statement.')
+    const remainingMs = expiresAt - startedAt
+    if (remainingMs <= 0) throw new StoreUnavailableError('No time was left for another statement.')
     try {
-      return await withDeadline(this.#run(query, pending, onSend), ms, () => {
-        const missing = pending.connection === undefined ? 'connection to the database' : undefined
-        return (pending.timeout = new NoAnswerError(this.#timeoutMs, missing))
+      return await withDeadline(this.#execute(query, pending, onSend), remainingMs, () => {
+        const expected = pending.connection === undefined ? 'connection to the database' : undefined
+        return (pending.timeoutError = new NoResponseError(this.#timeoutMs, expected))
       })
     } catch (error) {
-      const { connection, answer, timeout } = pending
+      const { connection, resultPromise, timeoutError } = pending
       if (connection === undefined) {
-        if (isFault(error)) throw error
+        if (isProgrammingError(error)) throw error
         // The pool may just be full, so this says nothing of its other connections.
-        if (isTimeout(error)) this.#silence.begin(startedAt)
+        if (isTimeout(error)) this.#outage.begin(startedAt)
         throw new StoreUnavailableError('The database cannot be used now.', { cause: error })
       }
       const reason =
-        timeout === undefined
-          ? this.#takeBack(connection, error as Error)
-          : await withFallback(this.#cancel(connection, answer!, timeout), this.#patienceMs, timeout)
-      if (!this.#hasForeignTables || !isCancelled(reason)) throw reason
-      throw new UnconfirmedError('The statement was cancelled. Another server may have committed it.')
+        timeoutError === undefined
+          ? this.#releaseAfterError(connection, error as Error)
+          : await withFallback(this.#cancel(connection, resultPromise!, timeoutError), this.#graceMs, timeoutError)
+      if (!this.#hasForeignTables || !isCanceled(reason)) throw reason
+      throw new UnconfirmedCommitError('The statement was cancelled. Another server may have committed it.')
     }
   }
 
   /** Stops waiting for a silent server, so that the pool gets back what it lent. */
   close(): void {
-    this.#silence.stop()
+    this.#outage.stop()
   }
 
-  async #run(query: TableQuery, pending: PendingQuery, onSend?: () => void): Promise<QueryResult> {
-    while (this.#silence.isOn) {
-      await this.#silence.next()
-      throwIfLate(pending)
+  async #execute(query: TableQuery, pending: PendingQuery, onSend?: () => void): Promise<QueryResult> {
+    while (this.#outage.isActive) {
+      await this.#outage.nextProbe()
+      throwIfTimedOut(pending)
     }
     let connection = await this.#connect()
-    if (this.#checked.get(connection) !== this.#era) connection = await this.#renew(connection)
-    if (pending.timeout !== undefined) connection.release()
-    throwIfLate(pending)
+    if (this.#checkedGenerations.get(connection) !== this.#generation)
+      connection = await this.#ensureCurrent(connection)
+    if (pending.timeoutError !== undefined) connection.release()
+    throwIfTimedOut(pending)
     pending.connection = connection
-    unconfirmed.delete(connection)
+    unconfirmedConnections.delete(connection)
     onSend?.()
-    pending.answer = connection.query(this.#complete(query))
-    const result = await pending.answer
+    pending.resultPromise = connection.query(this.#renderQuery(query))
+    const result = await pending.resultPromise
     this.#hasTable = true
-    if (unconfirmed.has(connection)) throw new UnconfirmedError()
-    if (pending.timeout === undefined) connection.release()
+    if (unconfirmedConnections.has(connection)) throw new UnconfirmedCommitError()
+    if (pending.timeoutError === undefined) connection.release()
     return result
   }
 
   #connect(): Promise<Connection> {
-    const provenEra = this.#latest === undefined ? 0 : this.#checked.get(this.#latest)
-    return provenEra === this.#era ? this.#pool.connect() : connectSoon(this.#pool, this.#timeoutMs)
+    const lastCheckedGeneration = this.#lastChecked === undefined ? 0 : this.#checkedGenerations.get(this.#lastChecked)
+    return lastCheckedGeneration === this.#generation
+      ? this.#pool.connect()
+      : connectWithRetry(this.#pool, this.#timeoutMs)
   }
 
   /** Checks new connections, and closes those of earlier eras, until there is one of this era. */
-  async #renew(connection: Connection): Promise<Connection> {
-    for (let era; (era = this.#checked.get(connection)) !== this.#era;) {
-      if (era === undefined) {
-        await this.#check(connection)
+  async #ensureCurrent(connection: Connection): Promise<Connection> {
+    for (let generation; (generation = this.#checkedGenerations.get(connection)) !== this.#generation;) {
+      if (generation === undefined) {
+        await this.#checkConnection(connection)
       } else {
         connection.release(new Error('Another connection has broken.'))
         connection = await this.#connect()
@@ -146,118 +149,118 @@ export class QueryRunner {
     return connection
   }
 
-  async #check(connection: Connection): Promise<void> {
-    let era: number
+  async #checkConnection(connection: Connection): Promise<void> {
+    let generation: number
     let hadTable: boolean
-    let look: Look
-    listen(connection)
+    let inspection: TableInspection
+    addListeners(connection)
     try {
       do {
-        era = this.#era
+        generation = this.#generation
         hadTable = this.#hasTable
-        const check = checkConnection(connection, hadTable ? this.#table.schema : null)
-        look = await withDeadline(check, this.#patienceMs, () => new NoAnswerError(this.#patienceMs))
+        const inspecting = checkConnection(connection, hadTable ? this.#table.schema : null)
+        inspection = await withDeadline(inspecting, this.#graceMs, () => new NoResponseError(this.#graceMs))
         // Meanwhile, another connection can have found the table in a schema that isn't in the search_path of this one.
       } while (this.#hasTable && !hadTable)
-      this.#learn(look)
+      this.#applyInspection(inspection)
     } catch (error) {
       // The older ones lead to the same table, or to the one that others do not find any more.
-      if (error instanceof UnsuitableDatabaseError) this.#era++
+      if (error instanceof UnsuitableDatabaseError) this.#generation++
       connection.release(error as Error)
       throw error
     }
-    this.#checked.set(connection, era)
-    this.#latest = connection
+    this.#checkedGenerations.set(connection, generation)
+    this.#lastChecked = connection
   }
 
-  #learn(look: Look): void {
-    this.#hasForeignTables = look.hasForeignTables
-    const schema = this.#hasTable ? this.#table.schema : (look.schema ?? look.currentSchema)!
-    const ensuresCommits = this.#table.ensuresCommits || look.mayCommitEarly
-    if (schema !== this.#table.schema || ensuresCommits !== this.#table.ensuresCommits) {
-      this.#table = { schema, ensuresCommits }
-      this.#texts = new WeakMap()
+  #applyInspection(inspection: TableInspection): void {
+    this.#hasForeignTables = inspection.hasForeignTables
+    const schema = this.#hasTable ? this.#table.schema : (inspection.schema ?? inspection.currentSchema)!
+    const resetsCommitSettings = this.#table.resetsCommitSettings || inspection.mayCommitEarly
+    if (schema !== this.#table.schema || resetsCommitSettings !== this.#table.resetsCommitSettings) {
+      this.#table = { schema, resetsCommitSettings }
+      this.#renderedStatements = new WeakMap()
     }
-    if (look.schema === null) return
+    if (inspection.schema === null) return
     this.#hasTable = true
-    for (const warning of warningsOf(look)) {
-      if (!this.#warnings.has(warning)) this.#onWarning(warning)
-      this.#warnings.add(warning)
+    for (const warning of warningsOf(inspection)) {
+      if (!this.#reportedWarnings.has(warning)) this.#onWarning(warning)
+      this.#reportedWarnings.add(warning)
     }
   }
 
-  #complete({ text: textOf, name, ...query }: TableQuery): Query {
-    let completed = this.#texts.get(textOf)
-    if (completed === undefined) {
-      const text = textOf(this.#table)
+  #renderQuery({ text: renderText, name, ...query }: TableQuery): Query {
+    let rendered = this.#renderedStatements.get(renderText)
+    if (rendered === undefined) {
+      const text = renderText(this.#table)
       // A pooler can lend this store a session in which another one has prepared its statements: a name must never stand
       // for two texts.
       const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
-      completed = { text, name: `${name} ${digest}` }
-      this.#texts.set(textOf, completed)
+      rendered = { text, name: `${name} ${digest}` }
+      this.#renderedStatements.set(renderText, rendered)
     }
-    return { ...query, text: completed.text, name: name === undefined ? undefined : completed.name }
+    return { ...query, text: rendered.text, name: name === undefined ? undefined : rendered.name }
   }
 
   /** Keeps a connection until the server is done with its statement: another in its place would be one too many. */
-  async #cancel(connection: Connection, answer: Promise<QueryResult>, timeout: Error): Promise<Error> {
-    const outcome = answer.then(
-      () => new UnconfirmedError(),
+  async #cancel(connection: Connection, resultPromise: Promise<QueryResult>, timeoutError: Error): Promise<Error> {
+    const outcome = resultPromise.then(
+      () => new UnconfirmedCommitError(),
       (error: unknown) => error as Error,
     )
-    const wasTold = await this.#tellToCancel(connection)
+    const wasRequested = await this.#requestCancel(connection)
     // It was silent, and says something again.
-    if (!wasTold) await this.#tellToCancel(connection)
-    const error = await withFallback(outcome, this.#patienceMs, timeout)
-    if (wasTold && error !== timeout) return this.#takeBack(connection, error)
+    if (!wasRequested) await this.#requestCancel(connection)
+    const error = await withFallback(outcome, this.#graceMs, timeoutError)
+    if (wasRequested && error !== timeoutError) return this.#releaseAfterError(connection, error)
     // A cancellation that is still on its way would hit the connection's next statement.
-    this.#era++
+    this.#generation++
     connection.release(error)
     return error
   }
 
   /** Whether the server was told to cancel, or cannot be told. If it says nothing, settles when it does again. */
-  async #tellToCancel(connection: Connection): Promise<boolean> {
+  async #requestCancel(connection: Connection): Promise<boolean> {
     const startedAt = performance.now()
-    const problem = await cancelStatement(connection, this.#patienceMs).catch((error: unknown) => error)
-    if (!isTimeout(problem)) return true
-    this.#era++
-    this.#silence.begin(startedAt)
-    while (this.#silence.isOn) await this.#silence.next()
+    const cancelError = await cancelStatement(connection, this.#graceMs).catch((error: unknown) => error)
+    if (!isTimeout(cancelError)) return true
+    this.#generation++
+    this.#outage.begin(startedAt)
+    while (this.#outage.isActive) await this.#outage.nextProbe()
     return false
   }
 
   /** Gives a connection back whose statement has failed. Returns why. */
-  #takeBack(connection: Connection, error: Error): Error {
+  #releaseAfterError(connection: Connection, error: Error): Error {
     const isBroken = breaksConnection(error)
     // The table may be there the next time, in any schema of the search_path.
-    if (!this.#hasTable) this.#checked.delete(connection)
+    if (!this.#hasTable) this.#checkedGenerations.delete(connection)
     const release = (): void => connection.release(isBroken ? error : undefined)
     // A response that the driver can't parse says nothing of the other connections.
-    if (isBroken && !(error instanceof UnreadableResponseError)) this.#era++
+    if (isBroken && !(error instanceof UnreadableResponseError)) this.#generation++
     // A server that has not noticed that the connection broke goes on with the statement.
-    if (isBroken && !isFromServer(error)) cancelStatement(connection, this.#patienceMs).then(release, release)
+    if (isBroken && !isServerError(error)) cancelStatement(connection, this.#graceMs).then(release, release)
     else release()
     return error
   }
 }
 
-function withFallback<T>(promise: Promise<T>, ms: number, fallback: T): Promise<T> {
-  return Promise.resolve(withDeadline(promise, ms, () => undefined)).catch(() => fallback)
+function withFallback<T>(promise: Promise<T>, timeoutMs: number, fallback: T): Promise<T> {
+  return Promise.resolve(withDeadline(promise, timeoutMs, () => undefined)).catch(() => fallback)
 }
 
 /** The function of PostgreSQL that waits for the standby. It speaks only if it is told to wait no longer. */
-const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN'
+const STANDBY_WAIT_ROUTINE = 'SyncRepWaitForLSN'
 /** Connections whose last statement was committed without the standby: the server was told to wait no longer. */
-const unconfirmed = new WeakSet<Connection>()
+const unconfirmedConnections = new WeakSet<Connection>()
 /** Pools and connections that have listeners. Several stores may share a pool. */
-const heard = new WeakSet<ConnectionPool | Connection>()
+const listenedTo = new WeakSet<ConnectionPool | Connection>()
 
 /** Otherwise a connection that breaks while it is lent would end the process. The pool may be older than the store. */
-function listen(connection: Connection): void {
-  if (heard.has(connection)) return
-  heard.add(connection)
+function addListeners(connection: Connection): void {
+  if (listenedTo.has(connection)) return
+  listenedTo.add(connection)
   connection.on('error', () => undefined)
-  guardParser(connection.connection?.stream)
-  connection.on('notice', ({ routine }) => routine === WAIT_FOR_STANDBY && unconfirmed.add(connection))
+  closeOnParseError(connection.connection?.stream)
+  connection.on('notice', ({ routine }) => routine === STANDBY_WAIT_ROUTINE && unconfirmedConnections.add(connection))
 }

@@ -4,7 +4,7 @@ import type { Query } from './pool.ts'
 export interface Table {
   readonly schema: string
   /** Whether each write must reset how its session commits, and enable the warning for a commit without its standby. */
-  readonly ensuresCommits: boolean
+  readonly resetsCommitSettings: boolean
 }
 
 /** Every member is required, because a driver would read an inherited name too. */
@@ -52,7 +52,7 @@ const TEXT = 'pg_catalog.text'
 const ON_PRIMARY = '/*NO LOAD BALANCE*/'
 const IS_VOLATILE = '(SELECT pg_catalog.random()) IS NOT NULL'
 
-const nameOf = ({ schema }: Table): string => `"${schema.replaceAll('"', '""')}".plant_store_plants`
+const qualifiedNameOf = ({ schema }: Table): string => `"${schema.replaceAll('"', '""')}".plant_store_plants`
 
 /**
  * A condition that is always true. Until the transaction has been committed, it enables warnings and resets how the session
@@ -61,11 +61,11 @@ const nameOf = ({ schema }: Table): string => `"${schema.replaceAll('"', '""')}"
 const RESET_COMMIT_SETTINGS = `pg_catalog.set_config('client_min_messages', 'warning', true) IS NOT NULL
     AND pg_catalog.set_config('synchronous_commit', NULL, true) IS NOT NULL`
 
-const resetCommitSettings = (keyword: 'WHERE' | 'AND', { ensuresCommits }: Table): string =>
-  ensuresCommits ? `${keyword} ${RESET_COMMIT_SETTINGS}` : ''
+const resetCommitSettings = (keyword: 'WHERE' | 'AND', { resetsCommitSettings }: Table): string =>
+  resetsCommitSettings ? `${keyword} ${RESET_COMMIT_SETTINGS}` : ''
 
 /** What a look at a new connection returns, as JSON. */
-export interface Look {
+export interface TableInspection {
   readonly isReadOnly: boolean
   readonly serverEncoding: string
   readonly clientEncoding: string
@@ -98,10 +98,10 @@ const OWNER_AND_ID = `ANY (ARRAY['owner', 'id'])`
  * Looks at the server and at the table, in the schema `$1`, or where the search_path finds it if that is null. Views and
  * partitions on other servers don't expose their keys. Operator classes of bpchar ignore spaces at the end of an owner.
  *
- * Doesn't sort, because docs/scale.md turns sorting off: the server would take the query for an expensive one, and
+ * Doesn't sort, because docs/scaling.md turns sorting off: the server would take the query for an expensive one, and
  * compile it for seconds.
  */
-export const LOOK: FixedStatement = {
+export const INSPECT_TABLE: FixedStatement = {
   text: `${ON_PRIMARY}
   WITH RECURSIVE candidates AS (
     SELECT c.oid, c.relkind, n.nspname,
@@ -276,36 +276,38 @@ export const LOOK: FixedStatement = {
 }
 
 /** The version of the database's collation that its libraries have now. PostgreSQL 15 and later have this function. */
-export const DATABASE_VERSION: FixedStatement = {
+export const DATABASE_COLLATION_VERSION: FixedStatement = {
   text: `${ON_PRIMARY}
   SELECT pg_catalog.pg_database_collation_actual_version(d.oid)
   FROM pg_catalog.pg_database AS d WHERE d.datname ${EQ} pg_catalog.current_database() AND ${IS_VOLATILE}`,
 }
 
 /** Fails with 42P01 if there is no table. Needs no privilege on the table. */
-export const FIND_TABLE: Statement = unprepared(
+export const TABLE_EXISTS: Statement = unprepared(
   // Escapes mean the same here whatever `standard_conforming_strings` is.
   (table) =>
-    `${ON_PRIMARY} SELECT E'${nameOf(table).replace(/['\\]/g, '$&$&')}'::pg_catalog.regclass::${TEXT} WHERE ${IS_VOLATILE}`,
+    `${ON_PRIMARY} SELECT E'${qualifiedNameOf(table).replace(/['\\]/g, '$&$&')}'::pg_catalog.regclass::${TEXT} WHERE ${IS_VOLATILE}`,
 )
 
-export const CREATE_TABLE: Statement = unprepared((table) => schema.replace('plant_store_plants', () => nameOf(table)))
+export const CREATE_TABLE: Statement = unprepared((table) =>
+  schema.replace('plant_store_plants', () => qualifiedNameOf(table)),
+)
 
-const insertInto = (table: Table): string => `INSERT INTO ${nameOf(table)} (owner, id, name, tag)`
+const insertInto = (table: Table): string => `INSERT INTO ${qualifiedNameOf(table)} (owner, id, name, tag)`
 
 /**
  * Change nothing, and fail if a create, a delete or a list would. CockroachDB does not take both in one statement.
  * RETURNING needs the privilege to read these columns, and fails if a rule does nothing instead.
  */
-export const PING: readonly Statement[] = [
-  unprepared((table) => `DELETE FROM ${nameOf(table)} WHERE false RETURNING owner, id, name, tag`),
+export const CHECK_WRITABLE: readonly Statement[] = [
+  unprepared((table) => `DELETE FROM ${qualifiedNameOf(table)} WHERE false RETURNING owner, id, name, tag`),
   unprepared((table) => {
     return `${insertInto(table)} SELECT '', 0, '', NULL WHERE false ON CONFLICT DO NOTHING RETURNING owner, id`
   }),
 ]
 
 /** Creates and deletes nobody's plant as one text: in one transaction. Tries with one id would wait for each other. */
-export function tryWrite(id: number): Statement {
+export function probeWrite(id: number): Statement {
   // Not much fits beside such a plant on a page of the table, so it says whether the server gets another page.
   return {
     writes: 'other',
@@ -313,7 +315,7 @@ export function tryWrite(id: number): Statement {
     text: (
       table,
     ) => `${insertInto(table)} VALUES ('', ${id}, pg_catalog.repeat('x', 1900), NULL) ON CONFLICT DO NOTHING;
-      DELETE FROM ${nameOf(table)} WHERE owner ${EQ} '' AND id ${EQ} ${id}`,
+      DELETE FROM ${qualifiedNameOf(table)} WHERE owner ${EQ} '' AND id ${EQ} ${id}`,
   }
 }
 
@@ -322,7 +324,7 @@ export const CREATE_ONE: Statement = {
   writes: 'plants',
   name: 'plant-store create one',
   text(table) {
-    const values = table.ensuresCommits
+    const values = table.resetsCommitSettings
       ? `SELECT $1, $2, $3, $4 ${resetCommitSettings('WHERE', table)}`
       : 'VALUES ($1, $2, $3, $4)'
     return `${insertInto(table)} ${values} ON CONFLICT DO NOTHING`
@@ -349,14 +351,14 @@ export const DELETE_ONE: Statement = {
   writes: 'other',
   name: 'plant-store delete one',
   text: (table) =>
-    `DELETE FROM ${nameOf(table)} WHERE owner ${EQ} $1 AND id ${EQ} $2 ${resetCommitSettings('AND', table)}`,
+    `DELETE FROM ${qualifiedNameOf(table)} WHERE owner ${EQ} $1 AND id ${EQ} $2 ${resetCommitSettings('AND', table)}`,
 }
 
 // In that order, too. LIMIT makes the planner expect few keys: a plan of a small table would scan it once it has grown.
 export const DELETE_MANY: Statement = {
   writes: 'other',
   name: 'plant-store delete many',
-  text: (table) => `DELETE FROM ${nameOf(table)} AS plants
+  text: (table) => `DELETE FROM ${qualifiedNameOf(table)} AS plants
     USING (
       SELECT owner, id FROM unnest($1::${TEXT}[], $2::pg_catalog.int8[]) AS keys (owner, id) ${resetCommitSettings('WHERE', table)}
       ORDER BY owner, id LIMIT pg_catalog.array_length($1::${TEXT}[], 1)
@@ -365,11 +367,11 @@ export const DELETE_MANY: Statement = {
     RETURNING plants.owner::${TEXT}, plants.id::${TEXT}`,
 }
 
-export const LARGE_BYTES = 1024
+export const LARGE_TEXT_BYTES = 1024
 
 const NAME_BYTES = 'pg_catalog.octet_length(plants.name)'
 const TAG_BYTES = 'pg_catalog.octet_length(plants.tag)'
-const OF_OWNER = `WHERE plants.owner ${EQ} $1 AND plants.id ${GE} $2 AND ${IS_VOLATILE} ORDER BY plants.id LIMIT $3`
+const PAGE_CLAUSE = `WHERE plants.owner ${EQ} $1 AND plants.id ${GE} $2 AND ${IS_VOLATILE} ORDER BY plants.id LIMIT $3`
 
 // NULL stands for the texts of a large plant: a page of such could have any size. Lengths are known without reading.
 // Ids are text, like all results, because a driver can be set to ask for binary results, which text doesn't change.
@@ -377,9 +379,9 @@ export const LIST: Statement = {
   writes: undefined,
   name: 'plant-store list',
   text: (table) => `${ON_PRIMARY} SELECT plants.id::${TEXT},
-      CASE WHEN ${NAME_BYTES} ${LT} ${LARGE_BYTES} AND COALESCE(${TAG_BYTES}, 0) ${LT} ${LARGE_BYTES} THEN plants.name END,
-      CASE WHEN ${TAG_BYTES} ${LT} ${LARGE_BYTES} THEN plants.tag END
-    FROM ${nameOf(table)} AS plants ${OF_OWNER}`,
+      CASE WHEN ${NAME_BYTES} ${LT} ${LARGE_TEXT_BYTES} AND COALESCE(${TAG_BYTES}, 0) ${LT} ${LARGE_TEXT_BYTES} THEN plants.name END,
+      CASE WHEN ${TAG_BYTES} ${LT} ${LARGE_TEXT_BYTES} THEN plants.tag END
+    FROM ${qualifiedNameOf(table)} AS plants ${PAGE_CLAUSE}`,
 }
 
 /**
@@ -396,7 +398,7 @@ export const LIST_LARGE: Statement = {
         pg_catalog.lead(plants.id) OVER (ORDER BY plants.id) IS NOT NULL AS is_followed,
         pg_catalog.sum(${NAME_BYTES} OPERATOR(pg_catalog.+) COALESCE(${TAG_BYTES}, 0))
           OVER (ORDER BY plants.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
-      FROM (SELECT plants.id, plants.name, plants.tag FROM ${nameOf(table)} AS plants ${OF_OWNER}) AS plants
+      FROM (SELECT plants.id, plants.name, plants.tag FROM ${qualifiedNameOf(table)} AS plants ${PAGE_CLAUSE}) AS plants
     ) AS plants
     WHERE (plants.bytes_before ${GE} $4) IS NOT TRUE ORDER BY plants.id`,
 }

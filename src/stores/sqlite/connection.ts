@@ -2,12 +2,12 @@ import { resolve } from 'node:path'
 import process from 'node:process'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { performance, sleep } from '../../timers.ts'
-import { checkFiles, createFile, warnOfAccess } from './database-files.ts'
-import { explain, explainCommit, explainOpening, isBusy, isRefused } from './errors.ts'
-import { ask, checkDriver, firstRow, pathOf, prepareExact } from './handle.ts'
+import { checkDatabaseFiles, createDatabaseFile, warnAboutPermissions } from './database-files.ts'
+import { toStoreError, toCommitError, toOpenError, isBusy, isRejectedValue } from './errors.ts'
+import { readPragma, checkDriver, firstRow, databasePathOf, prepareWithBigInts } from './handle.ts'
 import type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
-import { readPath } from './path.ts'
-import { WatchedFile } from './watched-file.ts'
+import { parseSqlitePath } from './sqlite-path.ts'
+import { FileWatcher } from './file-watcher.ts'
 
 /** Marks a file of plants in its header: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
 const APPLICATION_ID = 0x504c4e54
@@ -21,25 +21,25 @@ const CREATE_TABLE = `CREATE TABLE plants (
     PRIMARY KEY (owner, id)
   ) STRICT, WITHOUT ROWID`
 
-export const RETRY_MS = 5
+export const LOCK_RETRY_MS = 5
 
-const FOREIGN = 'it holds something other than plants; nothing was changed'
+const UNRECOGNIZED_DATABASE_MESSAGE = 'it holds something other than plants; nothing was changed'
 
-const withoutIndentation = (sql: string): string => sql.replace(/\s+/g, ' ')
+const collapseWhitespace = (sql: string): string => sql.replace(/\s+/g, ' ')
 
 /** A connection to a file of plants, the same for every driver. Its errors name the file. */
 export class SqliteConnection {
   /** Why a transaction has failed, unless it was for a lock or one plant. The queue removes it once writes succeed again. */
-  failure: unknown
+  writeError: unknown
   readonly #handle: SqliteHandle
   readonly #ownsHandle: boolean
-  readonly #file: string
+  readonly #displayName: string
   readonly #options: ConnectionOptions
   /** Whether iterators of this driver throw the error of a query. */
   readonly #iteratorsThrow: boolean
   /** The number of failed reads. */
-  #failedReads = 0
-  #watched: WatchedFile | undefined
+  #failedReadCount = 0
+  #fileWatcher: FileWatcher | undefined
   readonly #begin: SqliteStatement
   readonly #commit: SqliteStatement
   readonly #rollback: SqliteStatement
@@ -47,17 +47,17 @@ export class SqliteConnection {
   constructor(source: string | SqliteHandle, options: ConnectionOptions) {
     this.#options = options
     this.#ownsHandle = typeof source === 'string'
-    this.#file = typeof source === 'string' ? source : 'handle'
-    let file = typeof source === 'string' ? readPath(source).file : undefined
-    const name = file && resolve(file)
-    this.#handle = typeof source === 'string' ? openFile(source, options) : source
+    this.#displayName = typeof source === 'string' ? source : 'handle'
+    let file = typeof source === 'string' ? parseSqlitePath(source).file : undefined
+    const displayPath = file && resolve(file)
+    this.#handle = typeof source === 'string' ? openDatabase(source, options) : source
     try {
       this.#handle.exec('PRAGMA busy_timeout = 0')
       // SQLite resolves symbolic links, and keeps the WAL beside the file that they point to.
-      file = pathOf(this.#handle)
-      if (typeof source !== 'string') this.#file = file || ':memory:'
+      file = databasePathOf(this.#handle)
+      if (typeof source !== 'string') this.#displayName = file || ':memory:'
       // Before any statement that reads the file.
-      checkFiles(file)
+      checkDatabaseFiles(file)
       this.#iteratorsThrow = checkDriver(this.#handle)
       // BEGIN fails if the host has begun a transaction.
       this.#handle.exec('BEGIN; ROLLBACK')
@@ -69,38 +69,38 @@ export class SqliteConnection {
       this.transaction(() => this.#checkSchema())
       // A log that starts anew keeps this much room on the disk, as getting it again takes time.
       this.#handle.exec(`PRAGMA main.journal_mode = WAL; PRAGMA main.journal_size_limit = ${16 * 2 ** 20}`)
-      this.#watched = this.#watch(name)
+      this.#fileWatcher = this.#createFileWatcher(displayPath)
       // Windows has no such permissions.
-      if (this.#watched !== undefined && process.platform !== 'win32') {
-        warnOfAccess(file, (problem) => options.onWarning(`SQLite database ${this.#file}: ${problem}`))
+      if (this.#fileWatcher !== undefined && process.platform !== 'win32') {
+        warnAboutPermissions(file, (problem) => options.onWarning(`SQLite database ${this.#displayName}: ${problem}`))
       }
     } catch (error) {
       this.close()
-      throw explainOpening(error, this.#file, file)
+      throw toOpenError(error, this.#displayName, file)
     }
   }
 
   /** A database in memory has no WAL, and no file that could be moved. */
-  #watch(name: string | undefined): WatchedFile | undefined {
-    const mode = ask(this.#handle, 'journal_mode')
+  #createFileWatcher(displayPath: string | undefined): FileWatcher | undefined {
+    const mode = readPragma(this.#handle, 'journal_mode')
     if (mode === 'memory') return undefined
     // A temporary file, which SQLite deletes, or one whose locks or shared memory the host has disabled.
     if (mode !== 'wal') throw new Error('it cannot have a write-ahead log (WAL)')
-    return new WatchedFile(name ?? pathOf(this.#handle), this.#handle, this.#options.onWarning)
+    return new FileWatcher(displayPath ?? databasePathOf(this.#handle), this.#handle, this.#options.onWarning)
   }
 
   prepare(sql: string): SqliteStatement {
-    return prepareExact(this.#handle, sql)
+    return prepareWithBigInts(this.#handle, sql)
   }
 
   /** Prepares a query. End the iteration, as a `for` loop does: an open read keeps SQLite from emptying its log. */
   prepareQuery(sql: string): (...values: SqliteValue[]) => Iterable<unknown> {
     let statement: SqliteStatement
-    let failedReads: number | undefined
+    let seenFailedReadCount: number | undefined
     return (...values) => {
       // A statement of node:sqlite throws the error of a failed iteration once more when it is used again.
-      if (failedReads !== this.#failedReads) {
-        failedReads = this.#failedReads
+      if (seenFailedReadCount !== this.#failedReadCount) {
+        seenFailedReadCount = this.#failedReadCount
         statement = this.prepare(sql)
         statement.setReturnArrays?.(true)
         statement.raw?.(true)
@@ -110,24 +110,25 @@ export class SqliteConnection {
   }
 
   /** Takes the write lock at once, so that only BEGIN can find it taken. */
-  transaction<Result>(work: () => Result): Result {
-    this.#watched?.check()
+  transaction<Result>(callback: () => Result): Result {
+    this.#fileWatcher?.check()
     try {
       this.#begin.run()
-      return this.#commitAfter(work)
+      return this.#runAndCommit(callback)
     } catch (error) {
       // That of a commit stays until a commit succeeds.
-      const isNews = !isBusy(error) && !isRefused(error) && !(this.failure instanceof StoreUnavailableError)
-      if (isNews) this.failure = error
+      const isNewWriteError =
+        !isBusy(error) && !isRejectedValue(error) && !(this.writeError instanceof StoreUnavailableError)
+      if (isNewWriteError) this.writeError = error
       throw error
     }
   }
 
-  #commitAfter<Result>(work: () => Result): Result {
-    let isDone = false
+  #runAndCommit<Result>(callback: () => Result): Result {
+    let isCommitting = false
     try {
-      const result = work()
-      isDone = true
+      const result = callback()
+      isCommitting = true
       this.#commit.run()
       return result
     } catch (error) {
@@ -136,47 +137,50 @@ export class SqliteConnection {
       } catch {
         // SQLite has rolled back itself, as it does if a commit fails.
       }
-      throw isDone ? explainCommit(error, this.#file) : error
+      throw isCommitting ? toCommitError(error, this.#displayName) : error
     }
   }
 
   /** Waits for a lock with a timer: SQLite's own busy handler would stop the event loop. */
-  async whenFree<Result>(work: () => Result, waitMs: number = this.#options.busyTimeoutMs): Promise<Result> {
-    const deadline = performance.now() + waitMs
+  async retryWhileBusy<Result>(
+    callback: () => Result,
+    timeoutMs: number = this.#options.busyTimeoutMs,
+  ): Promise<Result> {
+    const deadline = performance.now() + timeoutMs
     for (;;) {
       try {
-        this.#watched?.checkForRead()
-        return work()
+        this.#fileWatcher?.checkBeforeRead()
+        return callback()
       } catch (error) {
-        this.#failedReads++
-        if (!isBusy(error) || performance.now() >= deadline) throw this.explain(error)
+        this.#failedReadCount++
+        if (!isBusy(error) || performance.now() >= deadline) throw this.toStoreError(error)
       }
-      await sleep(RETRY_MS)
+      await sleep(LOCK_RETRY_MS)
     }
   }
 
-  get logBytes(): number {
-    return this.#watched?.logBytes ?? 0
+  get walBytes(): number {
+    return this.#fileWatcher?.walBytes ?? 0
   }
 
-  explain(error: unknown): Error {
-    return explain(error, this.#file)
+  toStoreError(error: unknown): Error {
+    return toStoreError(error, this.#displayName)
   }
 
   /** Closes the database if it was opened here, unless that would harm what another process has written. */
   close(): void {
-    if (this.#watched?.isOpenedAnew === true) return
-    this.#watched = undefined
+    if (this.#fileWatcher?.isSharedMemoryReplaced === true) return
+    this.#fileWatcher = undefined
     if (this.#ownsHandle) this.#handle.close()
   }
 
   #checkSchema(): void {
-    const application = Number(ask(this.#handle, 'application_id'))
-    const version = Number(ask(this.#handle, 'user_version'))
-    if (application === 0 && version === 0) {
-      this.#adopt()
-    } else if (application !== APPLICATION_ID) {
-      throw new Error(FOREIGN)
+    const applicationId = Number(readPragma(this.#handle, 'application_id'))
+    const version = Number(readPragma(this.#handle, 'user_version'))
+    if (applicationId === 0 && version === 0) {
+      this.#initializeSchema()
+    } else if (applicationId !== APPLICATION_ID) {
+      throw new Error(UNRECOGNIZED_DATABASE_MESSAGE)
     } else if (version !== SCHEMA_VERSION) {
       throw new Error(`its schema has version ${version}, and this plant-store knows version ${SCHEMA_VERSION}`)
     }
@@ -185,14 +189,14 @@ export class SqliteConnection {
   }
 
   /** Makes a database of plants of an empty one, or of one that was restored from `.dump`, which lacks these numbers. */
-  #adopt(): void {
+  #initializeSchema(): void {
     const query = "SELECT group_concat(sql) FROM main.sqlite_schema WHERE substr(name, 1, 7) <> 'sqlite_'"
     const [schema] = firstRow(this.prepare(query).all()) as [string | null]
     if (schema === null) {
       if (!this.#options.migrate) throw new Error('it holds no plants, and is not to be made a file of plants')
       this.#handle.exec(CREATE_TABLE)
-    } else if (withoutIndentation(schema) !== withoutIndentation(CREATE_TABLE)) {
-      throw new Error(FOREIGN)
+    } else if (collapseWhitespace(schema) !== collapseWhitespace(CREATE_TABLE)) {
+      throw new Error(UNRECOGNIZED_DATABASE_MESSAGE)
     }
     this.#handle.exec(`PRAGMA main.application_id = ${APPLICATION_ID}; PRAGMA main.user_version = ${SCHEMA_VERSION}`)
   }
@@ -207,8 +211,8 @@ export function openConnection(source: string | SqliteHandle, options: Connectio
     } catch (error) {
       if (!isBusy((error as Error).cause) || waitedMs >= options.busyTimeoutMs) throw error
     }
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)
-    waitedMs += RETRY_MS
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS)
+    waitedMs += LOCK_RETRY_MS
   }
 }
 
@@ -219,7 +223,7 @@ export interface ConnectionOptions {
 }
 
 /** Node 22.13 takes a URI for the name of a file. It can't create one of this name, because the folder `file:` is missing. */
-function supportsUris({ DatabaseSync }: typeof import('node:sqlite')): boolean {
+function supportsFileUris({ DatabaseSync }: typeof import('node:sqlite')): boolean {
   try {
     new DatabaseSync('file:/plants?mode=memory').close()
     return true
@@ -228,17 +232,17 @@ function supportsUris({ DatabaseSync }: typeof import('node:sqlite')): boolean {
   }
 }
 
-function openFile(path: string, { migrate }: ConnectionOptions): SqliteHandle {
-  const database = readPath(path)
+function openDatabase(path: string, { migrate }: ConnectionOptions): SqliteHandle {
+  const parsedPath = parseSqlitePath(path)
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
   if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')
   try {
-    if (path.startsWith('file:') && !supportsUris(sqlite)) {
+    if (path.startsWith('file:') && !supportsFileUris(sqlite)) {
       throw new Error('file: URIs need a later version of Node.js; write the path of the file')
     }
-    createFile(database, migrate)
+    createDatabaseFile(parsedPath, migrate)
     return new sqlite.DatabaseSync(path)
   } catch (error) {
-    throw explainOpening(error, path, database.file)
+    throw toOpenError(error, path, parsedPath.file)
   }
 }

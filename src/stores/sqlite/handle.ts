@@ -38,7 +38,7 @@ export interface SqliteStatement {
 export type SqliteValue = string | number | bigint | null
 
 /** Prepares a statement that returns every integer as a bigint: as numbers, those beyond 2^53 throw or are rounded. */
-export function prepareExact(handle: SqliteHandle, sql: string): SqliteStatement {
+export function prepareWithBigInts(handle: SqliteHandle, sql: string): SqliteStatement {
   const statement = handle.prepare(sql)
   statement.setReadBigInts?.(true)
   statement.safeIntegers?.(true)
@@ -56,7 +56,7 @@ export function firstRow(rows: unknown): unknown[] {
  * @returns whether its iterators throw when a query fails. Those of Deno end instead, as if there were no more rows
  */
 export function checkDriver(handle: SqliteHandle): boolean {
-  const [integer] = firstRow(prepareExact(handle, 'SELECT 9007199254740993').all())
+  const [integer] = firstRow(prepareWithBigInts(handle, 'SELECT 9007199254740993').all())
   if (integer !== 9007199254740993n) throw new Error('the driver must return integers as bigint, as node:sqlite does')
   try {
     // This JSON text is malformed, which SQLite notices only when it runs the query.
@@ -68,8 +68,8 @@ export function checkDriver(handle: SqliteHandle): boolean {
 }
 
 /** The absolute path of the database file; empty if the database has none. Doesn't read the file. */
-export const pathOf = (handle: SqliteHandle): string =>
+export const databasePathOf = (handle: SqliteHandle): string =>
   firstRow(handle.prepare('PRAGMA database_list').all())[2] as string
 
-export const ask = (handle: SqliteHandle, pragma: string): unknown =>
+export const readPragma = (handle: SqliteHandle, pragma: string): unknown =>
   firstRow(handle.prepare(`PRAGMA main.${pragma}`).all())[0]

@@ -3,17 +3,17 @@
  * @module plant-store/sqlite
  */
 
-import { MAX_TIMER_MS, withDefaults, wrong, type Resolved } from '../../option-checks.ts'
-import { plainList } from '../../plants/encoded-list.ts'
-import { NEXT, tagOf } from '../../plants/plant.ts'
+import { MAX_TIMER_MS, withDefaults, invalidOption, type Resolved } from '../../option-checks.ts'
+import { wrapEncodedList } from '../../plants/encoded-list.ts'
+import { SEPARATOR, tagOf } from '../../plants/plant.ts'
 import type { Store } from '../../plants/store.ts'
 import { encodeUtf8 } from '../../plants/text.ts'
 import { textLength } from '../batch-size.ts'
-import { figuresOf } from '../figures.ts'
+import { metricsOf } from '../store-metrics.ts'
 import { PageBuilder } from '../page-builder.ts'
 import { openConnection } from './connection.ts'
 import type { SqliteHandle } from './handle.ts'
-import { INSERT, WriteQueue } from './write-queue.ts'
+import { INSERT_PLANT, WriteQueue } from './write-queue.ts'
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 
@@ -44,7 +44,7 @@ export interface SqliteStore extends Store {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const DEFAULTS: Resolved<SqliteStoreOptions> = {
+const DEFAULT_OPTIONS: Resolved<SqliteStoreOptions> = {
   busyTimeoutMs: 4000,
   maxBatch: 1000,
   migrate: true,
@@ -52,11 +52,11 @@ const DEFAULTS: Resolved<SqliteStoreOptions> = {
 }
 
 /** How long a ping waits for a lock: whether the store can serve must be known within 2 seconds of a change. */
-const PING_WAIT_MS = 1000
+const PING_TIMEOUT_MS = 1000
 
 /** SQLite makes the JSON text of the response, as `encodeRest` would: that takes less time than encoding it here. */
-const SELECT = `
-  SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${NEXT}'
+const SELECT_PLANTS = `
+  SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${SEPARATOR}'
   FROM main.plants WHERE owner = ?`
 
 /**
@@ -82,55 +82,62 @@ const SELECT = `
  * createServer(plants).listen(3000)
  */
 export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): SqliteStore {
-  const resolved = withDefaults(options, DEFAULTS, { busyTimeoutMs: { min: 0, max: MAX_TIMER_MS } })
+  const resolvedOptions = withDefaults(options, DEFAULT_OPTIONS, { busyTimeoutMs: { min: 0, max: MAX_TIMER_MS } })
   // An empty path is SQLite's name for a file that it deletes when it is closed.
   const isPath = typeof source === 'string' && source !== ''
   if (!isPath && typeof (source as Partial<SqliteHandle> | null | undefined)?.prepare !== 'function') {
-    throw wrong('source', 'a path or an open database', source)
+    throw invalidOption('source', 'a path or an open database', source)
   }
-  const connection = openConnection(source, resolved)
-  const insert = connection.prepare(`${INSERT} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`)
+  const connection = openConnection(source, resolvedOptions)
+  const insert = connection.prepare(`${INSERT_PLANT} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`)
   const remove = connection.prepare('DELETE FROM main.plants WHERE owner = ? AND id = ?')
-  const readFirst = connection.prepareQuery(`${SELECT} ORDER BY id LIMIT ?`)
-  const readNext = connection.prepareQuery(`${SELECT} AND id > ? ORDER BY id LIMIT ?`)
+  const readFirstPage = connection.prepareQuery(`${SELECT_PLANTS} ORDER BY id LIMIT ?`)
+  const readNextPage = connection.prepareQuery(`${SELECT_PLANTS} AND id > ? ORDER BY id LIMIT ?`)
   const readIds = connection.prepareQuery('SELECT id FROM main.plants WHERE owner = ? AND id > ? LIMIT ?')
-  const writes = new WriteQueue(connection, { ...resolved, onBatch: (size) => figuresOf(store).onBatch(size) })
-  let closed: Promise<void> | undefined
-  const close = (): Promise<void> => (closed ??= writes.idle().then(() => connection.close()))
+  const writeQueue = new WriteQueue(connection, {
+    ...resolvedOptions,
+    onBatch: (size) => metricsOf(store).onBatch(size),
+  })
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => (closing ??= writeQueue.onIdle().then(() => connection.close()))
 
   const store: SqliteStore = {
     create(owner, plant) {
       const { id, name } = plant
       const tag = tagOf(plant) ?? null
-      return writes.add(() => insert.run(owner, id, name, tag).changes > 0, textLength(plant))
+      return writeQueue.add(() => insert.run(owner, id, name, tag).changes > 0, textLength(plant))
     },
-    list: plainList((owner, request) =>
-      connection.whenFree(() => {
+    list: wrapEncodedList((owner, request) =>
+      connection.retryWhileBusy(() => {
         const { after } = request
         // One more than fits the page shows whether more follow.
         const limit = request.limit + 1
         const builder = new PageBuilder(request)
-        for (const row of after === undefined ? readFirst(owner, limit) : readNext(owner, after, limit)) {
-          const [id, rest] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
-          if (!builder.add(id, encodeUtf8(rest))) break
+        for (const row of after === undefined ? readFirstPage(owner, limit) : readNextPage(owner, after, limit)) {
+          const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
+          if (!builder.add(id, encodeUtf8(json))) break
           // The next plant can be large, so only its id is read.
-          if (!builder.isHeavy) continue
+          if (!builder.hasReachedMaxBytes) continue
           builder.hasMore = [...readIds(owner, id, 1)].length > 0
           break
         }
         return builder.page
       }),
     ),
-    delete: (owner, id) => writes.add(() => remove.run(owner, id).changes > 0),
-    ping: () => connection.whenFree(() => writes.check(), Math.min(PING_WAIT_MS, resolved.busyTimeoutMs)),
+    delete: (owner, id) => writeQueue.add(() => remove.run(owner, id).changes > 0),
+    ping: () =>
+      connection.retryWhileBusy(
+        () => writeQueue.checkWritable(),
+        Math.min(PING_TIMEOUT_MS, resolvedOptions.busyTimeoutMs),
+      ),
     close,
     [Symbol.asyncDispose]: close,
   }
-  figuresOf(store).gauges = [
+  metricsOf(store).gauges = [
     [
       'plant_store_sqlite_log_bytes',
       'Size of the log of the SQLite file before the last commit or ping.',
-      () => connection.logBytes,
+      () => connection.walBytes,
     ],
   ]
   return store

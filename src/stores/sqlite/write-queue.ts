@@ -1,17 +1,17 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { clearTimeout, performance, setImmediate, setTimeout } from '../../timers.ts'
-import { batchSize, type WaitingWrite } from '../batch-size.ts'
-import { RETRY_MS, type SqliteConnection } from './connection.ts'
+import { nextBatchSize, type QueuedWrite } from '../batch-size.ts'
+import { LOCK_RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
 import type { SqliteStatement } from './handle.ts'
 
-const TRY_INTERVAL_MS = 1000
+const PROBE_INTERVAL_MS = 1000
 
 /** How a plant is inserted, into a table that may have more columns. */
-export const INSERT = 'INSERT INTO main.plants (owner, id, name, tag)'
+export const INSERT_PLANT = 'INSERT INTO main.plants (owner, id, name, tag)'
 
 type Write = () => boolean
-type Entry = WaitingWrite<Write, boolean>
+type Entry = QueuedWrite<Write, boolean>
 
 export interface WriteQueueOptions {
   readonly busyTimeoutMs: number
@@ -24,10 +24,10 @@ export class WriteQueue {
   readonly #connection: SqliteConnection
   readonly #options: WriteQueueOptions
   /** While a write waits here, `#commitNext` is scheduled. */
-  readonly #waiting: Entry[] = []
-  readonly #look: SqliteStatement
-  #nextTryAt = 0
-  #retry: NodeJS.Timeout | undefined
+  readonly #queue: Entry[] = []
+  readonly #emptyInsert: SqliteStatement
+  #nextProbeAt = 0
+  #retryTimer: NodeJS.Timeout | undefined
   /** When a locked file is tried again; Infinity if no timer is set. */
   #retryAt = Infinity
 
@@ -35,7 +35,9 @@ export class WriteQueue {
     this.#connection = connection
     this.#options = options
     // No token stands for this owner.
-    this.#look = connection.prepare(`${INSERT} SELECT owner, id, name, tag FROM main.plants WHERE owner = ''`)
+    this.#emptyInsert = connection.prepare(
+      `${INSERT_PLANT} SELECT owner, id, name, tag FROM main.plants WHERE owner = ''`,
+    )
   }
 
   /** Settles once the write is committed. */
@@ -43,34 +45,34 @@ export class WriteQueue {
     return new Promise((resolve, reject) => {
       const now = performance.now()
       const expiresAt = now + this.#options.busyTimeoutMs
-      const isFirst = this.#waiting.push({ write, length, expiresAt, resolve, reject }) === 1
+      const isFirst = this.#queue.push({ write, length, expiresAt, resolve, reject }) === 1
       // The retry is overdue if a test's fake timers have dropped its timer.
-      if (isFirst || now > this.#retryAt) this.#commitSoon()
+      if (isFirst || now > this.#retryAt) this.#scheduleCommit()
     })
   }
 
   /** Waits for all queued writes, by queuing an empty write behind them. */
-  async idle(): Promise<void> {
-    if (this.#waiting.length > 0) await this.add(() => true).catch(() => undefined)
+  async onIdle(): Promise<void> {
+    if (this.#queue.length > 0) await this.add(() => true).catch(() => undefined)
   }
 
   /** Inserts nothing, under the lock; after a write has failed, tries one. @throws if no plant can be created now */
-  check(): void {
-    if (this.#connection.failure !== undefined) return this.#tryWrite()
-    this.#connection.transaction(() => this.#look.run())
+  checkWritable(): void {
+    if (this.#connection.writeError !== undefined) return this.#probeWrite()
+    this.#connection.transaction(() => this.#emptyInsert.run())
   }
 
-  #tryWrite(): void {
+  #probeWrite(): void {
     const now = performance.now()
     try {
-      if (now < this.#nextTryAt) throw this.#connection.failure
-      this.#nextTryAt = now + TRY_INTERVAL_MS
+      if (now < this.#nextProbeAt) throw this.#connection.writeError
+      this.#nextProbeAt = now + PROBE_INTERVAL_MS
       this.#connection.transaction(() => {
         // The plant needs two pages of its own, so the file must have room for them.
-        this.#connection.prepare(`${INSERT} VALUES ('', 0, hex(zeroblob(4096)), NULL)`).run()
+        this.#connection.prepare(`${INSERT_PLANT} VALUES ('', 0, hex(zeroblob(4096)), NULL)`).run()
         this.#connection.prepare("DELETE FROM main.plants WHERE owner = ''").run()
       })
-      this.#connection.failure = undefined
+      this.#connection.writeError = undefined
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
       // The outcome of the tried write may be unknown, but nothing was done for the caller.
@@ -78,47 +80,47 @@ export class WriteQueue {
     }
   }
 
-  readonly #commitNext = (): void => {
-    const isLocked = !this.#commit(this.#waiting.slice(0, batchSize(this.#waiting, this.#options.maxBatch)))
-    if (this.#waiting.length === 0) return
-    if (!isLocked) return this.#commitSoon()
-    this.#retryAt = performance.now() + RETRY_MS
-    this.#retry = setTimeout(this.#commitNext, RETRY_MS)
+  readonly #commitNextBatch = (): void => {
+    const isLocked = !this.#commit(this.#queue.slice(0, nextBatchSize(this.#queue, this.#options.maxBatch)))
+    if (this.#queue.length === 0) return
+    if (!isLocked) return this.#scheduleCommit()
+    this.#retryAt = performance.now() + LOCK_RETRY_MS
+    this.#retryTimer = setTimeout(this.#commitNextBatch, LOCK_RETRY_MS)
   }
 
-  #commitSoon(): void {
-    clearTimeout(this.#retry)
+  #scheduleCommit(): void {
+    clearTimeout(this.#retryTimer)
     this.#retryAt = Infinity
-    setImmediate(this.#commitNext)
+    setImmediate(this.#commitNextBatch)
   }
 
   /** Commits writes, or halves them until only the one that fails is alone. @returns false if the file is locked */
-  #commit(group: readonly Entry[]): boolean {
+  #commit(batch: readonly Entry[]): boolean {
     try {
       // After a commit has failed, a second failure would leave unknown what became of these plants. So one is tried.
-      if (this.#connection.failure instanceof StoreUnavailableError) this.#tryWrite()
-      const results = this.#connection.transaction(() => group.map(({ write }) => write()))
-      this.#options.onBatch(group.length)
-      for (const [index, { resolve }] of this.#waiting.splice(0, group.length).entries()) resolve(results[index]!)
+      if (this.#connection.writeError instanceof StoreUnavailableError) this.#probeWrite()
+      const results = this.#connection.transaction(() => batch.map(({ write }) => write()))
+      this.#options.onBatch(batch.length)
+      for (const [index, { resolve }] of this.#queue.splice(0, batch.length).entries()) resolve(results[index]!)
     } catch (error) {
       if (isBusy(error)) {
         const now = performance.now()
-        const valid = this.#waiting.findIndex(({ expiresAt }) => expiresAt > now)
-        this.#reject(valid === -1 ? this.#waiting.length : valid, error)
+        const firstUnexpired = this.#queue.findIndex(({ expiresAt }) => expiresAt > now)
+        this.#rejectFirst(firstUnexpired === -1 ? this.#queue.length : firstUnexpired, error)
         return false
       }
       // If it is unknown whether the group was committed, a second create of a plant would find the first.
-      const isSure = !(error instanceof StoreUnavailableError)
-      if (isSure && group.length > 1) {
-        const half = Math.ceil(group.length / 2)
-        return this.#commit(group.slice(0, half)) && this.#commit(group.slice(half))
+      const isOutcomeKnown = !(error instanceof StoreUnavailableError)
+      if (isOutcomeKnown && batch.length > 1) {
+        const half = Math.ceil(batch.length / 2)
+        return this.#commit(batch.slice(0, half)) && this.#commit(batch.slice(half))
       }
-      this.#reject(group.length, error)
+      this.#rejectFirst(batch.length, error)
     }
     return true
   }
 
-  #reject(count: number, error: unknown): void {
-    for (const { reject } of this.#waiting.splice(0, count)) reject(this.#connection.explain(error))
+  #rejectFirst(count: number, error: unknown): void {
+    for (const { reject } of this.#queue.splice(0, count)) reject(this.#connection.toStoreError(error))
   }
 }

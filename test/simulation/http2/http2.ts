@@ -2,11 +2,11 @@
 import '../virtual-time.ts'
 import { connect, constants, createServer, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import { createPlantStore, memoryStore, type Store } from '../../../src/index.ts'
-import { rstStream } from '../../support/wire/http2-frames.ts'
-import type { Part, World } from '../simulation.ts'
-import { faults } from './faults.ts'
-import { predict } from './model.ts'
-import { End } from './pair.ts'
+import { encodeRstStream } from '../../support/wire/http2-frames.ts'
+import type { SimulatedSystem, Simulation } from '../simulation.ts'
+import { mutants } from './mutants.ts'
+import { predict } from './predict.ts'
+import { SocketEnd } from './socket-pair.ts'
 import { scenarios, STEP_MS, type ConnectionPlan, type RequestPlan, type Scenario } from './scenario.ts'
 
 /** Longer than any request can take: its last byte, or the timeout of its body, and the discarding of the rest. */
@@ -17,37 +17,41 @@ const { setImmediate: realTick } = globalThis
 /** How many ticks of the real event loop without activity mean that `node:http2` has nothing more to do. */
 const QUIET_TICKS = 3
 
-type Act = readonly [ms: number, act: () => void]
+type TimedAction = readonly [ms: number, act: () => void]
 
-interface Sent {
+interface SentRequest {
   readonly id: number
   readonly plan: RequestPlan
   readonly connection: ConnectionPlan
   status: number | undefined
   /** The statuses that the service reported. */
-  readonly reported: number[]
+  readonly reportedStatuses: number[]
   isOpen: boolean
 }
 
 /** Clients that send HTTP/2 requests whose bodies are complete, truncated, of another length, or never end. */
-export const http2: Part<Scenario> = { name: 'http2', scenarios, faults, play }
+export const http2: SimulatedSystem<Scenario> = { name: 'http2', scenarios, mutants, play }
 
-async function play(scenario: Scenario, world: World): Promise<void> {
+async function play(scenario: Scenario, world: Simulation): Promise<void> {
   let activity = 0
-  const noteActivity = (): unknown => activity++
+  const countActivity = (): unknown => activity++
 
   /** Waits until all that has happened is processed, in the real event loop and in that of the simulation. */
   async function settle(): Promise<void> {
-    for (let quiet = 0, before = -1; quiet < QUIET_TICKS; quiet = before === activity ? quiet + 1 : 0) {
-      before = activity
-      await world.pass(0)
+    for (
+      let quiet = 0, previousActivity = -1;
+      quiet < QUIET_TICKS;
+      quiet = previousActivity === activity ? quiet + 1 : 0
+    ) {
+      previousActivity = activity
+      await world.advance(0)
       await new Promise((resolve) => realTick(resolve))
     }
   }
 
-  const { server, kept, requests, isQuiet } = openService(world, scenario)
+  const { server, kept, requests, isQuiet } = createTestServer(world, scenario)
   const sessions = scenario.connections.map((plan) => {
-    const [clientEnd, serverEnd] = End.pair(noteActivity)
+    const [clientEnd, serverEnd] = SocketEnd.pair(countActivity)
     server.emit('connection', serverEnd)
     const settings = plan.reads ? {} : { initialWindowSize: 0 }
     const session = connect('http://a', { createConnection: () => clientEnd, settings })
@@ -56,45 +60,45 @@ async function play(scenario: Scenario, world: World): Promise<void> {
   })
   await settle()
 
-  const acts = sessions.flatMap(({ plan, session, clientEnd, serverEnd }): Act[] => {
-    const requestActs = plan.requests.flatMap((request) => {
+  const actions = sessions.flatMap(({ plan, session, clientEnd, serverEnd }): TimedAction[] => {
+    const requestActions = plan.requests.flatMap((request) => {
       const sent = {
         id: requests.length,
         plan: request,
         connection: plan,
         status: undefined,
-        reported: [],
+        reportedStatuses: [],
         isOpen: false,
       }
       requests.push(sent)
       if (request.kind === 'delete') kept.add(BigInt(sent.id))
-      return actsOf(sent, session, serverEnd)
+      return createActions(sent, session, serverEnd)
     })
-    if (plan.loss === 'FIN') return [...requestActs, [plan.lossMs, () => clientEnd.end()]]
-    return plan.loss === 'none' ? requestActs : [...requestActs, [plan.lossMs, () => session.destroy()]]
+    if (plan.loss === 'FIN') return [...requestActions, [plan.lossMs, () => clientEnd.end()]]
+    return plan.loss === 'none' ? requestActions : [...requestActions, [plan.lossMs, () => session.destroy()]]
   })
-  acts.sort(([a], [b]) => a - b)
+  actions.sort(([a], [b]) => a - b)
   const startedAt = world.time.now
-  for (let ms = 0; ms <= END_MS; ms = Math.min(acts[0]?.[0] ?? Infinity, ms - (ms % STEP_MS) + STEP_MS)) {
-    await world.pass(startedAt + ms - world.time.now)
+  for (let ms = 0; ms <= END_MS; ms = Math.min(actions[0]?.[0] ?? Infinity, ms - (ms % STEP_MS) + STEP_MS)) {
+    await world.advance(startedAt + ms - world.time.now)
     await settle()
-    while (acts.length > 0 && acts[0]![0] <= ms) {
-      const [, act] = acts.shift()!
-      act()
+    while (actions.length > 0 && actions[0]![0] <= ms) {
+      const [, action] = actions.shift()!
+      action()
       await settle()
     }
     const isIdle = isQuiet() && requests.every(({ isOpen }) => !isOpen)
-    world.expect(!isIdle || world.time.left === 0, 'no timer is left once all streams are closed')
+    world.check(!isIdle || world.time.pendingTimerCount === 0, 'no timer is left once all streams are closed')
   }
-  for (const request of requests) check(world, scenario, request, kept)
+  for (const request of requests) checkRequest(world, scenario, request, kept)
   for (const { session } of sessions) session.destroy()
   await settle()
   const isAnyOpen = requests.some(({ isOpen }) => isOpen)
-  world.expect(!isAnyOpen, 'a stream closes with its connection')
+  world.check(!isAnyOpen, 'a stream closes with its connection')
 }
 
 /** What a client does for one request, and when. */
-function actsOf(sent: Sent, session: ClientHttp2Session, serverEnd: End): Act[] {
+function createActions(sent: SentRequest, session: ClientHttp2Session, serverEnd: SocketEnd): TimedAction[] {
   const { endMs, end, pieces, startSteps } = sent.plan
   const body = `{"id":${sent.id},"name":"plant ${sent.id}"}`
   const startMs = startSteps * STEP_MS
@@ -103,11 +107,11 @@ function actsOf(sent: Sent, session: ClientHttp2Session, serverEnd: End): Act[] 
 
   function start(): void {
     if (session.destroyed) return
-    stream = session.request(headersOf(sent, body.length), { endStream: false })
+    stream = session.request(createHeaders(sent, body.length), { endStream: false })
     stream.on('error', () => undefined).on('response', (headers) => (sent.status = headers[':status']))
     if (sent.connection.reads) stream.resume()
   }
-  function sendPiece(): void {
+  function sendChunk(): void {
     if (stream?.writable === true) stream.write(body.slice(sentBytes, (sentBytes += 5)))
   }
   function finish(): void {
@@ -115,13 +119,13 @@ function actsOf(sent: Sent, session: ClientHttp2Session, serverEnd: End): Act[] 
     if (end === 'complete') stream.end(body.slice(sentBytes))
     else if (end === 'no END_STREAM') stream.write(body.slice(sentBytes))
     // Node's client would end the body before it resets the stream.
-    else if (end === 'reset') serverEnd.push(rstStream(constants.NGHTTP2_CANCEL, stream.id))
+    else if (end === 'reset') serverEnd.push(encodeRstStream(constants.NGHTTP2_CANCEL, stream.id))
   }
-  const sendsPieces = pieces.filter((ms) => ms < endMs).map((ms): Act => [startMs + ms, sendPiece])
-  return [[startMs, start], ...sendsPieces, [startMs + endMs, finish]]
+  const sendChunkActions = pieces.filter((ms) => ms < endMs).map((ms): TimedAction => [startMs + ms, sendChunk])
+  return [[startMs, start], ...sendChunkActions, [startMs + endMs, finish]]
 }
 
-function headersOf({ id, plan }: Sent, length: number): Record<string, string | number> {
+function createHeaders({ id, plan }: SentRequest, length: number): Record<string, string | number> {
   const { kind, surplus } = plan
   return {
     ':method': { create: 'POST', refused: 'POST', delete: 'DELETE', list: 'GET' }[kind],
@@ -133,61 +137,67 @@ function headersOf({ id, plan }: Sent, length: number): Record<string, string | 
   }
 }
 
-function check(world: World, scenario: Scenario, request: Sent, kept: ReadonlySet<bigint>): void {
-  const { id, plan, connection, status, reported, isOpen } = request
+function checkRequest(world: Simulation, scenario: Scenario, request: SentRequest, kept: ReadonlySet<bigint>): void {
+  const { id, plan, connection, status, reportedStatuses, isOpen } = request
   const expected = predict(plan, connection, scenario)
-  world.tell('request', id, plan, connection.loss, connection.lossMs, 'status', status, 'reported', reported)
-  world.expect(
+  world.log('request', id, plan, connection.loss, connection.lossMs, 'status', status, 'reported', reportedStatuses)
+  world.check(
     status === expected.status,
     'a request gets the status that its body and its token deserve:',
     id,
     expected.status,
   )
   if (plan.kind === 'create' || plan.kind === 'delete') {
-    const isDone = kept.has(BigInt(id)) === (plan.kind === 'create')
-    world.expect(isDone === expected.isDone, 'a write happens if its body is complete in time, and only then:', id)
-    const reports = expected.isDone || expected.status !== undefined ? 1 : 0
-    world.expect(reported.length === reports, 'a request that leaves no trace is not reported, and others once:', id)
+    const isApplied = kept.has(BigInt(id)) === (plan.kind === 'create')
+    world.check(isApplied === expected.isApplied, 'a write happens if its body is complete in time, and only then:', id)
+    const reports = expected.isApplied || expected.status !== undefined ? 1 : 0
+    world.check(
+      reportedStatuses.length === reports,
+      'a request that leaves no trace is not reported, and others once:',
+      id,
+    )
   }
   // A complete request whose response nobody reads is a matter of the host.
-  const canStay = !connection.reads && (plan.kind === 'list' || plan.end === 'complete') && connection.loss === 'none'
-  world.expect(!isOpen || canStay, 'a stream is closed after its response:', id)
+  const mayStayOpen =
+    !connection.reads && (plan.kind === 'list' || plan.end === 'complete') && connection.loss === 'none'
+  world.check(!isOpen || mayStayOpen, 'a stream is closed after its response:', id)
 }
 
-function openService(world: World, { tokenSteps, storeSteps }: Scenario) {
-  const kept = new Set<bigint>()
-  const requests: Sent[] = []
-  let pending = 0
+function createTestServer(world: Simulation, { tokenSteps, storeSteps }: Scenario) {
+  const storedIds = new Set<bigint>()
+  const requests: SentRequest[] = []
+  let pendingCalls = 0
 
-  function answer<T>(steps: number, act: () => T): T | Promise<T> {
-    if (steps === 0) return act()
-    pending++
+  function respondAfterSteps<T>(steps: number, action: () => T): T | Promise<T> {
+    if (steps === 0) return action()
+    pendingCalls++
     return new Promise((resolve) => {
-      world.time.after(steps * STEP_MS, () => {
-        pending--
-        resolve(act())
+      world.time.schedule(steps * STEP_MS, () => {
+        pendingCalls--
+        resolve(action())
       })
     })
   }
   const store: Store = {
     ...memoryStore(),
-    create: (_, { id }) => answer(storeSteps, () => kept.add(id).size > 0),
-    delete: (_, id) => answer(storeSteps, () => kept.delete(id)),
-    list: () => answer(storeSteps, () => ({ plants: [], hasMore: false })),
+    create: (_, { id }) => respondAfterSteps(storeSteps, () => storedIds.add(id).size > 0),
+    delete: (_, id) => respondAfterSteps(storeSteps, () => storedIds.delete(id)),
+    list: () => respondAfterSteps(storeSteps, () => ({ plants: [], hasMore: false })),
   }
-  const requestOf = (headers: Readonly<Record<string, unknown>>): Sent => requests[Number(headers['x-number'])]!
+  const findRequest = (headers: Readonly<Record<string, unknown>>): SentRequest =>
+    requests[Number(headers['x-number'])]!
   const plants = createPlantStore({
     store,
-    authenticate: (token) => answer(tokenSteps, () => (token === 'ada' ? token : null)),
-    onResponse: ({ request, status }) => requestOf(request.headers).reported.push(status),
-    onError: (error) => world.expect(false, 'the host is told of no error:', error),
+    authenticate: (token) => respondAfterSteps(tokenSteps, () => (token === 'ada' ? token : null)),
+    onResponse: ({ request, status }) => findRequest(request.headers).reportedStatuses.push(status),
+    onError: (error) => world.check(false, 'the host is told of no error:', error),
   })
   const server = createServer((request, response) => {
-    const sent = requestOf(request.headers)
+    const sent = findRequest(request.headers)
     sent.isOpen = true
     request.stream.once('close', () => (sent.isOpen = false))
     plants(request, response)
   })
   server.on('sessionError', () => undefined)
-  return { server, kept, requests, isQuiet: () => pending === 0 }
+  return { server, kept: storedIds, requests, isQuiet: () => pendingCalls === 0 }
 }

@@ -4,11 +4,11 @@ import fc from 'fast-check'
 export const STEP_MS = 500
 
 /** A time within a step. At the start of steps, timeouts fire and calls settle, so the order of all events is certain. */
-const inStep = (fraction: number, maxMs: number): fc.Arbitrary<number> =>
+const withinStep = (fraction: number, maxMs: number): fc.Arbitrary<number> =>
   fc.nat(maxMs / STEP_MS).map((steps) => (steps + fraction) * STEP_MS)
-const inBody = (maxMs: number): fc.Arbitrary<number> => inStep(1 / 2, maxMs)
-const aroundTimeout = inBody(4000).map((ms) => ms + 29_000)
-const atLoss = (maxMs: number): fc.Arbitrary<number> => inStep(3 / 4, maxMs)
+const bodyTime = (maxMs: number): fc.Arbitrary<number> => withinStep(1 / 2, maxMs)
+const aroundTimeout = bodyTime(4000).map((ms) => ms + 29_000)
+const disconnectTime = (maxMs: number): fc.Arbitrary<number> => withinStep(3 / 4, maxMs)
 
 const request = fc.record({
   startSteps: fc.nat(4),
@@ -16,9 +16,9 @@ const request = fc.record({
   /** By how much the content-length exceeds the length of the body; undefined if there is no content-length. */
   surplus: fc.constantFrom(undefined, undefined, 0, 0, 1, -1),
   /** When each piece of the body is sent, after the header. The rest of the body is sent at its end. */
-  pieces: fc.array(inBody(40_000), { maxLength: 3 }),
+  pieces: fc.array(bodyTime(40_000), { maxLength: 3 }),
   end: fc.constantFrom('complete', 'complete', 'complete', 'no END_STREAM', 'nothing', 'reset'),
-  endMs: fc.oneof(inBody(1000), inBody(1000), inBody(28_000), aroundTimeout),
+  endMs: fc.oneof(bodyTime(1000), bodyTime(1000), bodyTime(28_000), aroundTimeout),
 })
 export type RequestPlan = typeof request extends fc.Arbitrary<infer T> ? T : never
 
@@ -33,7 +33,7 @@ const connection = fc.record({
   /** Whether the client reads the bodies of its responses. */
   reads: fc.constantFrom(true, true, true, false),
   loss: fc.constantFrom('none', 'none', 'none', 'FIN', 'destroy'),
-  lossMs: fc.oneof(atLoss(2000), atLoss(40_000)),
+  lossMs: fc.oneof(disconnectTime(2000), disconnectTime(40_000)),
 })
 export type ConnectionPlan = typeof connection extends fc.Arbitrary<infer T> ? T : never
 

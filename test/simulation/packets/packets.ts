@@ -11,15 +11,18 @@ import {
   type PlantStoreOptions,
   type Store,
 } from '../../../src/index.ts'
-import { createListener } from '../../support/program/standalone-server.ts'
-import { readAnswers } from '../../support/wire/wire.ts'
-import { Wire } from '../server/wire.ts'
-import type { Part, World } from '../simulation.ts'
-import { faults } from './faults.ts'
-import { assertSound, findDifference, type Outcome } from './outcome.ts'
+import { createTestListener } from '../../support/program/test-listener.ts'
+import { parseResponses } from '../../support/wire/parse-responses.ts'
+import { SimulatedSocket } from '../server/simulated-socket.ts'
+import type { SimulatedSystem, Simulation } from '../simulation.ts'
+import { mutants } from './mutants.ts'
+import { assertValidOutcome, findDifference, type ConversationOutcome } from './outcome.ts'
 import { requests } from './requests.ts'
 
-const MANY: readonly NewPlant[] = Array.from({ length: 2500 }, (_, id) => ({ id: BigInt(id), name: `plant ${id}` }))
+const MANY_PLANTS: readonly NewPlant[] = Array.from({ length: 2500 }, (_, id) => ({
+  id: BigInt(id),
+  name: `plant ${id}`,
+}))
 
 /** Longer than the server does nothing between an answer and the next. */
 const IDLE_MS = 20
@@ -27,32 +30,32 @@ const IDLE_MS = 20
 /** How many parts a request has: as many as the bytes of the longest one that is cut at each byte. */
 const PARTS = 200
 
-interface Cut {
+interface Split {
   readonly part: number | 'body'
-  readonly isAnswered: boolean
+  readonly waitsForResponse: boolean
 }
 
 /** The parts before which a request is cut, and what the client waits for there: until the server has read it, or is idle. */
-const cuts: fc.Arbitrary<readonly Cut[]> = fc.oneof(
+const splits: fc.Arbitrary<readonly Split[]> = fc.oneof(
   {
     weight: 99,
     arbitrary: fc.array(
       fc.record({
         part: fc.oneof(fc.constantFrom(0, 'body' as const), fc.nat(PARTS - 1)),
-        isAnswered: fc.boolean(),
+        waitsForResponse: fc.boolean(),
       }),
       { maxLength: 2 },
     ),
   },
-  fc.constant(Array.from({ length: PARTS }, (_, part) => ({ part, isAnswered: part % 2 === 0 }))),
+  fc.constant(Array.from({ length: PARTS }, (_, part) => ({ part, waitsForResponse: part % 2 === 0 }))),
 )
 
 const scenarios = fc.noBias(
   fc.record({
     /** Whether the server is one of `node:http` as it is, and not that of the program. */
-    isPlain: fc.boolean(),
-    pace: fc.nat(),
-    pieces: fc.array(fc.record({ request: requests, cuts }), { minLength: 1, maxLength: 6 }),
+    isNodeServer: fc.boolean(),
+    delaySeed: fc.nat(),
+    parts: fc.array(fc.record({ request: requests, cuts: splits }), { minLength: 1, maxLength: 6 }),
     /** How often the first request is sent before: now and then more than a connection may have waiting. */
     repeats: fc.oneof({ weight: 39, arbitrary: fc.constant(0) }, fc.integer({ min: 110, max: 150 })),
   }),
@@ -61,92 +64,92 @@ type Scenario = typeof scenarios extends fc.Arbitrary<infer T> ? T : never
 
 interface Packet {
   readonly bytes: string
-  readonly isAnswered: boolean
+  readonly waitsForResponse: boolean
 }
 
 /** Sound and mutated requests, sent twice to a server: in one packet, and cut into several, which must change nothing. */
-export const packets: Part<Scenario> = {
+export const packets: SimulatedSystem<Scenario> = {
   name: 'packets',
   scenarios,
-  faults,
+  mutants,
   async play(scenario, world) {
     try {
-      const split = packetsOf(scenario)
+      const split = createPackets(scenario)
       const bytes = split.map((packet) => packet.bytes).join('')
-      const service = openService(world, scenario)
-      const whole = await converse(world, service, scenario.isPlain, [{ bytes, isAnswered: true }])
-      const difference = findDifference(whole, await converse(world, service, scenario.isPlain, split))
-      world.expect(difference === undefined, difference!)
+      const service = createTestService(world, scenario)
+      const unsplit = await sendPackets(world, service, scenario.isNodeServer, [{ bytes, waitsForResponse: true }])
+      const difference = findDifference(unsplit, await sendPackets(world, service, scenario.isNodeServer, split))
+      world.check(difference === undefined, difference!)
     } finally {
       // Leaves nothing to the next simulation.
-      await world.time.passUntil(world.time.now + 10_000, () => false)
+      await world.time.advanceTo(world.time.now + 10_000, () => false)
     }
   },
 }
 
-function packetsOf({ pieces, repeats }: Scenario): readonly Packet[] {
+function createPackets({ parts: pieces, repeats }: Scenario): readonly Packet[] {
   const packets: Packet[] = []
   let bytes = pieces[0]!.request.repeat(repeats)
   for (const { request, cuts } of pieces) {
     let start = 0
-    const ends = cuts.map(({ part, isAnswered }) => {
+    const ends = cuts.map(({ part, waitsForResponse: isAnswered }) => {
       const isBody = part === 'body'
       return { end: isBody ? request.indexOf('\r\n\r\n') + 4 : Math.floor((part / PARTS) * request.length), isAnswered }
     })
     for (const { end, isAnswered } of ends.sort((a, b) => a.end - b.end)) {
-      packets.push({ bytes: bytes + request.slice(start, end), isAnswered })
+      packets.push({ bytes: bytes + request.slice(start, end), waitsForResponse: isAnswered })
       start = end
       bytes = ''
     }
     bytes += request.slice(start)
   }
-  return [...packets, { bytes, isAnswered: true }]
+  return [...packets, { bytes, waitsForResponse: true }]
 }
 
 /** Sends the packets of one client, and reads until the server closes. */
-async function converse(
-  world: World,
+async function sendPackets(
+  world: Simulation,
   service: Service,
   isPlain: boolean,
   packets: readonly Packet[],
-): Promise<Outcome> {
+): Promise<ConversationOutcome> {
   const { time } = world
   const { server } = service
-  service.memory = memoryStore()
+  service.store = memoryStore()
   const writes: string[] = (service.writes = [])
   let received: Buffer = Buffer.alloc(0)
-  const wire = new Wire(world, {
-    readsAt: () => time.now,
+  const wire = new SimulatedSocket(world, {
+    getNextReadTime: () => time.now,
     receive: (bytes) => (received = Buffer.concat([received, bytes])),
-    receiveEnd: () => time.after(0, () => wire.arrive(null)),
-    closed: () => undefined,
+    receiveEnd: () => time.schedule(0, () => wire.pushIncoming(null)),
+    onClose: () => undefined,
   })
   server.emit('connection', wire)
 
-  for (const { bytes, isAnswered } of packets) {
-    world.tell('sends', [bytes])
-    if (bytes !== '') wire.arrive(Buffer.from(bytes, 'latin1'))
-    let before: number
+  for (const { bytes, waitsForResponse: isAnswered } of packets) {
+    world.log('sends', [bytes])
+    if (bytes !== '') wire.pushIncoming(Buffer.from(bytes, 'latin1'))
+    let progressBefore: number
     do {
-      before = received.length + writes.length
-      await world.pass(isAnswered ? IDLE_MS : 1)
-    } while (isAnswered && before < received.length + writes.length)
+      progressBefore = received.length + writes.length
+      await world.advance(isAnswered ? IDLE_MS : 1)
+    } while (isAnswered && progressBefore < received.length + writes.length)
   }
   const isClosed = wire.writableEnded || wire.destroyed
   // Had the client ended its side before, Node would not send what it has not answered yet.
-  wire.arrive(null)
-  await time.passUntil(time.now + 10_000, () => wire.destroyed)
+  wire.pushIncoming(null)
+  await time.advanceTo(time.now + 10_000, () => wire.destroyed)
 
-  world.tell('gets', [received.toString('latin1')])
-  world.expect(wire.destroyed, 'the connection closes')
-  world.expect(service.connectionCount() === 0, 'no connection is kept')
+  world.log('gets', [received.toString('latin1')])
+  world.check(wire.destroyed, 'the connection closes')
+  world.check(service.connectionCount() === 0, 'no connection is kept')
   const isHead = packets
     .map(({ bytes }) => bytes)
     .join('')
     .includes('HEAD ')
-  const { answers, rest } = readAnswers(received, isHead)
-  const outcome = { answers, rest: rest.toString('latin1'), isClosed, isPlain, writes }
-  assertSound(outcome)
+  const { responses, rest } = parseResponses(received, isHead)
+  const outcome = { responses, remainder: rest.toString('latin1'), isClosed, isPlain, writes }
+  assertValidOutcome(outcome)
   return outcome
 }
 
@@ -154,48 +157,48 @@ interface Service {
   readonly server: Server
   readonly connectionCount: () => number
   /** The plants, and the creates and deletes that were carried out. */
-  memory: Store
+  store: Store
   writes: string[]
 }
 
 /** Calls of its store are answered at once or later: as the pace and the call say, and nothing else. */
-function openService(world: World, { isPlain, pace }: Scenario): Service {
-  function answer<T>(call: string, act: () => T): T | Promise<T> {
+function createTestService(world: Simulation, { isNodeServer: isPlain, delaySeed: pace }: Scenario): Service {
+  function respondAfterDelay<T>(call: string, action: () => T): T | Promise<T> {
     let hash = pace
     for (let i = 0; i < call.length; i++) hash = Math.imul(hash ^ call.charCodeAt(i), 0x01000193)
     const ms = Math.max(0, ((hash >>> 16) % 8) - 4)
-    return ms === 0 ? act() : new Promise((resolve) => world.time.after(ms, () => resolve(act())))
+    return ms === 0 ? action() : new Promise((resolve) => world.time.schedule(ms, () => resolve(action())))
   }
 
-  function write(owner: string, call: string, act: () => unknown): boolean | Promise<boolean> {
-    return answer(call, () => {
-      const isDone = owner === 'ada' && act() === true
+  function write(owner: string, call: string, action: () => unknown): boolean | Promise<boolean> {
+    return respondAfterDelay(call, () => {
+      const isDone = owner === 'ada' && action() === true
       service.writes.push(`${call}: ${isDone}`)
       return isDone
     })
   }
 
   const options: PlantStoreOptions = {
-    authenticate: (token) => (token === 'ada' || token === 'many' ? answer(token, () => token) : null),
+    authenticate: (token) => (token === 'ada' || token === 'many' ? respondAfterDelay(token, () => token) : null),
     store: {
-      create: (owner, plant) => write(owner, `create ${plant.id}`, () => service.memory.create(owner, plant)),
-      delete: (owner, id) => write(owner, `delete ${id}`, () => service.memory.delete(owner, id)),
+      create: (owner, plant) => write(owner, `create ${plant.id}`, () => service.store.create(owner, plant)),
+      delete: (owner, id) => write(owner, `delete ${id}`, () => service.store.delete(owner, id)),
       list: (owner, page) =>
-        answer(`list ${page.limit} ${page.after}`, () => {
-          if (owner === 'ada') return service.memory.list(owner, page) as Page
+        respondAfterDelay(`list ${page.limit} ${page.after}`, () => {
+          if (owner === 'ada') return service.store.list(owner, page) as Page
           const start = Number(page.after ?? -1) + 1
           const end = start + page.limit
-          return { plants: MANY.slice(start, end), hasMore: end < MANY.length }
+          return { plants: MANY_PLANTS.slice(start, end), hasMore: end < MANY_PLANTS.length }
         }),
-      ping: () => new Promise((resolve) => world.time.after(1, resolve)),
+      ping: () => new Promise((resolve) => world.time.schedule(1, resolve)),
     },
     maxBodyBytes: 10_000,
-    onError: (error) => world.expect(false, 'the host is told of no error:', error),
+    onError: (error) => world.check(false, 'the host is told of no error:', error),
   }
   const plain = { server: createServer(createPlantStore(options)), connectionCount: () => 0 }
-  const { server, connectionCount } = isPlain ? plain : createHttpServer(createListener(options))
+  const { server, connectionCount } = isPlain ? plain : createHttpServer(createTestListener(options))
   // Node looks for late requests by the clock of the system.
   Object.assign(server, { headersTimeout: 0, requestTimeout: 0 })
-  const service: Service = { server, connectionCount, memory: memoryStore(), writes: [] }
+  const service: Service = { server, connectionCount, store: memoryStore(), writes: [] }
   return service
 }

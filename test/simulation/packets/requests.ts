@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { mutate } from '../../support/mutation.ts'
+import { mutate } from '../../support/mutate.ts'
 
 const HOST = 'Host: 127.0.0.1\r\n'
 const FIELDS = `${HOST}Authorization: Bearer ada\r\n`
-const MANY = `${HOST}Authorization: Bearer many\r\n`
+const MANY_FIELDS = `${HOST}Authorization: Bearer many\r\n`
 const JSON_TYPE = 'Content-Type: application/json; charset=utf-8\r\n'
 const CHUNKED = 'Transfer-Encoding: chunked\r\n'
 const KEEP_ALIVE = 'Connection: keep-alive\r\n'
@@ -22,20 +22,20 @@ function withBody(line: string, fields: string, body: string): string {
 }
 
 /** A request with a body in chunks. */
-function inChunks(line: string, fields: string, body: string): string {
+function withChunkedBody(line: string, fields: string, body: string): string {
   const chunks = [body.slice(0, 5), body.slice(5)].map((text) => `${text.length.toString(16)};a=b\r\n${text}\r\n`)
   return `${line}\r\n${fields}${CHUNKED}\r\n${chunks.join('')}0\r\nX: y\r\n\r\n`
 }
 
 /** What reads and changes the plants of the client. */
-const CARRIED_OUT: readonly ((id: number) => string)[] = [
+const VALID_REQUESTS: readonly ((id: number) => string)[] = [
   (id) => withBody('POST /plants', FIELDS + JSON_TYPE, plant(id)),
   (id) => withBody('POST http://a:80/%70lants', FIELDS + JSON_TYPE, plant(id)),
   (id) => withBody('POST /plants', FIELDS + JSON_TYPE + CLOSE, plant(id)),
   (id) => withBody('POST /plants', `Expect: 100-continue\r\n${FIELDS}${JSON_TYPE}`, plant(id)),
   (id) => withBody('POST /plants', FIELDS + JSON_TYPE + UPGRADE, plant(id)),
-  (id) => inChunks('POST /plants HTTP/1.1', FIELDS + JSON_TYPE, plant(id)),
-  (id) => inChunks('POST /plants HTTP/1.0', FIELDS + JSON_TYPE + KEEP_ALIVE, plant(id)),
+  (id) => withChunkedBody('POST /plants HTTP/1.1', FIELDS + JSON_TYPE, plant(id)),
+  (id) => withChunkedBody('POST /plants HTTP/1.0', FIELDS + JSON_TYPE + KEEP_ALIVE, plant(id)),
   (id) => `DELETE /plants/${id} HTTP/1.1\r\n${FIELDS}\r\n`,
   (id) => `DELETE /plants/${id} HTTP/1.1\r\n${FIELDS}${CLOSE}\r\n`,
   (id) => `DELETE /plants/${id} HTTP/1.0\r\n${KEEP_ALIVE}${FIELDS}\r\n`,
@@ -51,15 +51,15 @@ const CARRIED_OUT: readonly ((id: number) => string)[] = [
   () => `GET http://a:80/%70lants?limit=2147483647 HTTP/1.1\r\n${FIELDS}${UPGRADE}\r\n`,
   () => withBody('GET /plants', FIELDS, 'hello'),
   () => `HEAD /plants HTTP/1.1\r\n${FIELDS}\r\n`,
-  () => `GET /plants HTTP/1.1\r\n${MANY}\r\n`,
-  () => `GET /plants?limit=1500&include=id HTTP/1.1\r\n${MANY}\r\n`,
+  () => `GET /plants HTTP/1.1\r\n${MANY_FIELDS}\r\n`,
+  () => `GET /plants?limit=1500&include=id HTTP/1.1\r\n${MANY_FIELDS}\r\n`,
 ]
 
 /** What is refused, with a body or without, and with the connection or without it. */
-const REFUSED: readonly ((id: number) => string)[] = [
+const REJECTED_REQUESTS: readonly ((id: number) => string)[] = [
   (id) => withBody('POST /plants', HOST + JSON_TYPE, plant(id)),
   (id) => withBody('POST /plants', `Expect: 100-continue\r\n${HOST}${JSON_TYPE}`, plant(id)),
-  (id) => inChunks('POST /plants HTTP/1.1', `${HOST}Authorization: Bearer other\r\n${JSON_TYPE}`, plant(id)),
+  (id) => withChunkedBody('POST /plants HTTP/1.1', `${HOST}Authorization: Bearer other\r\n${JSON_TYPE}`, plant(id)),
   (id) => withBody('POST /plants', FIELDS.replace(HOST, '') + JSON_TYPE, plant(id)),
   (id) => `DELETE /plants/${id} HTTP/1.1\r\n${FIELDS.replace(HOST, '')}\r\n`,
   (id) => withBody('POST /plants', FIELDS + HOST + JSON_TYPE, plant(id)),
@@ -68,11 +68,11 @@ const REFUSED: readonly ((id: number) => string)[] = [
   (id) => withBody('POST /plants', FIELDS, plant(id)),
   (id) => withBody('POST /plants', `${FIELDS}${JSON_TYPE}Content-Encoding: gzip\r\n`, plant(id)),
   (id) => withBody('POST /plants', FIELDS + JSON_TYPE, plant(id).padEnd(12_000)),
-  (id) => inChunks('POST /plants HTTP/1.1', FIELDS + JSON_TYPE, plant(id).padEnd(12_000)),
-  (id) => inChunks('POST /plants HTTP/1.1', `${FIELDS}${JSON_TYPE}Transfer-Encoding: gzip\r\n`, plant(id)),
+  (id) => withChunkedBody('POST /plants HTTP/1.1', FIELDS + JSON_TYPE, plant(id).padEnd(12_000)),
+  (id) => withChunkedBody('POST /plants HTTP/1.1', `${FIELDS}${JSON_TYPE}Transfer-Encoding: gzip\r\n`, plant(id)),
   (id) => `DELETE /plants/${id} HTTP/1.1\r\n${FIELDS}${CHUNKED}\r\nno length\r\n`,
   (id) => `POST /plants HTTP/1.1\r\n${FIELDS}${JSON_TYPE}${CHUNKED}\r\n19\r\n${plant(id)}\r\nno length\r\n`,
-  () => `GET /plants?limit=1500 HTTP/1.1\r\n${MANY}${CHUNKED}\r\nno length\r\n`,
+  () => `GET /plants?limit=1500 HTTP/1.1\r\n${MANY_FIELDS}${CHUNKED}\r\nno length\r\n`,
   (id) => withBody('PUT /plants', FIELDS + JSON_TYPE, plant(id)),
   (id) => withBody(`POST /plants/${id}`, FIELDS + JSON_TYPE, plant(id)),
   (id) => withBody('POST /nothing', FIELDS + JSON_TYPE, plant(id)),
@@ -90,7 +90,7 @@ const REFUSED: readonly ((id: number) => string)[] = [
 ]
 
 /** What the standalone program answers beside the service; elsewhere there is nothing at these paths. */
-const PROGRAM: readonly ((id: number) => string)[] = [
+const PROGRAM_REQUESTS: readonly ((id: number) => string)[] = [
   () => `GET /livez HTTP/1.1\r\n${HOST}\r\n`,
   () => `GET http://a/livez?x=y HTTP/1.1\r\n${HOST}\r\n`,
   () => `GET /readyz HTTP/1.1\r\n${HOST}\r\n`,
@@ -101,42 +101,49 @@ const PROGRAM: readonly ((id: number) => string)[] = [
   () => `GET /livez HTTP/1.1\r\n\r\n`,
   () => `GET /livez HTTP/1.1\r\nExpect: x\r\n${HOST}\r\n`,
   (id) => withBody('POST /livez', FIELDS + JSON_TYPE, plant(id)),
-  (id) => inChunks('POST /readyz HTTP/1.1', `${FIELDS}${JSON_TYPE}Transfer-Encoding: gzip\r\n`, plant(id)),
+  (id) => withChunkedBody('POST /readyz HTTP/1.1', `${FIELDS}${JSON_TYPE}Transfer-Encoding: gzip\r\n`, plant(id)),
 ]
 
-const GROUPS = [CARRIED_OUT, CARRIED_OUT, CARRIED_OUT, REFUSED, REFUSED, PROGRAM]
+const REQUEST_GROUPS = [
+  VALID_REQUESTS,
+  VALID_REQUESTS,
+  VALID_REQUESTS,
+  REJECTED_REQUESTS,
+  REJECTED_REQUESTS,
+  PROGRAM_REQUESTS,
+]
 
 /** What a request has on the wire, a character for each byte. */
-function onWire(text: string): string {
+function toLatin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
-const ALL = GROUPS.flat().map((make) => onWire(make(1)))
+const ALL_REQUESTS = REQUEST_GROUPS.flat().map((make) => toLatin1(make(1)))
 
 const ids = fc.integer({ min: 1, max: 4 })
 
-const sound = fc
+const validRequest = fc
   .tuple(
-    fc.constantFrom(...GROUPS).chain((group) => fc.constantFrom(...group)),
+    fc.constantFrom(...REQUEST_GROUPS).chain((group) => fc.constantFrom(...group)),
     ids,
   )
-  .map(([make, id]) => onWire(make(id)))
+  .map(([make, id]) => toLatin1(make(id)))
 
-const bodies = mutate(fc.constant(onWire(PLANT)), ALL)
+const bodies = mutate(fc.constant(toLatin1(PLANT)), ALL_REQUESTS)
 const deletes = mutate(
   ids.map((id) => `DELETE /plants/${id}`),
-  ALL,
+  ALL_REQUESTS,
 )
-const lists = mutate(fc.constant('GET /plants?limit=2&after=-5&include=id'), ALL)
+const lists = mutate(fc.constant('GET /plants?limit=2&after=-5&include=id'), ALL_REQUESTS)
 
 /** What a client asks: most of it is sound. */
 export const requests: fc.Arbitrary<string> = fc.oneof(
-  { weight: 12, arbitrary: sound },
+  { weight: 12, arbitrary: validRequest },
   // Node refuses most of what is mutated anywhere; these go deeper.
   bodies.map((body) => `POST /plants HTTP/1.1\r\n${FIELDS}${JSON_TYPE}Content-Length: ${body.length}\r\n\r\n${body}`),
   deletes.map(withTarget),
   lists.map(withTarget),
-  mutate(sound, ALL),
+  mutate(validRequest, ALL_REQUESTS),
 )
 
 function withTarget(line: string): string {

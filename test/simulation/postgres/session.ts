@@ -1,21 +1,21 @@
 import { EventEmitter } from 'node:events'
 import type { Connection, Query, QueryResult } from '../../../src/stores/postgres/pool.ts'
-import { LOOK } from '../../../src/stores/postgres/statements.ts'
-import { serverError } from '../../support/database/failures.ts'
+import { INSPECT_TABLE } from '../../../src/stores/postgres/statements.ts'
+import { createServerError } from '../../support/database/errors.ts'
 import type { Pool } from './pool.ts'
-import { REFUSALS, type Fate } from './scenario.ts'
-import type { Asked } from './server.ts'
+import { SERVER_ERRORS, type StatementFault } from './scenario.ts'
+import type { TrackedQuery } from './cluster.ts'
 
 /** A statement on its way. */
 interface Statement {
-  readonly asked: Asked
-  readonly beganAt: number
+  readonly trackedQuery: TrackedQuery
+  readonly sentAt: number
   readonly resolve: (result: QueryResult) => void
   readonly reject: (error: Error) => void
   /** Where it is: the server works on it, waits for its standby, is done, or does no more about it. */
   state: 'works' | 'standby' | 'done' | 'over'
   /** Whether a cancellation is too late for another server, which has committed it. */
-  readonly isDoneElsewhere: boolean
+  readonly isCommittedElsewhere: boolean
 }
 
 /** A connection of a pool, and the session of the server behind it. */
@@ -27,27 +27,27 @@ export class Session extends EventEmitter implements Connection {
   readonly leader: number
   readonly number: number
   readonly #pool: Pool
-  isLent = false
+  isCheckedOut = false
   /** Whether the server has it still, and whether the client has. */
   isOpen = true
   isBroken = false
   /** Whether a statement has told the store that it is of no use any more. */
-  isSpoilt = false
+  isUnusable = false
   /** Whether it was asked how to cancel the statement, so that nobody waits for that any more. */
-  isLate = false
+  isTimedOut = false
   /** When it was asked last whether it is fit for use, and what it said. */
-  lookedAt = -Infinity
-  isFit = false
+  inspectedAt = -Infinity
+  isUsable = false
   statement: Statement | undefined
   /** How often the store has begun to cancel the statement, and how many of these are under way. */
-  cancellations = 0
-  cancelling = 0
+  cancelCount = 0
+  pendingCancels = 0
   /** When one began that had no answer. */
-  unheardAt: number | undefined
+  unansweredCancelAt: number | undefined
   /** Whether the connection broke while the server may have gone on with the statement. */
-  isLeftBehind = false
+  isOrphaned = false
   /** Whether the server has said that the session is over. */
-  #isOver = false
+  #isEndedByServer = false
 
   constructor(pool: Pool) {
     super()
@@ -61,151 +61,167 @@ export class Session extends EventEmitter implements Connection {
 
   get processID(): number | null {
     const { world, network } = this.#pool
-    world.expect(!this.#isOver, 'nothing is cancelled in a session that its server has ended:', this.number)
-    world.expect(++this.cancellations <= 2, 'no statement is cancelled for ever:', this.number)
-    const isSilent = this.unheardAt !== undefined && network.silentSince <= this.unheardAt
-    world.expect(!isSilent || this.#pool.isClosed, 'a silent server is not told again:', this.number)
-    network.asking = this
-    this.isLate = true
-    return this.#pool.scenario.hidesProcess ? null : this.number
+    world.check(!this.#isEndedByServer, 'nothing is cancelled in a session that its server has ended:', this.number)
+    world.check(++this.cancelCount <= 2, 'no statement is cancelled for ever:', this.number)
+    const isUnreachable = this.unansweredCancelAt !== undefined && network.unreachableSince <= this.unansweredCancelAt
+    world.check(!isUnreachable || this.#pool.isClosed, 'a silent server is not told again:', this.number)
+    network.sessionToCancel = this
+    this.isTimedOut = true
+    return this.#pool.scenario.hidesProcessId ? null : this.number
   }
 
   query(query: Query): Promise<QueryResult> {
     const { world } = this.#pool
-    world.expect(this.isLent, 'only a connection that is lent is used:', this.number)
-    world.expect(this.statement === undefined, 'no connection gets two statements at once:', this.number)
-    this.isLate = false
-    this.unheardAt = undefined
-    this.cancellations = 0
-    const asked = this.#pool.ask(this, query)
+    world.check(this.isCheckedOut, 'only a connection that is lent is used:', this.number)
+    world.check(this.statement === undefined, 'no connection gets two statements at once:', this.number)
+    this.isTimedOut = false
+    this.unansweredCancelAt = undefined
+    this.cancelCount = 0
+    const trackedQuery = this.#pool.onQuery(this, query)
     const { network, scenario } = this.#pool
-    const bad = isLook(query) ? network.nextLook() : network.nextFate()
-    const fate: Fate = bad ?? { kind: 'slow', work: world.isWell ? 1 : scenario.paceMs, back: 1 }
-    if (bad !== undefined)
-      this.#pool.cluster.trouble(('work' in fate ? fate.work : 0) + ('back' in fate ? fate.back : 0))
-    world.tell(
+    const injectedFault = isInspection(query) ? network.nextInspectionFault() : network.nextStatementFault()
+    const fault: StatementFault = injectedFault ?? {
+      kind: 'slow',
+      work: world.isFaultFree ? 1 : scenario.statementMs,
+      back: 1,
+    }
+    if (injectedFault !== undefined)
+      this.#pool.cluster.recordFault(('work' in fault ? fault.work : 0) + ('back' in fault ? fault.back : 0))
+    world.log(
       'session',
       this.number,
       'is asked:',
       query.name ?? query.text.trim().split('\n')[0],
       [...query.values],
-      fate,
+      fault,
     )
     return new Promise((resolve, reject) => {
-      const isDoneElsewhere = fate.kind === 'lock' && fate.isDone && this.#pool.cluster.isForeign
-      const statement: Statement = { asked, beganAt: world.time.now, resolve, reject, state: 'works', isDoneElsewhere }
+      const isCommittedElsewhere = fault.kind === 'lock' && fault.isDone && this.#pool.cluster.hasForeignTables
+      const statement: Statement = {
+        trackedQuery,
+        sentAt: world.time.now,
+        resolve,
+        reject,
+        state: 'works',
+        isCommittedElsewhere,
+      }
       this.statement = statement
-      if (this.isBroken) this.#answer(statement, new Error('Client has encountered a connection error'))
-      else this.#befall(statement, fate)
+      if (this.isBroken) this.#respond(statement, new Error('Client has encountered a connection error'))
+      else this.#injectFault(statement, fault)
     })
   }
 
   release(error?: Error): void {
-    this.#pool.takeBack(this, error)
+    this.#pool.release(this, error)
   }
 
-  #befall(statement: Statement, fate: Fate): void {
+  #injectFault(statement: Statement, fault: StatementFault): void {
     const { network } = this.#pool
-    switch (fate.kind) {
+    switch (fault.kind) {
       case 'slow':
-        return network.deliver(fate.work, () => this.#run(statement, fate.back))
+        return network.deliver(fault.work, () => this.#execute(statement, fault.back))
       case 'lock':
-        return network.deliver(1, () => this.#pool.world.time.after(fate.work, () => this.#run(statement, 1)))
+        return network.deliver(1, () => this.#pool.world.time.schedule(fault.work, () => this.#execute(statement, 1)))
       case 'break':
-        network.deliver(fate.work, () => this.#run(statement, 0))
-        return network.deliver(fate.back, () => this.breakUp())
+        network.deliver(fault.work, () => this.#execute(statement, 0))
+        return network.deliver(fault.back, () => this.breakConnection())
       case 'refuse':
-        return network.deliver(1, () => this.#refuse(statement, fate))
+        return network.deliver(1, () => this.#reject(statement, fault))
     }
   }
 
-  #refuse(statement: Statement, { code, isDone, back }: Extract<Fate, { kind: 'refuse' }>): void {
-    const { mayBeDone, isUnsure, isForNames } = REFUSALS[code]!
-    if (statement.state !== 'works' || (isForNames && statement.asked.query.name === undefined)) {
-      return this.#run(statement, 1)
+  #reject(statement: Statement, { code, isDone, back }: Extract<StatementFault, { kind: 'refuse' }>): void {
+    const { mayBeApplied: mayBeDone, isAmbiguous: isUnsure, isForPreparedStatements: isForNames } = SERVER_ERRORS[code]!
+    if (statement.state !== 'works' || (isForNames && statement.trackedQuery.query.name === undefined)) {
+      return this.#execute(statement, 1)
     }
-    if ((mayBeDone || isUnsure) && isDone) this.#run(statement, undefined)
+    if ((mayBeDone || isUnsure) && isDone) this.#execute(statement, undefined)
     statement.state = 'over'
     if (mayBeDone) this.isOpen = false
-    const error = Object.assign(serverError(code), code === '0A000' && { routine: 'RevalidateCachedQuery' })
-    this.#pool.network.deliver(back, () => this.#answer(statement, error))
+    const error = Object.assign(createServerError(code), code === '0A000' && { routine: 'RevalidateCachedQuery' })
+    this.#pool.network.deliver(back, () => this.#respond(statement, error))
   }
 
   /** @param back how long the answer takes; undefined if there will be none */
-  #run(statement: Statement, back: number | undefined): void {
+  #execute(statement: Statement, back: number | undefined): void {
     if (statement.state !== 'works' || !this.isOpen) return
-    const refusal = this.#pool.cluster.refusal(statement.asked, this.leader)
-    if (refusal === undefined && this.#pool.cluster.waitsForStandby(statement.asked, this.leader)) {
+    const rejection = this.#pool.cluster.getRejection(statement.trackedQuery, this.leader)
+    if (rejection === undefined && this.#pool.cluster.waitsForStandby(statement.trackedQuery, this.leader)) {
       statement.state = 'standby'
       return
     }
     statement.state = 'done'
-    const answer = refusal ?? this.#pool.cluster.run(statement.asked, this.leader)
-    if (back !== undefined) this.#pool.network.deliver(back, () => this.#answer(statement, answer))
+    const response = rejection ?? this.#pool.cluster.execute(statement.trackedQuery, this.leader)
+    if (back !== undefined) this.#pool.network.deliver(back, () => this.#respond(statement, response))
   }
 
   /** The standby is back. */
-  goOn(): void {
+  onStandbyRestored(): void {
     if (this.statement?.state !== 'standby' || this.leader !== this.#pool.cluster.leader) return
     this.statement.state = 'works'
-    this.#run(this.statement, 1)
+    this.#execute(this.statement, 1)
   }
 
   /** A cancellation has come. */
-  cancel(askedAt: number, isForStandby = false): void {
+  cancel(requestedAt: number, isForStandby = false): void {
     const { statement } = this
     if (statement === undefined || !this.isOpen) return
     const { world, network } = this.#pool
-    world.expect(statement.beganAt <= askedAt, 'no cancellation hits a later statement of its connection:', this.number)
+    world.check(
+      statement.sentAt <= requestedAt,
+      'no cancellation hits a later statement of its connection:',
+      this.number,
+    )
     if (statement.state === 'standby') {
       statement.state = 'done'
-      const result = this.#pool.cluster.runUnconfirmed(statement.asked, this.leader)
+      const result = this.#pool.cluster.executeUnconfirmed(statement.trackedQuery, this.leader)
       network.deliver(1, () => {
-        const { hidesWarnings, isForeign } = this.#pool.scenario
-        const isWarned = !hidesWarnings || isForeign || statement.asked.query.text.includes('client_min_messages')
-        if (isWarned) this.emit('notice', { routine: 'SyncRepWaitForLSN' })
-        this.#answer(statement, result)
+        const { hidesWarnings, hasForeignTables: isForeign } = this.#pool.scenario
+        const hasWarning =
+          !hidesWarnings || isForeign || statement.trackedQuery.query.text.includes('client_min_messages')
+        if (hasWarning) this.emit('notice', { routine: 'SyncRepWaitForLSN' })
+        this.#respond(statement, result)
       })
     } else if (statement.state === 'works' && !isForStandby) {
-      if (statement.isDoneElsewhere) this.#run(statement, undefined)
+      if (statement.isCommittedElsewhere) this.#execute(statement, undefined)
       statement.state = 'over'
-      network.deliver(1, () => this.#answer(statement, serverError('57014')))
+      network.deliver(1, () => this.#respond(statement, createServerError('57014')))
     }
   }
 
-  #answer(statement: Statement, answer: QueryResult | Error): void {
+  #respond(statement: Statement, response: QueryResult | Error): void {
     if (this.statement !== statement) return
     this.statement = undefined
-    this.#pool.world.tell(
+    this.#pool.world.log(
       'session',
       this.number,
       'says:',
-      ...('rows' in answer ? [answer.rowCount, answer.rows] : [answer]),
+      ...('rows' in response ? [response.rowCount, response.rows] : [response]),
     )
-    const { code } = answer as { code?: string }
-    this.#isOver ||= !this.isLate && code !== undefined && REFUSALS[code]!.breaks === true
+    const { code } = response as { code?: string }
+    this.#isEndedByServer ||= !this.isTimedOut && code !== undefined && SERVER_ERRORS[code]!.breaksConnection === true
     // As a trigger of the host may do.
     this.emit('notice', { routine: 'exec_stmt_raise' })
-    this.#pool.hear(this, statement.asked, answer)
-    if (answer instanceof Error) statement.reject(answer)
-    else statement.resolve(answer)
+    this.#pool.onResponse(this, statement.trackedQuery, response)
+    if (response instanceof Error) statement.reject(response)
+    else statement.resolve(response)
   }
 
   /** The client learns that the connection is gone. */
-  breakUp(error: Error = new Error('Connection terminated unexpectedly')): void {
+  breakConnection(error: Error = new Error('Connection terminated unexpectedly')): void {
     if (this.isBroken) return
     this.isBroken = true
-    if (this.statement !== undefined) this.#answer(this.statement, error)
-    this.#pool.lose(this, error)
+    if (this.statement !== undefined) this.#respond(this.statement, error)
+    this.#pool.onSessionLost(this, error)
   }
 
   /** The server ends the session. */
   terminate(): void {
     if (!this.isOpen) return
     this.isOpen = false
-    this.#pool.network.deliver(1, () => this.breakUp(serverError('57P01')))
+    this.#pool.network.deliver(1, () => this.breakConnection(createServerError('57P01')))
   }
 }
 
 /** Whether a query asks what a new connection is asked. */
-export const isLook = ({ text }: Query): boolean => text === LOOK.text
+export const isInspection = ({ text }: Query): boolean => text === INSPECT_TABLE.text

@@ -1,153 +1,182 @@
-import { readAnswers } from '../../support/wire/wire.ts'
-import type { World } from '../simulation.ts'
-import { Exchanges, type House } from './exchanges.ts'
-import { KINDS, write } from './requests.ts'
-import type { Act, Plan } from './scenario.ts'
-import { Wire } from './wire.ts'
+import { parseResponses } from '../../support/wire/parse-responses.ts'
+import type { Simulation } from '../simulation.ts'
+import { ConnectionChecker, type ServerState } from './connection-checker.ts'
+import { REQUEST_KINDS, encodeRequest } from './requests.ts'
+import type { Action, Plan } from './scenario.ts'
+import { SimulatedSocket } from './simulated-socket.ts'
 
 /** A client with its connection, which holds what comes against what it has asked. */
-export class Client extends Exchanges {
-  readonly wire: Wire
+export class Client extends ConnectionChecker {
+  readonly wire: SimulatedSocket
   readonly openedAt: number
   readonly #plan: Plan
-  #sentAt = 0
+  #lastSentAt = 0
   #received: Buffer = Buffer.alloc(0)
   /** Runs once all that was sent is answered. */
-  #goOn: (() => void) | undefined
+  #onAllAnswered: (() => void) | undefined
   #hasEnded = false
-  #hasLeft = false
+  #hasDisconnected = false
   /** When it last read, and when it reads next. */
-  #readAt: number | undefined
-  #readsAt: number | undefined
+  #lastReadAt: number | undefined
+  #nextReadAt: number | undefined
   /** Since when the server waits for it to read. */
   #blockedAt: number | undefined
   closedAt = Infinity
 
-  constructor(world: World, house: House, plan: Plan) {
-    super(world, house)
+  constructor(world: Simulation, serverState: ServerState, plan: Plan) {
+    super(world, serverState)
     this.#plan = plan
     this.openedAt = world.time.now
-    this.wire = new Wire(world, this)
-    this.#act(0)
+    this.wire = new SimulatedSocket(world, this)
+    this.#performAction(0)
   }
 
-  #act(index: number): void {
-    const { acts, last, end, endMs } = this.#plan
-    const act = acts[index]
-    if (act === undefined) {
-      if (end !== 'stay') this.world.time.after(endMs, () => this.#end(end))
+  #performAction(index: number): void {
+    const { actions, last, end, endMs } = this.#plan
+    const action = actions[index]
+    if (action === undefined) {
+      if (end !== 'stay') this.world.time.schedule(endMs, () => this.#end(end))
       return
     }
-    this.world.time.after(act.ms, () => {
-      const isLast = index === acts.length - 1
-      const send = (): void => this.#send(act, isLast ? last : undefined, () => this.#act(index + 1))
-      if (act.waits && this.answered < this.asked.length) this.#goOn = send
+    this.world.time.schedule(action.ms, () => {
+      const isLast = index === actions.length - 1
+      const send = (): void => this.#send(action, isLast ? last : undefined, () => this.#performAction(index + 1))
+      if (action.waitsForResponses && this.responseCount < this.requests.length) this.#onAllAnswered = send
       else send()
     })
   }
 
   #end(end: 'end' | 'leave' | 'reset'): void {
     if (this.wire.closed) return
-    this.world.tell('client', this.openedAt, end)
+    this.world.log('client', this.openedAt, end)
     this.#hasEnded = true
-    if (end === 'end') return this.wire.arrive(null)
-    this.#hasLeft = true
+    if (end === 'end') return this.wire.pushIncoming(null)
+    this.#hasDisconnected = true
     this.wire[end]()
   }
 
-  #send({ kinds, times, cut, cutMs }: Act, last: string | undefined, next: () => void): void {
+  #send(
+    { kinds, repeatCount, splitAt: cut, splitDelayMs: cutMs }: Action,
+    last: string | undefined,
+    onSent: () => void,
+  ): void {
     if (this.wire.destroyed) return
     let text = ''
-    for (const kind of [...Array.from({ length: times }, () => kinds).flat(), ...(last === undefined ? [] : [last])]) {
-      const number = ++this.house.requests
-      const [head, body] = write(KINDS[kind]!, number)
-      const start = this.sent + text.length
+    for (const kind of [
+      ...Array.from({ length: repeatCount }, () => kinds).flat(),
+      ...(last === undefined ? [] : [last]),
+    ]) {
+      const number = ++this.serverState.requestCount
+      const [head, body] = encodeRequest(REQUEST_KINDS[kind]!, number)
+      const start = this.sentBytes + text.length
       text += head + body
       const headEnd = start + head.length
-      this.asked.push({ number, kind, start, headEnd, end: headEnd + (KINDS[kind]!.length ?? body.length) })
+      this.requests.push({
+        number,
+        kind,
+        start,
+        headerEnd: headEnd,
+        end: headEnd + (REQUEST_KINDS[kind]!.declaredLength ?? body.length),
+      })
     }
-    const expecting = last === undefined && times === 1 && kinds.join() === 'expect'
-    const at = expecting ? this.asked.at(-1)!.headEnd - this.sent : cut === undefined ? text.length : cut % text.length
-    this.#push(text.slice(0, at))
+    const isExpectContinue = last === undefined && repeatCount === 1 && kinds.join() === 'expect'
+    const splitIndex = isExpectContinue
+      ? this.requests.at(-1)!.headerEnd - this.sentBytes
+      : cut === undefined
+        ? text.length
+        : cut % text.length
+    this.#transmit(text.slice(0, splitIndex))
     let isSent = false
-    const rest = (): void => {
+    const sendRemainder = (): void => {
       if (isSent) return
       isSent = true
-      this.sendRest = undefined
-      this.#push(text.slice(at))
-      next()
+      this.sendRemainder = undefined
+      this.#transmit(text.slice(splitIndex))
+      onSent()
     }
-    if (expecting) this.sendRest = rest
-    else if (at === text.length) next()
-    else if (cutMs !== undefined) this.world.time.after(cutMs, rest)
-    else this.#act(this.#plan.acts.length)
+    if (isExpectContinue) this.sendRemainder = sendRemainder
+    else if (splitIndex === text.length) onSent()
+    else if (cutMs !== undefined) this.world.time.schedule(cutMs, sendRemainder)
+    else this.#performAction(this.#plan.actions.length)
   }
 
-  #push(text: string): void {
+  #transmit(text: string): void {
     if (text === '' || this.wire.destroyed) return
-    this.sent += text.length
-    this.#sentAt = this.world.time.happenedAt
-    for (const asked of this.asked) if (asked.end <= this.sent) asked.wholeAt ??= this.now
-    const place = this.asked.find(({ end }) => end >= this.sent)!
-    this.world.tell('sent', text.length, 'bytes up to', this.sent - place.start, 'of', place.number, place.kind)
-    this.wire.arrive(Buffer.from(text, 'latin1'))
+    this.sentBytes += text.length
+    this.#lastSentAt = this.world.time.eventTime
+    for (const request of this.requests) if (request.end <= this.sentBytes) request.lastByteSentAt ??= this.now
+    const currentRequest = this.requests.find(({ end }) => end >= this.sentBytes)!
+    this.world.log(
+      'sent',
+      text.length,
+      'bytes up to',
+      this.sentBytes - currentRequest.start,
+      'of',
+      currentRequest.number,
+      currentRequest.kind,
+    )
+    this.wire.pushIncoming(Buffer.from(text, 'latin1'))
   }
 
   /** When it next reads; Infinity if it does not. */
-  readsAt(): number {
+  getNextReadTime(): number {
     const { readMs } = this.#plan
-    if (readMs === 0 || this.#readAt === this.now) return this.now
-    this.#readsAt ??= readMs === Infinity ? readMs : Math.ceil(this.now / readMs) * readMs
-    if (this.#readsAt > this.now) {
+    if (readMs === 0 || this.#lastReadAt === this.now) return this.now
+    this.#nextReadAt ??= readMs === Infinity ? readMs : Math.ceil(this.now / readMs) * readMs
+    if (this.#nextReadAt > this.now) {
       this.#blockedAt ??= this.now
-      return this.#readsAt
+      return this.#nextReadAt
     }
-    this.#readsAt = undefined
-    return (this.#readAt = this.now)
+    this.#nextReadAt = undefined
+    return (this.#lastReadAt = this.now)
   }
 
   receive(bytes: Buffer): void {
     this.#blockedAt = undefined
-    const { answers, rest } = readAnswers(Buffer.concat([this.#received, bytes]))
+    const { responses, rest } = parseResponses(Buffer.concat([this.#received, bytes]))
     this.#received = rest
-    for (const answer of answers) this.take(answer)
-    if (this.answered < this.asked.length || this.#goOn === undefined) return
-    this.#goOn()
-    this.#goOn = undefined
+    for (const response of responses) this.onResponse(response)
+    if (this.responseCount < this.requests.length || this.#onAllAnswered === undefined) return
+    this.#onAllAnswered()
+    this.#onAllAnswered = undefined
   }
 
   /** The server has ended its side. */
   receiveEnd(): void {
-    this.world.time.after(this.#plan.lingerMs, () => {
-      if (!this.wire.destroyed) this.wire.arrive(null)
+    this.world.time.schedule(this.#plan.lingerMs, () => {
+      if (!this.wire.destroyed) this.wire.pushIncoming(null)
     })
   }
 
   /** Whether what the server has sent may not have come to it. */
-  get missesSome(): boolean {
-    return this.#hasLeft || this.#blockedAt !== undefined
+  get mayHaveMissedData(): boolean {
+    return this.#hasDisconnected || this.#blockedAt !== undefined
   }
 
   /** The server's end is closed. */
-  closed(): void {
+  onClose(): void {
     this.closedAt = this.now
-    const { stallTimeoutMs, headersTimeoutMs, isDraining, isCutting } = this.house
-    this.world.tell('closed', this.openedAt)
-    const lostMs = this.now - (this.#blockedAt ?? Infinity)
-    const isLingering = this.isClosing || this.refusals > 0
-    if (this.#hasLeft || isCutting || this.asked.some(({ mayBreak }) => mayBreak)) return
-    if (lostMs >= 0) {
-      this.rule(isLingering || lostMs >= stallTimeoutMs, 'who reads is not cut:', this.openedAt)
+    const { stallTimeoutMs, headersTimeoutMs, isDraining, isAborting: isCutting } = this.serverState
+    this.world.log('closed', this.openedAt)
+    const stalledMs = this.now - (this.#blockedAt ?? Infinity)
+    const hasStartedClosing = this.isClosing || this.reportedRejections > 0
+    if (this.#hasDisconnected || isCutting || this.requests.some(({ mayBeTruncated: mayBreak }) => mayBreak)) return
+    if (stalledMs >= 0) {
+      this.check(hasStartedClosing || stalledMs >= stallTimeoutMs, 'who reads is not cut:', this.openedAt)
       return
     }
-    if (isLingering) return
-    const isSending = this.#sentAt === this.now
-    for (const { number, start, answer } of this.asked) {
+    if (hasStartedClosing) return
+    const isSending = this.#lastSentAt === this.now
+    for (const { number, start, receivedCode: answer } of this.requests) {
       // What is on its way when the connection closes is lost.
-      const isDue = start < (isSending ? this.wire.bytesRead : this.sent)
-      this.rule(!isDue || answer !== undefined, 'each request is answered before the connection closes:', number)
+      const mustBeAnswered = start < (isSending ? this.wire.bytesRead : this.sentBytes)
+      this.check(
+        !mustBeAnswered || answer !== undefined,
+        'each request is answered before the connection closes:',
+        number,
+      )
     }
-    const isIdle = this.now - this.wire.activeAt >= headersTimeoutMs
-    this.rule(isDraining || isIdle || this.#hasEnded, 'an idle connection stays open for its time')
+    const isIdle = this.now - this.wire.lastActiveAt >= headersTimeoutMs
+    this.check(isDraining || isIdle || this.#hasEnded, 'an idle connection stays open for its time')
   }
 }

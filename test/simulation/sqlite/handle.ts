@@ -1,9 +1,9 @@
 import type { SqliteHandle, SqliteStatement, SqliteValue } from '../../../src/stores/sqlite/handle.ts'
-import { BAD } from '../clients.ts'
-import type { World } from '../simulation.ts'
-import { keyOf, type Call } from '../truth.ts'
-import { sqliteError, type PlantsFile } from './file.ts'
-import type { Fate, Scenario } from './scenario.ts'
+import { INVALID_PREFIX } from '../clients.ts'
+import type { Simulation } from '../simulation.ts'
+import { getPlantKey, type Call } from '../reference-model.ts'
+import { createSqliteError, type SimulatedFile } from './simulated-file.ts'
+import type { Fault, Scenario } from './scenario.ts'
 
 const PATH = '/nowhere/plants.db'
 
@@ -13,47 +13,47 @@ interface Transaction {
   readonly changed: Call[]
   hasWritten: boolean
   /** The calls whose writes were run, in their order. */
-  readonly run: Call[]
+  readonly executedCalls: Call[]
 }
 
 /** A database that a process has open, as far as the store uses it. */
 export class Handle implements SqliteHandle {
-  readonly #world: World
-  readonly #file: PlantsFile
-  readonly #nextFate: () => Fate | undefined
+  readonly #world: Simulation
+  readonly #file: SimulatedFile
+  readonly #nextFate: () => Fault | undefined
   readonly #maxBatch: number
-  readonly #end: () => void
+  readonly #crash: () => void
   readonly #driver: Scenario['driver']
   #transaction: Transaction | undefined
   /** Whether a commit has failed, and none has succeeded since. */
-  #isShaken = false
+  #hasFailedCommit = false
   /** The call whose write was committed last. */
-  #lastDone = 0
-  isDead = false
+  #lastCommitted = 0
+  isCrashed = false
   /** How often it has committed, and when it last wrote, and failed to. */
-  commits = 0
-  wroteAt = -Infinity
-  failedAt = -Infinity
+  commitCount = 0
+  lastWriteAt = -Infinity
+  lastFailureAt = -Infinity
   /** The time that operations have taken. */
-  slowMs = 0
+  totalSlowMs = 0
 
   constructor(
-    world: World,
-    file: PlantsFile,
-    nextFate: () => Fate | undefined,
+    world: Simulation,
+    file: SimulatedFile,
+    nextFate: () => Fault | undefined,
     { maxBatch, driver }: Scenario,
-    end: () => void,
+    crash: () => void,
   ) {
     this.#world = world
     this.#file = file
     this.#nextFate = nextFate
     this.#maxBatch = maxBatch
     this.#driver = driver
-    this.#end = end
+    this.#crash = crash
   }
 
   close(): void {
-    this.#world.expect(false, 'no database is closed that others have opened')
+    this.#world.check(false, 'no database is closed that others have opened')
   }
 
   exec(sql: string): void {
@@ -61,17 +61,17 @@ export class Handle implements SqliteHandle {
   }
 
   prepare(sql: string): SqliteStatement {
-    const run = this.#statement(sql)
-    const query = sql.includes('SELECT id')
+    const execute = this.#compile(sql)
+    const isListQuery = sql.includes('SELECT id')
     let hasFailed = false
     return {
-      run: (...values: SqliteValue[]) => ({ changes: run(...values) }),
-      all: (...values: SqliteValue[]) => (query ? this.#read(values) : this.#ask(sql)),
+      run: (...values: SqliteValue[]) => ({ changes: execute(...values) }),
+      all: (...values: SqliteValue[]) => (isListQuery ? this.#read(values) : this.#query(sql)),
       iterate: (...values: SqliteValue[]) => {
         // In node:sqlite, the statement would throw the same error once more.
-        this.#world.expect(!hasFailed, 'a statement whose iteration has failed is not used again')
+        this.#world.check(!hasFailed, 'a statement whose iteration has failed is not used again')
         try {
-          return query ? this.#read(values) : this.#ask(sql)
+          return isListQuery ? this.#read(values) : this.#query(sql)
         } catch (error) {
           if (this.#driver === 'deno') return []
           hasFailed = true
@@ -81,8 +81,8 @@ export class Handle implements SqliteHandle {
     }
   }
 
-  #ask(sql: string): unknown[] {
-    if (sql.includes('json(')) throw sqliteError('misuse')
+  #query(sql: string): unknown[] {
+    if (sql.includes('json(')) throw createSqliteError('misuse')
     if (sql === 'SELECT 9007199254740993') return [[9007199254740993n]]
     if (sql === 'PRAGMA database_list') return [[0, 'main', PATH]]
     if (sql === 'PRAGMA main.journal_mode') return [['wal']]
@@ -91,7 +91,7 @@ export class Handle implements SqliteHandle {
     return [[null]]
   }
 
-  #statement(sql: string): (...values: SqliteValue[]) => number {
+  #compile(sql: string): (...values: SqliteValue[]) => number {
     switch (sql.trim().split(/ (?:\(|WHERE)/)[0]) {
       case 'BEGIN IMMEDIATE':
         return () => this.#begin()
@@ -100,92 +100,100 @@ export class Handle implements SqliteHandle {
       case 'ROLLBACK':
         return () => this.#rollback()
       case 'DELETE FROM main.plants':
-        return sql.includes('?') ? (owner, id) => this.#write(owner, id, undefined) : () => this.#writeNothing(true)
+        return sql.includes('?') ? (owner, id) => this.#write(owner, id, undefined) : () => this.#probe(true)
       default:
         if (sql.includes('?')) return (owner, id, name) => this.#write(owner, id, name as string)
-        return () => this.#writeNothing(sql.includes('VALUES'))
+        return () => this.#probe(sql.includes('VALUES'))
     }
   }
 
   /** Lets something befall an operation. */
-  #befall(operation: string, mayBeBusy: boolean): Fate | undefined {
-    if (this.isDead) throw sqliteError('misuse')
-    const fate = this.#nextFate()
-    if (fate === undefined) return undefined
-    this.#world.tell(operation, fate)
-    if (fate.kind !== 'slow') return fate.kind === 'busy' && !mayBeBusy ? undefined : fate
+  #injectFault(operation: string, mayBeBusy: boolean): Fault | undefined {
+    if (this.isCrashed) throw createSqliteError('misuse')
+    const fault = this.#nextFate()
+    if (fault === undefined) return undefined
+    this.#world.log(operation, fault)
+    if (fault.kind !== 'slow') return fault.kind === 'busy' && !mayBeBusy ? undefined : fault
     // The event loop waits for it, too.
-    this.#world.time.now += fate.ms
-    this.slowMs += fate.ms
+    this.#world.time.now += fault.ms
+    this.totalSlowMs += fault.ms
     return undefined
   }
 
-  #fail(fate: Fate): never {
-    if (fate.kind === 'end') this.#end()
-    else if (fate.kind !== 'busy') this.failedAt = this.#world.time.now
-    if (fate.rollsBack || fate.kind === 'end') this.#transaction = undefined
-    throw sqliteError(fate.kind as 'io')
+  #throwFault(fault: Fault): never {
+    if (fault.kind === 'end') this.#crash()
+    else if (fault.kind !== 'busy') this.lastFailureAt = this.#world.time.now
+    if (fault.rollsBack || fault.kind === 'end') this.#transaction = undefined
+    throw createSqliteError(fault.kind as 'io')
   }
 
   #begin(): number {
-    const fate = this.#befall('BEGIN', true)
-    if (this.#transaction !== undefined) throw sqliteError('misuse')
-    if (fate !== undefined) this.#fail({ ...fate, rollsBack: false })
-    if (this.#file.isLocked) throw sqliteError('busy')
-    this.#transaction = { plants: new Set(this.#file.truth.plants.keys()), changed: [], hasWritten: false, run: [] }
+    const fault = this.#injectFault('BEGIN', true)
+    if (this.#transaction !== undefined) throw createSqliteError('misuse')
+    if (fault !== undefined) this.#throwFault({ ...fault, rollsBack: false })
+    if (this.#file.isLocked) throw createSqliteError('busy')
+    this.#transaction = {
+      plants: new Set(this.#file.truth.plants.keys()),
+      changed: [],
+      hasWritten: false,
+      executedCalls: [],
+    }
     return 0
   }
 
   #commit(): number {
-    const fate = this.#befall('COMMIT', true)
+    const fault = this.#injectFault('COMMIT', true)
     const transaction = this.#transaction
-    if (transaction === undefined) throw sqliteError('misuse')
-    const { changed, hasWritten, run } = transaction
-    const isBold = this.#isShaken && run.length > 0
-    this.#world.expect(!isBold, 'no plant is written after a commit has failed, before one without a plant has not')
-    if (fate !== undefined) {
-      const { kind, leaves } = fate
+    if (transaction === undefined) throw createSqliteError('misuse')
+    const { changed, hasWritten, executedCalls: run } = transaction
+    const isPrematureWrite = this.#hasFailedCommit && run.length > 0
+    this.#world.check(
+      !isPrematureWrite,
+      'no plant is written after a commit has failed, before one without a plant has not',
+    )
+    if (fault !== undefined) {
+      const { kind, leftover: leaves } = fault
       if (kind !== 'busy' && kind !== 'corrupt') {
         if (leaves === 'all') this.#file.commit(changed, hasWritten)
-        if (leaves === 'log') this.#file.leaveInLog(changed)
+        if (leaves === 'log') this.#file.setLogRemainder(changed)
         if (leaves === 'all') this.#transaction = undefined
-        for (const call of run) call.isUnsure = true
-        this.#isShaken = true
+        for (const call of run) call.isAmbiguous = true
+        this.#hasFailedCommit = true
       }
-      this.#fail(fate)
+      this.#throwFault(fault)
     }
     this.#transaction = undefined
     this.#file.commit(changed, hasWritten)
-    this.commits++
-    this.#lastDone = run.at(-1)?.number ?? this.#lastDone
-    if (hasWritten) this.#isShaken = false
-    if (hasWritten) this.wroteAt = this.#world.time.now
+    this.commitCount++
+    this.#lastCommitted = run.at(-1)?.number ?? this.#lastCommitted
+    if (hasWritten) this.#hasFailedCommit = false
+    if (hasWritten) this.lastWriteAt = this.#world.time.now
     return 0
   }
 
   #rollback(): number {
-    const fate = this.#befall('ROLLBACK', false)
-    if (this.#transaction === undefined) throw sqliteError('misuse')
+    const fault = this.#injectFault('ROLLBACK', false)
+    if (this.#transaction === undefined) throw createSqliteError('misuse')
     this.#transaction = undefined
-    if (fate?.kind === 'end') this.#end()
-    if (fate !== undefined) throw sqliteError(fate.kind as 'io')
+    if (fault?.kind === 'end') this.#crash()
+    if (fault !== undefined) throw createSqliteError(fault.kind as 'io')
     return 0
   }
 
   /** Creates a plant, or deletes it if it gets no name. */
   #write(owner: SqliteValue | undefined, id: SqliteValue | undefined, name: string | undefined): number {
-    const transaction = this.#take('a write')
-    const key = keyOf(owner as string, id as bigint)
-    const call = [...this.#file.truth.writes].find((write) => write.key === key && write.name === name)
-    this.#world.expect(call !== undefined, 'nothing is written for a call that has ended:', key)
+    const transaction = this.#requireTransaction('a write')
+    const key = getPlantKey(owner as string, id as bigint)
+    const call = [...this.#file.truth.pendingWrites].find((write) => write.key === key && write.name === name)
+    this.#world.check(call !== undefined, 'nothing is written for a call that has ended:', key)
     if (call === undefined) return 0
-    const before = transaction.run.at(-1)?.number ?? this.#lastDone
-    this.#world.expect(call.number > before, 'writes are done in their order:', call.number)
-    transaction.run.push(call)
-    this.#world.expect(transaction.run.length <= this.#maxBatch, 'no transaction has too many writes')
-    if (name?.startsWith(BAD) === true) throw sqliteError('bad')
+    const previousNumber = transaction.executedCalls.at(-1)?.number ?? this.#lastCommitted
+    this.#world.check(call.number > previousNumber, 'writes are done in their order:', call.number)
+    transaction.executedCalls.push(call)
+    this.#world.check(transaction.executedCalls.length <= this.#maxBatch, 'no transaction has too many writes')
+    if (name?.startsWith(INVALID_PREFIX) === true) throw createSqliteError('bad')
     if (transaction.plants.has(key) === (name !== undefined)) return 0
-    if (name !== undefined) this.#needRoom()
+    if (name !== undefined) this.#allocate()
     if (name === undefined) transaction.plants.delete(key)
     else transaction.plants.add(key)
     transaction.changed.push(call)
@@ -194,33 +202,33 @@ export class Handle implements SqliteHandle {
   }
 
   /** Writes what is no plant of anybody. */
-  #writeNothing(needsRoom: boolean): number {
-    const transaction = this.#take('a look')
-    if (needsRoom) this.#needRoom()
-    transaction.hasWritten ||= needsRoom
+  #probe(allocates: boolean): number {
+    const transaction = this.#requireTransaction('a look')
+    if (allocates) this.#allocate()
+    transaction.hasWritten ||= allocates
     return 0
   }
 
-  #needRoom(): void {
+  #allocate(): void {
     if (!this.#file.isFull) return
-    this.failedAt = this.#world.time.now
-    throw sqliteError('full')
+    this.lastFailureAt = this.#world.time.now
+    throw createSqliteError('full')
   }
 
-  #take(operation: string): Transaction {
-    const fate = this.#befall(operation, false)
-    if (this.#transaction === undefined) throw sqliteError('misuse')
-    if (fate !== undefined) this.#fail(fate)
+  #requireTransaction(operation: string): Transaction {
+    const fault = this.#injectFault(operation, false)
+    if (this.#transaction === undefined) throw createSqliteError('misuse')
+    if (fault !== undefined) this.#throwFault(fault)
     return this.#transaction
   }
 
   #read(values: SqliteValue[]): unknown[] {
-    const isLate = this.#world.time.now - this.#file.awaySince > 100
-    this.#world.expect(!isLate, 'nothing is read of a file that was moved')
-    const fate = this.#befall('SELECT', true)
-    if (fate?.kind === 'end') this.#end()
-    if (fate !== undefined) throw sqliteError(fate.kind as 'io')
-    if (this.#file.isClosed) throw sqliteError('busy')
+    const isLate = this.#world.time.now - this.#file.missingSince > 100
+    this.#world.check(!isLate, 'nothing is read of a file that was moved')
+    const fault = this.#injectFault('SELECT', true)
+    if (fault?.kind === 'end') this.#crash()
+    if (fault !== undefined) throw createSqliteError(fault.kind as 'io')
+    if (this.#file.isReadLocked) throw createSqliteError('busy')
     const [owner, after] = values as [string, bigint]
     return this.#file.read(owner, values.length === 3 ? after : undefined, Number(values.at(-1)))
   }

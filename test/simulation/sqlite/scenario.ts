@@ -1,17 +1,17 @@
 import fc from 'fast-check'
-import { LISTS, WRITES } from '../clients.ts'
-import { befalls } from '../simulation.ts'
+import { LIST_FIELDS, WRITE_FIELDS } from '../clients.ts'
+import { faultSequences } from '../simulation.ts'
 
 /** What befalls an operation of SQLite: BEGIN, a statement, COMMIT or ROLLBACK. */
-const fate = fc.record({
+const fault = fc.record({
   kind: fc.constantFrom('slow', 'busy', 'io', 'full', 'memory', 'corrupt', 'end'),
   ms: fc.oneof(fc.nat(20), fc.nat(1200)),
   /** What a commit that fails leaves: nothing, all, or what only the next process finds in the log. */
-  leaves: fc.constantFrom('nothing', 'all', 'log'),
+  leftover: fc.constantFrom('nothing', 'all', 'log'),
   /** Whether SQLite itself has rolled the transaction back. */
   rollsBack: fc.boolean(),
 })
-export type Fate = typeof fate extends fc.Arbitrary<infer T> ? T : never
+export type Fault = typeof fault extends fc.Arbitrary<infer T> ? T : never
 
 const SIZES = ['small', 'small', 'small', 'small', 'large', 'bad'] as const
 
@@ -23,8 +23,8 @@ const pause = fc.oneof(
 )
 
 const event = fc.oneof(
-  { arbitrary: fc.record({ ...WRITES, size: fc.constantFrom(...SIZES) }), weight: 6 },
-  { arbitrary: fc.record(LISTS), weight: 3 },
+  { arbitrary: fc.record({ ...WRITE_FIELDS, size: fc.constantFrom(...SIZES) }), weight: 6 },
+  { arbitrary: fc.record(LIST_FIELDS), weight: 3 },
   { arbitrary: fc.record({ kind: fc.constant('ping' as const) }), weight: 4 },
   {
     // The last is a second process, which writes.
@@ -46,7 +46,7 @@ export const scenarios = fc.noBias(
     /** Iterators of Deno end when a query fails, as if there were no more rows. */
     driver: fc.constantFrom('node', 'node', 'deno'),
     events: fc.array(fc.tuple(pause, event), { maxLength: 40, size: 'max' }),
-    fates: befalls(fate, 12, 4, 12),
+    faults: faultSequences(fault, 12, 4, 12),
   }),
 )
 export type Scenario = typeof scenarios extends fc.Arbitrary<infer T> ? T : never

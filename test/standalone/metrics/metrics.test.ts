@@ -3,33 +3,33 @@ import { writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { memoryStore } from '../../../src/index.ts'
-import { delegatingStore } from '../../support/database/delegating-store.ts'
-import { block } from '../../support/event-loop.ts'
-import { Held } from '../../support/held.ts'
+import { overrideStore } from '../../support/database/override-store.ts'
+import { blockEventLoop } from '../../support/event-loop.ts'
+import { DeferredCall } from '../../support/deferred-call.ts'
 import { readDocument } from '../../support/package/documents.ts'
-import { captureLog, valuesOf } from '../../support/program/captured-log.ts'
-import { ask, serveWithAdmin, WRITER } from '../../support/program/in-process-program.ts'
-import { scrape, series, startWithMetrics } from '../../support/program/metrics.ts'
+import { captureLog, getValues } from '../../support/program/capture-log.ts'
+import { sendRawRequest, serveWithAdmin, WRITER_TOKEN } from '../../support/program/in-process-program.ts'
+import { scrapeMetrics, waitForSeries, startWithMetrics } from '../../support/program/metrics.ts'
 import { TOKEN } from '../../support/program/program.ts'
-import { temporaryFile } from '../../support/temporary-file.ts'
+import { createTempFile } from '../../support/temp-files.ts'
 import { RawConnection } from '../../support/wire/raw-connection.ts'
 
-const FIELDS = `Host: a\r\nAuthorization: Bearer ${WRITER}\r\n`
+const FIELDS = `Host: a\r\nAuthorization: Bearer ${WRITER_TOKEN}\r\n`
 const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
 
 suite('the metrics', () => {
-  test('are those that docs/observing.md lists', async (t) => {
+  test('are those that docs/observability.md lists', async (t) => {
     const { admin } = await serveWithAdmin(t)
-    const told = [...(await scrape(admin)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
+    const told = [...(await scrapeMetrics(admin)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
     const names = String.raw`\w+_(?:seconds|requests|connections|total|calls|size|bytes|info|ready|rejected|guarded|fds)`
-    const rows = [...readDocument('docs/observing.md').text.matchAll(new RegExp(`^\\|(.*?\`${names}\`) \\|`, 'gm'))]
+    const rows = [...readDocument('docs/observability.md').text.matchAll(new RegExp(`^\\|(.*?\`${names}\`) \\|`, 'gm'))]
     const listed = rows.flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name))
     assert.deepEqual(listed.sort(), told.sort())
   })
 
   test('start at 0 for each event, for each status of a refusal, and for each status of an operation', async (t) => {
     const { program, admin } = await startWithMetrics(t)
-    const before = (await scrape(admin)).split('\n')
+    const before = (await scrapeMetrics(admin)).split('\n')
     const events = before.filter((line) => line.startsWith('plant_store_log_events_total'))
     assert.deepEqual(
       events.filter((line) => !line.endsWith(' 0')),
@@ -50,7 +50,7 @@ suite('the metrics', () => {
     for (const id of [1, 1, 'x']) await program.fetch(`/plants/${id}`, { method: 'DELETE' })
     const nameOf = (line: string): string => line.slice(0, line.lastIndexOf(' '))
     const known = new Set(before.map(nameOf))
-    const requests = (await scrape(admin)).split('\n').filter((line) => line.startsWith('http_server_request'))
+    const requests = (await scrapeMetrics(admin)).split('\n').filter((line) => line.startsWith('http_server_request'))
     assert.deepEqual(
       requests.filter((line) => !known.has(nameOf(line))),
       [],
@@ -59,24 +59,27 @@ suite('the metrics', () => {
   })
 
   test('show whether the latest content of a settings file was rejected', async (t) => {
-    const [tokens, url] = [temporaryFile(t, `ada:${TOKEN}\n`), temporaryFile(t, 'memory:\n')]
+    const [tokens, url] = [createTempFile(t, `ada:${TOKEN}\n`), createTempFile(t, 'memory:\n')]
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_TOKENS_FILE: tokens, PLANT_STORE_URL_FILE: url })
     const rejected = async (): Promise<string[]> =>
-      Array.from((await scrape(admin)).matchAll(/^plant_store_settings_file_rejected(.*)$/gm), ([, rest]) => rest!)
+      Array.from(
+        (await scrapeMetrics(admin)).matchAll(/^plant_store_settings_file_rejected(.*)$/gm),
+        ([, rest]) => rest!,
+      )
     const of = (...values: readonly [number, number]): string[] =>
       ['TOKENS', 'URL'].map((name, i) => `{setting="PLANT_STORE_${name}_FILE"} ${values[i]}`)
     assert.deepEqual(await rejected(), of(0, 0))
     writeFileSync(tokens, 'ada\n')
     writeFileSync(url, 'sqlite:plants.db\n')
     program.child.kill('SIGHUP')
-    await program.logged('store-url-kept')
-    await program.logged('tokens-kept')
+    await program.waitForLogEvent('store-url-kept')
+    await program.waitForLogEvent('tokens-kept')
     assert.deepEqual(await rejected(), of(1, 1))
     writeFileSync(tokens, `ada:${TOKEN}\n`)
     writeFileSync(url, 'memory:\n')
     program.child.kill('SIGHUP')
-    await program.logged('store-url-read')
-    await program.logged('tokens-read')
+    await program.waitForLogEvent('store-url-read')
+    await program.waitForLogEvent('tokens-read')
     assert.deepEqual(await rejected(), of(0, 0))
   })
 
@@ -104,7 +107,7 @@ suite('the metrics', () => {
       ['_OTHER', '/plants/{id}', 405, 1],
     ]
     assert.deepEqual(
-      await series(admin, /^http_server_request_duration_seconds_count(?!.* 0$)/, expected.length),
+      await waitForSeries(admin, /^http_server_request_duration_seconds_count(?!.* 0$)/, expected.length),
       expected.map(
         ([method, route, status, count]) =>
           `http_server_request_duration_seconds_count{http_request_method="${method}",http_route="${route}",` +
@@ -116,9 +119,9 @@ suite('the metrics', () => {
   test('add up in seconds how long requests and calls of the store took', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     const sentAt = performance.now()
-    await ask(port, `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`)
+    await sendRawRequest(port, `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`)
     for (const name of ['http_server_request', 'plant_store_store_call']) {
-      const [sum] = await series(admin, new RegExp(`^${name}_duration_seconds_sum(?!.* 0$)`), 1)
+      const [sum] = await waitForSeries(admin, new RegExp(`^${name}_duration_seconds_sum(?!.* 0$)`), 1)
       const seconds = Number(sum!.split(' ')[1])
       assert.ok(0 < seconds && seconds < (performance.now() - sentAt) / 1000, sum)
     }
@@ -126,20 +129,24 @@ suite('the metrics', () => {
 
   test('count the time in which a request waits for those before it, as the log does', async (t) => {
     const events = captureLog(t)
-    const held = new Held<boolean>()
-    const store = delegatingStore(memoryStore(), { delete: () => held.call() })
+    const held = new DeferredCall<boolean>()
+    const store = overrideStore(memoryStore(), { delete: () => held.call() })
     const { port, admin } = await serveWithAdmin(t, { PLANT_STORE_ACCESS_LOG: '1' }, store)
     const connection = await RawConnection.open(port)
     const [first, second] = ['DELETE /plants/1', 'GET /plants'].map((line) => `${line} HTTP/1.1\r\n${FIELDS}\r\n`)
-    const answers = connection.send(`${first}${second}GET / HTTP/1.1\r\nHost: a b\r\n\r\n`).answers(3)
+    const answers = connection.send(`${first}${second}GET / HTTP/1.1\r\nHost: a b\r\n\r\n`).readResponses(3)
     await held.called
     await setImmediate()
-    block(50)
-    held.answer(true)
+    blockEventLoop(50)
+    held.resolve(true)
     await answers
-    const times = valuesOf(events, 'durationMs')
+    const times = getValues(events, 'durationMs')
     assert.ok(times.length === 3 && times.every((ms) => Number(ms) >= 50), String(times))
-    const [sum] = await series(admin, /^http_server_request_duration_seconds_sum.*GET.*"\/plants".*200.*[1-9]$/, 1)
+    const [sum] = await waitForSeries(
+      admin,
+      /^http_server_request_duration_seconds_sum.*GET.*"\/plants".*200.*[1-9]$/,
+      1,
+    )
     assert.ok(Number(sum!.split(' ')[1]) >= 0.05, sum)
   })
 
@@ -147,11 +154,11 @@ suite('the metrics', () => {
     const { port, admin } = await serveWithAdmin(t)
     const connection = await RawConnection.open(port)
     connection.send(`${POST}Content-Length: 100\r\n\r\n{`)
-    await series(admin, /^http_server_active_requests 1$/, 1)
-    await series(admin, /^plant_store_http_open_connections 1$/, 1)
+    await waitForSeries(admin, /^http_server_active_requests 1$/, 1)
+    await waitForSeries(admin, /^plant_store_http_open_connections 1$/, 1)
     connection.socket.destroy()
-    await series(admin, /^http_server_active_requests 0$/, 1)
-    const [count] = await series(admin, /^http_server_request_duration_seconds_count(?!.* 0$)/, 1)
+    await waitForSeries(admin, /^http_server_active_requests 0$/, 1)
+    const [count] = await waitForSeries(admin, /^http_server_request_duration_seconds_count(?!.* 0$)/, 1)
     assert.match(count!, /http_response_status_code="none"} 1$/)
   })
 
@@ -165,7 +172,11 @@ suite('the metrics', () => {
       await (await RawConnection.open(port)).send(sent).closed
     }
     assert.deepEqual(
-      await series(admin, /^(?:plant_store_http_refusals|http_server_request_duration_seconds_count)(?!.* 0$)/, 4),
+      await waitForSeries(
+        admin,
+        /^(?:plant_store_http_refusals|http_server_request_duration_seconds_count)(?!.* 0$)/,
+        4,
+      ),
       [
         'http_server_request_duration_seconds_count{http_request_method="POST",http_route="/plants",' +
           'http_response_status_code="none"} 1',
@@ -177,7 +188,7 @@ suite('the metrics', () => {
   test('tell of the process', async (t) => {
     const { admin } = await serveWithAdmin(t)
     const value = async (name: string): Promise<number> => {
-      const [line] = await series(admin, new RegExp(`^${name} `), 1)
+      const [line] = await waitForSeries(admin, new RegExp(`^${name} `), 1)
       return Number(line!.split(' ')[1])
     }
     const cpuSeconds = (): number => process.cpuUsage().user / 1e6 + process.cpuUsage().system / 1e6
@@ -188,7 +199,7 @@ suite('the metrics', () => {
     for (const name of ['process_resident_memory', 'nodejs_heap_size_used', 'nodejs_heap_size_total']) {
       assert.ok((await value(`${name}_bytes`)) > 0, name)
     }
-    const [build] = await series(admin, /^plant_store_build_info/, 1)
+    const [build] = await waitForSeries(admin, /^plant_store_build_info/, 1)
     assert.match(build!, /^plant_store_build_info{version="\d+\.\d+\.\d+[^"]*",node="\d+\.\d+\.\d+[^"]*"} 1$/)
   })
 })

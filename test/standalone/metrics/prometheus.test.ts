@@ -4,16 +4,16 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { startChild } from '../../support/child.ts'
-import { blocksOf, readDocument } from '../../support/package/documents.ts'
-import { scrape, startWithMetrics } from '../../support/program/metrics.ts'
+import { startChild } from '../../support/child-process.ts'
+import { findCodeBlocks, readDocument } from '../../support/package/documents.ts'
+import { scrapeMetrics, startWithMetrics } from '../../support/program/metrics.ts'
 import { TOKEN, type Program } from '../../support/program/program.ts'
-import { withoutCommand } from '../../support/requirements.ts'
-import { temporaryDirectory, temporaryFile } from '../../support/temporary-file.ts'
-import { freePort } from '../../support/wire/free-port.ts'
+import { skipWithoutCommand } from '../../support/skip-reasons.ts'
+import { createTempDirectory, createTempFile } from '../../support/temp-files.ts'
+import { findFreePort } from '../../support/wire/find-free-port.ts'
 
-const OBSERVING = readDocument('docs/observing.md')
-const QUERIES = blocksOf(OBSERVING, 'promql').map(({ code }) => code.trim())
+const OBSERVABILITY = readDocument('docs/observability.md')
+const QUERIES = findCodeBlocks(OBSERVABILITY, 'promql').map(({ code }) => code.trim())
 const ALERTS = [
   'PlantStoreRunsOutOfConnections',
   'PlantStoreRunsOutOfDescriptors',
@@ -21,26 +21,26 @@ const ALERTS = [
   'PlantStoreFails',
   'PlantStoreIsBusy',
 ]
-const [SCRAPES, RULES] = blocksOf(OBSERVING, 'yaml').map(({ code }) => code)
+const [SCRAPE_CONFIG, ALERT_RULES] = findCodeBlocks(OBSERVABILITY, 'yaml').map(({ code }) => code)
 const { panels } = JSON.parse(readFileSync('docs/grafana.json', 'utf8')) as {
   panels: { targets: { expr: string; legendFormat: string }[] }[]
 }
 
-suite('promtool', { skip: withoutCommand('promtool') }, () => {
+suite('promtool', { skip: skipWithoutCommand('promtool') }, () => {
   test('finds nothing wrong with the metrics', async (t) => {
     const { program, admin } = await startWithMetrics(t)
     await program.fetch('/plants')
-    const input = await scrape(admin)
+    const input = await scrapeMetrics(admin)
     assert.equal(execFileSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' }), '')
   })
 
-  test('finds nothing wrong with the alerts of docs/observing.md', (t) => {
-    const printed = execFileSync('promtool', ['check', 'rules', temporaryFile(t, RULES!)], { encoding: 'utf8' })
+  test('finds nothing wrong with the alerts of docs/observability.md', (t) => {
+    const printed = execFileSync('promtool', ['check', 'rules', createTempFile(t, ALERT_RULES!)], { encoding: 'utf8' })
     assert.match(printed, /SUCCESS: 9 rules found/)
   })
 })
 
-test('promtool fires the alert for a burst of failures that is over', { skip: withoutCommand('promtool') }, (t) => {
+test('promtool fires the alert for a burst of failures that is over', { skip: skipWithoutCommand('promtool') }, (t) => {
   const labels = 'instance="a",http_request_method="GET",http_route="/plants"'
   const seriesOf = (status: number, values: string): string =>
     `{ series: 'http_server_request_duration_seconds_count{${labels},http_response_status_code="${status}"}', values: '${values}' }`
@@ -48,7 +48,7 @@ test('promtool fires the alert for a burst of failures that is over', { skip: wi
     `{ eval_time: ${time}, alertname: PlantStoreFails, exp_alerts: [${alerts}] }`
   const alert =
     '{ exp_annotations: { summary: More than one request in a hundred fails; read the log for "failure". } }'
-  const rules = temporaryFile(t, RULES!)
+  const rules = createTempFile(t, ALERT_RULES!)
   const tests = `
 rule_files: [${rules}]
 evaluation_interval: 15s
@@ -62,12 +62,12 @@ tests:
       - ${check('13m', alert)}
       - ${check('20m', '')}
 `
-  assert.match(execFileSync('promtool', ['test', 'rules', temporaryFile(t, tests)], { encoding: 'utf8' }), /SUCCESS/)
+  assert.match(execFileSync('promtool', ['test', 'rules', createTempFile(t, tests)], { encoding: 'utf8' }), /SUCCESS/)
 })
 
-suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
-  test('fires the alerts of docs/observing.md for a single failure, and for one rejected file', async (t) => {
-    const tokens = temporaryFile(t, `ada:${TOKEN}\n`)
+suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
+  test('fires the alerts of docs/observability.md for a single failure, and for one rejected file', async (t) => {
+    const tokens = createTempFile(t, `ada:${TOKEN}\n`)
     const environment = { PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants', PLANT_STORE_TOKENS_FILE: tokens }
     const { program, admin } = await startWithMetrics(t, environment)
     const ask = await startPrometheus(t, admin)
@@ -87,7 +87,7 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
     }
   })
 
-  test('answers the queries and fires the alerts of docs/observing.md', async (t) => {
+  test('answers the queries and fires the alerts of docs/observability.md', async (t) => {
     // The program is not ready, so that some requests fail. It may have few connections, and has few descriptors.
     const environment = {
       PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants',
@@ -96,7 +96,7 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
     }
     const { program, admin } = await startWithMetrics(t, environment, { prelude: 'ulimit -n 120' })
     const ask = await startPrometheus(t, admin)
-    await during(program, [keepAsking], async () => {
+    await runUnderLoad(program, [sendRequests], async () => {
       const [rates, failures, times, storeTimes] = QUERIES
       const byRoute = (await ask(rates!)).map(
         ({ labels }) => `${labels['http_route']} ${labels['http_response_status_code']}`,
@@ -124,7 +124,7 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
 
     const fires = (alert: string) => ask(`ALERTS{alertname="${alert}",alertstate="firing"}`)
     for (let i = 0; i < 80; i++) await program.connect()
-    await during(program, [keepAsking, keepBusy], async () => {
+    await runUnderLoad(program, [sendRequests, blockProcess], async () => {
       for (const alert of ALERTS) await fires(alert)
     })
     program.child.kill('SIGKILL')
@@ -133,33 +133,33 @@ suite('Prometheus', { skip: withoutCommand('prometheus') }, () => {
 })
 
 /** What Prometheus answers. */
-interface Found {
+interface QueryResponse {
   readonly data: { readonly result: readonly { metric: Record<string, string>; value: [at: number, value: string] }[] }
 }
 
 /**
- * Starts Prometheus as docs/observing.md says, on an admin port, but for its times. Gives what asks it until the answer
+ * Starts Prometheus as docs/observability.md says, on an admin port, but for its times. Gives what asks it until the answer
  * has a sample above 0, which takes two scrapes if it is a rate.
  */
 async function startPrometheus(t: TestContext, admin: string) {
-  const cwd = temporaryDirectory(t)
+  const cwd = createTempDirectory(t)
   const config = `
 global: { scrape_interval: 1s, evaluation_interval: 1s }
 rule_files: [rules.yml]
-${SCRAPES!.replace('127.0.0.1:9090', new URL(admin).host)}
+${SCRAPE_CONFIG!.replace('127.0.0.1:9090', new URL(admin).host)}
 `
   writeFileSync(join(cwd, 'prometheus.yml'), config)
-  writeFileSync(join(cwd, 'rules.yml'), RULES!.replaceAll(/for: \d+m/g, 'for: 1s'))
-  const host = `127.0.0.1:${await freePort()}`
+  writeFileSync(join(cwd, 'rules.yml'), ALERT_RULES!.replaceAll(/for: \d+m/g, 'for: 1s'))
+  const host = `127.0.0.1:${await findFreePort()}`
   const args = ['--config.file=prometheus.yml', '--storage.tsdb.path=data', `--web.listen-address=${host}`]
   startChild(t, 'prometheus', args, { cwd, stdio: 'ignore' })
 
-  return async function ask(query: string) {
+  return async function queryPrometheus(query: string) {
     for (;;) {
       // It takes a moment to start.
       const response = await fetch(`http://${host}/api/v1/query?query=${encodeURIComponent(query)}`).catch(() => null)
       assert.notEqual(response?.status, 400, `Prometheus cannot read ${query}`)
-      const { data } = response?.ok ? ((await response.json()) as Found) : { data: { result: [] } }
+      const { data } = response?.ok ? ((await response.json()) as QueryResponse) : { data: { result: [] } }
       const samples = data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }))
       if (samples.some(({ value }) => value > 0)) return samples
       await setTimeout(100)
@@ -170,7 +170,7 @@ ${SCRAPES!.replace('127.0.0.1:9090', new URL(admin).host)}
 type Load = (program: Program, signal: AbortSignal) => Promise<void>
 
 /** Does something while a program has loads. */
-async function during(program: Program, loads: readonly Load[], act: () => Promise<void>): Promise<void> {
+async function runUnderLoad(program: Program, loads: readonly Load[], act: () => Promise<void>): Promise<void> {
   const stop = new AbortController()
   const running = Promise.all(loads.map((load) => load(program, stop.signal)))
   try {
@@ -181,7 +181,7 @@ async function during(program: Program, loads: readonly Load[], act: () => Promi
   }
 }
 
-const keepAsking: Load = async (program, signal) => {
+const sendRequests: Load = async (program, signal) => {
   while (!signal.aborted) {
     for (const path of ['/plants', '/readyz']) await (await program.fetch(path)).text()
     await (await program.fetch('/plants/x', { method: 'DELETE' })).text()
@@ -190,7 +190,7 @@ const keepAsking: Load = async (program, signal) => {
 }
 
 /** Takes the CPU from a program again and again, for longer than the alert allows. */
-const keepBusy: Load = async ({ child }, signal) => {
+const blockProcess: Load = async ({ child }, signal) => {
   while (!signal.aborted) {
     child.kill('SIGSTOP')
     await setTimeout(500)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { renameSync, writeFileSync } from 'node:fs'
 import { suite, test, type TestContext } from 'node:test'
-import { importing, Program } from '../../support/program/program.ts'
-import { temporaryFile } from '../../support/temporary-file.ts'
-import { until } from '../../support/until.ts'
+import { createImportFlags, Program } from '../../support/program/program.ts'
+import { createTempFile } from '../../support/temp-files.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const TOKEN = 'token-to-search-for-1'
 const NEW_TOKEN = 'token-to-search-for-2'
@@ -14,7 +14,7 @@ const OWNER = 'an-owner-of-many-letters'
  * At SIGWINCH, prints which tokens are in the memory that is in use: in the strings of a heap snapshot, or in the bytes
  * of a buffer, pooled ones included.
  */
-const SEARCH = `
+const SEARCH_CODE = `
   import { Session } from 'node:inspector'
   import { setFlagsFromString } from 'node:v8'
   import { runInNewContext } from 'node:vm'
@@ -50,43 +50,43 @@ const SEARCH = `
   })`
 
 async function startSearchable(t: TestContext, environment: Record<string, string>): Promise<Program> {
-  const program = new Program({ PORT: '0', ...environment }, [], importing(SEARCH))
-  t.after(() => program.end())
-  await program.serving()
+  const program = new Program({ PORT: '0', ...environment }, [], createImportFlags(SEARCH_CODE))
+  t.after(() => program.stop())
+  await program.waitUntilServing()
   return program
 }
 
-const NONE = 'searched 1 strings 0 buffers 0, 2 strings 0 buffers 0'
+const NOTHING_FOUND = 'searched 1 strings 0 buffers 0, 2 strings 0 buffers 0'
 
 /** Searches until nothing is found: a token file is in memory while it is read, which can be at any time. */
-async function findNothing(program: Program): Promise<void> {
+async function waitUntilNothingFound(program: Program): Promise<void> {
   const isSearch = (line: string): boolean => line.startsWith('searched')
-  await until(async () => {
-    const searches = program.stdout.all.filter(isSearch).length
+  await waitUntil(async () => {
+    const searches = program.stdout.lines.filter(isSearch).length
     program.child.kill('SIGWINCH')
-    return (await program.stdout.find(isSearch, searches + 1)) === NONE
+    return (await program.stdout.waitForLine(isSearch, searches + 1)) === NOTHING_FOUND
   })
 }
 
 suite('memory of the running program', () => {
   test('contains no token of its token file, neither after the start nor after the file has changed', async (t) => {
-    const path = temporaryFile(t, `${OWNER}:${TOKEN}\n`)
+    const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
-    await findNothing(program)
+    await waitUntilNothingFound(program)
     writeFileSync(`${path}.new`, `${OWNER}:${NEW_TOKEN}\n`)
     renameSync(`${path}.new`, path)
     program.child.kill('SIGHUP')
-    await program.logged('tokens-read')
-    await findNothing(program)
+    await program.waitForLogEvent('tokens-read')
+    await waitUntilNothingFound(program)
   })
 
   test('contains no token of a changed token file that is invalid', async (t) => {
-    const path = temporaryFile(t, `${OWNER}:${TOKEN}\n`)
+    const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     writeFileSync(path, `${OWNER}:${NEW_TOKEN}\n${OWNER}\n`)
     program.child.kill('SIGHUP')
-    await program.logged('tokens-kept')
-    await findNothing(program)
+    await program.waitForLogEvent('tokens-kept')
+    await waitUntilNothingFound(program)
   })
 
   test('contains no token of a client that has disconnected', async (t) => {
@@ -94,17 +94,17 @@ suite('memory of the running program', () => {
     const connection = await program.connect()
     const fields = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n`
     assert.match(await connection.send(`GET /plants HTTP/1.1\r\n${fields}\r\n`).closed, /^HTTP\/1.1 200 /)
-    await findNothing(program)
+    await waitUntilNothingFound(program)
   })
 
   test('contains no token of PLANT_STORE_TOKENS', async (t) => {
     const program = await startSearchable(t, { PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}` })
-    await findNothing(program)
+    await waitUntilNothingFound(program)
   })
 })
 
 /** At SIGWINCH, prints which secrets are in a diagnostic report. The arguments in it must contain neither. */
-const REPORT = `
+const REPORT_CODE = `
   process.on('SIGWINCH', () => {
     const report = JSON.stringify(process.report.getReport())
     const found = ['token', 'password'].filter((secret) => report.includes(secret + '-to-search-for'))
@@ -117,9 +117,9 @@ test('a diagnostic report contains neither the tokens nor the URL of the store',
     PLANT_STORE_TOKENS: `ada:${TOKEN}`,
     PLANT_STORE_URL: 'postgres://ada:password-to-search-for@127.0.0.1:1/plants',
   }
-  const program = new Program(environment, [], importing(REPORT))
-  t.after(() => program.end())
-  await program.serving()
+  const program = new Program(environment, [], createImportFlags(REPORT_CODE))
+  t.after(() => program.stop())
+  await program.waitUntilServing()
   program.child.kill('SIGWINCH')
-  assert.equal(await program.stdout.find((line) => line.startsWith('found')), 'found ')
+  assert.equal(await program.stdout.waitForLine((line) => line.startsWith('found')), 'found ')
 })

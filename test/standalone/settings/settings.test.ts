@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
-import { helpText, readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
+import { formatHelp, readSettings, type Settings } from '../../../src/standalone/settings/settings.ts'
 import { STORE_SCHEMES } from '../../../src/stores/open-store.ts'
-import { temporaryFile } from '../../support/temporary-file.ts'
+import { createTempFile } from '../../support/temp-files.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -12,8 +12,10 @@ function assertRefused(environment: Environment, message: string | RegExp, versi
   assert.throws(() => readSettings(environment, version), { name: 'SettingError', message })
 }
 
-const examples = STORE_SCHEMES.filter(({ lacks }) => lacks === undefined).map(({ example }) => example)
-const url = `PLANT_STORE_URL takes a URL like ${examples.join(' or ')}: where the plants are kept`
+const urlExamples = STORE_SCHEMES.filter(({ unavailableReason }) => unavailableReason === undefined).map(
+  ({ example }) => example,
+)
+const urlMessage = `PLANT_STORE_URL takes a URL like ${urlExamples.join(' or ')}: where the plants are kept`
 
 suite('reads', () => {
   const rows: readonly [Environment, Partial<Settings>][] = [
@@ -36,7 +38,7 @@ suite('reads', () => {
       { PLANT_STORE_CORS_ORIGINS: 'http://[::1]:8080,capacitor://localhost' },
       { corsOrigins: new Set(['http://[::1]:8080', 'capacitor://localhost']) },
     ],
-    ...examples.map((example): (typeof rows)[number] => [{ PLANT_STORE_URL: example }, { storeUrl: example }]),
+    ...urlExamples.map((example): (typeof rows)[number] => [{ PLANT_STORE_URL: example }, { storeUrl: example }]),
     [{ PLANT_STOREY: '1', MY_PLANT_STORE_TOKEN: '1', PATH: '' }, {}],
   ]
   for (const [environment, expected] of rows) {
@@ -64,7 +66,7 @@ suite('reads', () => {
   test('the URL of a file, without its byte-order mark and newline', (t) => {
     for (const start of ['', '\ufeff']) {
       for (const end of ['', '\n', '\r\n']) {
-        const environment = { PLANT_STORE_URL_FILE: temporaryFile(t, `${start}sqlite:plants.db${end}`) }
+        const environment = { PLANT_STORE_URL_FILE: createTempFile(t, `${start}sqlite:plants.db${end}`) }
         assert.equal(readSettings(environment).storeUrlFile?.value, 'sqlite:plants.db')
       }
     }
@@ -137,7 +139,7 @@ suite('rejects and shows escaped', () => {
     ['a URL in UTF-16', Buffer.from('\ufeffsqlite:a.db', 'utf16le'), 'takes a file in UTF-8, and this one is not'],
   ] as const) {
     test(`${what} in PLANT_STORE_URL_FILE`, (t) => {
-      assertRefused({ PLANT_STORE_URL_FILE: temporaryFile(t, content) }, `PLANT_STORE_URL_FILE ${problem}`)
+      assertRefused({ PLANT_STORE_URL_FILE: createTempFile(t, content) }, `PLANT_STORE_URL_FILE ${problem}`)
     })
   }
 
@@ -150,7 +152,7 @@ suite('rejects and shows escaped', () => {
   ] as const) {
     test(`${JSON.stringify(content)} in PLANT_STORE_URL_FILE${attack}`, (t) => {
       const message = /^PLANT_STORE_URL_FILE takes [^]*: PLANT_STORE_URL takes [^]*; remove "[^]+" from its value$/
-      assertRefused({ PLANT_STORE_URL_FILE: temporaryFile(t, content) }, message)
+      assertRefused({ PLANT_STORE_URL_FILE: createTempFile(t, content) }, message)
     })
   }
 
@@ -185,14 +187,14 @@ suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
     environment: Environment,
     isContained: boolean,
   ): { stdout: string; stderr: string } {
-    const exec = isContained ? temporaryFile(t, container, 'container.mjs') : resolve('src/server.ts')
+    const exec = isContained ? createTempFile(t, container, 'container.mjs') : resolve('src/server.ts')
     const primary = `
       import cluster from 'node:cluster'
       cluster.setupPrimary({ exec: ${JSON.stringify(exec)} })
       const worker = cluster.fork()
       worker.on('listening', () => { console.log('listening'); worker.process.kill('SIGKILL') })
       worker.on('exit', (status) => { if (status !== null) console.log(status) })`
-    const args = [...process.execArgv, temporaryFile(t, primary, 'primary.mjs')]
+    const args = [...process.execArgv, createTempFile(t, primary, 'primary.mjs')]
     const { PATH, NODE_V8_COVERAGE } = process.env
     const env = { PATH, NODE_V8_COVERAGE, PORT: '0', pm_exec_path: resolve('src/server.ts'), ...environment }
     const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
@@ -218,7 +220,7 @@ suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
   test('memory: in a file, and a SQLite database in memory, are rejected with status 2', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
       const expected = { stdout: '2\n', stderr: `plant-store: PLANT_STORE_URL_FILE ${problem}\n` }
-      assert.deepEqual(runWorker(t, { PLANT_STORE_URL_FILE: temporaryFile(t, url) }, false), expected)
+      assert.deepEqual(runWorker(t, { PLANT_STORE_URL_FILE: createTempFile(t, url) }, false), expected)
     }
   })
 })
@@ -249,7 +251,7 @@ suite('refuses, and says what the variable takes', () => {
   }
 
   for (const [environment, message] of [
-    [{ PLANT_STORE_URL: 'mysql://ada:secret@db/plants' }, url],
+    [{ PLANT_STORE_URL: 'mysql://ada:secret@db/plants' }, urlMessage],
     [{ HOST: '/run/a.sock', PORT: '3000' }, 'PORT must not be set if HOST is the path of a Unix socket'],
     [{ PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '/run/a.sock' }, /^PLANT_STORE_ADMIN_HOST takes /],
     [{ PLANT_STORE_ADMIN_HOST: '::1' }, 'PLANT_STORE_ADMIN_HOST needs PLANT_STORE_ADMIN_PORT beside it'],
@@ -273,7 +275,10 @@ suite('refuses, and says what the variable takes', () => {
   test('a file of something else, and quotes nothing of it', (t) => {
     const takes = 'PLANT_STORE_URL_FILE takes a file that holds the value of PLANT_STORE_URL, in place of it'
     for (const content of ['mysql://ada:secret@db/plants\n', '\n', '']) {
-      assertRefused({ PLANT_STORE_URL_FILE: temporaryFile(t, content) }, `${takes}, and this one does not: ${url}`)
+      assertRefused(
+        { PLANT_STORE_URL_FILE: createTempFile(t, content) },
+        `${takes}, and this one does not: ${urlMessage}`,
+      )
     }
   })
 })
@@ -317,7 +322,7 @@ suite('PLANT_STORE_REUSE_PORT', () => {
 
   test('needs a store that programs can share, also in a file', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
-      for (const place of [{ PLANT_STORE_URL: url }, { PLANT_STORE_URL_FILE: temporaryFile(t, url) }]) {
+      for (const place of [{ PLANT_STORE_URL: url }, { PLANT_STORE_URL_FILE: createTempFile(t, url) }]) {
         assertRefused({ ...sharing, ...place }, /^PLANT_STORE_REUSE_PORT needs a store that /, '24.0.0')
       }
     }
@@ -328,7 +333,7 @@ suite('PLANT_STORE_REUSE_PORT', () => {
 })
 
 test('the help shows variables that are settings, says what each takes, and has the URL of each store', () => {
-  const help = helpText()
+  const help = formatHelp()
   const names = [...help.matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
   assert.ok(names.length > 15)
   for (const name of names) {
@@ -338,5 +343,5 @@ test('the help shows variables that are settings, says what each takes, and has 
   }
   assert.doesNotMatch(help, / $/m)
   assert.match(help, /^ {6}owner:token, .*; by default a random token for the owner demo$/m)
-  for (const example of examples) assert.ok(help.includes(example))
+  for (const example of urlExamples) assert.ok(help.includes(example))
 })

@@ -6,68 +6,80 @@ import { digestToken } from '../../../src/http/caller.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { tokenList, type Tokens } from '../../../src/standalone/settings/tokens.ts'
 import { SettingError } from '../../../src/standalone/settings/variables.ts'
-import { cpuTime } from '../../support/cpu-time.ts'
-import { withoutCommand } from '../../support/requirements.ts'
-import { temporaryFile } from '../../support/temporary-file.ts'
+import { measureCpuTime } from '../../support/cpu-time.ts'
+import { skipWithoutCommand } from '../../support/skip-reasons.ts'
+import { createTempFile } from '../../support/temp-files.ts'
 
 function sha256(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
-function tokensOf(entries: string): Tokens | undefined {
+function readTokens(entries: string): Tokens | undefined {
   return readSettings({ PLANT_STORE_TOKENS: entries }).tokens
 }
 
-function tokensOfFile(t: TestContext, content: string | Buffer): Tokens | undefined {
-  return readSettings({ PLANT_STORE_TOKENS_FILE: temporaryFile(t, content) }).tokensFile?.value
+function readTokensFile(t: TestContext, content: string | Buffer): Tokens | undefined {
+  return readSettings({ PLANT_STORE_TOKENS_FILE: createTempFile(t, content) }).tokensFile?.value
 }
 
-function table(...rows: [token: string, owner: string, access?: 'read' | 'write'][]): Tokens {
+function createTokens(...rows: [token: string, owner: string, access?: 'read' | 'write'][]): Tokens {
   return new Map(rows.map(([token, owner, access = 'write']) => [digestToken(token), { owner, access }]))
 }
 
 suite('PLANT_STORE_TOKENS takes', () => {
   for (const [what, entries, tokens] of [
-    ['owners with their tokens', 'ada:YWRh,bob:Ym9i==', table(['YWRh', 'ada'], ['Ym9i==', 'bob'])],
-    ['an owner with colons, as a token has none', 'urn:user:1:YWRh', table(['YWRh', 'urn:user:1'])],
-    ['an owner in any script', 'ада#1:YWRh', table(['YWRh', 'ада#1'])],
-    ['several tokens of one owner', 'ada:old,ada:new', table(['old', 'ada'], ['new', 'ada'])],
-    ['a token that may only read', 'ada:YWRh read', table(['YWRh', 'ada', 'read'])],
-    ['more than one space before that', 'ada:YWRh \t read', table(['YWRh', 'ada', 'read'])],
-    ['a digest', `ada:sha256=${sha256('YWRh')}`, table(['YWRh', 'ada'])],
-    ['a digest in upper case', `ada:sha256=${sha256('YWRh').toUpperCase()}`, table(['YWRh', 'ada'])],
-    ['a digest of a token that may only read', `ada:sha256=${sha256('YWRh')} read`, table(['YWRh', 'ada', 'read'])],
-    ['a digest in the older form', `ada:$sha256$${sha256('YWRh')}`, table(['YWRh', 'ada'])],
+    ['owners with their tokens', 'ada:YWRh,bob:Ym9i==', createTokens(['YWRh', 'ada'], ['Ym9i==', 'bob'])],
+    ['an owner with colons, as a token has none', 'urn:user:1:YWRh', createTokens(['YWRh', 'urn:user:1'])],
+    ['an owner in any script', 'ада#1:YWRh', createTokens(['YWRh', 'ада#1'])],
+    ['several tokens of one owner', 'ada:old,ada:new', createTokens(['old', 'ada'], ['new', 'ada'])],
+    ['a token that may only read', 'ada:YWRh read', createTokens(['YWRh', 'ada', 'read'])],
+    ['more than one space before that', 'ada:YWRh \t read', createTokens(['YWRh', 'ada', 'read'])],
+    ['a digest', `ada:sha256=${sha256('YWRh')}`, createTokens(['YWRh', 'ada'])],
+    ['a digest in upper case', `ada:sha256=${sha256('YWRh').toUpperCase()}`, createTokens(['YWRh', 'ada'])],
+    [
+      'a digest of a token that may only read',
+      `ada:sha256=${sha256('YWRh')} read`,
+      createTokens(['YWRh', 'ada', 'read']),
+    ],
+    ['a digest in the older form', `ada:$sha256$${sha256('YWRh')}`, createTokens(['YWRh', 'ada'])],
     [
       'a digest in the older form, in upper case',
       `ada:$sha256$${sha256('YWRh').toUpperCase()}`,
-      table(['YWRh', 'ada']),
+      createTokens(['YWRh', 'ada']),
     ],
     [
       'a digest in the older form of a token that may only read',
       `ada:$sha256$${sha256('YWRh')} read`,
-      table(['YWRh', 'ada', 'read']),
+      createTokens(['YWRh', 'ada', 'read']),
     ],
-    ['space around an entry, and blank entries', ' ada:YWRh , , ', table(['YWRh', 'ada'])],
-    ['a token that is called read', 'ada:read', table(['read', 'ada'])],
-    ['64 hexadecimal digits as a token', `ada:${sha256('x')}`, table([sha256('x'), 'ada'])],
-    ['64 hexadecimal digits at the end of a token', `ada:x${sha256('x')}`, table([`x${sha256('x')}`, 'ada'])],
-    ['48 hexadecimal digits as a token', `ada:${'a'.repeat(48)}`, table(['a'.repeat(48), 'ada'])],
-    ['64 hexadecimal digits after a prefix', `ada:key_${'a'.repeat(64)}`, table([`key_${'a'.repeat(64)}`, 'ada'])],
-    ['72 hexadecimal digits as a token', `ada:${'a'.repeat(72)}`, table(['a'.repeat(72), 'ada'])],
-    ['96 hexadecimal digits as a token', `ada:${'a'.repeat(96)}`, table(['a'.repeat(96), 'ada'])],
-    ['62 hexadecimal digits after a decimal digit', `ada:0${'a'.repeat(61)}`, table([`0${'a'.repeat(61)}`, 'ada'])],
+    ['space around an entry, and blank entries', ' ada:YWRh , , ', createTokens(['YWRh', 'ada'])],
+    ['a token that is called read', 'ada:read', createTokens(['read', 'ada'])],
+    ['64 hexadecimal digits as a token', `ada:${sha256('x')}`, createTokens([sha256('x'), 'ada'])],
+    ['64 hexadecimal digits at the end of a token', `ada:x${sha256('x')}`, createTokens([`x${sha256('x')}`, 'ada'])],
+    ['48 hexadecimal digits as a token', `ada:${'a'.repeat(48)}`, createTokens(['a'.repeat(48), 'ada'])],
+    [
+      '64 hexadecimal digits after a prefix',
+      `ada:key_${'a'.repeat(64)}`,
+      createTokens([`key_${'a'.repeat(64)}`, 'ada']),
+    ],
+    ['72 hexadecimal digits as a token', `ada:${'a'.repeat(72)}`, createTokens(['a'.repeat(72), 'ada'])],
+    ['96 hexadecimal digits as a token', `ada:${'a'.repeat(96)}`, createTokens(['a'.repeat(96), 'ada'])],
+    [
+      '62 hexadecimal digits after a decimal digit',
+      `ada:0${'a'.repeat(61)}`,
+      createTokens([`0${'a'.repeat(61)}`, 'ada']),
+    ],
   ] as const) {
-    test(what, () => assert.deepEqual(tokensOf(entries), tokens))
+    test(what, () => assert.deepEqual(readTokens(entries), tokens))
   }
 })
 
-const FORM =
+const FORMAT_MESSAGE =
   'takes owner:token or owner:sha256= with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
   'An owner has no white space, comma or quote and does not begin with "#"; ' +
   'a token has letters, digits and -._~+/, then any "="'
 
-const NO_DIGEST =
+const DIGEST_MESSAGE =
   'takes a digest as owner:sha256= with 64 hexadecimal digits; in another form, or if a shell has expanded the $ of ' +
   'owner:$sha256$, it would become a token'
 
@@ -101,9 +113,9 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
     ...[`ada:sha256:${digest}`, `ada:$sha256$:${digest}`, `sha256:${digest}`, `ada:SHA-256:${digest} read`],
   ]
   const rows: readonly [entries: string, problem: string, attack?: string][] = [
-    ...malformed.map((entries): (typeof rows)[number] => [entries, `${FORM}; entry 1 is not of that form`]),
-    ...digests.map((entries): (typeof rows)[number] => [entries, `${NO_DIGEST}; entry 1 looks like that`]),
-    ['ada:YWRh,:secret', `${FORM}; entry 2 is not of that form`],
+    ...malformed.map((entries): (typeof rows)[number] => [entries, `${FORMAT_MESSAGE}; entry 1 is not of that form`]),
+    ...digests.map((entries): (typeof rows)[number] => [entries, `${DIGEST_MESSAGE}; entry 1 looks like that`]),
+    ['ada:YWRh,:secret', `${FORMAT_MESSAGE}; entry 2 is not of that form`],
     ['', 'takes at least one owner:token; there is none'],
     [' , ', 'takes at least one owner:token; there is none'],
     ['ada:YWRh,bob:undefined', `${unset}; entry 2 does`],
@@ -122,7 +134,7 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
   ]
   for (const [entries, problem, attack = ''] of rows) {
     test(JSON.stringify(entries) + attack, () => {
-      assert.throws(() => tokensOf(entries), new SettingError('PLANT_STORE_TOKENS', problem))
+      assert.throws(() => readTokens(entries), new SettingError('PLANT_STORE_TOKENS', problem))
     })
   }
 })
@@ -139,16 +151,16 @@ const DIGESTS = '0 1 2 3 4 5 6 7 8 9 a b c d e f 00 2434 07 a1 99999'
   )
   .flatMap((digest) => [digest.slice(0, 64), digest.slice(0, 64).toUpperCase()])
 
-const OLDER_FORM = DIGESTS.map((digest) => `ada:$sha256$${digest}`)
+const LEGACY_DIGESTS = DIGESTS.map((digest) => `ada:$sha256$${digest}`)
 
 /** Has a program print each text in place of `TEXT` in a script. */
-function printed(command: string, args: readonly string[], script: string, texts: readonly string[]): string[] {
+function printTexts(command: string, args: readonly string[], script: string, texts: readonly string[]): string[] {
   const input = texts.map((text) => script.replace('TEXT', () => text)).join('\n')
   const environment = { PATH: process.env['PATH'] }
   return execFileSync(command, args, { input, encoding: 'utf8', env: environment }).trimEnd().split('\n')
 }
 
-function makefile(texts: readonly string[]): string {
+function createMakefile(texts: readonly string[]): string {
   return `all:\n${texts.map((text) => `\t@printf '%s\\n' '${text}'\n`).join('')}`
 }
 
@@ -172,17 +184,17 @@ suite('the older form of a digest never becomes a token', () => {
     ['in a heredoc of sh', 'sh', [], heredoc],
     ['in a heredoc of bash', 'bash', [], heredoc],
   ] as const) {
-    test(what, { skip: withoutCommand(command) }, () => {
-      const entries = printed(command, args, script, OLDER_FORM)
-      assert.equal(entries.length, OLDER_FORM.length)
-      for (const entry of entries) assert.throws(() => tokensOf(entry), SettingError, entry)
+    test(what, { skip: skipWithoutCommand(command) }, () => {
+      const entries = printTexts(command, args, script, LEGACY_DIGESTS)
+      assert.equal(entries.length, LEGACY_DIGESTS.length)
+      for (const entry of entries) assert.throws(() => readTokens(entry), SettingError, entry)
     })
   }
 
-  test('in single quotes in a recipe of make', { skip: withoutCommand('make') }, () => {
-    const entries = printed('make', ['-s', '-f', '-'], 'TEXT', [makefile(OLDER_FORM)])
-    assert.equal(entries.length, OLDER_FORM.length)
-    for (const entry of entries) assert.throws(() => tokensOf(entry), SettingError, entry)
+  test('in single quotes in a recipe of make', { skip: skipWithoutCommand('make') }, () => {
+    const entries = printTexts('make', ['-s', '-f', '-'], 'TEXT', [createMakefile(LEGACY_DIGESTS)])
+    assert.equal(entries.length, LEGACY_DIGESTS.length)
+    for (const entry of entries) assert.throws(() => readTokens(entry), SettingError, entry)
   })
 
   for (const [what, expand] of [
@@ -206,58 +218,58 @@ suite('the older form of a digest never becomes a token', () => {
     ['if $0 is a path that ends with a digit', (text: string) => text.replace(/\$sha256\$./, './run2')],
   ] as const) {
     test(what, () => {
-      for (const entry of OLDER_FORM.map(expand)) assert.throws(() => tokensOf(entry), SettingError, entry)
+      for (const entry of LEGACY_DIGESTS.map(expand)) assert.throws(() => readTokens(entry), SettingError, entry)
     })
   }
 })
 
 suite('a digest stays one', () => {
-  const [entry, token] = [`ada:sha256=${sha256('YWRh')} read`, table(['YWRh', 'ada', 'read'])]
+  const [entry, token] = [`ada:sha256=${sha256('YWRh')} read`, createTokens(['YWRh', 'ada', 'read'])]
   for (const [what, command, args, script, text] of [
     ['in double quotes in sh', 'sh', [], `printf '%s\\n' "TEXT"`, entry],
     ['in double quotes in bash', 'bash', [], `printf '%s\\n' "TEXT"`, entry],
     ['in a heredoc', 'sh', [], 'cat <<END\nTEXT\nEND', entry],
-    ['in make', 'make', ['-s', '-f', '-'], 'TEXT', makefile([entry])],
+    ['in make', 'make', ['-s', '-f', '-'], 'TEXT', createMakefile([entry])],
     ['in the older form, in single quotes', 'sh', [], `printf '%s\\n' 'TEXT'`, `ada:$sha256$${sha256('YWRh')} read`],
     [
       'in the older form, with $$ in make',
       'make',
       ['-s', '-f', '-'],
       'TEXT',
-      makefile([`ada:$$sha256$$${sha256('YWRh')} read`]),
+      createMakefile([`ada:$$sha256$$${sha256('YWRh')} read`]),
     ],
   ] as const) {
-    test(what, { skip: withoutCommand(command) }, () => {
-      assert.deepEqual(tokensOf(printed(command, args, script, [text])[0]!), token)
+    test(what, { skip: skipWithoutCommand(command) }, () => {
+      assert.deepEqual(readTokens(printTexts(command, args, script, [text])[0]!), token)
     })
   }
 
   test('in an env file of Node, in both forms', (t) => {
     for (const form of ['sha256=', '$sha256$']) {
-      const path = temporaryFile(t, `PLANT_STORE_TOKENS="ada:${form}${sha256('YWRh')} read"\r\n`)
+      const path = createTempFile(t, `PLANT_STORE_TOKENS="ada:${form}${sha256('YWRh')} read"\r\n`)
       const args = [`--env-file=${path}`, '--print', 'process.env.PLANT_STORE_TOKENS']
       const value = execFileSync(process.execPath, args, { encoding: 'utf8', env: {} }).trimEnd()
-      assert.deepEqual(tokensOf(value), token)
+      assert.deepEqual(readTokens(value), token)
     }
   })
 })
 
 suite('PLANT_STORE_TOKENS_FILE', () => {
   for (const [what, content, tokens] of [
-    ['a token in each line', 'ada:YWRh\nbob:Ym9i read', table(['YWRh', 'ada'], ['Ym9i', 'bob', 'read'])],
-    ['CRLF, and blank lines', 'ada:YWRh\r\n\r\n  bob:Ym9i\n', table(['YWRh', 'ada'], ['Ym9i', 'bob'])],
-    ['comments', '# see https://wiki/tokens\nada:YWRh\n#old:secret\n  # bob:Ym9i\n', table(['YWRh', 'ada'])],
-    ['a byte order mark', '\ufeffada:YWRh\n', table(['YWRh', 'ada'])],
-    ['a byte order mark before a comment', '\ufeff# tokens\nada:YWRh\n', table(['YWRh', 'ada'])],
+    ['a token in each line', 'ada:YWRh\nbob:Ym9i read', createTokens(['YWRh', 'ada'], ['Ym9i', 'bob', 'read'])],
+    ['CRLF, and blank lines', 'ada:YWRh\r\n\r\n  bob:Ym9i\n', createTokens(['YWRh', 'ada'], ['Ym9i', 'bob'])],
+    ['comments', '# see https://wiki/tokens\nada:YWRh\n#old:secret\n  # bob:Ym9i\n', createTokens(['YWRh', 'ada'])],
+    ['a byte order mark', '\ufeffada:YWRh\n', createTokens(['YWRh', 'ada'])],
+    ['a byte order mark before a comment', '\ufeff# tokens\nada:YWRh\n', createTokens(['YWRh', 'ada'])],
   ] as const) {
-    test(`takes ${what}`, (t) => assert.deepEqual(tokensOfFile(t, content), tokens))
+    test(`takes ${what}`, (t) => assert.deepEqual(readTokensFile(t, content), tokens))
   }
 
   for (const [what, content, problem] of [
-    ['a line that is no entry', '# tokens\nada:YWRh\n\nbob\n', `${FORM}; line 4 is not of that form`],
-    ['a comment behind an entry', 'ada:YWRh # ada', `${FORM}; line 1 is not of that form`],
-    ['two entries on a line', 'ada:YWRh,bob:Ym9i', `${FORM}; line 1 is not of that form`],
-    ['an owner with U+0000, which no store could keep', 'a\0da:YWRh', `${FORM}; line 1 is not of that form`],
+    ['a line that is no entry', '# tokens\nada:YWRh\n\nbob\n', `${FORMAT_MESSAGE}; line 4 is not of that form`],
+    ['a comment behind an entry', 'ada:YWRh # ada', `${FORMAT_MESSAGE}; line 1 is not of that form`],
+    ['two entries on a line', 'ada:YWRh,bob:Ym9i', `${FORMAT_MESSAGE}; line 1 is not of that form`],
+    ['an owner with U+0000, which no store could keep', 'a\0da:YWRh', `${FORMAT_MESSAGE}; line 1 is not of that form`],
     [
       'text that is not UTF-8 (Unicode replacement characters merge owners)',
       Buffer.from('ad\xe0:YWRh', 'latin1'),
@@ -268,14 +280,14 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
       'ada:YWRh\nad\ufffd:b',
       'takes text in UTF-8; line 2 contains U+FFFD, which replaces other bytes',
     ],
-    ['what a heredoc leaves of a digest', `ada:${sha256('x').slice(1)}\n`, `${NO_DIGEST}; line 1 looks like that`],
-    ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), `${FORM}; line 1 is not of that form`],
+    ['what a heredoc leaves of a digest', `ada:${sha256('x').slice(1)}\n`, `${DIGEST_MESSAGE}; line 1 looks like that`],
+    ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), `${FORMAT_MESSAGE}; line 1 is not of that form`],
     ['nothing but comments', '# ada:YWRh\n', 'takes at least one owner:token; there is none'],
-    ['16 MiB that are no entry', 'é'.repeat(2 ** 23), `${FORM}; line 1 is not of that form`],
+    ['16 MiB that are no entry', 'é'.repeat(2 ** 23), `${FORMAT_MESSAGE}; line 1 is not of that form`],
     ['an empty file', '', 'takes at least one owner:token; there is none'],
   ] as const) {
     test(`refuses ${what}`, (t) => {
-      assert.throws(() => tokensOfFile(t, content), new SettingError('PLANT_STORE_TOKENS_FILE', problem))
+      assert.throws(() => readTokensFile(t, content), new SettingError('PLANT_STORE_TOKENS_FILE', problem))
     })
   }
 })
@@ -297,6 +309,6 @@ test('PLANT_STORE_TOKENS is read in time linear in its length', async () => {
     const entries = begin + piece.repeat(2 ** 17 / piece.length) + end
     const read = (): void => assert.throws(() => tokenList('PLANT_STORE_TOKENS').parse(entries), SettingError)
     // Linear time is less than a third of this; quadratic time is 16 s.
-    assert.ok((await cpuTime(read, 120_000)) < 120_000, piece)
+    assert.ok((await measureCpuTime(read, 120_000)) < 120_000, piece)
   }
 })

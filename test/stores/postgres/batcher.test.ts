@@ -3,27 +3,27 @@ import { test } from 'node:test'
 import { createBatcher } from '../../../src/stores/postgres/batcher.ts'
 
 /** A batcher whose groups end when the test says so, the groups that it sent, and the sizes of which it told. */
-function heldBatcher() {
+function createBlockedBatcher() {
   const groups: (readonly string[])[] = []
   const sizes: number[] = []
-  const held: (() => void)[] = []
+  const pendingGroups: (() => void)[] = []
   const add = createBatcher<string, string>(
     async (group) => {
       groups.push(group)
-      await new Promise<void>((resolve) => held.push(resolve))
+      await new Promise<void>((resolve) => pendingGroups.push(resolve))
       return group.map((write) => write.toUpperCase())
     },
     { maxInFlight: 1, maxBatch: 100, timeoutMs: 60_000, onBatch: (size) => sizes.push(size) },
   )
   async function release() {
-    held.shift()?.()
+    pendingGroups.shift()?.()
     await new Promise(setImmediate)
   }
   return { add, groups, sizes, release }
 }
 
 test('sends a megabyte of large plants at a time', async () => {
-  const { add, groups, release } = heldBatcher()
+  const { add, groups, release } = createBlockedBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f'].map((write) => add(write, 600_000))
   for (let i = 0; i < 4; i++) await release()
   assert.deepEqual(groups, [['a'], ['b', 'c'], ['d', 'e'], ['f']])
@@ -31,7 +31,7 @@ test('sends a megabyte of large plants at a time', async () => {
 })
 
 test('leaves callers of their own to a group if more wait than have been answered, and tells of each group', async () => {
-  const { add, groups, sizes, release } = heldBatcher()
+  const { add, groups, sizes, release } = createBlockedBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => add(write))
   await release()
   assert.equal(await results[0], 'A')

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts'
-import { failure } from '../../support/database/failures.ts'
-import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
-import { needsDebian, PostgresServer, query } from '../../support/wire/debian-servers.ts'
-import { blocksOf, readDocument } from '../../support/package/documents.ts'
+import { captureUnavailable } from '../../support/database/errors.ts'
+import { skipWithoutPostgres, openDatabase } from '../../support/database/postgres-database.ts'
+import { skipWithoutDebianServers, PostgresServer, query } from '../../support/wire/debian-servers.ts'
+import { findCodeBlocks, readDocument } from '../../support/package/documents.ts'
 import { startProgram } from '../../support/program/program.ts'
 
 const database = await openDatabase({ after })
@@ -16,34 +16,34 @@ const columnsWith = (collation: string, key = KEY) =>
   `(owner text COLLATE ${collation}, id bigint, name text, tag text${key && `, ${key}`})`
 
 /** Makes a table, and opens a store that collects its warnings. */
-async function meet(sql: string) {
+async function createTableAndStore(sql: string) {
   await pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${sql}`)
   const warnings: string[] = []
   return { store: postgresStore(pool, { onWarning: (warning) => warnings.push(warning) }), warnings }
 }
 
-const unlogged = 'The table public.plant_store_plants is unlogged, so a crash of the server empties it.'
-const collated = (collation: string) =>
+const unloggedWarning = 'The table public.plant_store_plants is unlogged, so a crash of the server empties it.'
+const createCollationWarning = (collation: string) =>
   `The column owner of public.plant_store_plants has the collation ${collation}, not C: its order can change with the ` +
   'operating system, and plants are missing until the indexes are rebuilt.'
 
 suite('warns once, not for each connection, of a table', () => {
   for (const [name, sql, warnings] of [
-    ['that is unlogged', `CREATE UNLOGGED TABLE plant_store_plants ${columnsWith('"C"')}`, [unlogged]],
+    ['that is unlogged', `CREATE UNLOGGED TABLE plant_store_plants ${columnsWith('"C"')}`, [unloggedWarning]],
     [
       'with an unlogged partition',
       `CREATE TABLE plant_store_plants ${columnsWith('"C"')} PARTITION BY LIST (owner);
         CREATE UNLOGGED TABLE ann PARTITION OF plant_store_plants DEFAULT`,
-      [unlogged],
+      [unloggedWarning],
     ],
     [
       'whose owners have another collation than C',
       `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`,
-      [collated('"und-x-icu"')],
+      [createCollationWarning('"und-x-icu"')],
     ],
   ] as const) {
-    test(name, { skip: name.includes('collation') && needsServer }, async () => {
-      const { store, warnings: given } = await meet(sql)
+    test(name, { skip: name.includes('collation') && skipWithoutPostgres }, async () => {
+      const { store, warnings: given } = await createTableAndStore(sql)
       // Each connection is new to the store.
       const plants = [1n, 2n, 3n].map((id) => store.create(`owner ${id}`, { id, name: 'fern' }))
       await Promise.all([
@@ -56,32 +56,36 @@ suite('warns once, not for each connection, of a table', () => {
     })
   }
 
-  test('whose owners have the collation of a database in which that is not C', { skip: needsDebian }, async (t) => {
-    const server = await PostgresServer.start(t)
-    await server.query(`CREATE DATABASE other LOCALE 'C.utf8' TEMPLATE template0`)
-    for (const [name, expected] of [
-      ['postgres', []],
-      ['other', [collated('of the database')]],
-    ] as const) {
-      const program = await startProgram(t, {
-        PLANT_STORE_URL: server.url.replace(/postgres$/, name),
-        PLANT_STORE_MIGRATE: '1',
-      })
-      await program.ready()
-      // The table that the program has made has the collation C whatever the database has.
-      assert.deepEqual(warningsOf(program.stderr.all), [])
-      await query(
-        server.url.replace(/postgres$/, name),
-        'ALTER TABLE plant_store_plants ALTER COLUMN owner TYPE text COLLATE "default"',
-      )
-      const other = await startProgram(t, { PLANT_STORE_URL: server.url.replace(/postgres$/, name) })
-      await other.ready()
-      assert.deepEqual(warningsOf(other.stderr.all), expected)
-    }
-  })
+  test(
+    'whose owners have the collation of a database in which that is not C',
+    { skip: skipWithoutDebianServers },
+    async (t) => {
+      const server = await PostgresServer.start(t)
+      await server.query(`CREATE DATABASE other LOCALE 'C.utf8' TEMPLATE template0`)
+      for (const [name, expected] of [
+        ['postgres', []],
+        ['other', [createCollationWarning('of the database')]],
+      ] as const) {
+        const program = await startProgram(t, {
+          PLANT_STORE_URL: server.url.replace(/postgres$/, name),
+          PLANT_STORE_MIGRATE: '1',
+        })
+        await program.waitUntilReady()
+        // The table that the program has made has the collation C whatever the database has.
+        assert.deepEqual(getWarnings(program.stderr.lines), [])
+        await query(
+          server.url.replace(/postgres$/, name),
+          'ALTER TABLE plant_store_plants ALTER COLUMN owner TYPE text COLLATE "default"',
+        )
+        const other = await startProgram(t, { PLANT_STORE_URL: server.url.replace(/postgres$/, name) })
+        await other.waitUntilReady()
+        assert.deepEqual(getWarnings(other.stderr.lines), expected)
+      }
+    },
+  )
 
-  test('with row-level security that applies to the role', { skip: needsServer }, async (t) => {
-    const { store, warnings } = await meet(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
+  test('with row-level security that applies to the role', { skip: skipWithoutPostgres }, async (t) => {
+    const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
       ALTER TABLE plant_store_plants ENABLE ROW LEVEL SECURITY`)
     // It doesn't apply to the role that the table belongs to.
     await store.ping()
@@ -105,7 +109,7 @@ suite('warns once, not for each connection, of a table', () => {
 suite('is not ready', () => {
   for (const kind of ['INSERT', 'DELETE']) {
     test(`while a rule does nothing instead of each ${kind}`, async () => {
-      const { store } = await meet(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
+      const { store } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
         CREATE RULE swallow AS ON ${kind} TO plant_store_plants DO INSTEAD NOTHING`)
       await assert.rejects(store.ping(), { code: '0A000' })
       await pool.query('DROP RULE swallow ON plant_store_plants')
@@ -114,10 +118,10 @@ suite('is not ready', () => {
   }
 
   for (const column of ['owner', 'id', 'name', 'tag']) {
-    test(`while the role can't read the column ${column}`, { skip: needsServer }, async (t) => {
+    test(`while the role can't read the column ${column}`, { skip: skipWithoutPostgres }, async (t) => {
       const readable = ['owner', 'id', 'name', 'tag'].filter((name) => name !== column)
       const role = `${database.config.database}_reader`
-      await meet(`CREATE TABLE plant_store_plants ${columnsWith('"C"')}; CREATE ROLE ${role};
+      await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')}; CREATE ROLE ${role};
         GRANT USAGE ON SCHEMA public TO ${role}; GRANT INSERT, DELETE ON plant_store_plants TO ${role};
         GRANT SELECT (${readable.join()}) ON plant_store_plants TO ${role}`)
       const own = database.openPool({ options: `-c role=${role}` })
@@ -133,14 +137,14 @@ suite('is not ready', () => {
   }
 })
 
-function warningsOf(lines: readonly string[]) {
+function getWarnings(lines: readonly string[]) {
   return lines
     .map((line) => JSON.parse(line) as { event: string; reason: unknown })
     .filter(({ event }) => event === 'warning')
     .map(({ reason }) => reason)
 }
 
-suite('is not ready while the version of a collation is not the recorded one', { skip: needsServer }, () => {
+suite('is not ready while the version of a collation is not the recorded one', { skip: skipWithoutPostgres }, () => {
   const outdate = (name: string) => `UPDATE pg_collation SET collversion = '1' WHERE collname = '${name}'`
   for (const [name, sql] of [
     ['of the owner', `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`],
@@ -151,10 +155,10 @@ suite('is not ready while the version of a collation is not the recorded one', {
     ],
   ] as const) {
     test(name, async (t) => {
-      const { store } = await meet(`${sql}; ${outdate('und-x-icu')}`)
+      const { store } = await createTableAndStore(`${sql}; ${outdate('und-x-icu')}`)
       t.after(() => pool.query('ALTER COLLATION "und-x-icu" REFRESH VERSION'))
       for (const call of [() => store.ping(), () => store.create('ann', { id: 1n, name: 'fern' })]) {
-        const { isOutcomeUnknown, cause } = await failure(call())
+        const { isOutcomeUnknown, cause } = await captureUnavailable(call())
         assert.equal(isOutcomeUnknown, false)
         assert.match(
           (cause as Error).message,
@@ -168,7 +172,7 @@ suite('is not ready while the version of a collation is not the recorded one', {
 
   test(
     'which the database has for all columns, and is ready once that is repaired',
-    { skip: needsDebian },
+    { skip: skipWithoutDebianServers },
     async (t) => {
       const server = await PostgresServer.start(t)
       await server.query(`CREATE DATABASE other TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en'`)
@@ -179,7 +183,7 @@ suite('is not ready while the version of a collation is not the recorded one', {
       UPDATE pg_database SET datcollversion = '1' WHERE datname = 'other'`,
       )
       const program = await startProgram(t, { PLANT_STORE_URL: url })
-      const { reason } = await program.logged('unreachable')
+      const { reason } = await program.waitForLogEvent('unreachable')
       assert.match(
         String(reason),
         /The order of the database's collation \(recorded version 1, actual version [\d.]+\) may/,
@@ -188,12 +192,12 @@ suite('is not ready while the version of a collation is not the recorded one', {
       assert.equal((await program.fetch('/plants')).status, 503)
       await query(url, 'REINDEX TABLE plant_store_plants')
       await query(url, 'ALTER DATABASE other REFRESH COLLATION VERSION')
-      await program.ready()
+      await program.waitUntilReady()
     },
   )
 
   test('unless it is used for other columns only', async (t) => {
-    const { store, warnings } = await meet(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
+    const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
       CREATE INDEX ON plant_store_plants (name COLLATE "und-x-icu"); ${outdate('und-x-icu')}`)
     t.after(() => pool.query('ALTER COLLATION "und-x-icu" REFRESH VERSION'))
     await store.ping()
@@ -201,10 +205,12 @@ suite('is not ready while the version of a collation is not the recorded one', {
   })
 })
 
-test('uses a table again after the repair that docs/postgres.md shows', { skip: needsServer }, async () => {
-  const [REPAIR] = blocksOf(readDocument('docs/postgres.md'), 'sql').filter(({ heading }) => heading === 'Collations')
+test('uses a table again after the repair that docs/postgres.md shows', { skip: skipWithoutPostgres }, async () => {
+  const [REPAIR] = findCodeBlocks(readDocument('docs/postgres.md'), 'sql').filter(
+    ({ heading }) => heading === 'Collations',
+  )
   const columns = columnsWith('"und-x-icu"', '')
-  const { store, warnings } = await meet(`CREATE TABLE plant_store_plants ${columns};
+  const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columns};
     CREATE UNIQUE INDEX own ON plant_store_plants (owner, id);
     INSERT INTO plant_store_plants VALUES ('ann', 1, 'first'), ('ann', 2, 'fern'), ('Ann', 1, 'moss')`)
   // As if the index hadn't found the first plant when it was created again.

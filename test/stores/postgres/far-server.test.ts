@@ -6,10 +6,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { Program, startProgram } from '../../support/program/program.ts'
-import { temporaryFile } from '../../support/temporary-file.ts'
-import { until } from '../../support/until.ts'
-import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
-import { takeMessages } from '../../support/wire/message-server.ts'
+import { createTempFile } from '../../support/temp-files.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { skipWithoutDebianServers, PostgresServer } from '../../support/wire/debian-servers.ts'
+import { startMessageServer } from '../../support/wire/message-server.ts'
 import { openTcpProxy } from '../../support/wire/tcp-proxy.ts'
 
 const create = async (program: Program, id: number) => {
@@ -17,7 +17,7 @@ const create = async (program: Program, id: number) => {
   return status
 }
 
-suite('far away', { skip: needsDebian, timeout: 300_000 }, () => {
+suite('far away', { skip: skipWithoutDebianServers, timeout: 300_000 }, () => {
   /** Starts a server that takes only TLS and SCRAM, behind a network with this round-trip time. Returns its URL. */
   async function startFarServer(t: TestContext, roundTripMs: number) {
     const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
@@ -25,7 +25,7 @@ suite('far away', { skip: needsDebian, timeout: 300_000 }, () => {
     await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'secret'`)
     const rows = ['hostssl all clerk 127.0.0.1/32 scram-sha-256', 'host all plants 127.0.0.1/32 trust']
     writeFileSync(join(server.data, 'pg_hba.conf'), `${rows.join('\n')}\n`)
-    await server.control('reload')
+    await server.runPgCtl('reload')
     const proxy = await openTcpProxy({ host: '127.0.0.1', port: server.port }, roundTripMs / 2)
     t.after(() => proxy.close())
     return `postgres://clerk:secret@127.0.0.1:${proxy.port}/postgres?sslmode=require`
@@ -33,15 +33,15 @@ suite('far away', { skip: needsDebian, timeout: 300_000 }, () => {
 
   test('is reached with a round-trip time of 340 ms, TLS, SCRAM and channel binding', async (t) => {
     const url = await startFarServer(t, 340)
-    assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).ended, 0)
+    assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).exited, 0)
     const program = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=require&connect_timeout=10` })
-    await program.ready()
+    await program.waitUntilReady()
     assert.equal(await create(program, 1), 200)
   })
 
   test('is ready with a round-trip time of 600 ms while plants are created', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_URL: await startFarServer(t, 600) })
-    await program.ready()
+    await program.waitUntilReady()
     let id = 0
     let isDone = false
     async function keepCreating() {
@@ -51,7 +51,7 @@ suite('far away', { skip: needsDebian, timeout: 300_000 }, () => {
     // A single write can take too long on a busy machine.
     let inSuccession = 0
     try {
-      await until(async () => {
+      await waitUntil(async () => {
         const { status } = await program.fetch('/readyz')
         inSuccession = status === 200 ? inSuccession + 1 : 0
         return inSuccession >= 3 && id >= 3
@@ -63,7 +63,7 @@ suite('far away', { skip: needsDebian, timeout: 300_000 }, () => {
   })
 })
 
-suite('channel_binding=require', { skip: needsDebian }, () => {
+suite('channel_binding=require', { skip: skipWithoutDebianServers }, () => {
   for (const [name, sslmode, method] of [
     ['asks for a password in plain text', 'require', 'password'],
     ['asks for an MD5 hash', 'require', 'md5'],
@@ -76,27 +76,27 @@ suite('channel_binding=require', { skip: needsDebian }, () => {
       const server = await PostgresServer.start(t, [...tls, ...encryption])
       await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'secret'`)
       writeFileSync(join(server.data, 'pg_hba.conf'), `host all clerk 127.0.0.1/32 ${method}\n`)
-      await server.control('reload')
+      await server.runPgCtl('reload')
       const url = `postgres://clerk:secret@127.0.0.1:${server.port}/postgres?sslmode=${sslmode}`
       const program = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=require` })
-      const { reason } = await program.logged('unreachable')
+      const { reason } = await program.waitForLogEvent('unreachable')
       assert.match(String(reason), /did not use channel binding, which channel_binding=require demands/)
       const other = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=prefer` })
-      await other.ready()
+      await other.waitUntilReady()
     })
   }
 })
 
 test('--migrate names the missing connection if the server never answers', { timeout: 300_000 }, async (t) => {
-  const { port } = await takeMessages(t, () => undefined)
+  const { port } = await startMessageServer(t, () => undefined)
   const environment = {
     PLANT_STORE_URL: `postgres://ada@127.0.0.1:${port}/plants`,
     PLANT_STORE_STORE_TIMEOUT_MS: '1000',
   }
   const program = new Program(environment, ['--migrate'])
-  assert.equal(await program.ended, 1)
+  assert.equal(await program.exited, 1)
   const problem = 'PLANT_STORE_URL names a store that cannot be used: No connection to the database within 1000 ms.'
-  assert.deepEqual(program.stderr.all, [`plant-store: ${problem}`])
+  assert.deepEqual(program.stderr.lines, [`plant-store: ${problem}`])
 })
 
 const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
@@ -109,21 +109,21 @@ suite('name servers that never answer', { skip: needsNamespaces, timeout: 300_00
     let questions = 0
     socket.on('message', () => questions++).bind(53, '127.0.0.87')
     await once(socket, 'listening')
-    const file = temporaryFile(t, 'nameserver 127.0.0.87\noptions timeout:10 attempts:2\n')
+    const file = createTempFile(t, 'nameserver 127.0.0.87\noptions timeout:10 attempts:2\n')
     const url = 'postgres://ada@database.test/plants'
     const prelude = `exec unshare -m sh -c 'mount --bind ${file} /etc/resolv.conf && exec "$@"' sh "$@"`
     const program = await startProgram(t, { PLANT_STORE_URL: url, ...environment }, { prelude })
-    await until(() => questions > 0)
+    await waitUntil(() => questions > 0)
     return program
   }
 
   test('a second signal ends the program immediately', async (t) => {
     const program = await startWithoutNames(t)
     program.child.kill('SIGTERM')
-    await program.logged('drain')
+    await program.waitForLogEvent('drain')
     const startedAt = performance.now()
     program.child.kill('SIGTERM')
-    await program.ended
+    await program.exited
     assert.ok(performance.now() - startedAt < 3000)
     assert.equal(program.child.signalCode, 'SIGTERM')
   })
@@ -132,8 +132,8 @@ suite('name servers that never answer', { skip: needsNamespaces, timeout: 300_00
     const program = await startWithoutNames(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '1000' })
     program.child.kill('SIGTERM')
     const startedAt = performance.now()
-    await program.ended
+    await program.exited
     assert.ok(performance.now() - startedAt < 5000)
-    assert.match(String((await program.logged('stop'))['reason']), /1000 ms were not enough/)
+    assert.match(String((await program.waitForLogEvent('stop'))['reason']), /1000 ms were not enough/)
   })
 })

@@ -2,30 +2,30 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, suite, test, type TestContext } from 'node:test'
-import { setImmediate as nextRound, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { openPostgres } from '../../../src/stores/postgres/open-postgres.ts'
 import { schema } from '../../../src/stores/postgres/postgres-store.ts'
-import { figuresOf } from '../../../src/stores/figures.ts'
+import { metricsOf } from '../../../src/stores/store-metrics.ts'
 import { readDocument } from '../../support/package/documents.ts'
-import { failure } from '../../support/database/failures.ts'
+import { captureUnavailable } from '../../support/database/errors.ts'
 import { countTimers } from '../../support/event-loop.ts'
-import { needsDebian, PostgresServer } from '../../support/wire/debian-servers.ts'
-import { administer, needsServer, useProxiedDatabase } from '../../support/database/postgres-server.ts'
+import { skipWithoutDebianServers, PostgresServer } from '../../support/wire/debian-servers.ts'
+import { runAdminSql, skipWithoutPostgres, openProxiedDatabase } from '../../support/database/postgres-database.ts'
 import { Program, startProgram } from '../../support/program/program.ts'
-import { temporaryFile } from '../../support/temporary-file.ts'
-import { until } from '../../support/until.ts'
+import { createTempFile } from '../../support/temp-files.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const CREATED = [200, { name: 'Fern' }]
 
-async function create(program: Program, id = 1) {
+async function createPlant(program: Program, id = 1) {
   const response = await program.fetch('/plants', { method: 'POST', body: `{"id":${id},"name":"Fern"}` })
   return [response.status, await response.json()]
 }
 
 suite('in this process', { timeout: 300_000 }, async () => {
-  const { database, proxy, url } = await useProxiedDatabase({ after })
+  const { database, proxy, url } = await openProxiedDatabase({ after })
 
   async function openStore(url: string, own = {}) {
     const events: string[] = []
@@ -63,8 +63,8 @@ suite('in this process', { timeout: 300_000 }, async () => {
     t.after(() => proxy.unblock())
     const { store } = await openStore(url, { storeTimeoutMs: 2501 })
     proxy.block()
-    const { cause } = await failure((async () => store.delete('ann', 1n))())
-    assert.equal(String(cause), 'NoAnswerError: No answer within 1001 ms.')
+    const { cause } = await captureUnavailable((async () => store.delete('ann', 1n))())
+    assert.equal(String(cause), 'NoResponseError: No answer within 1001 ms.')
     await store.close?.()
   })
 
@@ -76,14 +76,14 @@ suite('in this process', { timeout: 300_000 }, async () => {
       [2, [2, 0, 0]],
     ] as const) {
       const { store } = await openStore(url, { postgresPoolSize: 3, postgresBatch })
-      const { gauges } = figuresOf(store)
+      const { gauges } = metricsOf(store)
       const count = () => gauges.map(([, , read]) => read())
       assert.deepEqual(count(), [0, 1, 0])
       proxy.block()
       const ids = [1n, 2n, 3n, 4n, 5n]
       const created = ids.map(async (id) => store.create(`${postgresBatch}`, { id, name: 'fern' }))
       const listed = store.list('ann', { limit: 1, maxBytes: 1 })
-      await nextRound()
+      await nextTick()
       assert.deepEqual(count(), expected)
       proxy.unblock()
       assert.deepEqual(new Set(await Promise.all(created)), new Set([true]))
@@ -97,10 +97,10 @@ suite('in this process', { timeout: 300_000 }, async () => {
     assert.equal(countTimers(), timersBefore)
   })
 
-  test('opens a database with characters in percent-encoding', { skip: needsServer }, async (t) => {
+  test('opens a database with characters in percent-encoding', { skip: skipWithoutPostgres }, async (t) => {
     const name = `${database.config.database} a/b?c#d@e&f+g%2F`
-    await administer(`CREATE DATABASE "${name}"`)
-    t.after(() => administer(`DROP DATABASE "${name}" WITH (FORCE)`))
+    await runAdminSql(`CREATE DATABASE "${name}"`)
+    t.after(() => runAdminSql(`DROP DATABASE "${name}" WITH (FORCE)`))
     const encoded = encodeURIComponent(name)
     for (const url of [database.url.replace(/[^/]*$/, encoded), `${database.url}?dbname=${encoded}`]) {
       const { store } = await openStore(url)
@@ -123,10 +123,10 @@ suite('in this process', { timeout: 300_000 }, async () => {
     const { store, events } = await openStore(url)
     const startedAt = performance.now()
     await assert.rejects(async () => store.ping?.(), StoreUnavailableError)
-    const { message, cause } = await failure((async () => store.list('ann', { limit: 1, maxBytes: 1 }))())
+    const { message, cause } = await captureUnavailable((async () => store.list('ann', { limit: 1, maxBytes: 1 }))())
     assert.equal(message, 'The database could not be used yet.')
     assert.match(String((cause as Error).cause), /ECONNREFUSED/)
-    await until(() => events.length === 3)
+    await waitUntil(() => events.length === 3)
     assert.ok(performance.now() - startedAt >= 1490)
     await store.close?.()
     assert.equal(countTimers(), timersBefore)
@@ -136,78 +136,78 @@ suite('in this process', { timeout: 300_000 }, async () => {
 })
 
 test('starts before its server, says so once, and is ready once it has come', async (t) => {
-  const { proxy, url } = await useProxiedDatabase(t)
+  const { proxy, url } = await openProxiedDatabase(t)
   await proxy.close()
   const program = await startProgram(t, { PLANT_STORE_URL: url })
   assert.equal((await program.fetch('/livez')).status, 200)
   assert.equal((await program.fetch('/readyz')).status, 503)
   const message = 'The plants are out of reach at the moment; try again.'
-  assert.deepEqual(await create(program), [503, { error: 50300, message }])
+  assert.deepEqual(await createPlant(program), [503, { error: 50300, message }])
   assert.equal((await program.fetch('/plants')).status, 503)
   assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 503)
-  assert.match(String((await program.logged('unreachable'))['reason']), /ECONNREFUSED/)
-  await program.logged('unready')
+  assert.match(String((await program.waitForLogEvent('unreachable'))['reason']), /ECONNREFUSED/)
+  await program.waitForLogEvent('unready')
   await proxy.open()
-  await program.ready()
-  await program.logged('ready')
-  assert.deepEqual(await create(program), CREATED)
+  await program.waitUntilReady()
+  await program.waitForLogEvent('ready')
+  assert.deepEqual(await createPlant(program), CREATED)
 })
 
 for (const takeAway of ['close', 'block'] as const) {
   test(`stops while its server is away, or says nothing: ${takeAway}`, async (t) => {
-    const { proxy, url } = await useProxiedDatabase(t)
+    const { proxy, url } = await openProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '1000' })
     await proxy[takeAway]()
-    assert.equal((await create(program))[0], 503)
+    assert.equal((await createPlant(program))[0], 503)
     program.child.kill('SIGTERM')
-    assert.equal(await program.ended, 0)
+    assert.equal(await program.exited, 0)
   })
 }
 
 test('makes no table if it is told so, and ends the start if there is none', async (t) => {
-  const { database, url } = await useProxiedDatabase(t)
+  const { database, url } = await openProxiedDatabase(t)
   const environment = { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' }
   const refused = new Program({ PORT: '0', ...environment })
-  assert.equal(await refused.ended, 2)
-  const said = refused.stderr.all.join('\n')
+  assert.equal(await refused.exited, 2)
+  const said = refused.stderr.lines.join('\n')
   assert.match(said, /^plant-store: PLANT_STORE_URL .*: it has no table plant_store_plants, [^\n]*$/)
   await database.openPool().query(schema)
   const program = await startProgram(t, environment)
-  assert.deepEqual(await create(program), CREATED)
+  assert.deepEqual(await createPlant(program), CREATED)
 })
 
 /** Starts a program whose role has these rights to the table that is there. */
-async function startAsClerk(t: TestContext, rights: string) {
-  const { database, url } = await useProxiedDatabase(t)
+async function startWithRights(t: TestContext, rights: string) {
+  const { database, url } = await openProxiedDatabase(t)
   const role = `${database.config.database}_clerk`
-  assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).ended, 0)
+  assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).exited, 0)
   await database.openPool().query(
     `CREATE ROLE ${role} LOGIN PASSWORD 'p@ss#w0rd'; REVOKE ALL ON SCHEMA public FROM PUBLIC;
     GRANT USAGE ON SCHEMA public TO ${role}; GRANT ${rights} ON plant_store_plants TO ${role}`,
   )
-  t.after(() => administer(`DROP ROLE ${role}`))
+  t.after(() => runAdminSql(`DROP ROLE ${role}`))
   return startProgram(t, { PLANT_STORE_URL: url.replace(/\/\/[^@]*@/, `//${role}:p%40ss%23w0rd@`) })
 }
 
-test('needs no rights but three if the table is there', { skip: needsServer }, async (t) => {
-  const program = await startAsClerk(t, 'SELECT, INSERT, DELETE')
-  assert.deepEqual(await create(program), CREATED)
+test('needs no rights but three if the table is there', { skip: skipWithoutPostgres }, async (t) => {
+  const program = await startWithRights(t, 'SELECT, INSERT, DELETE')
+  assert.deepEqual(await createPlant(program), CREATED)
   assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
   assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 204)
   assert.equal((await program.fetch('/readyz')).status, 200)
 })
 
 for (const rights of ['SELECT, INSERT', 'SELECT, DELETE, INSERT (owner, id, name)']) {
-  test(`is not ready with no rights but ${rights}`, { skip: needsServer }, async (t) => {
-    const program = await startAsClerk(t, rights)
-    assert.match(String((await program.logged('unreachable'))['reason']), /permission denied for table/)
+  test(`is not ready with no rights but ${rights}`, { skip: skipWithoutPostgres }, async (t) => {
+    const program = await startWithRights(t, rights)
+    assert.match(String((await program.waitForLogEvent('unreachable'))['reason']), /permission denied for table/)
     assert.equal((await program.fetch('/readyz')).status, 503)
   })
 }
 
 for (const setting of ['server_encoding', 'client_encoding']) {
   test(`ends the start if the ${setting} is not UTF-8`, async (t) => {
-    const { database, url } = await useProxiedDatabase(t)
+    const { database, url } = await openProxiedDatabase(t)
     // The driver asks for UTF-8, and whatever is between it and the server can change that. Here the server's own
     // function does, in this database.
     await database.openPool().query(
@@ -218,11 +218,11 @@ for (const setting of ['server_encoding', 'client_encoding']) {
     const program = new Program({ PORT: '0', PLANT_STORE_URL: url })
     const problem = `The ${setting} is LATIN1; plants need UTF8.`
     const line = `plant-store: PLANT_STORE_URL names a store that cannot be opened: ${problem}`
-    assert.deepEqual([await program.ended, program.stdout.all, program.stderr.all], [2, [], [line]])
+    assert.deepEqual([await program.exited, program.stdout.lines, program.stderr.lines], [2, [], [line]])
   })
 }
 
-suite('with servers of its own', { skip: needsDebian }, () => {
+suite('with servers of its own', { skip: skipWithoutDebianServers }, () => {
   test('goes over a Unix socket, and over TLS as libpq would, and prints nothing but its log', async (t) => {
     const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
     const server = await PostgresServer.start(t, tls)
@@ -231,11 +231,11 @@ suite('with servers of its own', { skip: needsDebian }, () => {
       [2, `${server.url}?sslmode=require`, '127.0.0.1'],
     ] as const) {
       const program = await startProgram(t, { PLANT_STORE_URL: `${url}&application_name=${id}` })
-      assert.deepEqual(await create(program, id), CREATED)
+      assert.deepEqual(await createPlant(program, id), CREATED)
       const session = `SELECT ssl, host(client_addr) AS address FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
         WHERE application_name = '${id}' LIMIT 1`
       assert.deepEqual(await server.query(session), [{ ssl: id === 2, address }])
-      const events = program.stderr.all.map((line) => (JSON.parse(line) as { event: string }).event)
+      const events = program.stderr.lines.map((line) => (JSON.parse(line) as { event: string }).event)
       assert.deepEqual(events, ['start'])
     }
   })
@@ -247,36 +247,36 @@ suite('with servers of its own', { skip: needsDebian }, () => {
       'host all clerk 127.0.0.1/32 scram-sha-256\nhost all plants 127.0.0.1/32 trust\n',
     )
     await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'old'`)
-    await server.control('reload')
+    await server.runPgCtl('reload')
     const urlWith = (password: string) => server.url.replace('plants@', `clerk:${password}@`)
-    const file = temporaryFile(t, urlWith('old'))
+    const file = createTempFile(t, urlWith('old'))
     const program = await startProgram(t, { PLANT_STORE_URL_FILE: file })
-    await program.ready()
+    await program.waitUntilReady()
 
     await server.query(`ALTER ROLE clerk PASSWORD 'n/w'`)
     await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'clerk'`)
-    await server.until(`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE usename = 'clerk')`)
+    await server.waitForRows(`SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE usename = 'clerk')`)
     while ((await program.fetch('/readyz')).status !== 503) await sleep(20)
 
     writeFileSync(file, urlWith('n/w'))
     program.child.kill('SIGHUP')
-    const { reason } = await program.logged('store-url-kept')
+    const { reason } = await program.waitForLogEvent('store-url-kept')
     assert.match(String(reason), /^PLANT_STORE_URL_FILE takes|^takes postgres/)
     writeFileSync(file, urlWith('n%2Fw'))
     program.child.kill('SIGHUP')
-    assert.equal((await program.logged('store-url-read'))['changed'], true)
-    await program.ready()
-    assert.deepEqual(await create(program), CREATED)
+    assert.equal((await program.waitForLogEvent('store-url-read'))['changed'], true)
+    await program.waitUntilReady()
+    assert.deepEqual(await createPlant(program), CREATED)
   })
 
   test('waits for a standby to be promoted', async (t) => {
     const standby = await PostgresServer.startStandby(t, await PostgresServer.start(t), 'standby')
     const program = await startProgram(t, { PLANT_STORE_URL: standby.url })
-    assert.equal((await create(program))[0], 503)
+    assert.equal((await createPlant(program))[0], 503)
     assert.equal((await program.fetch('/readyz')).status, 503)
-    assert.match(String((await program.logged('unreachable'))['reason']), /The server is read-only/)
-    await standby.control('promote', '--wait')
-    await program.ready()
-    assert.deepEqual(await create(program), CREATED)
+    assert.match(String((await program.waitForLogEvent('unreachable'))['reason']), /The server is read-only/)
+    await standby.runPgCtl('promote', '--wait')
+    await program.waitUntilReady()
+    assert.deepEqual(await createPlant(program), CREATED)
   })
 })

@@ -6,10 +6,10 @@ import { MAX_PAGE_BYTES } from '../../../src/plants/store.ts'
 import { storeConformance } from '../../../src/conformance/store-conformance.ts'
 import { postgresStore, schema, type QueryResult } from '../../../src/stores/postgres/postgres-store.ts'
 import { assertExactPages } from '../../support/database/exact-pages.ts'
-import { failure } from '../../support/database/failures.ts'
-import { poolOf } from '../../support/database/pool-of.ts'
-import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
-import { until } from '../../support/until.ts'
+import { captureUnavailable } from '../../support/database/errors.ts'
+import { createMockPool } from '../../support/database/mock-pool.ts'
+import { skipWithoutPostgres, openDatabase } from '../../support/database/postgres-database.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 // Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.
 const database = await openDatabase({ after })
@@ -23,13 +23,13 @@ storeConformance({ test, create: () => postgresStore(pool) })
 
 test('returns exact pages', () => assertExactPages(postgresStore(pool), 100))
 
-function plant(id: number, name = `plant ${id}`) {
+function createPlant(id: number, name = `plant ${id}`) {
   return { id: BigInt(id), name, tag: id % 2 === 0 ? 'even' : 'odd' }
 }
 
-const plants = (count: number) => Array.from({ length: count }, (_, id) => plant(id))
+const createPlants = (count: number) => Array.from({ length: count }, (_, id) => createPlant(id))
 
-async function plantsOf(owner: string) {
+async function listPlants(owner: string) {
   const { plants } = await postgresStore(pool).list(owner, { limit: 1000, maxBytes: MAX_PAGE_BYTES })
   return plants.map(({ id, name, tag }) => ({ id, name, tag }))
 }
@@ -40,18 +40,18 @@ test('is not ready without its table, makes one, and leaves it as it is where th
   await pool.query('DROP TABLE plant_store_plants')
   await assert.rejects(store.ping(), { code: '42P01' })
   await store.migrate()
-  await store.create('ann', plant(1))
+  await store.create('ann', createPlant(1))
   await store.migrate()
-  assert.deepEqual(await plantsOf('ann'), [plant(1)])
+  assert.deepEqual(await listPlants('ann'), [createPlant(1)])
 })
 
-test('makes its table from many connections at once', { skip: needsServer }, async () => {
+test('makes its table from many connections at once', { skip: skipWithoutPostgres }, async () => {
   const rivals = Array.from({ length: 8 }, () => postgresStore(database.openPool({ max: 1 })))
   await Promise.all(rivals.map((store) => store.ping()))
   for (let round = 0; round < 5; round++) {
     await pool.query('DROP TABLE plant_store_plants')
     await Promise.all(rivals.map((store) => store.migrate()))
-    assert.deepEqual(await plantsOf('ann'), [])
+    assert.deepEqual(await listPlants('ann'), [])
   }
 })
 
@@ -64,7 +64,7 @@ test('says why its table cannot be made', async () => {
 })
 
 /** Makes another table in place of the usual one, which comes back after the test. Settles with a store that meets it. */
-async function meet(t: TestContext, sql: string) {
+async function replaceTable(t: TestContext, sql: string) {
   const replace = (text: string) => pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${text}`)
   t.after(() => replace(schema))
   await replace(sql)
@@ -72,7 +72,7 @@ async function meet(t: TestContext, sql: string) {
 }
 
 /** Leaves an index as a CREATE INDEX CONCURRENTLY does that has failed. */
-const invalidate = `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'plant_store_plants_own'::regclass`
+const INVALIDATE_INDEX = `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'plant_store_plants_own'::regclass`
 
 suite('does not use a table', () => {
   const key = 'PRIMARY KEY (owner, id)'
@@ -120,7 +120,7 @@ suite('does not use a table', () => {
       `${sound}, UNIQUE (owner, id) DEFERRABLE`,
       'its index plant_store_plants_owner_id_key is deferrable',
     ],
-    ['with an invalid unique index', sound, unique('own'), '', `${index} (id); ${invalidate}`],
+    ['with an invalid unique index', sound, unique('own'), '', `${index} (id); ${INVALIDATE_INDEX}`],
     ...(
       [
         ['that ignores spaces at the end, which merges owners', 'bpchar_ops', ''],
@@ -147,7 +147,13 @@ suite('does not use a table', () => {
       ] as const
     }),
     ['whose only key is partial', 'id bigint, name text, tag text', noKey, '', `${index} (owner, id) WHERE id > 0`],
-    ['whose only key is invalid', 'id bigint, name text, tag text', noKey, '', `${index} (owner, id); ${invalidate}`],
+    [
+      'whose only key is invalid',
+      'id bigint, name text, tag text',
+      noKey,
+      '',
+      `${index} (owner, id); ${INVALIDATE_INDEX}`,
+    ],
     ['with another column that is NOT NULL', `x int NOT NULL, ${sound}`, required],
     ['with a column of a domain that is NOT NULL', `x d, ${sound}`, required, 'CREATE DOMAIN d AS text NOT NULL'],
     [
@@ -190,9 +196,12 @@ suite('does not use a table', () => {
     ],
   ] as const) {
     test(name, async (t) => {
-      const store = await meet(t, `${before}; CREATE TABLE plant_store_plants (owner text, ${columns}); ${after}`)
-      for (const call of [() => store.ping(), () => store.create('ann', plant(1)), () => store.migrate()]) {
-        const { isOutcomeUnknown, cause } = await failure(call())
+      const store = await replaceTable(
+        t,
+        `${before}; CREATE TABLE plant_store_plants (owner text, ${columns}); ${after}`,
+      )
+      for (const call of [() => store.ping(), () => store.create('ann', createPlant(1)), () => store.migrate()]) {
+        const { isOutcomeUnknown, cause } = await captureUnavailable(call())
         const message = `UnsuitableDatabaseError: The table public.plant_store_plants cannot keep plants: ${problem}.`
         assert.deepEqual([isOutcomeUnknown, String(cause)], [false, message])
       }
@@ -227,9 +236,9 @@ suite('does not use a table', () => {
       'it is not a table',
     ],
   ] as const) {
-    test(name, { skip: needsServer }, async (t) => {
-      const store = await meet(t, `${loose}; ${sql}`)
-      const { cause } = await failure(store.ping())
+    test(name, { skip: skipWithoutPostgres }, async (t) => {
+      const store = await replaceTable(t, `${loose}; ${sql}`)
+      const { cause } = await captureUnavailable(store.ping())
       assert.equal((cause as Error).message, `The table public.plant_store_plants cannot keep plants: ${problem}.`)
     })
   }
@@ -257,9 +266,9 @@ suite('uses a table', () => {
     ['that is a view', `CREATE TABLE kept (${columns}); CREATE VIEW plants AS SELECT * FROM kept`],
   ] as const) {
     test(name, async (t) => {
-      const store = await meet(t, sql.replaceAll('plants', 'plant_store_plants'))
+      const store = await replaceTable(t, sql.replaceAll('plants', 'plant_store_plants'))
       await store.ping()
-      const creates = [1, 1].map((id) => store.create('ann', plant(id)))
+      const creates = [1, 1].map((id) => store.create('ann', createPlant(id)))
       assert.deepEqual(await Promise.all(creates), [true, false])
       assert.equal(await store.delete('ann', 1n), true)
     })
@@ -268,37 +277,43 @@ suite('uses a table', () => {
 
 test('lets the first of several creates or deletes of an id win', async () => {
   const store = postgresStore(pool, { maxInFlight: 1 })
-  const blocker = store.create('ann', plant(0))
+  const blocker = store.create('ann', createPlant(0))
   const names = ['first', 'second', 'third']
-  const creates = names.flatMap((name) => [plant(3, name), plant(2, name)]).map((kept) => store.create('ann', kept))
+  const creates = names
+    .flatMap((name) => [createPlant(3, name), createPlant(2, name)])
+    .map((kept) => store.create('ann', kept))
   assert.deepEqual(await Promise.all([blocker, ...creates]), [true, true, true, false, false, false, false])
-  assert.deepEqual(await plantsOf('ann'), [plant(0), plant(2, 'first'), plant(3, 'first')])
-  await store.create('bob', plant(2))
+  assert.deepEqual(await listPlants('ann'), [createPlant(0), createPlant(2, 'first'), createPlant(3, 'first')])
+  await store.create('bob', createPlant(2))
   const deletes = ['ann', 'ann', 'ann', 'bob', 'bob'].map((owner, i) => store.delete(owner, i === 0 ? 1n : 2n))
   assert.deepEqual(await Promise.all(deletes), [false, true, false, true, false])
 })
 
-test('has groups of several processes wait for each other, and never in a circle', { skip: needsServer }, async () => {
-  const deadlocks: unknown[] = []
-  function note(error: unknown): never {
-    deadlocks.push(error)
-    throw error
-  }
-  const stores = Array.from({ length: 4 }, () => {
-    const own = database.openPool()
-    const noting = poolOf((query) => own.query(query).catch(note))
-    return postgresStore(noting, { maxBatch: 400 })
-  })
-  for (let round = 0; round < 40; round++) {
-    const calls = stores.flatMap((store, n) => {
-      const ids = n % 2 === 0 ? plants(400) : plants(400).reverse()
-      return ids.map((kept) => (round % 2 === 0 ? store.create('ann', kept) : store.delete('ann', kept.id)))
+test(
+  'has groups of several processes wait for each other, and never in a circle',
+  { skip: skipWithoutPostgres },
+  async () => {
+    const deadlocks: unknown[] = []
+    function note(error: unknown): never {
+      deadlocks.push(error)
+      throw error
+    }
+    const stores = Array.from({ length: 4 }, () => {
+      const own = database.openPool()
+      const noting = createMockPool((query) => own.query(query).catch(note))
+      return postgresStore(noting, { maxBatch: 400 })
     })
-    const outcomes = await Promise.all(calls)
-    assert.equal(outcomes.filter(Boolean).length, 400)
-  }
-  assert.deepEqual(deadlocks, [])
-})
+    for (let round = 0; round < 40; round++) {
+      const calls = stores.flatMap((store, n) => {
+        const ids = n % 2 === 0 ? createPlants(400) : createPlants(400).reverse()
+        return ids.map((kept) => (round % 2 === 0 ? store.create('ann', kept) : store.delete('ann', kept.id)))
+      })
+      const outcomes = await Promise.all(calls)
+      assert.equal(outcomes.filter(Boolean).length, 400)
+    }
+    assert.deepEqual(deadlocks, [])
+  },
+)
 
 test('keeps the neighbours of what the database refuses, its index cannot take, or a rule of the host', async (t) => {
   await pool.query(`ALTER TABLE plant_store_plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')`)
@@ -306,15 +321,15 @@ test('keeps the neighbours of what the database refuses, its index cannot take, 
   const store = postgresStore(pool, { maxInFlight: 1 })
   // Not a text that the server could compress.
   const long = Array.from({ length: 300 }, () => randomUUID()).join('')
-  const blocker = store.create('ann', plant(100))
+  const blocker = store.create('ann', createPlant(100))
   const names = ['a', 'too long', 'c\0', 'd', 'weed', 'f', 'g']
-  const creates = names.map((name, id) => store.create(name === 'too long' ? long : 'ann', plant(id, name)))
+  const creates = names.map((name, id) => store.create(name === 'too long' ? long : 'ann', createPlant(id, name)))
   const created = await Promise.allSettled(creates)
   await blocker
   const outcomes = created.map((each) => ('value' in each ? each.value : (each.reason as { code?: string }).code))
   assert.deepEqual(outcomes, [true, undefined, '22021', true, '23514', true, true])
   assert.match(String((created[1] as PromiseRejectedResult).reason), /^Error: The owner is too long for the table: /)
-  const kept = (await plantsOf('ann')).map(({ name }) => name)
+  const kept = (await listPlants('ann')).map(({ name }) => name)
   assert.deepEqual(kept, ['a', 'd', 'f', 'g', 'plant 100'])
 })
 
@@ -322,15 +337,15 @@ test('has the server send little more than a page, and counts bytes only where p
   const asked: (string | undefined)[] = []
   let sent = 0
   const store = postgresStore(
-    poolOf(async (query) => {
+    createMockPool(async (query) => {
       const result: QueryResult = await pool.query(query)
       asked.push(query.name?.replace(/ [0-9a-f]{16}$/, ''))
       sent += result.rows.flat().join('').length
       return result
     }),
   )
-  const largePlants = Array.from({ length: 20 }, (_, i) => plant(i, 'x'.repeat(i < 10 ? 50_000 : 2000)))
-  for (const kept of [...largePlants, ...plants(50).slice(20)])
+  const largePlants = Array.from({ length: 20 }, (_, i) => createPlant(i, 'x'.repeat(i < 10 ? 50_000 : 2000)))
+  for (const kept of [...largePlants, ...createPlants(50).slice(20)])
     await pool.query('INSERT INTO plant_store_plants VALUES ($1, $2, $3, $4)', ['ann', kept.id, kept.name, kept.tag])
   const pages: string[] = []
   for (let after: bigint | undefined, hasMore = true; hasMore;) {
@@ -345,36 +360,40 @@ test('has the server send little more than a page, and counts bytes only where p
   assert.deepEqual(asked, [small, large, large, large, large])
 })
 
-test('shows nobody the plant by which it finds out whether the disk is full', { skip: needsServer }, async (t) => {
-  const store = postgresStore(pool)
-  const befall = (code: string) =>
-    pool.query(`CREATE OR REPLACE FUNCTION befall() RETURNS trigger LANGUAGE plpgsql AS
+test(
+  'shows nobody the plant by which it finds out whether the disk is full',
+  { skip: skipWithoutPostgres },
+  async (t) => {
+    const store = postgresStore(pool)
+    const befall = (code: string) =>
+      pool.query(`CREATE OR REPLACE FUNCTION befall() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN ${code}; RETURN OLD; END $$`)
-  await befall(`RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'`)
-  t.after(() => pool.query('DROP FUNCTION befall CASCADE'))
-  await pool.query('CREATE TRIGGER disk BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')
-  await failure(store.create('ann', plant(1)))
-  await pool.query('DROP TRIGGER disk ON plant_store_plants')
+    await befall(`RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'`)
+    t.after(() => pool.query('DROP FUNCTION befall CASCADE'))
+    await pool.query('CREATE TRIGGER disk BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')
+    await captureUnavailable(store.create('ann', createPlant(1)))
+    await pool.query('DROP TRIGGER disk ON plant_store_plants')
 
-  await befall('PERFORM pg_advisory_xact_lock(1)')
-  await pool.query('CREATE TRIGGER wait BEFORE DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')
-  const holder = await pool.connect()
-  t.after(() => holder.release(true))
-  await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)')
-  const pinged = store.ping()
-  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-  await until(async () => (await pool.query(waiting)).rows.length > 0)
-  assert.deepEqual(await plantsOf(''), [])
-  await holder.query('ROLLBACK')
-  await pinged
-  assert.deepEqual(await plantsOf(''), [])
-})
+    await befall('PERFORM pg_advisory_xact_lock(1)')
+    await pool.query('CREATE TRIGGER wait BEFORE DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')
+    const holder = await pool.connect()
+    t.after(() => holder.release(true))
+    await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)')
+    const pinged = store.ping()
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    await waitUntil(async () => (await pool.query(waiting)).rows.length > 0)
+    assert.deepEqual(await listPlants(''), [])
+    await holder.query('ROLLBACK')
+    await pinged
+    assert.deepEqual(await listPlants(''), [])
+  },
+)
 
 test('deletes a group by the index, though its plan was made while the table was empty', async () => {
-  const connection = needsServer === false ? database.openPool({ max: 1 }) : pool
+  const connection = skipWithoutPostgres === false ? database.openPool({ max: 1 }) : pool
   const store = postgresStore(connection, { maxInFlight: 1 })
   // A connection plans a prepared statement five times before it keeps a plan.
-  for (let round = 0; round < 8; round++) await Promise.all(plants(50).map(({ id }) => store.delete('ann', id)))
+  for (let round = 0; round < 8; round++) await Promise.all(createPlants(50).map(({ id }) => store.delete('ann', id)))
   await connection.query(`INSERT INTO plant_store_plants SELECT 'ann', id, 'fern' FROM generate_series(1, 10000) AS id`)
   const prepared = `SELECT name FROM pg_prepared_statements WHERE name LIKE 'plant-store delete many %'`
   const name = (await connection.query<{ name: string }>(prepared)).rows[0]!.name

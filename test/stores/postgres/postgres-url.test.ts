@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { Client } from 'pg'
 import { createClientClass } from '../../../src/stores/postgres/driver.ts'
-import { isSameDatabase, readPostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
-import { temporaryFile } from '../../support/temporary-file.ts'
+import { isSameDatabase, parsePostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
+import { createTempFile } from '../../support/temp-files.ts'
 
 suite('is written for the driver', () => {
   const compatible = 'uselibpqcompat=true'
@@ -45,7 +45,7 @@ suite('is written for the driver', () => {
     ],
     ['postgres://host/plants?connect_timeout=5&channel_binding=require&keepalives=0', 'postgres://host/plants'],
   ]
-  for (const [url, written] of cases) test(url, () => assert.equal(readPostgresUrl(url).connectionString, written))
+  for (const [url, written] of cases) test(url, () => assert.equal(parsePostgresUrl(url).connectionString, written))
 })
 
 suite('is refused, and nothing of its password is said', () => {
@@ -90,14 +90,18 @@ suite('is refused, and nothing of its password is said', () => {
     ],
     ['postgres://host/plants?sslrootcert=system&sslmode=require', 'sslrootcert=system takes sslmode=verify-full'],
   ]
-  for (const [url, message] of cases) test(url, () => assert.throws(() => readPostgresUrl(url), { message }))
+  for (const [url, message] of cases) test(url, () => assert.throws(() => parsePostgresUrl(url), { message }))
 })
 
 suite('is read in the terms of the driver and of Node', () => {
   function read(parameters: string) {
-    const { connectTimeoutMs, keepAlive, keepAliveInitialDelayMillis, channelBinding, tlsOptions } = readPostgresUrl(
-      `postgres://host/plants?${parameters}`,
-    )
+    const {
+      connectTimeoutMs,
+      keepAlive,
+      keepAliveInitialDelayMillis,
+      channelBinding,
+      readTlsOptions: tlsOptions,
+    } = parsePostgresUrl(`postgres://host/plants?${parameters}`)
     return { connectTimeoutMs, keepAlive, keepAliveInitialDelayMillis, channelBinding, ...tlsOptions() }
   }
   const defaults = {
@@ -126,7 +130,7 @@ suite('is read in the terms of the driver and of Node', () => {
   }
 
   test('sslcrl', (t) => {
-    assert.deepEqual(read(`sslcrl=${temporaryFile(t, 'a list')}`), { ...defaults, crl: Buffer.from('a list') })
+    assert.deepEqual(read(`sslcrl=${createTempFile(t, 'a list')}`), { ...defaults, crl: Buffer.from('a list') })
   })
 })
 
@@ -139,13 +143,13 @@ suite('names a database with characters in percent-encoding', () => {
     ['postgres://host/other?dbname=pl%2Fan%3Ft%23s%40%26%2B%25', 'pl/an?t#s@&+%'],
     ['postgres://host/G%C3%A4rten', 'Gärten'],
   ] as const) {
-    test(url, () => assert.equal(readPostgresUrl(url).database, database))
+    test(url, () => assert.equal(parsePostgresUrl(url).database, database))
   }
 })
 
 test('has the driver check the certificate of a server that has an IP address', () => {
   const url = 'postgres://ann@192.0.2.1/plants?sslmode=verify-full'
-  const { StoreClient } = createClientClass(Client, () => readPostgresUrl(url))
+  const { StoreClient } = createClientClass(Client, () => parsePostgresUrl(url))
   const { ssl } = new StoreClient() as unknown as { ssl: object }
   assert.deepEqual(ssl, { host: '192.0.2.1' })
 })

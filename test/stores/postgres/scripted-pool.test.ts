@@ -3,9 +3,9 @@ import '../../support/fakeable-timers.ts'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { suite, test } from 'node:test'
-import { setImmediate as nextRound } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { Pool, type Client } from 'pg'
-import { connectSoon, Silence } from '../../../src/stores/postgres/connect.ts'
+import { connectWithRetry, OutageDetector } from '../../../src/stores/postgres/connect.ts'
 import {
   postgresStore,
   type ConnectionPool,
@@ -14,56 +14,56 @@ import {
   type Query,
   type QueryResult,
 } from '../../../src/stores/postgres/postgres-store.ts'
-import { AS_TEXT } from '../../../src/stores/postgres/pool.ts'
+import { RAW_TEXT_TYPES } from '../../../src/stores/postgres/pool.ts'
 import { QueryRunner } from '../../../src/stores/postgres/query-runner.ts'
 import type { TableQuery } from '../../../src/stores/postgres/statements.ts'
-import { failure, failureOf, serverError } from '../../support/database/failures.ts'
-import { lookResult, poolOf } from '../../support/database/pool-of.ts'
-import { heapUsed } from '../../support/heap.ts'
-import { until } from '../../support/until.ts'
-import { takeMessages } from '../../support/wire/message-server.ts'
+import { captureUnavailable, captureError, createServerError } from '../../support/database/errors.ts'
+import { createInspectionResult, createMockPool } from '../../support/database/mock-pool.ts'
+import { measureHeapUsed } from '../../support/memory-usage.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { startMessageServer } from '../../support/wire/message-server.ts'
 
 /** The end of a statement's name, which stands for its text. */
 const DIGEST = / [0-9a-f]{16}$/
 
-const CHANGED: QueryResult = { rows: [], rowCount: 1 }
+const ONE_ROW_CHANGED: QueryResult = { rows: [], rowCount: 1 }
 
 /** A store whose pool gives these answers, one after the other. */
-function start(answers: readonly (QueryResult | Error)[], options: PostgresStoreOptions = {}) {
+function createScriptedStore(responses: readonly (QueryResult | Error)[], options: PostgresStoreOptions = {}) {
   /** The name of each statement, or its text if it has none, and its values. */
-  const asked: unknown[][] = []
+  const sentQueries: unknown[][] = []
   const warnings: string[] = []
   function query({ name, text, values }: Query): Promise<QueryResult> {
-    const answer = answers[asked.length] ?? CHANGED
-    asked.push([name?.replace(DIGEST, '') ?? text, ...values])
-    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(Object.freeze({ ...answer }))
+    const response = responses[sentQueries.length] ?? ONE_ROW_CHANGED
+    sentQueries.push([name?.replace(DIGEST, '') ?? text, ...values])
+    return response instanceof Error ? Promise.reject(response) : Promise.resolve(Object.freeze({ ...response }))
   }
   const onWarning = (message: string): unknown => warnings.push(message)
-  return { store: postgresStore(poolOf(query), { onWarning, ...options }), asked, warnings }
+  return { store: postgresStore(createMockPool(query), { onWarning, ...options }), asked: sentQueries, warnings }
 }
 
 const never = () => new Promise<never>(() => undefined)
-const remove = (store: PostgresStore) => store.delete('ann', 1n)
+const deletePlant = (store: PostgresStore) => store.delete('ann', 1n)
 
-function fail(): never {
+function throwFault(): never {
   throw new Error('a fault of the listener')
 }
 
 test('gives names up if who is warned is nobody, throws, or rejects', async () => {
-  for (const onWarning of [undefined, fail, (): unknown => Promise.resolve().then(fail)]) {
-    const { store } = start([serverError('26000')], { onWarning })
-    assert.equal(await remove(store), true)
-    await nextRound()
+  for (const onWarning of [undefined, throwFault, (): unknown => Promise.resolve().then(throwFault)]) {
+    const { store } = createScriptedStore([createServerError('26000')], { onWarning })
+    assert.equal(await deletePlant(store), true)
+    await nextTick()
   }
 })
 
 test('sends a statement again without its name and warns, but none that had no name', async () => {
-  const refusal = serverError('26000')
-  const { store, asked, warnings } = start([refusal], { preparedStatements: false })
-  assert.equal(await failureOf(remove(store)), refusal)
+  const refusal = createServerError('26000')
+  const { store, asked, warnings } = createScriptedStore([refusal], { preparedStatements: false })
+  assert.equal(await captureError(deletePlant(store)), refusal)
   assert.deepEqual([asked.length, warnings], [1, []])
-  const named = start([refusal, refusal])
-  assert.equal(await failureOf(remove(named.store)), refusal)
+  const named = createScriptedStore([refusal, refusal])
+  assert.equal(await captureError(deletePlant(named.store)), refusal)
   const warning = `A pooler does not keep prepared statements (${refusal.message}), so they are not used any more.`
   assert.deepEqual([named.asked.length, named.warnings], [2, [warning]])
 })
@@ -71,7 +71,7 @@ test('sends a statement again without its name and warns, but none that had no n
 test('takes rows as arrays of texts, and leaves the driver neither values nor rows', async () => {
   const queries: Query[] = []
   const result: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
-  const store = postgresStore(poolOf((query) => (queries.push(query), Promise.resolve(result))))
+  const store = postgresStore(createMockPool((query) => (queries.push(query), Promise.resolve(result))))
   assert.equal((await store.list('ann', { limit: 1, maxBytes: 1 })).plants.length, 1)
   const [{ values, rowMode, types }] = queries as [Query]
   assert.deepEqual([values, result.rows, rowMode, types.getTypeParser()('7')], [[], [], 'array', '7'])
@@ -79,16 +79,16 @@ test('takes rows as arrays of texts, and leaves the driver neither values nor ro
 
 test('sends a statement that loses after a wait of chance, which may be twice as long each time', async (t) => {
   t.mock.method(Math, 'random', () => 20)
-  const { store } = start([serverError('40001'), serverError('40001')])
+  const { store } = createScriptedStore([createServerError('40001'), createServerError('40001')])
   const startedAt = performance.now()
-  await remove(store)
+  await deletePlant(store)
   // Timers may be due a millisecond early.
   assert.ok(performance.now() - startedAt >= 40 + 80 - 2)
 })
 
 test('asks by statements that write nothing whether a plant can be created, if the table refuses what is tried', async () => {
-  const { store, asked } = start([serverError('53100'), serverError('23514')])
-  await failureOf(store.create('ann', { id: 1n, name: 'fern' }))
+  const { store, asked } = createScriptedStore([createServerError('53100'), createServerError('23514')])
+  await captureError(store.create('ann', { id: 1n, name: 'fern' }))
   await store.ping()
   const words = (text: unknown): unknown[] => [...String(text).matchAll(/(?:^|;) *([A-Z]+)/gm)].map(([, word]) => word)
   const texts = asked.slice(1).map(([text, ...values]) => [...words(text), ...values])
@@ -101,42 +101,44 @@ test('asks by statements that write nothing whether a plant can be created, if t
 test('believes for 900 ms what a ping has tried, and that a write which has had no answer will get one', async (t) => {
   let now = 1000
   t.mock.method(performance, 'now', () => now)
-  const full = serverError('53100')
-  const { store, asked } = start([full, full])
-  await failureOf(store.create('ann', { id: 1n, name: 'fern' }))
-  const error = await failureOf(store.ping())
+  const full = createServerError('53100')
+  const { store, asked } = createScriptedStore([full, full])
+  await captureError(store.create('ann', { id: 1n, name: 'fern' }))
+  const error = await captureError(store.ping())
   now += 899
-  assert.equal(await failureOf(store.ping()), error)
+  assert.equal(await captureError(store.ping()), error)
   now++
   await store.ping()
   assert.equal(asked.length, 3)
 
   let answer!: (result: QueryResult) => void
   const answers = [new Promise<QueryResult>((resolve) => (answer = resolve))]
-  const other = postgresStore(poolOf(() => answers.shift() ?? Promise.resolve(CHANGED)))
-  const write = remove(other)
+  const other = postgresStore(createMockPool(() => answers.shift() ?? Promise.resolve(ONE_ROW_CHANGED)))
+  const write = deletePlant(other)
   // Waiting for a connection doesn't count: to a far server, it takes seconds.
   now += 2000
-  await nextRound()
+  await nextTick()
   now += 899
   await other.ping()
   now++
-  assert.equal((await failure(other.ping())).message, 'A write has had no answer for 900 ms.')
-  answer(CHANGED)
+  assert.equal((await captureUnavailable(other.ping())).message, 'A write has had no answer for 900 ms.')
+  answer(ONE_ROW_CHANGED)
   await write
 })
 
 test('stays ready if a write succeeds while a ping waits for its result', async () => {
   // Only pings have no values.
-  const store = postgresStore(poolOf(({ values }) => (values.length === 0 ? never() : Promise.resolve(CHANGED))))
+  const store = postgresStore(
+    createMockPool(({ values }) => (values.length === 0 ? never() : Promise.resolve(ONE_ROW_CHANGED))),
+  )
   const ping = store.ping()
-  await remove(store)
+  await deletePlant(store)
   await ping
 })
 
 test('shares the next statement of a page with all who ask for the same meanwhile, and for nothing else', async () => {
   const page: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
-  const { store, asked } = start(Array.from({ length: 7 }, () => page))
+  const { store, asked } = createScriptedStore(Array.from({ length: 7 }, () => page))
   const request = { limit: 10, maxBytes: 100 }
   const first = '-9223372036854775808'
   const lists = [
@@ -163,18 +165,21 @@ test('shares the next statement of a page with all who ask for the same meanwhil
 
 test('deletes a plant that is there twice, as a foreign table may have it, and no other', async () => {
   const twice: QueryResult = { rows: Array.from({ length: 2 }, () => ['ann', '1']), rowCount: 2 }
-  const { store } = start([twice, twice])
+  const { store } = createScriptedStore([twice, twice])
   assert.deepEqual(await Promise.all([1n, 1n, 2n].map((id) => store.delete('ann', id))), [true, true, false])
 })
 
 test('leaves it to its caller to migrate again if the connection breaks', async () => {
-  const { store, asked } = start([serverError('42P01'), new Error('Connection terminated unexpectedly')])
-  await failure(store.migrate())
+  const { store, asked } = createScriptedStore([
+    createServerError('42P01'),
+    new Error('Connection terminated unexpectedly'),
+  ])
+  await captureUnavailable(store.migrate())
   assert.equal(asked.length, 2)
 })
 
 test('names the table with the schema that the first connection found, on connections that were checked meanwhile', async () => {
-  const found = ['public', 'other', 'public'].map((schema) => lookResult({ schema, currentSchema: schema }))
+  const found = ['public', 'other', 'public'].map((schema) => createInspectionResult({ schema, currentSchema: schema }))
   const looks: unknown[][] = []
   const texts: string[] = []
   let answer!: (result: QueryResult) => void
@@ -182,25 +187,25 @@ test('names the table with the schema that the first connection found, on connec
   const pool: ConnectionPool = {
     async connect() {
       const query = ({ text, values }: Query): Promise<QueryResult> => {
-        if (!text.includes('server_encoding')) return (texts.push(text), Promise.resolve(CHANGED))
+        if (!text.includes('server_encoding')) return (texts.push(text), Promise.resolve(ONE_ROW_CHANGED))
         looks.push(values)
         const result = found[looks.length - 1]!
         return looks.length === 2 ? late.then(() => result) : Promise.resolve(result)
       }
-      return { ...(await poolOf(never).connect()), query }
+      return { ...(await createMockPool(never).connect()), query }
     },
   }
   const store = postgresStore(pool)
-  const deletes = [remove(store), store.list('ann', { limit: 1, maxBytes: 1 })]
+  const deletes = [deletePlant(store), store.list('ann', { limit: 1, maxBytes: 1 })]
   await deletes[0]
-  answer(CHANGED)
+  answer(ONE_ROW_CHANGED)
   await Promise.all(deletes)
   assert.deepEqual(looks, [[null], [null], ['public']])
   for (const text of texts) assert.match(text, / FROM "public"\.plant_store_plants /)
 })
 
 test('outlives a session that ends with the packet that opens it, and listens once for all stores of a pool', async (t) => {
-  const { port } = await takeMessages(t, (socket) => {
+  const { port } = await startMessageServer(t, (socket) => {
     // The password is right, the server is ready, and an administrator has it stop.
     const [welcome, ready] = ['R\0\0\0\x08\0\0\0\0', 'Z\0\0\0\x05I']
     const fields = 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'
@@ -210,7 +215,7 @@ test('outlives a session that ends with the packet that opens it, and listens on
   t.after(() => pool.end())
   const connected = once(pool, 'connect') as Promise<[Client]>
   const stores = [1, 2].map(() => postgresStore(pool, { timeoutMs: 400 }))
-  const failures = await Promise.all(stores.map((store) => failure(remove(store))))
+  const failures = await Promise.all(stores.map((store) => captureUnavailable(deletePlant(store))))
   assert.deepEqual([...failures.map(({ isOutcomeUnknown }) => isOutcomeUnknown), pool.totalCount], [false, false, 0])
   const [client] = await connected
   assert.deepEqual([pool.listenerCount('connect'), client.listenerCount('notice')], [1, 1])
@@ -221,75 +226,79 @@ test('lets an error of the code through as it is', async () => {
   function connect(): never {
     throw bug
   }
-  assert.equal(await failureOf(remove(postgresStore({ connect }))), bug)
-  assert.equal(await failureOf(connectSoon({ connect }, 1000)), bug)
+  assert.equal(await captureError(deletePlant(postgresStore({ connect }))), bug)
+  assert.equal(await captureError(connectWithRetry({ connect }, 1000)), bug)
 })
 
 suite('during a fail-over', () => {
   test('asks a pool again that lends nothing, and fails only once nothing else is under way', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
     const failures: ((error: Error) => void)[] = []
-    const connecting = connectSoon({ connect: () => new Promise((_, fail) => failures.push(fail)) }, 10_000)
+    const connecting = connectWithRetry({ connect: () => new Promise((_, fail) => failures.push(fail)) }, 10_000)
     t.mock.timers.tick(500)
     failures[0]!(new Error('first'))
-    await nextRound()
+    await nextTick()
     failures[1]!(new Error('second'))
     await assert.rejects(connecting, { message: 'second' })
   })
 
   test('asks again until a connection was fit for use, and from then on once', async () => {
     let asked = 0
-    let answer = () => Promise.resolve(CHANGED)
-    const pool = poolOf(() => answer())
+    let answer = () => Promise.resolve(ONE_ROW_CHANGED)
+    const pool = createMockPool(() => answer())
     const counting = { connect: () => (asked++, asked === 2 ? never() : pool.connect()) }
     const store = postgresStore(counting, { timeoutMs: 1000 })
-    answer = () => Promise.reject(serverError('57P01'))
-    await failure(remove(store))
-    answer = () => Promise.resolve(CHANGED)
+    answer = () => Promise.reject(createServerError('57P01'))
+    await captureUnavailable(deletePlant(store))
+    answer = () => Promise.resolve(ONE_ROW_CHANGED)
     // The second does not come, and the third is fit.
-    assert.equal(await remove(store), true)
+    assert.equal(await deletePlant(store), true)
     assert.equal(asked, 3)
     counting.connect = () => (asked++, never())
-    await failure(remove(store))
+    await captureUnavailable(deletePlant(store))
     assert.equal(asked, 4)
   })
 })
 
 test('waits for a silent server with a timer that keeps no process alive, and never after it is stopped', async () => {
-  const silence = new Silence(never)
+  const silence = new OutageDetector(never)
   const before = process.getActiveResourcesInfo()
   silence.begin(performance.now())
   assert.deepEqual(process.getActiveResourcesInfo(), before)
-  const next = silence.next()
+  const next = silence.nextProbe()
   silence.stop()
   await next
   silence.begin(performance.now())
-  assert.equal(silence.isOn, false)
+  assert.equal(silence.isActive, false)
 })
 
 test('waits for a silent server only if it was asked after it last said something, and sends nothing too late', async (t) => {
   t.mock.method(performance, 'now', () => 1000)
-  const silence = new Silence(() => Promise.resolve(true))
+  const silence = new OutageDetector(() => Promise.resolve(true))
   silence.begin(1000)
-  await silence.next()
+  await silence.nextProbe()
   silence.begin(1000)
-  assert.equal(silence.isOn, false)
+  assert.equal(silence.isActive, false)
   silence.begin(1001)
-  assert.equal(silence.isOn, true)
-  await silence.next()
-  const query: TableQuery = { text: () => '', values: [], rowMode: 'array', types: AS_TEXT }
+  assert.equal(silence.isActive, true)
+  await silence.nextProbe()
+  const query: TableQuery = { text: () => '', values: [], rowMode: 'array', types: RAW_TEXT_TYPES }
   const message = 'No time was left for another statement.'
-  await assert.rejects(new QueryRunner(poolOf(never), 100, () => undefined).send(query, 1000), { message })
+  await assert.rejects(new QueryRunner(createMockPool(never), 100, () => undefined).send(query, 1000), { message })
 })
 
 test('keeps no statement that is given up while the server says nothing', async (t) => {
-  const { port } = await takeMessages(t, () => undefined)
-  const connection = { ...(await poolOf(() => Promise.resolve(CHANGED)).connect()), host: '127.0.0.1', port }
+  const { port } = await startMessageServer(t, () => undefined)
+  const connection = {
+    ...(await createMockPool(() => Promise.resolve(ONE_ROW_CHANGED)).connect()),
+    host: '127.0.0.1',
+    port,
+  }
   const pool = { connect: () => Promise.resolve(connection) }
   const runner = new QueryRunner(pool, 100, () => undefined)
   t.after(() => runner.close())
   async function giveUp() {
-    const query: TableQuery = { text: () => '', values: [], rowMode: 'array', types: AS_TEXT }
+    const query: TableQuery = { text: () => '', values: [], rowMode: 'array', types: RAW_TEXT_TYPES }
     await runner.send(query, performance.now() + 100).catch(() => undefined)
     return new WeakRef(query)
   }
@@ -304,11 +313,11 @@ test('keeps no statement that is given up while the server says nothing', async 
   pool.connect = () => Promise.reject(new Error('timeout exceeded when trying to connect'))
   await giveUp()
   const statement = await giveUp()
-  await until(() => (heapUsed(), statement.deref() === undefined))
+  await waitUntil(() => (measureHeapUsed(), statement.deref() === undefined))
 })
 
 suite('refuses at once, and says why', () => {
-  const aPool = poolOf(() => Promise.reject(new Error('asked')))
+  const aPool = createMockPool(() => Promise.reject(new Error('asked')))
   const whole = 'must be a whole number from 1 to'
   const rows = [
     ['postgres://ann:secret@host', {}, 'pool must be a pool of connections, not of type string'],

@@ -4,8 +4,8 @@ import { after, suite, test, type TestContext } from 'node:test'
 import { defaults, type Pool, type PoolConfig } from 'pg'
 import { MAX_PAGE_BYTES } from '../../../src/plants/store.ts'
 import { postgresStore, type PostgresStore } from '../../../src/stores/postgres/postgres-store.ts'
-import { failure } from '../../support/database/failures.ts'
-import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
+import { captureUnavailable } from '../../support/database/errors.ts'
+import { skipWithoutPostgres, openDatabase } from '../../support/database/postgres-database.ts'
 
 const database = await openDatabase({ after })
 
@@ -27,28 +27,28 @@ const COLUMNS = '(owner text, id bigint, name text, tag text, PRIMARY KEY (owner
 
 const plants = [1n, 2n, 3n].map((id) => ({ id, name: `plant ${id}`, tag: 'green' }))
 
-async function list(store: PostgresStore, owner = 'ann') {
+async function listPlants(store: PostgresStore, owner = 'ann') {
   const { plants } = await store.list(owner, { limit: 10, maxBytes: MAX_PAGE_BYTES })
   return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
 }
 
 /** Has a store create, list and delete plants, alone and in groups, and be pinged. */
-async function useAll(store: PostgresStore) {
+async function exerciseStore(store: PostgresStore) {
   assert.deepEqual(await Promise.all(plants.map((plant) => store.create('ann', plant))), [true, true, true])
-  assert.deepEqual(await list(store), plants)
+  assert.deepEqual(await listPlants(store), plants)
   assert.deepEqual(await Promise.all(plants.map(({ id }) => store.delete('ann', id))), [true, true, true])
   assert.equal(await store.create('ann', plants[0]!), true)
   assert.equal(await store.create('ann', plants[0]!), false)
   await store.create('ann', { id: 9n, name: 'x'.repeat(5000) })
   assert.deepEqual(
-    (await list(store)).map(({ id }) => id),
+    (await listPlants(store)).map(({ id }) => id),
     [1n, 9n],
   )
   assert.equal(await store.delete('ann', 9n), true)
   await store.ping()
 }
 
-async function rowsOf(pool: Pool, table: string) {
+async function countRows(pool: Pool, table: string) {
   const { rows } = await pool.query<{ count: number }>(`SELECT pg_catalog.count(*)::int AS count FROM ${table}`)
   return rows[0]!.count
 }
@@ -75,10 +75,10 @@ suite('uses the table that it found first, although the session', () => {
       const store = postgresStore(pool)
       await store.migrate()
       await pool.query(sql)
-      await useAll(store)
+      await exerciseStore(store)
       await store.migrate()
-      assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 1)
-      if (decoy !== undefined) assert.equal(await rowsOf(pool, decoy), 0)
+      assert.equal(await countRows(pool, 'public.plant_store_plants'), 1)
+      if (decoy !== undefined) assert.equal(await countRows(pool, decoy), 0)
     })
   }
 
@@ -96,16 +96,16 @@ suite('uses the table that it found first, although the session', () => {
     })
     await store.ping()
     assert.equal(await store.create('ann', plants[0]!), true)
-    assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 1)
-    assert.equal(await rowsOf(pool, 'other.plant_store_plants'), 0)
+    assert.equal(await countRows(pool, 'public.plant_store_plants'), 1)
+    assert.equal(await countRows(pool, 'other.plant_store_plants'), 0)
   })
 })
 
 test('passes over a temporary table at the start', async (t) => {
   const pool = await openPool(t)
   await pool.query(`CREATE TABLE plant_store_plants ${COLUMNS}; CREATE TEMP TABLE plant_store_plants ${COLUMNS}`)
-  await useAll(postgresStore(pool))
-  assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 1)
+  await exerciseStore(postgresStore(pool))
+  assert.equal(await countRows(pool, 'public.plant_store_plants'), 1)
 })
 
 test('waits for a session whose search_path has a schema if it has found no table yet', async (t) => {
@@ -113,7 +113,7 @@ test('waits for a session whose search_path has a schema if it has found no tabl
   const store = postgresStore(pool)
   await pool.query(`SET search_path TO ''`)
   for (const call of [() => store.migrate(), () => store.ping(), () => store.create('ann', plants[0]!)]) {
-    const { isOutcomeUnknown, cause } = await failure(call())
+    const { isOutcomeUnknown, cause } = await captureUnavailable(call())
     const message = 'The search_path of the session contains no schema that exists and that the role can use.'
     assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, message])
     // The pool replaces the connection; without a server, the session stays.
@@ -121,7 +121,7 @@ test('waits for a session whose search_path has a schema if it has found no tabl
   }
   await pool.query('SET search_path TO public')
   await store.migrate()
-  await useAll(store)
+  await exerciseStore(store)
 })
 
 test('finds a table that is made later, in any schema of the search_path', async (t) => {
@@ -130,8 +130,8 @@ test('finds a table that is made later, in any schema of the search_path', async
   const store = postgresStore(pool)
   for (let times = 0; times < 2; times++) await assert.rejects(store.ping(), { code: '42P01' })
   await pool.query(`CREATE TABLE other.plant_store_plants ${COLUMNS}`)
-  await useAll(store)
-  assert.equal(await rowsOf(pool, 'other.plant_store_plants'), 1)
+  await exerciseStore(store)
+  assert.equal(await countRows(pool, 'other.plant_store_plants'), 1)
 })
 
 test('makes its table in the schema that the session found no table in', async (t) => {
@@ -141,10 +141,10 @@ test('makes its table in the schema that the session found no table in', async (
   await assert.rejects(store.ping(), { code: '42P01' })
   await store.migrate()
   await pool.query('SET search_path TO other')
-  await useAll(store)
+  await exerciseStore(store)
   await pool.query('DROP TABLE public.plant_store_plants')
   await store.migrate()
-  assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 0)
+  assert.equal(await countRows(pool, 'public.plant_store_plants'), 0)
 })
 
 test('is not ready while its table is in another schema or away, and never uses one elsewhere', async (t) => {
@@ -156,8 +156,8 @@ test('is not ready while its table is in another schema or away, and never uses 
   await assert.rejects(store.ping(), { code: '42P01' })
   await assert.rejects(store.create('ann', plants[0]!), { code: '42P01' })
   await pool.query(`CREATE TABLE public.plant_store_plants ${COLUMNS}`)
-  await useAll(store)
-  assert.equal(await rowsOf(pool, 'other.plant_store_plants'), 0)
+  await exerciseStore(store)
+  assert.equal(await countRows(pool, 'other.plant_store_plants'), 0)
 })
 
 test('creates its table in a permanent schema even if the search_path begins with pg_temp', async (t) => {
@@ -165,8 +165,8 @@ test('creates its table in a permanent schema even if the search_path begins wit
   await pool.query('SET search_path TO pg_temp, public')
   const store = postgresStore(pool)
   await store.migrate()
-  await useAll(store)
-  assert.equal(await rowsOf(pool, 'public.plant_store_plants'), 1)
+  await exerciseStore(store)
+  assert.equal(await countRows(pool, 'public.plant_store_plants'), 1)
 })
 
 suite('quotes a schema', () => {
@@ -179,8 +179,8 @@ suite('quotes a schema', () => {
       await pool.query(`CREATE SCHEMA ${quoted}; SET search_path TO ${found}; SET standard_conforming_strings = off`)
       const store = postgresStore(pool)
       await store.migrate()
-      await useAll(store)
-      assert.equal(await rowsOf(pool, `${quoted}.plant_store_plants`), 1)
+      await exerciseStore(store)
+      assert.equal(await countRows(pool, `${quoted}.plant_store_plants`), 1)
     })
   }
 })
@@ -200,7 +200,7 @@ test('keeps stores apart that share a connection and have a schema each', async 
     [second, 'other'],
   ] as const) {
     await store.create('ann', { id: 1n, name: 'fern', tag })
-    assert.deepEqual(await list(store), [{ id: 1n, name: 'fern', tag }])
+    assert.deepEqual(await listPlants(store), [{ id: 1n, name: 'fern', tag }])
   }
 })
 
@@ -221,9 +221,9 @@ test('calls no function, operator or type that a schema of the host has under a 
     CREATE DOMAIN other.text AS pg_catalog.varchar(3); CREATE DOMAIN other.int8 AS pg_catalog.int2;
     CREATE TABLE other.pg_class (); CREATE TABLE other.pg_index (); CREATE TABLE other.pg_namespace ();
     SET search_path TO other, pg_catalog, public`)
-  await useAll(store)
+  await exerciseStore(store)
   const other = postgresStore(pool)
-  assert.deepEqual(await list(other), plants.slice(0, 1))
+  assert.deepEqual(await listPlants(other), plants.slice(0, 1))
   await other.ping()
 })
 
@@ -235,7 +235,7 @@ test('keeps plants without a tag apart from those with the tag NULL if array_nul
   const tags = [undefined, 'NULL', 'null', '', undefined, '"NULL"', 't']
   const created = tags.map((tag, n) => ({ id: BigInt(n), name: 'NULL', ...(tag !== undefined && { tag }) }))
   assert.deepEqual(new Set(await Promise.all(created.map((plant) => store.create('ann', plant)))), new Set([true]))
-  assert.deepEqual(await list(store), created)
+  assert.deepEqual(await listPlants(store), created)
 })
 
 test('resets synchronous_commit for its writes if another client has turned it off in the session', async (t) => {
@@ -245,7 +245,7 @@ test('resets synchronous_commit for its writes if another client has turned it o
     $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
     CREATE TRIGGER noting AFTER INSERT OR DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION note();
     SET synchronous_commit = off`)
-  await useAll(postgresStore(pool))
+  await exerciseStore(postgresStore(pool))
   assert.deepEqual((await pool.query('SELECT DISTINCT setting FROM seen')).rows, [{ setting: 'on' }])
   assert.deepEqual((await pool.query('SHOW synchronous_commit')).rows, [{ synchronous_commit: 'off' }])
 })
@@ -261,33 +261,37 @@ for (const [name, config] of [
     const pool = await openPool(t, config)
     const store = postgresStore(pool)
     await store.migrate()
-    await useAll(store)
+    await exerciseStore(store)
     const ids = [-(2n ** 63n), 0n, 2n ** 63n - 1n]
     await Promise.all(ids.map((id) => store.create('bob', { id, name: 'Föhre' })))
     assert.deepEqual(
-      await list(store, 'bob'),
+      await listPlants(store, 'bob'),
       ids.map((id) => ({ id, name: 'Föhre' })),
     )
   })
 }
 
 for (const collation of ['C', 'en-x-icu']) {
-  test(`finds plants by the index if the owner has the collation ${collation}`, { skip: needsServer }, async (t) => {
-    const pool = await openPool(t)
-    await pool.query(`CREATE TABLE plant_store_plants ${COLUMNS.replace('owner text', `owner text COLLATE "${collation}"`)};
+  test(
+    `finds plants by the index if the owner has the collation ${collation}`,
+    { skip: skipWithoutPostgres },
+    async (t) => {
+      const pool = await openPool(t)
+      await pool.query(`CREATE TABLE plant_store_plants ${COLUMNS.replace('owner text', `owner text COLLATE "${collation}"`)};
       INSERT INTO plant_store_plants SELECT 'ann', id, 'fern' FROM generate_series(1, 10000) AS id`)
-    const store = postgresStore(pool, { maxInFlight: 1 })
-    await list(store)
-    await Promise.all([1n, 2n, 3n].map((id) => store.delete('ann', id)))
-    const prepared = `SELECT name FROM pg_prepared_statements WHERE name LIKE 'plant-store %' ORDER BY name`
-    const { rows } = await pool.query<{ name: string }>(prepared)
-    const values = [`('{ann}', '{4}')`, `('ann', 4)`, `('ann', 4, 10)`]
-    assert.equal(rows.length, values.length)
-    for (const [at, statement] of rows.entries()) {
-      const plan = await pool.query<{ 'QUERY PLAN': string }>(`EXPLAIN EXECUTE "${statement.name}" ${values[at]}`)
-      const text = plan.rows.map((row) => row['QUERY PLAN']).join('\n')
-      assert.match(text, /Index Cond: .*owner/)
-      assert.doesNotMatch(text, /Seq Scan on plant/)
-    }
-  })
+      const store = postgresStore(pool, { maxInFlight: 1 })
+      await listPlants(store)
+      await Promise.all([1n, 2n, 3n].map((id) => store.delete('ann', id)))
+      const prepared = `SELECT name FROM pg_prepared_statements WHERE name LIKE 'plant-store %' ORDER BY name`
+      const { rows } = await pool.query<{ name: string }>(prepared)
+      const values = [`('{ann}', '{4}')`, `('ann', 4)`, `('ann', 4, 10)`]
+      assert.equal(rows.length, values.length)
+      for (const [at, statement] of rows.entries()) {
+        const plan = await pool.query<{ 'QUERY PLAN': string }>(`EXPLAIN EXECUTE "${statement.name}" ${values[at]}`)
+        const text = plan.rows.map((row) => row['QUERY PLAN']).join('\n')
+        assert.match(text, /Index Cond: .*owner/)
+        assert.doesNotMatch(text, /Seq Scan on plant/)
+      }
+    },
+  )
 }

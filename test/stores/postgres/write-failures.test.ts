@@ -4,17 +4,17 @@ import { after, suite, test, type TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
 import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts'
 import { readDocument } from '../../support/package/documents.ts'
-import { failure, failureOf } from '../../support/database/failures.ts'
-import { needsServer, openDatabase } from '../../support/database/postgres-server.ts'
+import { captureUnavailable, captureError } from '../../support/database/errors.ts'
+import { skipWithoutPostgres, openDatabase } from '../../support/database/postgres-database.ts'
 
 const database = await openDatabase({ after })
 const pool = database.openPool()
 await postgresStore(pool).migrate()
 
-const plant = (id: number, name = 'fern') => ({ id: BigInt(id), name })
+const createPlant = (id: number, name = 'fern') => ({ id: BigInt(id), name })
 
 /** Makes every statement of a kind fail with a code, as a trigger does, until the test or the returned function ends it. */
-async function failWith(t: TestContext, code: string, when = 'BEFORE INSERT', kind = 'TRIGGER') {
+async function injectFailure(t: TestContext, code: string, when = 'BEFORE INSERT', kind = 'TRIGGER') {
   await pool.query(`CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${code}'; END $$`)
   await pool.query(`CREATE ${kind} failing ${when} ON plant_store_plants
@@ -26,7 +26,7 @@ async function failWith(t: TestContext, code: string, when = 'BEFORE INSERT', ki
 
 type Outcome = 'fault' | 'nothing done' | 'unknown'
 
-function outcomeOf(error: unknown, code: string): Outcome {
+function classifyError(error: unknown, code: string): Outcome {
   if (error instanceof StoreUnavailableError) {
     assert.equal((error.cause as { code?: string }).code, code)
     return error.isOutcomeUnknown ? 'unknown' : 'nothing done'
@@ -51,11 +51,11 @@ suite('an error of the database makes the store unready until a write succeeds',
       test(`${code}: ${expected}`, async (t) => {
         const store = postgresStore(pool)
         await store.ping()
-        const end = await failWith(t, code)
-        assert.equal(outcomeOf(await failureOf(store.create('ann', plant(1))), code), expected)
-        assert.notEqual(await failureOf(store.ping()), undefined, 'ready although no plant can be created')
+        const end = await injectFailure(t, code)
+        assert.equal(classifyError(await captureError(store.create('ann', createPlant(1))), code), expected)
+        assert.notEqual(await captureError(store.ping()), undefined, 'ready although no plant can be created')
         await end()
-        assert.equal(await store.create('ann', plant(1)), true)
+        assert.equal(await store.create('ann', createPlant(1)), true)
         await store.ping()
         await store.delete('ann', 1n)
         assert.deepEqual((await pool.query('SELECT owner FROM plant_store_plants')).rows, [])
@@ -68,8 +68,8 @@ suite('a value that the database rejects leaves the store ready', () => {
   for (const code of ['22001', '22021', '23502', '23503', '23505', '23514', '23P01']) {
     test(code, async (t) => {
       const store = postgresStore(pool)
-      await failWith(t, code)
-      assert.equal(outcomeOf(await failureOf(store.create('ann', plant(1))), code), 'fault')
+      await injectFailure(t, code)
+      assert.equal(classifyError(await captureError(store.create('ann', createPlant(1))), code), 'fault')
       await store.ping()
     })
   }
@@ -77,23 +77,23 @@ suite('a value that the database rejects leaves the store ready', () => {
 
 test('notices an error that the commit reports', async (t) => {
   const store = postgresStore(pool)
-  const end = await failWith(t, '58030', 'AFTER INSERT', 'CONSTRAINT TRIGGER')
-  const { isOutcomeUnknown } = await failure(store.create('ann', plant(1)))
+  const end = await injectFailure(t, '58030', 'AFTER INSERT', 'CONSTRAINT TRIGGER')
+  const { isOutcomeUnknown } = await captureUnavailable(store.create('ann', createPlant(1)))
   assert.equal(isOutcomeUnknown, true)
-  assert.equal((await failure(store.ping())).isOutcomeUnknown, true)
+  assert.equal((await captureUnavailable(store.ping())).isOutcomeUnknown, true)
   await end()
   await assert.rejects(store.ping())
-  assert.equal(await store.create('ann', plant(1)), true)
+  assert.equal(await store.create('ann', createPlant(1)), true)
   await store.ping()
   await store.delete('ann', 1n)
 })
 
 test('is unready while deletes fail, although creates succeed', async (t) => {
   const store = postgresStore(pool)
-  await store.create('ann', plant(1))
-  const end = await failWith(t, 'XX000', 'BEFORE DELETE')
+  await store.create('ann', createPlant(1))
+  const end = await injectFailure(t, 'XX000', 'BEFORE DELETE')
   await assert.rejects(store.delete('ann', 1n), { code: 'XX000' })
-  assert.equal(await store.create('ann', plant(2)), true)
+  assert.equal(await store.create('ann', createPlant(2)), true)
   await assert.rejects(store.ping(), { code: 'XX000' })
   await end()
   await store.delete('ann', 1n)
@@ -103,8 +103,8 @@ test('is unready while deletes fail, although creates succeed', async (t) => {
 
 test('probes as a create does, leaves nothing behind, and probes no more once that succeeded', async (t) => {
   const store = postgresStore(pool)
-  const end = await failWith(t, '58000')
-  await failure(store.create('ann', plant(1)))
+  const end = await injectFailure(t, '58000')
+  await captureUnavailable(store.create('ann', createPlant(1)))
   await end()
   await pool.query(`CREATE TABLE seen (owner text); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN INSERT INTO seen VALUES (NEW.owner); RETURN NEW; END $$`)
@@ -132,9 +132,9 @@ test('sends a batch once if its error has nothing to do with a single plant', as
     },
   }
   const store = postgresStore(counting)
-  await failWith(t, '54000')
-  const creates = Array.from({ length: 129 }, (_, id) => store.create('ann', plant(id)))
-  const outcomes = await Promise.all(creates.map((create) => failureOf(create)))
+  await injectFailure(t, '54000')
+  const creates = Array.from({ length: 129 }, (_, id) => store.create('ann', createPlant(id)))
+  const outcomes = await Promise.all(creates.map((create) => captureError(create)))
   assert.deepEqual(new Set(outcomes.map((error) => (error as { code: string }).code)), new Set(['54000']))
   assert.doesNotMatch(String(outcomes[0]), /owner is too long/)
   // The first is sent alone, and then there are two batches.
@@ -143,7 +143,7 @@ test('sends a batch once if its error has nothing to do with a single plant', as
 
 test(
   'keeps the other plants of a batch if a policy or the check option of a view rejects one',
-  { skip: needsServer },
+  { skip: skipWithoutPostgres },
   async (t) => {
     const role = `${database.config.database}_policy`
     await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role};
@@ -156,9 +156,9 @@ test(
       DELETE FROM plant_store_plants; REVOKE ALL ON plant_store_plants FROM ${role}; DROP ROLE ${role}`)
     })
     const store = postgresStore(own, { maxInFlight: 1 })
-    const blocker = store.create('ann', plant(9))
+    const blocker = store.create('ann', createPlant(9))
     const names = ['a', 'weed', 'c', 'd']
-    const created = await Promise.allSettled(names.map((name, id) => store.create('ann', plant(id, name))))
+    const created = await Promise.allSettled(names.map((name, id) => store.create('ann', createPlant(id, name))))
     await blocker
     assert.deepEqual(
       created.map((each) => ('value' in each ? each.value : (each.reason as { code: string }).code)),
@@ -186,8 +186,8 @@ suite('rejects only the plant whose row is too large, and says nothing of its ow
       // The server can't compress random text. A BRIN index only stores names outside of the range that it has seen.
       const length = name.includes('GIN') ? 5000 : 13_000
       const long = 'z'.concat(...Array.from({ length }, () => Math.random().toString(36)[2]!))
-      const blocker = store.create('ann', plant(0))
-      const created = ['a', long, 'c'].map((name, at) => failureOf(store.create('ann', plant(at + 1, name))))
+      const blocker = store.create('ann', createPlant(0))
+      const created = ['a', long, 'c'].map((name, at) => captureError(store.create('ann', createPlant(at + 1, name))))
       await blocker
       const [first, second, third] = await Promise.all(created)
       assert.deepEqual([first, (second as { code?: string }).code, third], [undefined, '54000', undefined])
@@ -196,7 +196,7 @@ suite('rejects only the plant whose row is too large, and says nothing of its ow
   }
 })
 
-suite('lasting problems of a server', { skip: needsServer }, () => {
+suite('lasting problems of a server', { skip: skipWithoutPostgres }, () => {
   test('a revoked privilege makes the store unready until it is granted again', async (t) => {
     const role = `${database.config.database}_clerk`
     await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)
@@ -206,24 +206,24 @@ suite('lasting problems of a server', { skip: needsServer }, () => {
       await pool.query(`REVOKE ALL ON plant_store_plants FROM ${role}; DROP ROLE ${role}`)
     })
     const store = postgresStore(own)
-    await store.create('ann', plant(1))
+    await store.create('ann', createPlant(1))
     await pool.query(`REVOKE INSERT ON plant_store_plants FROM ${role}`)
-    await assert.rejects(store.create('ann', plant(2)), { code: '42501' })
+    await assert.rejects(store.create('ann', createPlant(2)), { code: '42501' })
     await assert.rejects(store.ping(), { code: '42501' })
     await pool.query(`GRANT INSERT ON plant_store_plants TO ${role}`)
-    assert.equal(await store.create('ann', plant(2)), true)
+    assert.equal(await store.create('ann', createPlant(2)), true)
     await store.ping()
     await Promise.all([1n, 2n].map((id) => store.delete('ann', id)))
   })
 
   test('a missing table makes the store unready until there is one', async () => {
     const store = postgresStore(pool)
-    await store.create('ann', plant(1))
+    await store.create('ann', createPlant(1))
     await pool.query('DROP TABLE plant_store_plants')
-    await assert.rejects(store.create('ann', plant(2)), { code: '42P01' })
+    await assert.rejects(store.create('ann', createPlant(2)), { code: '42P01' })
     await assert.rejects(store.ping(), { code: '42P01' })
     await store.migrate()
-    assert.equal(await store.create('ann', plant(2)), true)
+    assert.equal(await store.create('ann', createPlant(2)), true)
     await store.ping()
     await store.delete('ann', 2n)
   })

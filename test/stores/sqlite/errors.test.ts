@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
-import { explain, explainCommit, explainOpening, isBusy, isRefused } from '../../../src/stores/sqlite/errors.ts'
+import { toStoreError, toCommitError, toOpenError, isBusy, isRejectedValue } from '../../../src/stores/sqlite/errors.ts'
 
 const MESSAGE = 'SQLite database plants.db: no'
 
@@ -28,9 +28,9 @@ for (const [errcode, code, ...helps] of [
     // As each driver names a code: `node:sqlite` by number, better-sqlite3 by name.
     for (const named of [{ errcode }, { code }]) {
       const error = Object.assign(new Error('no'), named)
-      const [explained, opening] = [explain(error, 'plants.db'), explainOpening(error, 'plants.db', undefined)]
+      const [explained, opening] = [toStoreError(error, 'plants.db'), toOpenError(error, 'plants.db', undefined)]
       for (const { message, cause } of [explained, opening]) assert.deepEqual([message, cause], [MESSAGE, error])
-      const commit = explainCommit(error, 'plants.db') as StoreUnavailableError
+      const commit = toCommitError(error, 'plants.db') as StoreUnavailableError
       const found = [
         explained instanceof StoreUnavailableError && 'trying again',
         opening instanceof StoreUnavailableError && 'waiting at the start',
@@ -38,7 +38,7 @@ for (const [errcode, code, ...helps] of [
       ]
       assert.deepEqual(found.filter(Boolean), helps)
       assert.equal(isBusy(error), code.startsWith('SQLITE_BUSY'))
-      assert.equal(isRefused(error), code === 'SQLITE_CONSTRAINT' || code === 'SQLITE_TOOBIG')
+      assert.equal(isRejectedValue(error), code === 'SQLITE_CONSTRAINT' || code === 'SQLITE_TOOBIG')
       if (commit.isOutcomeUnknown) assert.deepEqual([commit.message, commit.cause], [MESSAGE, error])
       else assert.equal(commit, error)
     }

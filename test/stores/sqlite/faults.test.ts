@@ -10,47 +10,47 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { checkHistory, type Operation } from '../../support/database/histories/history.ts'
+import { assertLinearizable, type Operation } from '../../support/database/histories/linearizability.ts'
 import { Workload } from '../../support/database/histories/workload.ts'
-import { newPath, open, skip } from '../../support/database/sqlite-file.ts'
+import { createDatabasePath, openSqlite, skipWithoutSqlite } from '../../support/database/sqlite-file.ts'
 import { Program, TOKEN } from '../../support/program/program.ts'
-import { withoutTrace } from '../../support/requirements.ts'
-import { temporaryDirectory } from '../../support/temporary-file.ts'
-import { keptIds } from '../../support/wire/service.ts'
+import { skipWithoutStrace } from '../../support/skip-reasons.ts'
+import { createTempDirectory } from '../../support/temp-files.ts'
+import { listStoredIds } from '../../support/wire/service.ts'
 
-const RUN = fileURLToPath(new URL('../../support/database/fault-run.ts', import.meta.url))
+const CRASHING_WRITER = fileURLToPath(new URL('../../support/database/crashing-writer.ts', import.meta.url))
 
 /**
  * Gives the calls of the file system, as strace writes them, and the lines of the run, in words.
  * @param fault for the n-th of such calls. With a plus, all calls fail from then on
  */
-async function runTraced(t: TestContext, calls: string, fault?: string, n?: number) {
-  const directory = temporaryDirectory(t)
+async function runTracedWriter(t: TestContext, calls: string, fault?: string, n?: number) {
+  const directory = createTempDirectory(t)
   const [path, trace] = [join(directory, 'plants.db'), join(directory, 'trace')]
   const strace = ['-f', '-o', trace, '-e', `trace=${calls}`]
   if (fault !== undefined) {
     const effect = fault === 'kill' ? 'signal=SIGKILL' : `error=${fault.replace('+', '')}`
     strace.push('-e', `inject=${calls}:${effect}:when=${n}${fault.endsWith('+') ? '+' : ''}`)
   }
-  const args = [...strace, process.execPath, ...process.execArgv, RUN, path]
+  const args = [...strace, process.execPath, ...process.execArgv, CRASHING_WRITER, path]
   const env = { ...process.env, NODE_V8_COVERAGE: undefined }
   // The run ends by SIGKILL in any case.
   const { stdout } = await promisify(execFile)('strace', args, { env }).catch(
     (error: unknown) => error as { stdout: string },
   )
-  return { path, trace: readFileSync(trace, 'utf8'), said: stdout.split('\n').map((line) => line.split(' ')) }
+  return { path, trace: readFileSync(trace, 'utf8'), lines: stdout.split('\n').map((line) => line.split(' ')) }
 }
 
 /** Checks that what was answered is true of what is kept. */
-async function assertTrue(t: TestContext, { said, path }: Awaited<ReturnType<typeof runTraced>>) {
-  assert.ok(!said.some(([word]) => word === 'fault'), said.join('\n'))
+async function assertReportedOutcomes(t: TestContext, { lines, path }: Awaited<ReturnType<typeof runTracedWriter>>) {
+  assert.ok(!lines.some(([word]) => word === 'fault'), lines.join('\n'))
   const store = sqliteStore(path)
-  const kept = await keptIds(store)
+  const kept = await listStoredIds(store)
   await store.close()
-  assert.deepEqual(Object.values(open(t, path).prepare('PRAGMA integrity_check').all()[0] as object), ['ok'])
+  assert.deepEqual(Object.values(openSqlite(t, path).prepare('PRAGMA integrity_check').all()[0] as object), ['ok'])
 
   const operations = new Map<string, Operation>()
-  for (const [at, [word, kind, id, answer]] of said.entries()) {
+  for (const [at, [word, kind, id, answer]] of lines.entries()) {
     if (word !== 'call' && word !== 'answer') continue
     const key = `${kind} ${id}`
     const start = operations.get(key)?.start ?? at
@@ -59,10 +59,10 @@ async function assertTrue(t: TestContext, { said, path }: Awaited<ReturnType<typ
     else operations.set(key, { kind: kind as 'create', id: Number(id), name: id!, start, end: at, succeeded })
   }
   const plants = kept.map((id) => ({ id: Number(id), name: String(id) }))
-  checkHistory([...operations.values()], [{ start: said.length, end: said.length + 1, plants }])
+  assertLinearizable([...operations.values()], [{ start: lines.length, end: lines.length + 1, plants }])
 }
 
-suite('answers are true after a restart', { skip: skip || withoutTrace }, () => {
+suite('answers are true after a restart', { skip: skipWithoutSqlite || skipWithoutStrace }, () => {
   for (const [calls, fault, ns, leaves] of [
     ['fsync,fdatasync', 'EIO', [9, 14, 21], 'true'],
     ['fsync,fdatasync', 'EIO+', [14], 'unknown'],
@@ -78,19 +78,19 @@ suite('answers are true after a restart', { skip: skip || withoutTrace }, () => 
   ] as const) {
     for (const n of ns) {
       test(`with ${fault} at call ${n} of ${calls}`, async (t) => {
-        const run = await runTraced(t, calls, fault, n)
-        await assertTrue(t, run)
-        if (fault === 'kill') assert.ok(!run.said.some(([word]) => word === 'done'))
+        const run = await runTracedWriter(t, calls, fault, n)
+        await assertReportedOutcomes(t, run)
+        if (fault === 'kill') assert.ok(!run.lines.some(([word]) => word === 'done'))
         else assert.match(run.trace, /\(INJECTED\)/)
-        assert.ok(run.said.some(([, , , answer]) => answer === leaves))
+        assert.ok(run.lines.some(([, , , answer]) => answer === leaves))
       })
     }
   }
 })
 
 // SIGKILL leaves what was written to the page cache. That it reaches the disk shows in the system calls.
-test('syncs the file before every acknowledgement', { skip: skip || withoutTrace }, async (t) => {
-  const { trace, said } = await runTraced(t, 'fsync,fdatasync,write')
+test('syncs the file before every acknowledgement', { skip: skipWithoutSqlite || skipWithoutStrace }, async (t) => {
+  const { trace, lines: said } = await runTracedWriter(t, 'fsync,fdatasync,write')
   assert.ok(said.some(([word]) => word === 'done'))
   const order = Array.from(trace.matchAll(/sync\(|"call|"answer/g), ([event]) => event.at(1)).join('')
   // Each group of calls (c) has its syncs (y) before its answers (a).
@@ -99,27 +99,31 @@ test('syncs the file before every acknowledgement', { skip: skip || withoutTrace
 
 const CYCLES = 20
 
-test('loses nothing that it acknowledged when it is killed under load, again and again', { skip }, async (t) => {
-  const url = `sqlite:${newPath(t)}`
-  // From nothing to several pages of the file.
-  const tagOf = (id: number) => 'x'.repeat(id % 50 === 0 ? 20_000 : id % 500)
-  const workload = new Workload(TOKEN, { pauseMs: 0, tagOf })
-  for (let cycle = 0; cycle <= CYCLES; cycle++) {
-    const program = await Program.start({ PLANT_STORE_URL: url })
-    try {
-      if (cycle === CYCLES) {
-        await workload.finish(program)
-      } else {
-        workload.start(program, 16)
-        await workload.progress(1 + Math.floor(200 * Math.random()))
-        // Off the beat of the answers: at any point of the work on the groups after the last one.
-        await sleep(5 * Math.random())
+test(
+  'loses nothing that it acknowledged when it is killed under load, again and again',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const url = `sqlite:${createDatabasePath(t)}`
+    // From nothing to several pages of the file.
+    const tagOf = (id: number) => 'x'.repeat(id % 50 === 0 ? 20_000 : id % 500)
+    const workload = new Workload(TOKEN, { pauseMs: 0, getTag: tagOf })
+    for (let cycle = 0; cycle <= CYCLES; cycle++) {
+      const program = await Program.start({ PLANT_STORE_URL: url })
+      try {
+        if (cycle === CYCLES) {
+          await workload.stopAndVerify(program)
+        } else {
+          workload.start(program, 16)
+          await workload.waitForProgress(1 + Math.floor(200 * Math.random()))
+          // Off the beat of the answers: at any point of the work on the groups after the last one.
+          await sleep(5 * Math.random())
+        }
+      } finally {
+        program.child.kill('SIGKILL')
+        await program.exited
       }
-    } finally {
-      program.child.kill('SIGKILL')
-      await program.ended
     }
-  }
-  t.diagnostic(`${workload.acknowledged} operations acknowledged, ${workload.unknown} without an answer`)
-  assert.equal(workload.refused, 0)
-})
+    t.diagnostic(`${workload.acknowledged} operations acknowledged, ${workload.unknownOutcomes} without an answer`)
+    assert.equal(workload.unavailable, 0)
+  },
+)

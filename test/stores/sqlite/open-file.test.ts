@@ -6,27 +6,33 @@ import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { promisify } from 'node:util'
-import { keptIds } from '../../support/wire/service.ts'
-import { newPath, open, openStore, skip, skipUris } from '../../support/database/sqlite-file.ts'
+import { listStoredIds } from '../../support/wire/service.ts'
+import {
+  createDatabasePath,
+  openSqlite,
+  openSqliteStore,
+  skipWithoutSqlite,
+  skipWithoutFileUris,
+} from '../../support/database/sqlite-file.ts'
 
 /** A file as a process leaves it that is killed: a plant is in its log alone. */
-async function leave(t: TestContext): Promise<string> {
-  const { path, store } = openStore(t)
+async function createFileWithLog(t: TestContext): Promise<string> {
+  const { path, store } = openSqliteStore(t)
   await store.create('ada', { id: 1n, name: 'Monstera' })
-  const left = newPath(t)
+  const left = createDatabasePath(t)
   for (const part of ['', '-wal']) fs.copyFileSync(path + part, left + part)
   return left
 }
 
-test('opens a file with its log', { skip }, async (t) => {
-  const { store } = openStore(t, {}, await leave(t))
-  assert.deepEqual(await keptIds(store), [1n])
+test('opens a file with its log', { skip: skipWithoutSqlite }, async (t) => {
+  const { store } = openSqliteStore(t, {}, await createFileWithLog(t))
+  assert.deepEqual(await listStoredIds(store), [1n])
 })
 
-const needsPermissions = Number.parseInt(process.versions.node) < 24 && 'Node 24 has permissions'
+const skipWithoutPermissions = Number.parseInt(process.versions.node) < 24 && 'Node 24 has permissions'
 
-test('makes no file if Node may not write it, and says so', { skip: needsPermissions }, (t) => {
-  const path = newPath(t)
+test('makes no file if Node may not write it, and says so', { skip: skipWithoutPermissions }, (t) => {
+  const path = createDatabasePath(t)
   const code = `import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'; sqliteStore('${path}')`
   const writable = `--allow-fs-write=${process.env['NODE_V8_COVERAGE'] ?? '/dev/null'}`
   const args = ['--permission', '--allow-fs-read=*', writable, '--input-type=module', '--eval', code]
@@ -35,13 +41,13 @@ test('makes no file if Node may not write it, and says so', { skip: needsPermiss
   assert.equal(fs.existsSync(path), false)
 })
 
-suite('refuses a log, which SQLite would remove,', { skip }, () => {
+suite('refuses a log, which SQLite would remove,', { skip: skipWithoutSqlite }, () => {
   for (const [name, spoil] of [
     ['whose file is missing', (path: string) => fs.rmSync(path)],
     ['whose file is empty', (path: string) => fs.writeFileSync(path, '')],
   ] as const) {
     test(`${name}, and leaves both as they are`, async (t) => {
-      const path = await leave(t)
+      const path = await createFileWithLog(t)
       spoil(path)
       const contentOf = (): unknown[] =>
         [path, `${path}-wal`].map((name) => (fs.existsSync(name) ? fs.readFileSync(name) : 'none'))
@@ -50,13 +56,13 @@ suite('refuses a log, which SQLite would remove,', { skip }, () => {
       const error = { name: 'Error', message: `SQLite database ${path}: ${reason}` }
       assert.throws(() => sqliteStore(path), error)
       assert.deepEqual(contentOf(), before)
-      assert.throws(() => sqliteStore(open(t, path)), error)
+      assert.throws(() => sqliteStore(openSqlite(t, path)), error)
       assert.deepEqual(contentOf()[1], before[1])
     })
   }
 
-  test('also for a URI, and creates no file', { skip: skipUris }, async (t) => {
-    const path = await leave(t)
+  test('also for a URI, and creates no file', { skip: skipWithoutFileUris }, async (t) => {
+    const path = await createFileWithLog(t)
     fs.rmSync(path)
     assert.throws(() => sqliteStore(`file:${path}`), /its log \(-wal\) may hold plants/)
     assert.equal(fs.existsSync(path), false)
@@ -64,33 +70,33 @@ suite('refuses a log, which SQLite would remove,', { skip }, () => {
   })
 
   test('also through a symbolic link', async (t) => {
-    const path = await leave(t)
+    const path = await createFileWithLog(t)
     fs.rmSync(path)
-    const link = newPath(t)
+    const link = createDatabasePath(t)
     fs.symlinkSync(path, link)
     assert.throws(() => sqliteStore(link), /its log \(-wal\) may hold plants/)
     assert.equal(fs.existsSync(`${path}-wal`), true)
   })
 })
 
-test('opens an empty file with an empty log', { skip }, async (t) => {
-  const path = newPath(t)
+test('opens an empty file with an empty log', { skip: skipWithoutSqlite }, async (t) => {
+  const path = createDatabasePath(t)
   for (const part of ['', '-wal']) fs.writeFileSync(path + part, '')
-  assert.deepEqual(await keptIds(openStore(t, {}, path).store), [])
+  assert.deepEqual(await listStoredIds(openSqliteStore(t, {}, path).store), [])
 })
 
-const modesOf = (path: string) =>
+const getModes = (path: string) =>
   ['', '-wal', '-shm'].map((part) => (fs.statSync(path + part).mode & 0o777).toString(8))
 
-test('keeps the permissions of an existing file', { skip }, (t) => {
-  const path = newPath(t)
+test('keeps the permissions of an existing file', { skip: skipWithoutSqlite }, (t) => {
+  const path = createDatabasePath(t)
   fs.writeFileSync(path, '')
   fs.chmodSync(path, 0o640)
-  openStore(t, {}, path)
-  assert.deepEqual(modesOf(path), ['640', '640', '640'])
+  openSqliteStore(t, {}, path)
+  assert.deepEqual(getModes(path), ['640', '640', '640'])
 })
 
-suite('creates a file that only its user can read', { skip }, () => {
+suite('creates a file that only its user can read', { skip: skipWithoutSqlite }, () => {
   const toUri = (path: string) => `file:${path.replace('plants', 'pl%61nts')}`
   for (const [name, sourceOf] of [
     ['for a path', (path: string) => path],
@@ -117,24 +123,24 @@ suite('creates a file that only its user can read', { skip }, () => {
       },
     ],
   ] as const) {
-    test(name, { skip: name.includes('URI') || name.includes('file:') ? skipUris : false }, (t) => {
+    test(name, { skip: name.includes('URI') || name.includes('file:') ? skipWithoutFileUris : false }, (t) => {
       const umask = process.umask(0)
       t.after(() => process.umask(umask))
-      const path = newPath(t)
-      openStore(t, {}, sourceOf(path))
-      assert.deepEqual(modesOf(path), ['600', '600', '600'])
+      const path = createDatabasePath(t)
+      openSqliteStore(t, {}, sourceOf(path))
+      assert.deepEqual(getModes(path), ['600', '600', '600'])
     })
   }
 })
 
-suite('creates no file', { skip }, () => {
+suite('creates no file', { skip: skipWithoutSqlite }, () => {
   for (const [name, sourceOf, migrate] of [
     ['with migrate: false', (path: string) => path, false],
     ['with migrate: false and a URI', (path: string) => `file:${path}`, false],
     ['with mode=rw', (path: string) => `file:${path}?mode=rw`, true],
   ] as const) {
-    test(name, { skip: skipUris }, (t) => {
-      const path = newPath(t)
+    test(name, { skip: skipWithoutFileUris }, (t) => {
+      const path = createDatabasePath(t)
       const source = sourceOf(path)
       const message = `SQLite database ${source}: the file does not exist, and may not be created`
       assert.throws(() => sqliteStore(source, { migrate }), { name: 'Error', message })
@@ -143,18 +149,18 @@ suite('creates no file', { skip }, () => {
   }
 })
 
-test('rejects a URI where Node takes it for the name of a file', { skip }, (t) => {
+test('rejects a URI where Node takes it for the name of a file', { skip: skipWithoutSqlite }, (t) => {
   const DatabaseSync = t.mock.fn(() => {
     throw new Error('unable to open database file')
   })
   t.mock.method(process, 'getBuiltinModule', () => ({ DatabaseSync }))
-  const source = `file:${newPath(t)}`
+  const source = `file:${createDatabasePath(t)}`
   const message = `SQLite database ${source}: file: URIs need a later version of Node.js; write the path of the file`
   assert.throws(() => sqliteStore(source), { name: 'Error', message })
 })
 
 // SQLite would wait for a FIFO for good.
-suite('rejects what is not a regular file', { skip }, () => {
+suite('rejects what is not a regular file', { skip: skipWithoutSqlite }, () => {
   for (const part of ['', '-wal', '-shm', '-journal']) {
     for (const [kind, create] of [
       ['a FIFO', (path: string) => execFileSync('mkfifo', [path])],
@@ -162,7 +168,7 @@ suite('rejects what is not a regular file', { skip }, () => {
       ['a device', (path: string) => fs.symlinkSync('/dev/null', path)],
     ] as const) {
       test(`${kind} as plants.db${part}`, (t) => {
-        const path = newPath(t)
+        const path = createDatabasePath(t)
         create(path + part)
         for (const migrate of [true, false]) {
           if (part !== '') fs.writeFileSync(path, '')
@@ -185,7 +191,7 @@ async function openUnprivileged(path: string, migrate: boolean): Promise<string>
   return (await promisify(execFile)(process.execPath, args, { env })).stdout
 }
 
-suite('names the file that it is denied', { skip }, () => {
+suite('names the file that it is denied', { skip: skipWithoutSqlite }, () => {
   for (const [name, deny, part, reason] of [
     ['a database without permissions', (path: string) => fs.chmodSync(path, 0), '', 'unable to open database file'],
     ['a read-only database', (path: string) => fs.chmodSync(path, 0o444), '', 'attempt to write a readonly database'],
@@ -214,7 +220,7 @@ suite('names the file that it is denied', { skip }, () => {
     ],
   ] as const) {
     test(name, async (t) => {
-      const path = await leave(t)
+      const path = await createFileWithLog(t)
       for (const part of ['', '-wal']) fs.chmodSync(path + part, 0o666)
       deny(path)
       if (process.geteuid!() === 0) fs.chownSync(dirname(path), 65_534, 65_534)
@@ -227,18 +233,18 @@ suite('names the file that it is denied', { skip }, () => {
   }
 })
 
-suite('warns once of insecure permissions:', { skip }, () => {
+suite('warns once of insecure permissions:', { skip: skipWithoutSqlite }, () => {
   for (const [name, mode, access] of [
     ['that other users can read the files', 0o644, 'read'],
     ['that other users can write the files', 0o602, 'write'],
     ['that other users can read and write the files', 0o666, 'read and write'],
   ] as const) {
     test(name, (t) => {
-      const path = newPath(t)
+      const path = createDatabasePath(t)
       fs.writeFileSync(path, '')
       fs.chmodSync(path, mode)
       const warnings: string[] = []
-      openStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
+      openSqliteStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
       const expected = ['', '-wal', '-shm'].map(
         (part) => `SQLite database ${path}: other users can ${access} ${path}${part} (mode ${mode.toString(8)})`,
       )
@@ -247,41 +253,41 @@ suite('warns once of insecure permissions:', { skip }, () => {
   }
 
   test('that other users can read the WAL alone', async (t) => {
-    const path = await leave(t)
+    const path = await createFileWithLog(t)
     fs.chmodSync(path, 0o600)
     fs.chmodSync(`${path}-wal`, 0o604)
     const warnings: string[] = []
-    openStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
+    openSqliteStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
     assert.deepEqual(warnings, [`SQLite database ${path}: other users can read ${path}-wal (mode 604)`])
   })
 
   test('that other users can replace the files in the folder', (t) => {
-    const path = newPath(t)
+    const path = createDatabasePath(t)
     fs.chmodSync(dirname(path), 0o777)
     const warnings: string[] = []
-    openStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
+    openSqliteStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
     assert.deepEqual(warnings, [
       `SQLite database ${path}: other users can replace files in ${dirname(path)} (mode 777)`,
     ])
   })
 
   test('nothing about a folder with the sticky bit, or about access for the group', (t) => {
-    const path = newPath(t)
+    const path = createDatabasePath(t)
     fs.writeFileSync(path, '')
     fs.chmodSync(path, 0o660)
     fs.chmodSync(dirname(path), 0o1777)
     const warnings: string[] = []
-    openStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
+    openSqliteStore(t, { onWarning: (message: string) => warnings.push(message) }, path)
     assert.deepEqual(warnings, [])
   })
 })
 
-test('takes no log for that of a database in memory', { skip }, async (t) => {
-  const path = await leave(t)
+test('takes no log for that of a database in memory', { skip: skipWithoutSqlite }, async (t) => {
+  const path = await createFileWithLog(t)
   const before = process.cwd()
   t.after(() => process.chdir(before))
   process.chdir(dirname(path))
   fs.copyFileSync(`${path}-wal`, join(dirname(path), '-wal'))
-  const { store } = openStore(t, {}, ':memory:')
-  assert.deepEqual(await keptIds(store), [])
+  const { store } = openSqliteStore(t, {}, ':memory:')
+  assert.deepEqual(await listStoredIds(store), [])
 })

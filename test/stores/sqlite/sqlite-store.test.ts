@@ -11,44 +11,48 @@ import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import type { SqliteHandle, SqliteStatement, SqliteValue } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { assertExactPages } from '../../support/database/exact-pages.ts'
 import {
-  lockElsewhere,
-  newPath,
-  open,
-  openStore,
-  runElsewhere,
-  skip,
-  skipUris,
+  lockFromOtherProcess,
+  createDatabasePath,
+  openSqlite,
+  openSqliteStore,
+  runInOtherProcess,
+  skipWithoutSqlite,
+  skipWithoutFileUris,
 } from '../../support/database/sqlite-file.ts'
-import { temporaryDirectory } from '../../support/temporary-file.ts'
-import { keptIds } from '../../support/wire/service.ts'
+import { createTempDirectory } from '../../support/temp-files.ts'
+import { listStoredIds } from '../../support/wire/service.ts'
 
 /** Runs SQL on a file and leaves it closed. */
-function change(path: string, sql: string): void {
+function runSql(path: string, sql: string): void {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const handle = new DatabaseSync(path)
   handle.exec(sql)
   handle.close()
 }
 
-const plant = (id: bigint, name = `plant ${id}`) => ({ id, name })
+const createPlant = (id: bigint, name = `plant ${id}`) => ({ id, name })
 
-async function listOf(store: Store, page: Partial<PageRequest> = {}, owner = 'ada') {
+async function listPlants(store: Store, page: Partial<PageRequest> = {}, owner = 'ada') {
   const { plants } = await store.list(owner, { limit: 1000, maxBytes: Number.MAX_SAFE_INTEGER, ...page })
   return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
 }
 
 // Its installation downloads or compiles, so it is no dependency; it is tested if `npm install --no-save` has put it
 // there.
-const load = (name: string): Promise<unknown> => import(name).catch(() => undefined)
-const better = (await load('better-sqlite3')) as { default: new (path: string) => SqliteHandle } | undefined
-const directory = temporaryDirectory({ after })
-let files = 0
+const tryImport = (name: string): Promise<unknown> => import(name).catch(() => undefined)
+const betterSqlite3 = (await tryImport('better-sqlite3')) as { default: new (path: string) => SqliteHandle } | undefined
+const directory = createTempDirectory({ after })
+let fileCount = 0
 for (const [name, skipped, open] of [
-  ['a path', skip, (path: string) => path],
-  ['a handle of better-sqlite3', !better && 'it is not installed', (path: string) => new better!.default(path)],
+  ['a path', skipWithoutSqlite, (path: string) => path],
+  [
+    'a handle of better-sqlite3',
+    !betterSqlite3 && 'it is not installed',
+    (path: string) => new betterSqlite3!.default(path),
+  ],
 ] as const) {
   suite(name, { skip: skipped }, () => {
-    const create = (): Store => sqliteStore(open(join(directory, `${++files}.db`)))
+    const create = (): Store => sqliteStore(open(join(directory, `${++fileCount}.db`)))
     storeConformance({ test, create })
 
     test('returns exact pages', () => assertExactPages(create(), 100))
@@ -56,7 +60,7 @@ for (const [name, skipped, open] of [
 }
 
 test('a path takes a Node.js that has node:sqlite, and says so', async () => {
-  const withoutSqlite = skip === false ? ['--no-experimental-sqlite'] : []
+  const withoutSqlite = skipWithoutSqlite === false ? ['--no-experimental-sqlite'] : []
   const program = `
     import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'
     try { sqliteStore('plants.db') } catch (error) { console.log(error.message) }`
@@ -85,138 +89,154 @@ test('refuses options that make no sense', async (t) => {
   }
 })
 
-test('asks the connection for a write-ahead log that is synced at every commit', { skip }, (t) => {
-  const handle = open(t, newPath(t))
+test('asks the connection for a write-ahead log that is synced at every commit', { skip: skipWithoutSqlite }, (t) => {
+  const handle = openSqlite(t, createDatabasePath(t))
   sqliteStore(handle)
   const ask = (pragma: string): unknown => Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]
   const values = ['journal_mode', 'synchronous', 'fullfsync', 'journal_size_limit', 'wal_autocheckpoint'].map(ask)
   assert.deepEqual(values, ['wal', 2, 1, 16 * 2 ** 20, 1000])
 })
 
-test('makes nothing if it is told so', { skip }, async (t) => {
-  const path = newPath(t)
+test('makes nothing if it is told so', { skip: skipWithoutSqlite }, async (t) => {
+  const path = createDatabasePath(t)
   await t.test('no table', (t) => {
     const message = `SQLite database ${path}: it holds no plants, and is not to be made a file of plants`
     writeFileSync(path, '')
     assert.throws(() => sqliteStore(path, { migrate: false }), { name: 'Error', message })
-    assert.throws(() => sqliteStore(open(t, path), { migrate: false }), { name: 'Error', message })
+    assert.throws(() => sqliteStore(openSqlite(t, path), { migrate: false }), { name: 'Error', message })
     assert.equal(readFileSync(path, 'utf8'), '')
   })
   await t.test('but opens what is there', async () => {
     await sqliteStore(path).close()
     const store = sqliteStore(path, { migrate: false })
-    assert.equal(await store.create('ada', plant(1n)), true)
+    assert.equal(await store.create('ada', createPlant(1n)), true)
     await store.close()
   })
 })
 
-test('while another process has the lock, says so soon, and lists plants', { skip }, async (t) => {
-  const { path, store } = openStore(t, { busyTimeoutMs: 1_000_000 })
-  await store.create('ada', plant(1n))
-  const letGo = await lockElsewhere(t, path)
+test('while another process has the lock, says so soon, and lists plants', { skip: skipWithoutSqlite }, async (t) => {
+  const { path, store } = openSqliteStore(t, { busyTimeoutMs: 1_000_000 })
+  await store.create('ada', createPlant(1n))
+  const letGo = await lockFromOtherProcess(t, path)
   const error = { name: 'StoreUnavailableError', message: `SQLite database ${path}: database is locked` }
   const startedAt = performance.now()
   await assert.rejects(async () => store.ping(), error)
   assert.ok(performance.now() - startedAt < 10_000)
-  assert.deepEqual(await keptIds(store), [1n])
+  assert.deepEqual(await listStoredIds(store), [1n])
   await letGo()
   await store.ping()
 })
 
 // SQLite reports this lock immediately, whatever its own timeout is.
-test('waits, as it opens, until another process has read a file without a WAL', { skip }, async (t) => {
-  const path = newPath(t)
-  const end = (await runElsewhere(t, path, `${TABLE}; BEGIN; SELECT * FROM plants`, 200))()
-  await sqliteStore(path, { busyTimeoutMs: 60_000 }).close()
-  await end
-})
+test(
+  'waits, as it opens, until another process has read a file without a WAL',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const end = (await runInOtherProcess(t, path, `${TABLE}; BEGIN; SELECT * FROM plants`, 200))()
+    await sqliteStore(path, { busyTimeoutMs: 60_000 }).close()
+    await end
+  },
+)
 
-test('waits, as it opens, until another process lets go of the lock', { skip }, async (t) => {
-  const path = newPath(t)
-  const letGo = await lockElsewhere(t, path, 200)
+test('waits, as it opens, until another process lets go of the lock', { skip: skipWithoutSqlite }, async (t) => {
+  const path = createDatabasePath(t)
+  const letGo = await lockFromOtherProcess(t, path, 200)
   const free = letGo()
   // Nothing else runs until it is open.
   await sqliteStore(path, { busyTimeoutMs: 60_000 }).close()
   await free
 })
 
-suite('refuses what it cannot keep plants in, names it, closes it and leaves it as it was', { skip }, () => {
-  const other = 'it holds something other than plants; nothing was changed'
-  const rows: [string, (path: string) => unknown, string][] = [
-    ['a file that is no database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), 'file is not a database'],
-    ['a database of something else', (path) => change(path, 'CREATE TABLE t (x)'), other],
-    ['plants and something else', (path) => change(path, `${TABLE}; CREATE TABLE t (x)`), other],
-    ['plants with another key', (path) => change(path, TABLE.replace('owner, id', 'id')), other],
-    ['plants with an index', (path) => change(path, `${TABLE}; CREATE INDEX i ON plants (name)`), other],
-    ['an empty database of something else', (path) => change(path, 'PRAGMA application_id = 1'), other],
-    ['an empty database that has a version', (path) => change(path, 'PRAGMA user_version = 1'), other],
-    [
-      'plants of a newer version',
-      (path) =>
-        sqliteStore(path)
-          .close()
-          .then(() => change(path, 'PRAGMA user_version = 2')),
-      'its schema has version 2, and this plant-store knows version 1',
-    ],
-  ]
-  for (const [name, make, reason] of rows) {
-    test(name, async (t) => {
-      const path = newPath(t)
-      await make(path)
-      const before = readFileSync(path)
-      const error = { message: `SQLite database ${path}: ${reason}` }
-      assert.throws(() => sqliteStore(path), error)
-      // The last connection that is closed removes the log.
-      assert.equal(existsSync(`${path}-wal`), false)
-      assert.throws(() => sqliteStore(open(t, path)), error)
-      assert.deepEqual(readFileSync(path), before)
-    })
-  }
-})
+suite(
+  'refuses what it cannot keep plants in, names it, closes it and leaves it as it was',
+  { skip: skipWithoutSqlite },
+  () => {
+    const other = 'it holds something other than plants; nothing was changed'
+    const rows: [string, (path: string) => unknown, string][] = [
+      ['a file that is no database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), 'file is not a database'],
+      ['a database of something else', (path) => runSql(path, 'CREATE TABLE t (x)'), other],
+      ['plants and something else', (path) => runSql(path, `${TABLE}; CREATE TABLE t (x)`), other],
+      ['plants with another key', (path) => runSql(path, TABLE.replace('owner, id', 'id')), other],
+      ['plants with an index', (path) => runSql(path, `${TABLE}; CREATE INDEX i ON plants (name)`), other],
+      ['an empty database of something else', (path) => runSql(path, 'PRAGMA application_id = 1'), other],
+      ['an empty database that has a version', (path) => runSql(path, 'PRAGMA user_version = 1'), other],
+      [
+        'plants of a newer version',
+        (path) =>
+          sqliteStore(path)
+            .close()
+            .then(() => runSql(path, 'PRAGMA user_version = 2')),
+        'its schema has version 2, and this plant-store knows version 1',
+      ],
+    ]
+    for (const [name, make, reason] of rows) {
+      test(name, async (t) => {
+        const path = createDatabasePath(t)
+        await make(path)
+        const before = readFileSync(path)
+        const error = { message: `SQLite database ${path}: ${reason}` }
+        assert.throws(() => sqliteStore(path), error)
+        // The last connection that is closed removes the log.
+        assert.equal(existsSync(`${path}-wal`), false)
+        assert.throws(() => sqliteStore(openSqlite(t, path)), error)
+        assert.deepEqual(readFileSync(path), before)
+      })
+    }
+  },
+)
 
-test('refuses a handle that is read-only, and names the file', { skip }, (t) => {
-  const path = newPath(t)
-  sqliteStore(open(t, path))
+test('refuses a handle that is read-only, and names the file', { skip: skipWithoutSqlite }, (t) => {
+  const path = createDatabasePath(t)
+  sqliteStore(openSqlite(t, path))
   const before = readFileSync(path)
-  assert.throws(() => sqliteStore(open(t, path, { readOnly: true })), {
+  assert.throws(() => sqliteStore(openSqlite(t, path, { readOnly: true })), {
     message: `SQLite database ${path}: attempt to write a readonly database`,
   })
   assert.deepEqual(readFileSync(path), before)
 })
 
-test('has SQLite encode no plant after the one with which a page comes to maxBytes', { skip }, async (t) => {
-  const path = newPath(t)
-  const database = open(t, path)
-  const prepare = database.prepare.bind(database)
-  let characters = 0
-  function* count(rows: Iterable<unknown>): Generator {
-    for (const row of rows) {
-      characters += Object.values(row as object).join('').length
-      yield row
+test(
+  'has SQLite encode no plant after the one with which a page comes to maxBytes',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const database = openSqlite(t, path)
+    const prepare = database.prepare.bind(database)
+    let characters = 0
+    function* count(rows: Iterable<unknown>): Generator {
+      for (const row of rows) {
+        characters += Object.values(row as object).join('').length
+        yield row
+      }
     }
-  }
-  database.prepare = (sql) => {
-    const statement = prepare(sql)
-    const iterate = statement.iterate.bind(statement)
-    return Object.assign(statement, { iterate: (...values: SqliteValue[]) => count(iterate(...values)) })
-  }
-  const store = sqliteStore(database)
-  const plants = ['x', 'y', 'z'].map((letter, i) => plant(BigInt(i + 1), letter.repeat(50_000)))
-  for (const each of plants) await store.create('ada', each)
-  assert.deepEqual(await listOf(store, { maxBytes: 50_001 }), plants.slice(0, 2))
-  assert.ok(characters > 100_000 && characters < 101_000, `${characters}`)
-})
+    database.prepare = (sql) => {
+      const statement = prepare(sql)
+      const iterate = statement.iterate.bind(statement)
+      return Object.assign(statement, { iterate: (...values: SqliteValue[]) => count(iterate(...values)) })
+    }
+    const store = sqliteStore(database)
+    const plants = ['x', 'y', 'z'].map((letter, i) => createPlant(BigInt(i + 1), letter.repeat(50_000)))
+    for (const each of plants) await store.create('ada', each)
+    assert.deepEqual(await listPlants(store, { maxBytes: 50_001 }), plants.slice(0, 2))
+    assert.ok(characters > 100_000 && characters < 101_000, `${characters}`)
+  },
+)
 
-test('leaves no read open when a page comes to maxBytes, so that the log can be emptied', { skip }, async (t) => {
-  const { path, store } = openStore(t)
-  await Promise.all([1n, 2n, 3n].map(async (id) => store.create('ada', plant(id))))
-  const elsewhere = open(t, path)
-  assert.deepEqual(await listOf(store, { maxBytes: 1 }), [plant(1n)])
-  assert.deepEqual(await listOf(store, { maxBytes: 1, after: 1n }), [plant(2n)])
-  await store.create('ada', plant(4n))
-  const [checkpoint] = elsewhere.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()
-  assert.deepEqual({ ...(checkpoint as object) }, { busy: 0, log: 0, checkpointed: 0 })
-})
+test(
+  'leaves no read open when a page comes to maxBytes, so that the log can be emptied',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const { path, store } = openSqliteStore(t)
+    await Promise.all([1n, 2n, 3n].map(async (id) => store.create('ada', createPlant(id))))
+    const elsewhere = openSqlite(t, path)
+    assert.deepEqual(await listPlants(store, { maxBytes: 1 }), [createPlant(1n)])
+    assert.deepEqual(await listPlants(store, { maxBytes: 1, after: 1n }), [createPlant(2n)])
+    await store.create('ada', createPlant(4n))
+    const [checkpoint] = elsewhere.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()
+    assert.deepEqual({ ...(checkpoint as object) }, { busy: 0, log: 0, checkpointed: 0 })
+  },
+)
 
 const NODE_22_13 = { setReturnArrays: undefined }
 function asBetterSqlite3(statement: SqliteStatement) {
@@ -231,20 +251,20 @@ for (const [name, has] of [
   ['whose rows are objects, as those of Node 22.13', () => NODE_22_13],
   ['whose statements have the methods of better-sqlite3', asBetterSqlite3],
 ] as const) {
-  test(`takes a database ${name}`, { skip }, async (t) => {
-    const handle = open(t, newPath(t))
+  test(`takes a database ${name}`, { skip: skipWithoutSqlite }, async (t) => {
+    const handle = openSqlite(t, createDatabasePath(t))
     function prepare(sql: string) {
       const statement = handle.prepare(sql)
       return Object.assign(statement, has(statement) as object)
     }
     const store = sqliteStore({ exec: (sql) => handle.exec(sql), close: () => handle.close(), prepare })
-    const plants = [plant(1n), plant(2n ** 63n - 1n)]
+    const plants = [createPlant(1n), createPlant(2n ** 63n - 1n)]
     for (const each of plants) assert.equal(await store.create('ada', each), true)
-    assert.deepEqual(await listOf(store), plants)
+    assert.deepEqual(await listPlants(store), plants)
   })
 }
 
-suite('takes a handle whose options change what it returns', { skip }, () => {
+suite('takes a handle whose options change what it returns', { skip: skipWithoutSqlite }, () => {
   for (const options of [
     { readBigInts: true },
     { returnArrays: true },
@@ -253,30 +273,34 @@ suite('takes a handle whose options change what it returns', { skip }, () => {
     { timeout: 1000 },
   ]) {
     test(JSON.stringify(options), async (t) => {
-      const store = sqliteStore(open(t, newPath(t), options))
-      const plants = [plant(-(2n ** 63n)), { ...plant(2n ** 63n - 1n), tag: 'tropical' }]
+      const store = sqliteStore(openSqlite(t, createDatabasePath(t), options))
+      const plants = [createPlant(-(2n ** 63n)), { ...createPlant(2n ** 63n - 1n), tag: 'tropical' }]
       for (const each of plants) assert.equal(await store.create('ada', each), true)
       assert.equal(await store.create('ada', plants[0]!), false)
-      assert.deepEqual(await listOf(store), plants)
+      assert.deepEqual(await listPlants(store), plants)
       assert.equal(await store.delete('ada', plants[0]!.id), true)
       await store.ping()
     })
   }
 })
 
-test('keeps plants in the file if the handle has a temporary table of the same name', { skip }, async (t) => {
-  const handle = open(t, newPath(t))
-  handle.exec('CREATE TEMP TABLE plants (owner, id, name, tag)')
-  const store = sqliteStore(handle)
-  assert.equal(await store.create('ada', plant(1n)), true)
-  assert.equal(await store.create('ada', plant(1n)), false)
-  assert.deepEqual(await listOf(store), [plant(1n)])
-  assert.equal(handle.prepare('SELECT * FROM main.plants').all().length, 1)
-  assert.equal(await store.delete('ada', 1n), true)
-})
+test(
+  'keeps plants in the file if the handle has a temporary table of the same name',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const handle = openSqlite(t, createDatabasePath(t))
+    handle.exec('CREATE TEMP TABLE plants (owner, id, name, tag)')
+    const store = sqliteStore(handle)
+    assert.equal(await store.create('ada', createPlant(1n)), true)
+    assert.equal(await store.create('ada', createPlant(1n)), false)
+    assert.deepEqual(await listPlants(store), [createPlant(1n)])
+    assert.equal(handle.prepare('SELECT * FROM main.plants').all().length, 1)
+    assert.equal(await store.delete('ada', 1n), true)
+  },
+)
 
 /** A handle whose statements are changed. */
-function withStatements(handle: SqliteHandle, change: (statement: SqliteStatement) => object): SqliteHandle {
+function wrapStatements(handle: SqliteHandle, change: (statement: SqliteStatement) => object): SqliteHandle {
   const prepare = (sql: string) => {
     const statement = handle.prepare(sql)
     return Object.assign(statement, change(statement))
@@ -284,35 +308,35 @@ function withStatements(handle: SqliteHandle, change: (statement: SqliteStatemen
   return { exec: (sql) => handle.exec(sql), close: () => handle.close(), prepare }
 }
 
-test('rejects a closed handle', { skip }, () => {
+test('rejects a closed handle', { skip: skipWithoutSqlite }, () => {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const handle = new DatabaseSync(':memory:', { open: false })
   assert.throws(() => sqliteStore(handle), { message: 'SQLite database handle: database is not open' })
 })
 
-test('rejects a handle with an open transaction, and leaves that open', { skip }, (t) => {
-  const handle = open(t, newPath(t))
+test('rejects a handle with an open transaction, and leaves that open', { skip: skipWithoutSqlite }, (t) => {
+  const handle = openSqlite(t, createDatabasePath(t))
   handle.exec('BEGIN; CREATE TABLE t (x)')
   assert.throws(() => sqliteStore(handle), /plants\.db: cannot start a transaction within a transaction$/)
   handle.exec('ROLLBACK')
 })
 
-suite('rejects a handle', { skip }, () => {
+suite('rejects a handle', { skip: skipWithoutSqlite }, () => {
   for (const [name, handleOf, reason] of [
     [
       'of a temporary database',
-      (t: TestContext) => open(t, ''),
+      (t: TestContext) => openSqlite(t, ''),
       /^SQLite database :memory:: it cannot have a write-ahead log \(WAL\)$/,
     ],
     [
       'of an asynchronous driver',
-      (t: TestContext, path: string) => withStatements(open(t, path), () => ({ all: () => Promise.resolve([]) })),
+      (t: TestContext, path: string) => wrapStatements(openSqlite(t, path), () => ({ all: () => Promise.resolve([]) })),
       /^SQLite database handle: the driver must return rows synchronously, as node:sqlite does$/,
     ],
     [
       'of a driver that rounds integers',
       (t: TestContext, path: string) =>
-        withStatements(open(t, path), () => ({
+        wrapStatements(openSqlite(t, path), () => ({
           setReadBigInts: undefined,
           all: () => [[2 ** 53, 'main', path]],
         })),
@@ -320,22 +344,22 @@ suite('rejects a handle', { skip }, () => {
     ],
   ] as const) {
     test(name, (t) => {
-      const handle = handleOf(t, newPath(t))
+      const handle = handleOf(t, createDatabasePath(t))
       assert.throws(() => sqliteStore(handle), { name: 'Error', message: reason })
     })
   }
 })
 
-test('rejects a path whose parameters switch off locks', { skip: skipUris }, (t) => {
+test('rejects a path whose parameters switch off locks', { skip: skipWithoutFileUris }, (t) => {
   const message = /plants\.db\?nolock=1: it cannot have a write-ahead log \(WAL\)$/
-  assert.throws(() => sqliteStore(`file:${newPath(t)}?nolock=1`), { name: 'Error', message })
+  assert.throws(() => sqliteStore(`file:${createDatabasePath(t)}?nolock=1`), { name: 'Error', message })
 })
 
 /** A store whose table has plants of two owners, those of ada with malformed text, which shows only when it is read. */
-async function openMalformed(t: TestContext, change: (statement: SqliteStatement) => object = () => ({})) {
-  const handle = open(t, newPath(t))
-  const store = sqliteStore(withStatements(handle, change))
-  for (const owner of ['ada', 'bob']) await store.create(owner, plant(1n))
+async function openMalformedStore(t: TestContext, change: (statement: SqliteStatement) => object = () => ({})) {
+  const handle = openSqlite(t, createDatabasePath(t))
+  const store = sqliteStore(wrapStatements(handle, change))
+  for (const owner of ['ada', 'bob']) await store.create(owner, createPlant(1n))
   handle.exec(`
     DROP TABLE plants;
     CREATE VIEW plants AS
@@ -344,30 +368,34 @@ async function openMalformed(t: TestContext, change: (statement: SqliteStatement
   return store
 }
 
-test('lists plants after a list that has failed', { skip }, async (t) => {
-  const store = await openMalformed(t)
+test('lists plants after a list that has failed', { skip: skipWithoutSqlite }, async (t) => {
+  const store = await openMalformedStore(t)
   for (let i = 0; i < 2; i++) {
-    await assert.rejects(async () => listOf(store), /malformed JSON$/)
-    assert.deepEqual(await listOf(store, {}, 'bob'), [plant(1n)])
+    await assert.rejects(async () => listPlants(store), /malformed JSON$/)
+    assert.deepEqual(await listPlants(store, {}, 'bob'), [createPlant(1n)])
   }
 })
 
-test('reports the error of a list also if iterators of the driver end at an error, as on Deno', { skip }, async (t) => {
-  const store = await openMalformed(t, (statement) => {
-    const iterate = statement.iterate.bind(statement)
-    return {
-      *iterate(...values: unknown[]) {
-        try {
-          yield* iterate(...values)
-        } catch {
-          // Deno ends the iteration.
-        }
-      },
-    }
-  })
-  await assert.rejects(async () => listOf(store), /malformed JSON$/)
-  assert.deepEqual(await listOf(store, {}, 'bob'), [plant(1n)])
-})
+test(
+  'reports the error of a list also if iterators of the driver end at an error, as on Deno',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const store = await openMalformedStore(t, (statement) => {
+      const iterate = statement.iterate.bind(statement)
+      return {
+        *iterate(...values: unknown[]) {
+          try {
+            yield* iterate(...values)
+          } catch {
+            // Deno ends the iteration.
+          }
+        },
+      }
+    })
+    await assert.rejects(async () => listPlants(store), /malformed JSON$/)
+    assert.deepEqual(await listPlants(store, {}, 'bob'), [createPlant(1n)])
+  },
+)
 
 const TABLE = `CREATE TABLE plants (
   owner TEXT NOT NULL,
@@ -377,18 +405,18 @@ const TABLE = `CREATE TABLE plants (
   PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID`
 
-suite('opens what .dump has restored, which has no application_id,', { skip }, () => {
+suite('opens what .dump has restored, which has no application_id,', { skip: skipWithoutSqlite }, () => {
   for (const [name, sql, migrate] of [
     ['as it is', '', true],
     ['with migrate: false', '', false],
     ['with statistics of ANALYZE', '; ANALYZE', true],
   ] as const) {
     test(name, async (t) => {
-      const path = newPath(t)
-      change(path, `${TABLE}; INSERT INTO plants VALUES ('ada', 1, 'plant 1', NULL) ${sql}`)
-      assert.deepEqual(await listOf(openStore(t, { migrate }, path).store), [plant(1n)])
+      const path = createDatabasePath(t)
+      runSql(path, `${TABLE}; INSERT INTO plants VALUES ('ada', 1, 'plant 1', NULL) ${sql}`)
+      assert.deepEqual(await listPlants(openSqliteStore(t, { migrate }, path).store), [createPlant(1n)])
       const ask = (pragma: string) =>
-        open(t, path)
+        openSqlite(t, path)
           .prepare(`PRAGMA ${pragma}`)
           .all()
           .map((row) => ({ ...(row as object) }))
@@ -400,25 +428,29 @@ suite('opens what .dump has restored, which has no application_id,', { skip }, (
   }
 })
 
-test('finishes what is under way, and closes its file, but no database that it was handed', { skip }, async (t) => {
-  const path = newPath(t)
-  const store = sqliteStore(path)
-  const created = store.create('ada', plant(1n))
-  await Promise.all([store.close(), store[Symbol.asyncDispose]()])
-  assert.equal(await created, true)
-  await assert.rejects(async () => store.ping(), /^Error: SQLite database .*plants\.db: /)
+test(
+  'finishes what is under way, and closes its file, but no database that it was handed',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const store = sqliteStore(path)
+    const created = store.create('ada', createPlant(1n))
+    await Promise.all([store.close(), store[Symbol.asyncDispose]()])
+    assert.equal(await created, true)
+    await assert.rejects(async () => store.ping(), /^Error: SQLite database .*plants\.db: /)
 
-  const handle = open(t, path)
-  const other = sqliteStore(handle)
-  assert.deepEqual(await keptIds(other), [1n])
-  await other.close()
-  assert.equal(handle.prepare('SELECT * FROM plants').all().length, 1)
-})
+    const handle = openSqlite(t, path)
+    const other = sqliteStore(handle)
+    assert.deepEqual(await listStoredIds(other), [1n])
+    await other.close()
+    assert.equal(handle.prepare('SELECT * FROM plants').all().length, 1)
+  },
+)
 
-test('takes a database in memory, and says so when it fails', { skip }, async (t) => {
-  const handle = open(t, ':memory:')
+test('takes a database in memory, and says so when it fails', { skip: skipWithoutSqlite }, async (t) => {
+  const handle = openSqlite(t, ':memory:')
   const store = sqliteStore(handle)
-  assert.equal(await store.create('ada', plant(1n)), true)
+  assert.equal(await store.create('ada', createPlant(1n)), true)
   handle.exec('DROP TABLE plants')
   await assert.rejects(async () => store.ping(), { message: 'SQLite database :memory:: no such table: main.plants' })
 })

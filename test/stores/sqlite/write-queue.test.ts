@@ -2,28 +2,33 @@ import '../../support/fakeable-timers.ts'
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
-import { figuresOf } from '../../../src/stores/figures.ts'
+import { metricsOf } from '../../../src/stores/store-metrics.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { newPath, open, openStore, skip } from '../../support/database/sqlite-file.ts'
+import {
+  createDatabasePath,
+  openSqlite,
+  openSqliteStore,
+  skipWithoutSqlite,
+} from '../../support/database/sqlite-file.ts'
 
-const plant = (id: bigint) => ({ id, name: 'Monstera' })
+const createPlant = (id: bigint) => ({ id, name: 'Monstera' })
 
 /** A store, and how many writes each transaction had that was committed. */
 function openInMemory(t: TestContext, maxBatch?: number) {
-  const { store } = openStore(t, { maxBatch }, ':memory:')
+  const { store } = openSqliteStore(t, { maxBatch }, ':memory:')
   const sizes: number[] = []
-  figuresOf(store).onBatch = (size) => sizes.push(size)
+  metricsOf(store).onBatch = (size) => sizes.push(size)
   return { store, sizes }
 }
 
-test('goes on with the next group in the next turn, and tells of each', { skip }, async (t) => {
+test('goes on with the next group in the next turn, and tells of each', { skip: skipWithoutSqlite }, async (t) => {
   const { store, sizes } = openInMemory(t, 2)
-  for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', plant(id))
+  for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', createPlant(id))
   for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate)
   assert.deepEqual(sizes, [2, 2, 1])
 })
 
-test('commits a megabyte of large plants at a time', { skip }, async (t) => {
+test('commits a megabyte of large plants at a time', { skip: skipWithoutSqlite }, async (t) => {
   const { store, sizes } = openInMemory(t)
   const large = { name: 'x'.repeat(300_000), tag: 'y'.repeat(100_000) }
   const ids = [1n, 2n, 3n, 4n, 5n, 6n, 7n]
@@ -32,70 +37,78 @@ test('commits a megabyte of large plants at a time', { skip }, async (t) => {
   assert.deepEqual(sizes, [3, 3, 1, 7])
 })
 
-const LARGE = { id: 2n, name: 'x'.repeat(100_000) }
-const FULL = { name: 'StoreUnavailableError', message: /plants\.db: database or disk is full$/ }
+const LARGE_PLANT = { id: 2n, name: 'x'.repeat(100_000) }
+const DISK_FULL_ERROR = { name: 'StoreUnavailableError', message: /plants\.db: database or disk is full$/ }
 
-test('a ping writes nothing as long as no write has failed', { skip }, async (t) => {
-  const { path, store } = openStore(t)
+test('a ping writes nothing as long as no write has failed', { skip: skipWithoutSqlite }, async (t) => {
+  const { path, store } = openSqliteStore(t)
   const { size } = statSync(`${path}-wal`)
   for (let i = 0; i < 3; i++) await store.ping()
   assert.equal(statSync(`${path}-wal`).size, size)
 })
 
-test('a table may have one column more, and a ping fails once it has one less', { skip }, async (t) => {
-  const { path, store } = openStore(t)
-  const handle = open(t, path)
-  handle.exec('ALTER TABLE plants ADD COLUMN planted TEXT')
-  assert.equal(await store.create('ada', plant(1n)), true)
-  await store.ping()
-  handle.exec('ALTER TABLE plants RENAME COLUMN tag TO label')
-  await assert.rejects(async () => store.ping(), /plants has no column named tag$/)
-})
+test(
+  'a table may have one column more, and a ping fails once it has one less',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const { path, store } = openSqliteStore(t)
+    const handle = openSqlite(t, path)
+    handle.exec('ALTER TABLE plants ADD COLUMN planted TEXT')
+    assert.equal(await store.create('ada', createPlant(1n)), true)
+    await store.ping()
+    handle.exec('ALTER TABLE plants RENAME COLUMN tag TO label')
+    await assert.rejects(async () => store.ping(), /plants has no column named tag$/)
+  },
+)
 
-test('a ping fails once a write has failed, and tries to write once a second until it can', { skip }, async (t) => {
-  const path = newPath(t)
-  const handle = open(t, path)
-  const store = sqliteStore(handle)
-  await store.create('ada', { id: 1n, name: 'Fern' })
-  let now = 5000
-  t.mock.method(performance, 'now', () => now)
-  handle.exec('PRAGMA max_page_count = 2')
-  await assert.rejects(async () => store.create('ada', LARGE), FULL)
-  await assert.rejects(async () => store.ping(), FULL)
+test(
+  'a ping fails once a write has failed, and tries to write once a second until it can',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const handle = openSqlite(t, path)
+    const store = sqliteStore(handle)
+    await store.create('ada', { id: 1n, name: 'Fern' })
+    let now = 5000
+    t.mock.method(performance, 'now', () => now)
+    handle.exec('PRAGMA max_page_count = 2')
+    await assert.rejects(async () => store.create('ada', LARGE_PLANT), DISK_FULL_ERROR)
+    await assert.rejects(async () => store.ping(), DISK_FULL_ERROR)
 
-  // That needs no room, and so says nothing of it.
-  assert.equal(await store.delete('ada', 1n), true)
-  handle.exec('PRAGMA max_page_count = 1000')
-  now += 999
-  await assert.rejects(async () => store.ping(), FULL)
+    // That needs no room, and so says nothing of it.
+    assert.equal(await store.delete('ada', 1n), true)
+    handle.exec('PRAGMA max_page_count = 1000')
+    now += 999
+    await assert.rejects(async () => store.ping(), DISK_FULL_ERROR)
 
-  now += 1
-  const { size } = statSync(`${path}-wal`)
-  await store.ping()
-  assert.ok(statSync(`${path}-wal`).size > size)
-  assert.deepEqual(handle.prepare('SELECT * FROM plants').all(), [])
-  await store.ping()
-})
+    now += 1
+    const { size } = statSync(`${path}-wal`)
+    await store.ping()
+    assert.ok(statSync(`${path}-wal`).size > size)
+    assert.deepEqual(handle.prepare('SELECT * FROM plants').all(), [])
+    await store.ping()
+  },
+)
 
-test('a write commits those before it whose retry a fake timer has dropped', { skip }, async (t) => {
-  const { path, store } = openStore(t)
-  const handle = open(t, path)
+test('a write commits those before it whose retry a fake timer has dropped', { skip: skipWithoutSqlite }, async (t) => {
+  const { path, store } = openSqliteStore(t)
+  const handle = openSqlite(t, path)
   let now = 5000
   t.mock.method(performance, 'now', () => now)
   handle.exec('BEGIN IMMEDIATE')
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const first = store.create('ada', plant(1n))
+  const first = store.create('ada', createPlant(1n))
   await new Promise(setImmediate)
   t.mock.timers.reset()
   handle.exec('ROLLBACK')
   now += 6
-  assert.deepEqual(await Promise.all([first, store.create('ada', plant(2n))]), [true, true])
+  assert.deepEqual(await Promise.all([first, store.create('ada', createPlant(2n))]), [true, true])
 })
 
-test('a store is closed after its last write while the timers are fake', { skip }, async (t) => {
-  const { store } = openStore(t)
+test('a store is closed after its last write while the timers are fake', { skip: skipWithoutSqlite }, async (t) => {
+  const { store } = openSqliteStore(t)
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const written = store.create('ada', plant(1n))
+  const written = store.create('ada', createPlant(1n))
   await store.close()
   assert.equal(await written, true)
 })

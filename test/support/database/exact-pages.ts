@@ -12,19 +12,19 @@ const requests = fc.record({ limit: fc.integer({ min: 1, max: 13 }), maxBytes: f
 
 /** Checks that each page of a store ends exactly where its limits say, and that `hasMore` is exact. */
 export async function assertExactPages(store: Store, numRuns: number): Promise<void> {
-  let owners = 0
+  let ownerCount = 0
   const property = fc.asyncProperty(plants, requests, async (texts, request) => {
-    const owner = `exact pages ${owners++}`
-    const all: NewPlant[] = texts.map((text, i) => ({ ...text, id: BigInt(i) }))
-    await Promise.all(all.map(async (plant) => store.create(owner, plant)))
+    const owner = `exact pages ${ownerCount++}`
+    const allPlants: NewPlant[] = texts.map((text, i) => ({ ...text, id: BigInt(i) }))
+    await Promise.all(allPlants.map(async (plant) => store.create(owner, plant)))
     for (let start = 0; ;) {
       let [end, bytes] = [start, 0]
-      for (; end < all.length && end < start + request.limit && bytes < request.maxBytes; end++) {
-        const { name, tag = '' } = all[end]!
+      for (; end < allPlants.length && end < start + request.limit && bytes < request.maxBytes; end++) {
+        const { name, tag = '' } = allPlants[end]!
         bytes += Buffer.byteLength(name + tag)
       }
       const page = await store.list(owner, { ...request, after: start === 0 ? undefined : BigInt(start - 1) })
-      const hasMore = end < all.length
+      const hasMore = end < allPlants.length
       assert.deepEqual([page.plants.map(({ id }) => Number(id)), page.hasMore], [range(start, end), hasMore])
       if (!hasMore) return
       start = end

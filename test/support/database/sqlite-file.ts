@@ -4,21 +4,22 @@ import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { sqliteStore, type SqliteHandle, type SqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
-import { temporaryDirectory } from '../temporary-file.ts'
+import { createTempDirectory } from '../temp-files.ts'
 
 /** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
-export const skip = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
+export const skipWithoutSqlite = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
 
 /** Why a test of `file:` URIs is skipped here; false if it isn't. Node 22.13 takes them for the names of files. */
-export const skipUris = skip || (process.version.startsWith('v22.13.') && 'this Node.js has no URIs of SQLite')
+export const skipWithoutFileUris =
+  skipWithoutSqlite || (process.version.startsWith('v22.13.') && 'this Node.js has no URIs of SQLite')
 
 /** A path in a directory of its own, which goes away with the test. */
-export function newPath(t: TestContext): string {
-  return join(temporaryDirectory(t), 'plants.db')
+export function createDatabasePath(t: TestContext): string {
+  return join(createTempDirectory(t), 'plants.db')
 }
 
 /** A `node:sqlite` database, closed with the test. */
-export function open(t: TestContext, path: string, options = {}): SqliteHandle {
+export function openSqlite(t: TestContext, path: string, options = {}): SqliteHandle {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const handle = new DatabaseSync(path, options)
   t.after(() => handle.close())
@@ -26,20 +27,29 @@ export function open(t: TestContext, path: string, options = {}): SqliteHandle {
 }
 
 /** Opens a store in a file, by default a new one; it is closed with the test. */
-export function openStore(t: TestContext, options = {}, path = newPath(t)): { path: string; store: SqliteStore } {
+export function openSqliteStore(
+  t: TestContext,
+  options = {},
+  path = createDatabasePath(t),
+): { path: string; store: SqliteStore } {
   const store = sqliteStore(path, options)
   t.after(() => store.close())
   return { path, store }
 }
 
 /** Another process that has run SQL on a file, and has the file open until it is told to close it, so long after that. */
-export async function runElsewhere(t: TestContext, path: string, sql: string, ms = 0): Promise<() => Promise<void>> {
-  const program = `
+export async function runInOtherProcess(
+  t: TestContext,
+  path: string,
+  sql: string,
+  closeDelayMs = 0,
+): Promise<() => Promise<void>> {
+  const script = `
     const database = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(process.argv[1])
     database.exec(process.argv[2])
     process.stdout.write('begun')
-    process.stdin.once('data', () => setTimeout(() => { database.close(); process.exit() }, ${ms}))`
-  const child = spawn(process.execPath, ['-e', program, path, sql], { stdio: ['pipe', 'pipe', 'inherit'] })
+    process.stdin.once('data', () => setTimeout(() => { database.close(); process.exit() }, ${closeDelayMs}))`
+  const child = spawn(process.execPath, ['-e', script, path, sql], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => child.kill())
   await once(child.stdout, 'data')
   return async () => {
@@ -50,6 +60,6 @@ export async function runElsewhere(t: TestContext, path: string, sql: string, ms
 }
 
 /** Has another process take the write lock of a file, until so long after it is told to let go. */
-export function lockElsewhere(t: TestContext, path: string, ms = 0): Promise<() => Promise<void>> {
-  return runElsewhere(t, path, 'BEGIN IMMEDIATE', ms)
+export function lockFromOtherProcess(t: TestContext, path: string, releaseDelayMs = 0): Promise<() => Promise<void>> {
+  return runInOtherProcess(t, path, 'BEGIN IMMEDIATE', releaseDelayMs)
 }

@@ -7,14 +7,14 @@ const root = new URL('../../..', import.meta.url)
 export type Document = Readonly<Record<'path' | 'text', string>>
 
 /** A piece of code that a document shows, the heading that it stands under, and the line on which it begins. */
-export type Block = Readonly<Record<'language' | 'code' | 'heading', string>> & { readonly line: number }
+export type CodeBlock = Readonly<Record<'language' | 'code' | 'heading', string>> & { readonly line: number }
 
 export function readDocument(path: string): Document {
   return { path, text: readFileSync(new URL(path, root), 'utf8') }
 }
 
 /** The texts of the pages of a folder and of the folders in it, by their names. */
-export function pagesIn(folder: string): Record<string, string> {
+export function readMarkdownFiles(folder: string): Record<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
   return Object.fromEntries(names.sort().map((name) => [name, readFileSync(`${folder}/${name}`, 'utf8')]))
 }
@@ -22,7 +22,9 @@ export function pagesIn(folder: string): Record<string, string> {
 export const README: Document = readDocument('README.md')
 
 /** The pages that are made of the doc comments. */
-export const API: readonly Document[] = Object.keys(pagesIn('docs/api')).map((name) => readDocument(`docs/api/${name}`))
+export const API_DOCUMENTS: readonly Document[] = Object.keys(readMarkdownFiles('docs/api')).map((name) =>
+  readDocument(`docs/api/${name}`),
+)
 
 /** What else a user gets to read: the README and the other pages of docs/. */
 export const DOCUMENTS: readonly Document[] = [
@@ -33,11 +35,11 @@ export const DOCUMENTS: readonly Document[] = [
     .map((name) => readDocument(`docs/${name}`)),
 ]
 
-const BLOCK = /^```(\w+)\n(.*?)^```$/gms
+const CODE_BLOCK = /^```(\w+)\n(.*?)^```$/gms
 
 /** The code that a document shows, in a language or in all. */
-export function blocksOf({ text }: Document, language?: string): Block[] {
-  const blocks = [...text.matchAll(BLOCK)].map(({ index, 1: name, 2: code }) => {
+export function findCodeBlocks({ text }: Document, language?: string): CodeBlock[] {
+  const blocks = [...text.matchAll(CODE_BLOCK)].map(({ index, 1: name, 2: code }) => {
     const before = text.slice(0, index)
     const heading = /^#+ (.*)$/.exec(before.split('\n').findLast((line) => line.startsWith('#'))!)![1]!
     return { language: name!, code: code!, line: before.split('\n').length, heading }
@@ -46,23 +48,23 @@ export function blocksOf({ text }: Document, language?: string): Block[] {
 }
 
 /** The n-th code that a document shows in a language, under a heading or under any. */
-export function codeOf(path: string, language: string, heading?: string, n = 0): string {
-  const blocks = blocksOf(readDocument(path), language)
+export function getCode(path: string, language: string, heading?: string, n = 0): string {
+  const blocks = findCodeBlocks(readDocument(path), language)
   return blocks.filter((block) => heading === undefined || block.heading === heading)[n]!.code
 }
 
 /** The code in JavaScript that a document shows, and that in TypeScript with its types erased. */
-export function programsOf(document: Document): Block[] {
+export function findPrograms(document: Document): CodeBlock[] {
   const { ES2023 } = ts.ScriptTarget
   const compilerOptions = { target: ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
-  const erased = blocksOf(document, 'ts').map((block) => ({
+  const transpiled = findCodeBlocks(document, 'ts').map((block) => ({
     ...block,
     code: ts.transpileModule(block.code, { compilerOptions }).outputText,
   }))
-  return [...blocksOf(document, 'js'), ...erased].sort((a, b) => a.line - b.line)
+  return [...findCodeBlocks(document, 'js'), ...transpiled].sort((a, b) => a.line - b.line)
 }
 
 /** The text of a document without the code that it shows. */
-export function proseOf({ text }: Document): string {
-  return text.replace(BLOCK, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ''))
+export function removeCode({ text }: Document): string {
+  return text.replace(CODE_BLOCK, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ''))
 }

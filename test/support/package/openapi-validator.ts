@@ -4,7 +4,7 @@ import type { OperationObject } from '../../../src/openapi/description.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 
 /** An answer as it arrived. */
-export interface ReceivedAnswer {
+export interface ReceivedResponse {
   readonly method: string
   /** The request target, with its query. */
   readonly path: string
@@ -15,12 +15,12 @@ export interface ReceivedAnswer {
 }
 
 /** Fields that any answer may have. */
-const GENERAL = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
+const COMMON_HEADERS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
 
 const { paths, components } = programDescription
 
 /** The described operations: path, method in lower case, operation. */
-export const DESCRIBED: ReadonlyMap<string, ReadonlyMap<string, OperationObject>> = new Map(
+export const OPERATIONS: ReadonlyMap<string, ReadonlyMap<string, OperationObject>> = new Map(
   Object.entries(paths).map(([path, item]) => [path, new Map(Object.entries<OperationObject>(item))]),
 )
 
@@ -31,40 +31,40 @@ const ajv = new Ajv2020({ allErrors: true })
   .addSchema(programDescription, 'openapi')
 
 /** Asserts that the interface description has such an answer to such a request. */
-export function assertDescribed(answer: ReceivedAnswer): void {
-  const { method, status, headers, body } = answer
-  const [path, operation] = findOperation(answer)
-  const response = DESCRIBED.get(path)!.get(operation)!.responses[status]!
+export function assertMatchesOpenApi(received: ReceivedResponse): void {
+  const { method, status, headers, body } = received
+  const [path, operation] = findOperation(received)
+  const response = OPERATIONS.get(path)!.get(operation)!.responses[status]!
   const pointer = `/paths/${path.replaceAll('/', '~1')}/${operation}/responses/${status}`
-  const place = `${method} ${answer.path} → ${status} (${pointer})`
+  const location = `${method} ${received.path} → ${status} (${pointer})`
 
   const names = new Set<string>()
-  for (const [name, described] of Object.entries(response.headers ?? {})) {
-    const { required } = '$ref' in described ? components.headers[name]! : described
-    if (required) assert.ok(name.toLowerCase() in headers, `${place} lacks ${name}`)
+  for (const [name, definition] of Object.entries(response.headers ?? {})) {
+    const { required } = '$ref' in definition ? components.headers[name]! : definition
+    if (required) assert.ok(name.toLowerCase() in headers, `${location} lacks ${name}`)
     names.add(name.toLowerCase())
   }
   for (const name of Object.keys(headers)) {
-    const isDescribed = GENERAL.has(name) || names.has(name) || name === 'content-type'
-    assert.ok(isDescribed, `${place} has the field ${name}, which is not described`)
+    const isDescribed = COMMON_HEADERS.has(name) || names.has(name) || name === 'content-type'
+    assert.ok(isDescribed, `${location} has the field ${name}, which is not described`)
   }
 
-  if (response.content === undefined) return assert.equal(body, '', `${place} has a body`)
-  assert.equal(headers['content-type'], 'application/json', place)
+  if (response.content === undefined) return assert.equal(body, '', `${location} has a body`)
+  assert.equal(headers['content-type'], 'application/json', location)
   const value = JSON.parse(body) as { error: number }
   const validate = ajv.getSchema(`openapi#${pointer}/content/application~1json/schema`) as ValidateFunction
-  assert.ok(validate(value), `${place}: ${ajv.errorsText(validate.errors)} in ${body}`)
+  assert.ok(validate(value), `${location}: ${ajv.errorsText(validate.errors)} in ${body}`)
   if (status >= 400) {
     const examples = Object.values(response.content['application/json'].examples ?? {})
     const codes = examples.map((example) => (example.value as { error: number }).error)
-    assert.ok(codes.includes(value.error), `${place}: ${value.error} is not described`)
+    assert.ok(codes.includes(value.error), `${location}: ${value.error} is not described`)
   }
 }
 
 /** The path and the method, as they are described, that have such a response. */
-function findOperation({ method, path, status }: ReceivedAnswer): [path: string, method: string] {
-  const template = [...DESCRIBED.keys()].find((template) => toPattern(template).test(decode(path))) ?? '/plants'
-  const operations = DESCRIBED.get(template)!
+function findOperation({ method, path, status }: ReceivedResponse): [path: string, method: string] {
+  const template = [...OPERATIONS.keys()].find((template) => toPattern(template).test(decodePath(path))) ?? '/plants'
+  const operations = OPERATIONS.get(template)!
   const name = method.toLowerCase()
   // What a method is answered that the resource lacks, each of its operations lists.
   const candidates = operations.has(name) ? [name] : [...operations.keys()]
@@ -78,7 +78,7 @@ function toPattern(template: string): RegExp {
 }
 
 /** The path of a request target, with the escapes decoded that can be. */
-function decode(target: string): string {
+function decodePath(target: string): string {
   const path = target.replace(/^\w+:\/\/[^/]*/, '').replace(/\?.*$/s, '')
   return path.replace(/%[2-7][0-9a-f]/gi, (escape) => (/%2f/i.test(escape) ? escape : decodeURIComponent(escape)))
 }

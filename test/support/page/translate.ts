@@ -4,10 +4,10 @@ import type { Page } from 'puppeteer-core'
  * Translates a page as the translator of a browser does: replaces each text node with `font` elements, now and whenever
  * the page adds text. The translation has Persian digits and stands in angle brackets.
  * @param page the page
- * @param translatesAll whether to ignore `translate="no"`, as some extensions do
+ * @param ignoresNoTranslate whether to ignore `translate="no"`, as some extensions do
  */
-export async function translatePage(page: Page, translatesAll = false): Promise<void> {
-  await page.evaluate(translatesAll ? SCRIPT.replace(', [translate=no]', '') : SCRIPT)
+export async function translatePage(page: Page, ignoresNoTranslate = false): Promise<void> {
+  await page.evaluate(ignoresNoTranslate ? TRANSLATOR_SCRIPT.replace(', [translate=no]', '') : TRANSLATOR_SCRIPT)
 }
 
 /** Returns what {@link translatePage} makes of a text. */
@@ -15,7 +15,7 @@ export function translate(text: string): string {
   return `‹${text.replace(/\d/g, (digit) => String.fromCharCode(0x6f0 + Number(digit)))}›`
 }
 
-const SCRIPT = `(() => {
+const TRANSLATOR_SCRIPT = `(() => {
   const translate = ${String(translate)}
   function translateUnder(root) {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT)

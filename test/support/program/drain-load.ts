@@ -13,67 +13,74 @@ let lastId = BigInt(Date.now()) * 1_000_000n
  * request; the rest keep theirs for as long as they may, and then open another.
  */
 export class DrainLoad {
-  answered = 0
+  succeeded = 0
   /** How many connections have come about, of which the system may have reset some before they were accepted. */
-  connected = 0
+  connectionCount = 0
   /** What befell the requests that were not answered 200: the response or the error. */
   readonly failures: string[] = []
   /** Settles once every client has ended: it was refused a connection, or told to stop. */
-  readonly ended: Promise<unknown>
+  readonly finished: Promise<unknown>
   #isStopped = false
   readonly #port: number
   readonly #slowestMs: number
-  readonly #endsIfRefused: boolean
-  readonly #goals = new Map<number, () => void>()
+  readonly #stopsIfRefused: boolean
+  readonly #waiters = new Map<number, () => void>()
 
   /**
    * @param slowestMs how long a client takes to send a body, at most
    * @param endsIfRefused whether a client ends when it is refused a connection; otherwise that is a failure
    */
-  constructor(port: number, clients: number, { slowestMs = 300, endsIfRefused = true } = {}) {
+  constructor(port: number, clients: number, { slowestMs = 300, endsIfRefused: stopsIfRefused = true } = {}) {
     this.#port = port
     this.#slowestMs = slowestMs
-    this.#endsIfRefused = endsIfRefused
-    this.ended = Promise.all(Array.from({ length: clients }, (_, client) => this.#work(client % 2 === 0)))
+    this.#stopsIfRefused = stopsIfRefused
+    this.finished = Promise.all(Array.from({ length: clients }, (_, client) => this.#runClient(client % 2 === 0)))
   }
 
   /** Settles once so many requests more have been answered, or the clients have ended. */
-  async progress(requests: number): Promise<void> {
-    const reached = new Promise<void>((resolve) => this.#goals.set(this.answered + requests, resolve))
-    await Promise.race([reached, this.ended])
+  async waitForProgress(requests: number): Promise<void> {
+    const reached = new Promise<void>((resolve) => this.#waiters.set(this.succeeded + requests, resolve))
+    await Promise.race([reached, this.finished])
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    await this.ended
+    await this.finished
   }
 
-  async #work(keepAlive: boolean): Promise<void> {
+  async #runClient(keepAlive: boolean): Promise<void> {
     const agent = new Agent({ keepAlive, maxSockets: 1 })
     while (!this.#isStopped) {
       try {
-        const status = await this.#create(agent)
-        if (status === 200) this.#goals.get(++this.answered)?.()
+        const status = await this.#createPlant(agent)
+        if (status === 200) this.#waiters.get(++this.succeeded)?.()
         else this.failures.push(`status ${status}`)
       } catch (error) {
         // A reset is a refusal too as long as the client has not connected: it has sent nothing.
-        if (this.#endsIfRefused && (error as NodeJS.ErrnoException).syscall === 'connect') break
+        if (this.#stopsIfRefused && (error as NodeJS.ErrnoException).syscall === 'connect') break
         this.failures.push(String(error))
       }
     }
     agent.destroy()
   }
 
-  async #create(agent: Agent): Promise<number | undefined> {
+  async #createPlant(agent: Agent): Promise<number | undefined> {
     const body = `{"id":${++lastId},"name":"Fern"}`
     const headers = { ...HEADERS, 'Content-Length': body.length }
-    const sent = request({ agent, host: '127.0.0.1', port: this.#port, method: 'POST', path: '/plants', headers })
-    sent.once('socket', (socket) => {
-      if (socket.connecting) socket.once('connect', () => this.connected++)
+    const clientRequest = request({
+      agent,
+      host: '127.0.0.1',
+      port: this.#port,
+      method: 'POST',
+      path: '/plants',
+      headers,
     })
-    sent.write(body.slice(0, 1))
-    const slow = setTimeout(Math.random() * this.#slowestMs).then(() => sent.end(body.slice(1)))
-    const [[response]] = await Promise.all([once(sent, 'response') as Promise<[IncomingMessage]>, slow])
+    clientRequest.once('socket', (socket) => {
+      if (socket.connecting) socket.once('connect', () => this.connectionCount++)
+    })
+    clientRequest.write(body.slice(0, 1))
+    const bodySent = setTimeout(Math.random() * this.#slowestMs).then(() => clientRequest.end(body.slice(1)))
+    const [[response]] = await Promise.all([once(clientRequest, 'response') as Promise<[IncomingMessage]>, bodySent])
     await once(response.resume(), 'end')
     return response.statusCode
   }

@@ -4,12 +4,12 @@ import { memoryStore, type Store } from '../../../src/index.ts'
 import { createProgram } from '../../../src/standalone/program.ts'
 import { readSettings } from '../../../src/standalone/settings/settings.ts'
 import { RawConnection } from '../wire/raw-connection.ts'
-import { portOf, serve } from '../wire/service.ts'
-import { readAnswers, type WireAnswer } from '../wire/wire.ts'
+import { getPort, serve } from '../wire/service.ts'
+import { parseResponses, type RawResponse } from '../wire/parse-responses.ts'
 
 /** The tokens of ada; the second one may only list. */
-export const WRITER = 'writer'
-export const READER = 'reader'
+export const WRITER_TOKEN = 'writer'
+export const READER_TOKEN = 'reader'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -19,7 +19,7 @@ export async function serveProgram(
   environment: Environment,
   store: Store = memoryStore(),
 ): Promise<number> {
-  return portOf(await serve(t, putTogether(environment, store).http.server))
+  return getPort(await serve(t, createInProcessProgram(environment, store).http.server))
 }
 
 /** As {@link serveProgram}, with the admin port too. */
@@ -28,22 +28,22 @@ export async function serveWithAdmin(
   environment: Environment = {},
   store: Store = memoryStore(),
 ): Promise<{ port: number; admin: string }> {
-  const { http, admin } = putTogether({ PLANT_STORE_ADMIN_PORT: '0', ...environment }, store)
-  const [port, adminPort] = [portOf(await serve(t, http.server)), portOf(await serve(t, admin!.server))]
+  const { http, admin } = createInProcessProgram({ PLANT_STORE_ADMIN_PORT: '0', ...environment }, store)
+  const [port, adminPort] = [getPort(await serve(t, http.server)), getPort(await serve(t, admin!.server))]
   return { port, admin: `http://127.0.0.1:${adminPort}` }
 }
 
-function putTogether(environment: Environment, store: Store) {
-  const settings = readSettings({ PLANT_STORE_TOKENS: `ada:${WRITER},ada:${READER} read`, ...environment })
+function createInProcessProgram(environment: Environment, store: Store) {
+  const settings = readSettings({ PLANT_STORE_TOKENS: `ada:${WRITER_TOKEN},ada:${READER_TOKEN} read`, ...environment })
   const authenticate = (token: string) => settings.tokens!.get(digestToken(token))
   return createProgram(settings, { store, scheme: 'memory', authenticate, isDraining: () => false })
 }
 
 /** Sends bytes on a connection of their own, and gives the last of the answers. */
-export async function ask(port: number, request: string): Promise<WireAnswer> {
+export async function sendRawRequest(port: number, request: string): Promise<RawResponse> {
   const connection = await RawConnection.open(port, true)
   connection.send(request)
-  await connection.receive(/\r\n\r\n/)
+  await connection.waitFor(/\r\n\r\n/)
   connection.socket.end()
-  return readAnswers(Buffer.from(await connection.closed, 'latin1')).answers.at(-1)!
+  return parseResponses(Buffer.from(await connection.closed, 'latin1')).responses.at(-1)!
 }

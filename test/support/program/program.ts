@@ -10,7 +10,7 @@ import { RawConnection } from '../wire/raw-connection.ts'
 type Environment = Readonly<Record<string, string>>
 
 /** What a process has from the one that starts it. */
-export interface Surroundings {
+export interface LaunchOptions {
   /** What a shell does before it becomes the program. */
   readonly prelude?: string
   /** Sockets that it gets as descriptors, from 3 on. */
@@ -21,37 +21,37 @@ export interface Surroundings {
 export const TOKEN = 'YWRh'
 
 /** The id of a request whose client has sent none. */
-export const NEW_ID = /^[\da-f]{16}-\d+$/
+export const GENERATED_REQUEST_ID = /^[\da-f]{16}-\d+$/
 
-const LISTENING = 'plant-store listening on '
+const LISTENING_PREFIX = 'plant-store listening on '
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** The lines that a stream has brought so far. */
-class Lines {
-  readonly all: string[] = []
-  readonly #news = new EventEmitter()
+class LineReader {
+  readonly lines: string[] = []
+  readonly #events = new EventEmitter()
   #isEnded = false
 
   constructor(stream: Readable) {
     createInterface(stream)
       .on('line', (line) => {
-        this.all.push(line)
-        this.#news.emit('news')
+        this.lines.push(line)
+        this.#events.emit('news')
       })
       .on('close', () => {
         this.#isEnded = true
-        this.#news.emit('news')
+        this.#events.emit('news')
       })
   }
 
   /** Settles with the n-th line that matches, come or to come; undefined if there is none. */
-  async find(matches: (line: string) => boolean, n = 1): Promise<string | undefined> {
+  async waitForLine(isMatch: (line: string) => boolean, n = 1): Promise<string | undefined> {
     for (;;) {
-      const found = this.all.filter(matches)[n - 1]
-      if (found !== undefined) return found
+      const line = this.lines.filter(isMatch)[n - 1]
+      if (line !== undefined) return line
       if (this.#isEnded) return undefined
-      await once(this.#news, 'news')
+      await once(this.#events, 'news')
     }
   }
 }
@@ -59,10 +59,10 @@ class Lines {
 /** The standalone program as a process of its own. */
 export class Program {
   readonly child: ChildProcessByStdio<null, Readable, Readable>
-  readonly stdout: Lines
-  readonly stderr: Lines
+  readonly stdout: LineReader
+  readonly stderr: LineReader
   /** Settles with the exit status, or the signal, once the process has ended and all its output is here. */
-  readonly ended: Promise<number | NodeJS.Signals>
+  readonly exited: Promise<number | NodeJS.Signals>
   url = ''
 
   /** With an environment that holds nothing of the test's own. */
@@ -70,7 +70,7 @@ export class Program {
     environment: Environment,
     args: readonly string[] = [],
     nodeArgs: readonly string[] = [],
-    { prelude, sockets = [] }: Surroundings = {},
+    { prelude, sockets = [] }: LaunchOptions = {},
   ) {
     const { PATH, NODE_V8_COVERAGE, NODE_COMPILE_CACHE } = process.env
     const node = [process.execPath, ...process.execArgv, ...nodeArgs, 'src/server.ts', ...args]
@@ -80,19 +80,19 @@ export class Program {
       env: { PATH, NODE_V8_COVERAGE, NODE_COMPILE_CACHE, ...environment },
       stdio: ['ignore', 'pipe', 'pipe', ...(sockets as Readable[])],
     }) as ChildProcessByStdio<null, Readable, Readable>
-    this.stdout = new Lines(this.child.stdout)
-    this.stderr = new Lines(this.child.stderr)
-    this.ended = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
+    this.stdout = new LineReader(this.child.stdout)
+    this.stderr = new LineReader(this.child.stderr)
+    this.exited = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
   }
 
   /** Starts the program as {@link startProgram} does; whoever calls this ends it. */
   static async start(
     environment: Environment,
     nodeArgs: readonly string[] = [],
-    surroundings?: Surroundings,
+    launchOptions?: LaunchOptions,
   ): Promise<Program> {
-    const program = new Program(withDefaults(environment), [], nodeArgs, surroundings)
-    await program.serving()
+    const program = new Program(withDefaults(environment), [], nodeArgs, launchOptions)
+    await program.waitUntilServing()
     return program
   }
 
@@ -100,26 +100,26 @@ export class Program {
    * Settles once it serves.
    * @throws Error that shows what the program said if it ends instead
    */
-  async serving(): Promise<void> {
-    const line = await this.stdout.find((line) => line.startsWith(LISTENING))
-    if (line === undefined) throw new Error(`The program did not start: ${this.stderr.all.join('\n')}`)
-    this.url = line.slice(LISTENING.length)
+  async waitUntilServing(): Promise<void> {
+    const line = await this.stdout.waitForLine((line) => line.startsWith(LISTENING_PREFIX))
+    if (line === undefined) throw new Error(`The program did not start: ${this.stderr.lines.join('\n')}`)
+    this.url = line.slice(LISTENING_PREFIX.length)
   }
 
   /** Settles once it is ready. */
-  async ready(): Promise<void> {
+  async waitUntilReady(): Promise<void> {
     // Asking without a pause would leave the program no processor to get ready with.
     while ((await this.fetch('/readyz')).status !== 200) await sleep(20)
   }
 
   /** Ends the program if it has not ended yet, whatever it has still to do. */
-  async end(): Promise<void> {
+  async stop(): Promise<void> {
     // The second signal cuts what is left, and lets the process write down what a coverage report needs.
     this.child.kill('SIGTERM')
     this.child.kill('SIGINT')
     // A test that failed may have left it unread, and the process counts as ended once all of it is here.
     this.child.stderr.resume()
-    await this.ended
+    await this.exited
   }
 
   get port(): number {
@@ -127,9 +127,9 @@ export class Program {
   }
 
   /** Settles with the n-th event of that name that the program logs. */
-  async logged(event: string, n = 1): Promise<Readonly<Record<string, unknown>>> {
-    const line = await this.stderr.find((line) => line.includes(`"event":"${event}"`), n)
-    if (line === undefined) throw new Error(`The program did not log ${event}: ${this.stderr.all.join('\n')}`)
+  async waitForLogEvent(event: string, n = 1): Promise<Readonly<Record<string, unknown>>> {
+    const line = await this.stderr.waitForLine((line) => line.includes(`"event":"${event}"`), n)
+    if (line === undefined) throw new Error(`The program did not log ${event}: ${this.stderr.lines.join('\n')}`)
     return JSON.parse(line) as Record<string, unknown>
   }
 
@@ -145,7 +145,7 @@ export class Program {
 }
 
 /** The arguments of Node with which it runs this code before the program. */
-export function importing(code: string): string[] {
+export function createImportFlags(code: string): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
 }
 
@@ -159,10 +159,10 @@ function withDefaults(environment: Environment): Environment {
 export async function startProgram(
   t: TestContext,
   environment: Environment = {},
-  surroundings?: Surroundings,
+  launchOptions?: LaunchOptions,
 ): Promise<Program> {
-  const program = new Program(withDefaults(environment), [], [], surroundings)
-  t.after(() => program.end())
-  await program.serving()
+  const program = new Program(withDefaults(environment), [], [], launchOptions)
+  t.after(() => program.stop())
+  await program.waitUntilServing()
   return program
 }

@@ -6,7 +6,15 @@ import { Readable, type Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { TLS } from './tls/certificate.ts'
-import { close, listen, portOf, toAnswer, toOptions, type Answer, type Request } from './service.ts'
+import {
+  close,
+  listen,
+  getPort,
+  toTestResponse,
+  toRequestOptions,
+  type TestResponse,
+  type TestRequest,
+} from './service.ts'
 
 /** What a client and a server speak: HTTP/1 or HTTP/2, each in clear or over TLS. */
 export type Protocol = 'http' | 'https' | 'h2c' | 'h2'
@@ -14,28 +22,28 @@ export type Protocol = 'http' | 'https' | 'h2c' | 'h2'
 /** A client of one server, on one connection. */
 export interface Client {
   /** Sends the header of a request; what it returns takes the body, and has a `response` event. */
-  open(request: Request): Writable
+  open(request: TestRequest): Writable
   /** Sends a request and reads the whole answer, whichever coding it has. */
-  send(request: Request): Promise<Answer>
+  send(request: TestRequest): Promise<TestResponse>
   close(): void
 }
 
-export function connectTo(protocol: Protocol, port: number): Client {
+export function connectClient(protocol: Protocol, port: number): Client {
   const isHttp1 = protocol === 'http' || protocol === 'https'
   const client = isHttp1 ? connectHttp1(protocol, port) : connectHttp2(protocol, port)
   return { ...client, send: (request) => send(client, request) }
 }
 
 /** Serves a listener of HTTP/1 or HTTP/2, and connects to it; both end with the test. */
-export async function serveIn(
+export async function serveAndConnect(
   t: TestContext,
   protocol: 'http' | 'h2c',
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<Client> {
-  const createAny = (protocol === 'http' ? createServer : createHttp2Server) as typeof createServer
-  const server = createAny(listener)
+  const createServerOf = (protocol === 'http' ? createServer : createHttp2Server) as typeof createServer
+  const server = createServerOf(listener)
   await listen(server)
-  const client = connectTo(protocol, portOf(server))
+  const client = connectClient(protocol, getPort(server))
   t.after(() => {
     client.close()
     return close(server)
@@ -47,7 +55,7 @@ function connectHttp1(protocol: 'http' | 'https', port: number): Omit<Client, 's
   const [request, Agent] = protocol === 'https' ? [httpsRequest, HttpsAgent] : [httpRequest, HttpAgent]
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
-    open: (asked) => request({ ...toOptions(port, asked), agent, ca: TLS.cert }),
+    open: (options) => request({ ...toRequestOptions(port, options), agent, ca: TLS.cert }),
     close: () => agent.destroy(),
   }
 }
@@ -69,30 +77,30 @@ function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'
   }
 }
 
-function send(client: Pick<Client, 'open'>, request: Request): Promise<Answer> {
+function send(client: Pick<Client, 'open'>, request: TestRequest): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
-    const opened = client.open(request)
-    const rejectUnanswered = (): void => reject(new Error('There was no answer.'))
-    opened.on('error', reject).on('close', rejectUnanswered)
-    opened.on('response', (received: IncomingMessage | Record<string, unknown>) => {
-      opened.off('close', rejectUnanswered)
+    const clientRequest = client.open(request)
+    const rejectWithoutResponse = (): void => reject(new Error('There was no answer.'))
+    clientRequest.on('error', reject).on('close', rejectWithoutResponse)
+    clientRequest.on('response', (received: IncomingMessage | Record<string, unknown>) => {
+      clientRequest.off('close', rejectWithoutResponse)
       // In HTTP/2 the answer is read from the stream that the request was written to.
       const isHttp1 = received instanceof Readable
-      const [stream, fields] = isHttp1 ? [received, received.headers] : [opened, received]
+      const [stream, fields] = isHttp1 ? [received, received.headers] : [clientRequest, received]
       const status = Number(isHttp1 ? received.statusCode : received[':status'])
       const chunks: Buffer[] = []
       stream
         .on('data', (chunk: Buffer) => chunks.push(chunk))
         .on('end', () => {
           try {
-            resolve(toAnswer(status, fields, decode(fields['content-encoding'], Buffer.concat(chunks))))
+            resolve(toTestResponse(status, fields, decodeBody(fields['content-encoding'], Buffer.concat(chunks))))
           } catch (cause) {
             reject(new Error('the body cannot be decoded', { cause }))
           }
         })
         .on('error', reject)
     })
-    if (!opened.writableEnded) opened.end(request.body)
+    if (!clientRequest.writableEnded) clientRequest.end(request.body)
   })
 }
 
@@ -100,7 +108,7 @@ function send(client: Pick<Client, 'open'>, request: Request): Promise<Answer> {
  * The text of a body.
  * @throws Error if it was cut
  */
-export function decode(coding: unknown, body: Buffer): string {
+export function decodeBody(coding: unknown, body: Buffer): string {
   if (coding === 'gzip') return gunzipSync(body).toString()
   if (coding === 'br') return brotliDecompressSync(body).toString()
   return body.toString()

@@ -20,51 +20,52 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { startChild, type Scope } from '../child.ts'
-import { freePort } from './free-port.ts'
-import { listening } from './listening.ts'
+import { startChild, type CleanupScope } from '../child-process.ts'
+import { findFreePort } from './find-free-port.ts'
+import { waitUntilListening } from './wait-until-listening.ts'
 import { runHaproxy } from './proxies.ts'
-import { listen, portOf } from './service.ts'
-import { isRunElsewhere } from '../requirements.ts'
+import { listen, getPort } from './service.ts'
+import { skipUnlessNode24 } from '../skip-reasons.ts'
 
 const POSTGRES = '/usr/lib/postgresql'
-export const bin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
+export const postgresBin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
 const PGBOUNCER = '/usr/sbin/pgbouncer'
 const HAPROXY = '/usr/sbin/haproxy'
 const PGPOOL = '/usr/sbin/pgpool'
 
 /** Why a test is skipped that starts servers of its own. Where it must not be, it fails instead. */
-export const needsDebian: string | false =
-  isRunElsewhere ||
-  (![join(bin, 'postgres'), PGBOUNCER, HAPROXY].every(existsSync) &&
+export const skipWithoutDebianServers: string | false =
+  skipUnlessNode24 ||
+  (![join(postgresBin, 'postgres'), PGBOUNCER, HAPROXY].every(existsSync) &&
     'install postgresql, pgbouncer and haproxy as Debian has them')
-if (needsDebian !== false && isRunElsewhere === false && process.env['TEST_REQUIRE_ALL'] === '1')
-  throw new Error(needsDebian)
+if (skipWithoutDebianServers !== false && skipUnlessNode24 === false && process.env['TEST_REQUIRE_ALL'] === '1')
+  throw new Error(skipWithoutDebianServers)
 
 /** The servers refuse to run as root, so they get the user that comes with the packages. */
-export const user = needsDebian === false && process.getuid?.() === 0 ? ownerOf('/var/lib/postgresql') : undefined
+export const serverUser =
+  skipWithoutDebianServers === false && process.getuid?.() === 0 ? getOwner('/var/lib/postgresql') : undefined
 
-function ownerOf(path: string): { uid: number; gid: number } {
+function getOwner(path: string): { uid: number; gid: number } {
   const { uid, gid } = statSync(path)
   return { uid, gid }
 }
 
 /** Settles with what a command prints. */
-export async function run(file: string, args: readonly string[], asServer = false): Promise<string> {
-  const options = asServer ? { ...user, cwd: '/' } : {}
+export async function runCommand(file: string, args: readonly string[], asServerUser = false): Promise<string> {
+  const options = asServerUser ? { ...serverUser, cwd: '/' } : {}
   const { stdout } = await promisify(execFile)(file, args, options)
   return stdout
 }
 
 /**
  * A folder of the servers' user, removed with the test.
- * @param leave ends whoever needs it
+ * @param beforeRemoval ends whoever needs it
  */
-export function makeFolder(t: Scope, leave?: () => Promise<void>): string {
+export function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Promise<void>): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
-  if (user !== undefined) chownSync(folder, user.uid, user.gid)
+  if (serverUser !== undefined) chownSync(folder, serverUser.uid, serverUser.gid)
   t.after(async () => {
-    await leave?.()
+    await beforeRemoval?.()
     rmSync(folder, { recursive: true, force: true })
   })
   return folder
@@ -74,16 +75,16 @@ export function makeFolder(t: Scope, leave?: () => Promise<void>): string {
  * A server in the foreground, killed with the test.
  * @param home its home, where it logs, if it needs one
  */
-export function startProcess(t: Scope, file: string, args: readonly string[], home?: string): ChildProcess {
+export function startProcess(t: CleanupScope, file: string, args: readonly string[], home?: string): ChildProcess {
   const output = home === undefined ? 'ignore' : openSync(join(home, 'log'), 'a')
   const env = { PATH: process.env['PATH'], HOME: home }
-  const child = startChild(t, file, args, { ...user, cwd: '/', env, stdio: ['ignore', output, output] })
+  const child = startChild(t, file, args, { ...serverUser, cwd: '/', env, stdio: ['ignore', output, output] })
   if (typeof output === 'number') closeSync(output)
   return child
 }
 
 /** The processes of the server with these data; the first has started the others. */
-export function processesOf(data: string): number[] {
+export function findServerPids(data: string): number[] {
   try {
     const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
     return [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)]
@@ -92,7 +93,7 @@ export function processesOf(data: string): number[] {
   }
 }
 
-export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+export function sendSignal(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
       process.kill(pid, signal)
@@ -107,33 +108,33 @@ export class PostgresServer {
   readonly port: number
   readonly folder: string
 
-  private constructor(t: Scope, port: number) {
+  private constructor(t: CleanupScope, port: number) {
     this.port = port
-    this.folder = makeFolder(t, () => this.stop('immediate').catch(() => undefined))
+    this.folder = createServerDirectory(t, () => this.stop('immediate').catch(() => undefined))
   }
 
   /** @param settings lines of its configuration */
-  static async start(t: Scope, settings: readonly string[] = [], encoding = 'UTF8'): Promise<PostgresServer> {
-    const server = new PostgresServer(t, await freePort())
+  static async start(t: CleanupScope, settings: readonly string[] = [], encoding = 'UTF8'): Promise<PostgresServer> {
+    const server = new PostgresServer(t, await findFreePort())
     const { data } = server
     const args = ['--auth=trust', '--username=plants', '--no-sync', `--encoding=${encoding}`, '--locale=C']
-    await run(join(bin, 'initdb'), [...args, `--pgdata=${data}`], true)
+    await runCommand(join(postgresBin, 'initdb'), [...args, `--pgdata=${data}`], true)
     for (const file of ['localhost.crt', 'localhost.key']) {
       copyFileSync(new URL(`tls/${file}`, import.meta.url), join(data, file))
       chmodSync(join(data, file), 0o600)
-      if (user !== undefined) chownSync(join(data, file), user.uid, user.gid)
+      if (serverUser !== undefined) chownSync(join(data, file), serverUser.uid, serverUser.gid)
     }
-    await server.#begin(settings)
+    await server.#configureAndLaunch(settings)
     return server
   }
 
   /** Copies a server and follows it, as a standby of that name. */
-  static async startStandby(t: Scope, primary: PostgresServer, name: string): Promise<PostgresServer> {
-    const server = new PostgresServer(t, await freePort())
+  static async startStandby(t: CleanupScope, primary: PostgresServer, name: string): Promise<PostgresServer> {
+    const server = new PostgresServer(t, await findFreePort())
     const source = `host=127.0.0.1 port=${primary.port} user=plants application_name=${name}`
     const args = [`--pgdata=${server.data}`, '--checkpoint=fast', '--write-recovery-conf', `--dbname=${source}`]
-    await run(join(bin, 'pg_basebackup'), args, true)
-    await server.#begin()
+    await runCommand(join(postgresBin, 'pg_basebackup'), args, true)
+    await server.#configureAndLaunch()
     return server
   }
 
@@ -145,54 +146,58 @@ export class PostgresServer {
     return `postgres://plants@127.0.0.1:${this.port}/postgres`
   }
 
-  async #begin(settings: readonly string[] = []): Promise<void> {
+  async #configureAndLaunch(settings: readonly string[] = []): Promise<void> {
     // The last setting of a name holds.
     const own = [`port=${this.port}`, `unix_socket_directories='${this.folder}'`, `listen_addresses='127.0.0.1'`]
     const lines = ['fsync=off', 'wal_log_hints=on', 'wal_keep_size=256MB', 'max_connections=100', ...own, ...settings]
     appendFileSync(join(this.data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`)
-    await this.begin()
+    await this.launch()
   }
 
   /** Changes a setting while it runs. */
-  async set(name: string, value: string): Promise<void> {
+  async alterSystem(name: string, value: string): Promise<void> {
     await this.query(`ALTER SYSTEM SET ${name} = '${value}'`)
-    await this.control('reload')
+    await this.runPgCtl('reload')
   }
 
   /** Comes back, after it died as a primary, as a standby of the one that took its place. */
-  async follow(primary: PostgresServer): Promise<void> {
+  async rejoinAsStandby(primary: PostgresServer): Promise<void> {
     // What it did not pass on before it died must go.
-    await this.begin()
+    await this.launch()
     await this.stop('fast')
     const source = `host=127.0.0.1 port=${primary.port} user=plants dbname=postgres`
     const settings = readFileSync(join(this.data, 'postgresql.auto.conf'), 'utf8')
-    await run(join(bin, 'pg_rewind'), [`--target-pgdata=${this.data}`, `--source-server=${source}`], true)
+    await runCommand(
+      join(postgresBin, 'pg_rewind'),
+      [`--target-pgdata=${this.data}`, `--source-server=${source}`],
+      true,
+    )
     const own = `synchronous_standby_names=''\nprimary_conninfo='${source}'\n`
     writeFileSync(join(this.data, 'postgresql.auto.conf'), settings + own)
     writeFileSync(join(this.data, 'standby.signal'), '')
-    if (user !== undefined) chownSync(join(this.data, 'standby.signal'), user.uid, user.gid)
-    await this.begin()
+    if (serverUser !== undefined) chownSync(join(this.data, 'standby.signal'), serverUser.uid, serverUser.gid)
+    await this.launch()
   }
 
-  async begin(): Promise<void> {
-    await this.control('start', '--wait', `--log=${this.folder}/log`)
+  async launch(): Promise<void> {
+    await this.runPgCtl('start', '--wait', `--log=${this.folder}/log`)
   }
 
   async stop(mode: 'fast' | 'immediate'): Promise<void> {
-    await this.control('stop', `--mode=${mode}`)
+    await this.runPgCtl('stop', `--mode=${mode}`)
   }
 
   /** Sends a signal to all its processes. */
   signal(signal: NodeJS.Signals): void {
-    signalAll(processesOf(this.data), signal)
+    sendSignal(findServerPids(this.data), signal)
   }
 
-  async control(command: string, ...args: readonly string[]): Promise<void> {
-    await run(join(bin, 'pg_ctl'), [command, `--pgdata=${this.data}`, '--silent', ...args], true)
+  async runPgCtl(command: string, ...args: readonly string[]): Promise<void> {
+    await runCommand(join(postgresBin, 'pg_ctl'), [command, `--pgdata=${this.data}`, '--silent', ...args], true)
   }
 
   /** A session that ends with the test at the latest. */
-  async connect(t: Scope): Promise<Client> {
+  async connect(t: CleanupScope): Promise<Client> {
     const client = new Client({ connectionString: this.url })
     client.on('error', () => undefined)
     await client.connect()
@@ -205,7 +210,7 @@ export class PostgresServer {
   }
 
   /** Settles once a query finds something. */
-  async until(text: string): Promise<void> {
+  async waitForRows(text: string): Promise<void> {
     while ((await this.query(text)).length === 0) await sleep(20)
   }
 }
@@ -223,18 +228,18 @@ export async function query<R extends object>(connectionString: string, text: st
 }
 
 /** Settles once a server answers behind what listens on a port. */
-export async function answering(port: number): Promise<void> {
+export async function waitUntilResponding(port: number): Promise<void> {
   try {
     await query(`postgres://plants@127.0.0.1:${port}/postgres`, 'SELECT 1')
   } catch {
     await sleep(20)
-    await answering(port)
+    await waitUntilResponding(port)
   }
 }
 
 /** PgBouncer as Debian has it, in transaction mode, in front of a server. Returns its port. */
-export async function startPgbouncer(t: Scope, server: PostgresServer, poolSize = 10): Promise<number> {
-  const [folder, port] = [makeFolder(t), await freePort()]
+export async function startPgbouncer(t: CleanupScope, server: PostgresServer, poolSize = 10): Promise<number> {
+  const [folder, port] = [createServerDirectory(t), await findFreePort()]
   const file = join(folder, 'pgbouncer.ini')
   const lines = [
     '[databases]',
@@ -245,29 +250,31 @@ export async function startPgbouncer(t: Scope, server: PostgresServer, poolSize 
   ]
   writeFileSync(file, lines.join('\n'))
   startProcess(t, PGBOUNCER, ['--quiet', file])
-  await listening(port)
+  await waitUntilListening(port)
   return port
 }
 
 /** Why a test that starts Pgpool-II is skipped. */
-export const needsPgpool: string | false = needsDebian || (!existsSync(PGPOOL) && 'install pgpool2 as Debian has it')
-if (needsPgpool !== needsDebian && process.env['TEST_REQUIRE_ALL'] === '1') throw new Error(needsPgpool as string)
+export const skipWithoutPgpool: string | false =
+  skipWithoutDebianServers || (!existsSync(PGPOOL) && 'install pgpool2 as Debian has it')
+if (skipWithoutPgpool !== skipWithoutDebianServers && process.env['TEST_REQUIRE_ALL'] === '1')
+  throw new Error(skipWithoutPgpool as string)
 
 /**
  * Pgpool-II as Debian has it, in front of a primary and a standby, to which it sends all queries that it takes for reads.
  * Returns its port.
  */
 export async function startPgpool(
-  t: Scope,
+  t: CleanupScope,
   servers: readonly [primary: PostgresServer, standby: PostgresServer],
   settings: readonly string[] = [],
 ): Promise<number> {
-  const [folder, port] = [makeFolder(t), await freePort()]
+  const [folder, port] = [createServerDirectory(t), await findFreePort()]
   const file = join(folder, 'pgpool.conf')
   const lines = [
     `backend_clustering_mode = 'streaming_replication'`,
     `listen_addresses = '127.0.0.1'\nport = ${port}\nunix_socket_directories = '${folder}'`,
-    `pcp_listen_addresses = ''\npcp_port = ${await freePort()}\npcp_socket_dir = '${folder}'`,
+    `pcp_listen_addresses = ''\npcp_port = ${await findFreePort()}\npcp_socket_dir = '${folder}'`,
     `pid_file_name = '${folder}/pid'\nlogdir = '${folder}'\nwork_dir = '${folder}'`,
     `num_init_children = 30\nload_balance_mode = on\nsr_check_user = 'plants'\nsr_check_period = 1`,
     ...servers.map(
@@ -278,8 +285,8 @@ export async function startPgpool(
   ]
   writeFileSync(file, `${lines.join('\n')}\n`)
   startProcess(t, PGPOOL, ['-n', '-f', file, '-a', join(folder, 'hba'), '-F', join(folder, 'pcp')], folder)
-  await listening(port)
-  await answering(port)
+  await waitUntilListening(port)
+  await waitUntilResponding(port)
   return port
 }
 
@@ -287,9 +294,9 @@ export async function startPgpool(
  * HAProxy in front of several servers. It leads to the one that takes writes, as it asks Patroni which one that is, and
  * ends the connections to a server that no longer does. Returns its port.
  */
-export async function startHaproxy(t: Scope, servers: readonly PostgresServer[]): Promise<number> {
-  const port = await freePort()
-  const checks = await Promise.all(servers.map((server) => serveChecks(t, server)))
+export async function startPrimaryProxy(t: CleanupScope, servers: readonly PostgresServer[]): Promise<number> {
+  const port = await findFreePort()
+  const checks = await Promise.all(servers.map((server) => serveHealthChecks(t, server)))
   const lines = [
     'defaults\n mode tcp\n retries 0\n timeout connect 1s\n timeout check 2s\n timeout client 1h\n timeout server 1h',
     `frontend plants\n bind 127.0.0.1:${port}\n default_backend postgres`,
@@ -302,7 +309,7 @@ export async function startHaproxy(t: Scope, servers: readonly PostgresServer[])
 }
 
 /** Answers as Patroni does whether a server takes writes. Returns the port. */
-async function serveChecks(t: Scope, server: PostgresServer): Promise<number> {
+async function serveHealthChecks(t: CleanupScope, server: PostgresServer): Promise<number> {
   const checks = createHttpServer((_, response) => {
     void server
       .query<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"')
@@ -312,25 +319,25 @@ async function serveChecks(t: Scope, server: PostgresServer): Promise<number> {
   })
   await listen(checks)
   t.after(() => checks.close())
-  return portOf(checks)
+  return getPort(checks)
 }
 
 /**
  * Counts the sessions of the program, five times a second. Returns what stops that, and says how many were the most.
  * @param server is asked by a session of its own, and may be away
  */
-export function countSessions(server: Pick<PostgresServer, 'query'>): () => Promise<number> {
+export function trackPeakSessions(server: Pick<PostgresServer, 'query'>): () => Promise<number> {
   const stopping = new AbortController()
-  async function count(most = 0): Promise<number> {
-    if (stopping.signal.aborted) return most
+  async function poll(peak = 0): Promise<number> {
+    if (stopping.signal.aborted) return peak
     const sessions = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'plant-store'"
     const rows = await server.query<{ count: number }>(sessions).catch(() => [])
     await sleep(200)
-    return count(Math.max(most, rows[0]?.count ?? 0))
+    return poll(Math.max(peak, rows[0]?.count ?? 0))
   }
-  const counting = count()
+  const finalPeak = poll()
   return () => {
     stopping.abort()
-    return counting
+    return finalPeak
   }
 }

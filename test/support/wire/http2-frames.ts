@@ -5,9 +5,9 @@ const { NGHTTP2_FLAG_END_HEADERS, NGHTTP2_FLAG_END_STREAM } = constants
 const [DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY] = [0, 1, 3, 4, 7] as const
 
 /** The only stream that most tests open. */
-const STREAM = 1
+const STREAM_ID = 1
 
-function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+function encodeFrame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
   const head = Buffer.alloc(9)
   head.writeUIntBE(payload.length, 0, 3)
   head.writeUInt8(type, 3)
@@ -16,30 +16,35 @@ function frame(type: number, flags: number, stream: number, payload: Uint8Array)
   return Buffer.concat([head, payload])
 }
 
-function uint32(...values: number[]): Buffer {
+function encodeUint32(...values: number[]): Buffer {
   const bytes = Buffer.alloc(4 * values.length)
   for (const [i, value] of values.entries()) bytes.writeUInt32BE(value, 4 * i)
   return bytes
 }
 
 /** A string literal of HPACK (RFC 7541 section 5.2), of at most 126 bytes. */
-const literal = (text: string): Buffer => Buffer.concat([Buffer.of(text.length), Buffer.from(text)])
+const encodeLiteral = (text: string): Buffer => Buffer.concat([Buffer.of(text.length), Buffer.from(text)])
 
 export const PREFACE: Buffer = Buffer.concat([
   Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-  frame(SETTINGS, 0, 0, Buffer.alloc(0)),
+  encodeFrame(SETTINGS, 0, 0, Buffer.alloc(0)),
 ])
 
 /** Header fields or trailers, each a literal that isn't indexed (RFC 7541 section 6.2.2). */
-export function headers(fields: Readonly<Record<string, string>>, isEnd = false): Buffer {
-  const block = Object.entries(fields).flatMap(([name, value]) => [Buffer.of(0), literal(name), literal(value)])
-  const flags = NGHTTP2_FLAG_END_HEADERS | (isEnd ? NGHTTP2_FLAG_END_STREAM : 0)
-  return frame(HEADERS, flags, STREAM, Buffer.concat(block))
+export function encodeHeaders(fields: Readonly<Record<string, string>>, endsStream = false): Buffer {
+  const block = Object.entries(fields).flatMap(([name, value]) => [
+    Buffer.of(0),
+    encodeLiteral(name),
+    encodeLiteral(value),
+  ])
+  const flags = NGHTTP2_FLAG_END_HEADERS | (endsStream ? NGHTTP2_FLAG_END_STREAM : 0)
+  return encodeFrame(HEADERS, flags, STREAM_ID, Buffer.concat(block))
 }
 
-export const data = (text: string, isEnd = false): Buffer =>
-  frame(DATA, isEnd ? NGHTTP2_FLAG_END_STREAM : 0, STREAM, Buffer.from(text))
+export const encodeData = (text: string, endsStream = false): Buffer =>
+  encodeFrame(DATA, endsStream ? NGHTTP2_FLAG_END_STREAM : 0, STREAM_ID, Buffer.from(text))
 
-export const rstStream = (code: number, stream = STREAM): Buffer => frame(RST_STREAM, 0, stream, uint32(code))
+export const encodeRstStream = (code: number, streamId = STREAM_ID): Buffer =>
+  encodeFrame(RST_STREAM, 0, streamId, encodeUint32(code))
 
-export const goaway = (code: number): Buffer => frame(GOAWAY, 0, 0, uint32(0, code))
+export const encodeGoaway = (code: number): Buffer => encodeFrame(GOAWAY, 0, 0, encodeUint32(0, code))

@@ -1,14 +1,14 @@
 import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { listen, portOf } from './service.ts'
+import { listen, getPort } from './service.ts'
 
 /**
  * A server that takes the first message of each client, in hexadecimal digits, by default as its last. It ends with the
  * test, as its sockets do.
  */
-export async function takeMessages(
+export async function startMessageServer(
   t: TestContext,
-  take: (socket: Socket, message: Buffer) => unknown = (socket) => socket.end(),
+  onMessage: (socket: Socket, message: Buffer) => unknown = (socket) => socket.end(),
 ): Promise<{ readonly port: number; readonly received: string[] }> {
   const sockets: Socket[] = []
   const received: string[] = []
@@ -16,7 +16,7 @@ export async function takeMessages(
     sockets.push(socket.on('error', () => undefined))
     socket.once('data', (message) => {
       received.push(message.toString('hex'))
-      take(socket, message)
+      onMessage(socket, message)
     })
   })
   await listen(server)
@@ -24,5 +24,5 @@ export async function takeMessages(
     server.close()
     for (const socket of sockets) socket.destroy()
   })
-  return { port: portOf(server), received }
+  return { port: getPort(server), received }
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startChild, type Scope } from '../child.ts'
-import { temporaryDirectory } from '../temporary-file.ts'
-import { listening } from './listening.ts'
+import { startChild, type CleanupScope } from '../child-process.ts'
+import { createTempDirectory } from '../temp-files.ts'
+import { waitUntilListening } from './wait-until-listening.ts'
 
 /** Starts nginx in the foreground, and settles once it listens on a port. */
-export function startNginx(t: Scope, port: number, http: string): Promise<void> {
-  const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`)
+export function startNginx(t: CleanupScope, port: number, http: string): Promise<void> {
+  const tempPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`)
   const configuration = `
     daemon off;
     master_process off;
@@ -16,35 +16,35 @@ export function startNginx(t: Scope, port: number, http: string): Promise<void> 
     events { worker_connections 1024; }
     http {
       access_log off;
-      ${places.join(' ')}
+      ${tempPaths.join(' ')}
       ${http}
     }`
   return start(t, 'nginx', port, configuration, (file) => ['-p', join(file, '..'), '-c', file, '-e', 'stderr'])
 }
 
 /** Starts HAProxy in the foreground, and settles once it listens on a port. */
-export function runHaproxy(t: Scope, port: number, configuration: string): Promise<void> {
+export function runHaproxy(t: CleanupScope, port: number, configuration: string): Promise<void> {
   return start(t, 'haproxy', port, configuration, (file) => ['-db', '-q', '-f', file])
 }
 
 /** Starts Caddy, without the port on which it would be told of another configuration. */
-export function startCaddy(t: Scope, port: number, configuration: string): Promise<void> {
+export function startCaddy(t: CleanupScope, port: number, configuration: string): Promise<void> {
   const args = (file: string): string[] => ['run', '--config', file, '--adapter', 'caddyfile']
   return start(t, 'caddy', port, `{\n  admin off\n}\n${configuration}`, args)
 }
 
 async function start(
-  t: Scope,
+  t: CleanupScope,
   name: 'nginx' | 'haproxy' | 'caddy',
   port: number,
   configuration: string,
   args: (file: string) => readonly string[],
 ): Promise<void> {
-  const folder = temporaryDirectory(t)
+  const folder = createTempDirectory(t)
   const file = join(folder, 'configuration')
   writeFileSync(file, `${configuration}\n`)
   const env = { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: folder }
   const stderr = name === 'caddy' ? 'ignore' : 'inherit'
   const child = startChild(t, name, args(file), { env, stdio: ['ignore', 'ignore', stderr] })
-  await listening(port, '127.0.0.1', () => assert.equal(child.exitCode, null, `${name} has ended`))
+  await waitUntilListening(port, '127.0.0.1', () => assert.equal(child.exitCode, null, `${name} has ended`))
 }

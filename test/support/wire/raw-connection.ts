@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Server, type Socket } from 'node:net'
-import { portOf } from './service.ts'
-import { readAnswers, type WireAnswer } from './wire.ts'
+import { getPort } from './service.ts'
+import { parseResponses, type RawResponse } from './parse-responses.ts'
 
 /** A connection on which a test says every byte. It reads from the start; who is not to read pauses its socket. */
 export class RawConnection {
@@ -17,8 +17,9 @@ export class RawConnection {
    * @param allowHalfOpen whether the client stays when the server has ended its side
    */
   static async open(server: Server | number | string, allowHalfOpen = false): Promise<RawConnection> {
-    const at = typeof server === 'object' ? portOf(server) : server
-    const address = typeof at === 'string' ? { path: at } : { port: at, host: '127.0.0.1', noDelay: true }
+    const portOrPath = typeof server === 'object' ? getPort(server) : server
+    const address =
+      typeof portOrPath === 'string' ? { path: portOrPath } : { port: portOrPath, host: '127.0.0.1', noDelay: true }
     const connection = new RawConnection(connect({ ...address, allowHalfOpen }))
     await once(connection.socket, 'connect')
     return connection
@@ -26,10 +27,10 @@ export class RawConnection {
 
   private constructor(socket: Socket) {
     this.socket = socket
-    let failure = ''
+    let errorSuffix = ''
     socket.on('data', (data) => (this.received += data.toString('latin1')))
-    socket.on('error', ({ code }: NodeJS.ErrnoException) => (failure = `<${code}>`))
-    this.closed = new Promise((resolve) => socket.on('close', () => resolve(this.received + failure)))
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => (errorSuffix = `<${code}>`))
+    this.closed = new Promise((resolve) => socket.on('close', () => resolve(this.received + errorSuffix)))
   }
 
   send(bytes: string | Uint8Array): this {
@@ -38,12 +39,12 @@ export class RawConnection {
   }
 
   /** Settles once what was received matches. */
-  async receive(pattern: RegExp): Promise<RegExpExecArray> {
+  async waitFor(pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
       const match = pattern.exec(this.received)
       if (match !== null) return match
       if (this.socket.closed) throw new Error(`The connection has closed after ${JSON.stringify(await this.closed)}`)
-      await this.#news()
+      await this.#waitForEvent()
     }
   }
 
@@ -51,37 +52,37 @@ export class RawConnection {
    * Settles once so many final answers have come from now on, by default once the server has closed the connection.
    * @throws Error if what comes is not HTTP, or ends within an answer
    */
-  async answers(count = Infinity): Promise<readonly WireAnswer[]> {
-    const all: WireAnswer[] = []
-    const pieces: Buffer[] = []
-    const take = (piece: Buffer): unknown => pieces.push(piece)
-    this.socket.on('data', take)
+  async readResponses(count = Infinity): Promise<readonly RawResponse[]> {
+    const responses: RawResponse[] = []
+    const chunks: Buffer[] = []
+    const onData = (chunk: Buffer): unknown => chunks.push(chunk)
+    this.socket.on('data', onData)
     try {
       // A body without a length ends with the connection.
       if (count === Infinity) await this.closed
       for (;;) {
-        const { answers, rest } = readAnswers(Buffer.concat(pieces.splice(0)))
-        all.push(...answers)
-        pieces.push(rest)
-        if (all.filter(({ status }) => status >= 200).length >= count) return all
+        const { responses: answers, rest } = parseResponses(Buffer.concat(chunks.splice(0)))
+        responses.push(...answers)
+        chunks.push(rest)
+        if (responses.filter(({ status }) => status >= 200).length >= count) return responses
         if (this.socket.closed) {
           assert.equal(rest.toString('latin1'), '', 'the connection closed within an answer')
-          return all
+          return responses
         }
-        await this.#news()
+        await this.#waitForEvent()
       }
     } finally {
-      this.socket.off('data', take)
+      this.socket.off('data', onData)
     }
   }
 
-  /** The statuses of what {@link answers} gives. */
-  async statuses(count?: number): Promise<readonly number[]> {
-    return (await this.answers(count)).map(({ status }) => status)
+  /** The statuses of what {@link readResponses} gives. */
+  async readStatuses(count?: number): Promise<readonly number[]> {
+    return (await this.readResponses(count)).map(({ status }) => status)
   }
 
   /** Settles when more has come, or the connection has closed. */
-  #news(): Promise<void> {
+  #waitForEvent(): Promise<void> {
     const { socket } = this
     return new Promise((resolve) => {
       function settle(): void {
@@ -94,7 +95,7 @@ export class RawConnection {
 }
 
 /** Opens a connection and gives both its ends. */
-export async function openBoth(
+export async function connectPair(
   server: Server,
   allowHalfOpen?: boolean,
 ): Promise<{ client: RawConnection; accepted: Socket }> {

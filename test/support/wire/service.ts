@@ -11,7 +11,7 @@ import type { TestContext } from 'node:test'
 import { createPlantStore, MAX_PAGE, type PlantStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
 
 /** A request as a test sends it. */
-export interface Request {
+export interface TestRequest {
   readonly method: string
   readonly path: string
   /** Name, value, name, value… A test decides on each field itself, but for Host and the length of the body. */
@@ -20,7 +20,7 @@ export interface Request {
 }
 
 /** An answer as a test receives it. */
-export interface Answer {
+export interface TestResponse {
   readonly status: number
   /** Every field but Date, Connection, Keep-Alive and Transfer-Encoding, whose names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
@@ -60,35 +60,35 @@ export function close(server: NetServer & Partial<Pick<Server, 'closeAllConnecti
   })
 }
 
-export function portOf(server: NetServer): number {
+export function getPort(server: NetServer): number {
   return (server.address() as AddressInfo).port
 }
 
 /** Sends a request on a connection of its own and reads the whole answer. */
-export function send(server: Server, request: Request): Promise<Answer> {
-  return sendTo(portOf(server), request)
+export function sendRequest(server: Server, request: TestRequest): Promise<TestResponse> {
+  return sendToPort(getPort(server), request)
 }
 
-/** As {@link send}, to whatever listens on a port. */
-export async function sendTo(port: number, request: Request): Promise<Answer> {
-  const response = await openTo(port, request)
+/** As {@link sendRequest}, to whatever listens on a port. */
+export async function sendToPort(port: number, request: TestRequest): Promise<TestResponse> {
+  const response = await openResponseFrom(port, request)
   const body = Buffer.concat((await response.toArray()) as Buffer[]).toString()
-  return toAnswer(response.statusCode!, response.headers, body)
+  return toTestResponse(response.statusCode!, response.headers, body)
 }
 
-export function toAnswer(status: number, fields: object, body: string): Answer {
+export function toTestResponse(status: number, fields: object, body: string): TestResponse {
   const entries = Object.entries(fields).filter(([name]) => !HOP_BY_HOP.has(name))
   return { status, headers: Object.fromEntries(entries.map(([name, value]) => [name, String(value)])), body }
 }
 
 /** Sends a request on a connection of its own; the answer's body is not read yet. */
-export function open(server: Server, request: Request): Promise<IncomingMessage> {
-  return openTo(portOf(server), request)
+export function openResponse(server: Server, request: TestRequest): Promise<IncomingMessage> {
+  return openResponseFrom(getPort(server), request)
 }
 
-function openTo(port: number, request: Request): Promise<IncomingMessage> {
+function openResponseFrom(port: number, request: TestRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    httpRequest({ ...toOptions(port, request), agent: false })
+    httpRequest({ ...toRequestOptions(port, request), agent: false })
       .on('response', resolve)
       .on('error', reject)
       .end(request.body)
@@ -96,7 +96,7 @@ function openTo(port: number, request: Request): Promise<IncomingMessage> {
 }
 
 /** What Node needs to send a request in HTTP/1, with Host and the length of its body. */
-export function toOptions(port: number, { method, path, fields, body }: Request): RequestOptions {
+export function toRequestOptions(port: number, { method, path, fields, body }: TestRequest): RequestOptions {
   const hasHost = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host')
   const host = hasHost ? [] : ['Host', `127.0.0.1:${port}`]
   const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
@@ -104,7 +104,7 @@ export function toOptions(port: number, { method, path, fields, body }: Request)
 }
 
 /** A POST of a plant by the owner of a token. */
-export function post(token: string, body: string | Uint8Array, fields: readonly string[] = []): Request {
+export function post(token: string, body: string | Uint8Array, fields: readonly string[] = []): TestRequest {
   return {
     method: 'POST',
     path: '/plants',
@@ -113,11 +113,11 @@ export function post(token: string, body: string | Uint8Array, fields: readonly 
   }
 }
 
-export function get(token: string, path = '/plants'): Request {
+export function get(token: string, path = '/plants'): TestRequest {
   return { method: 'GET', path, fields: bearer(token) }
 }
 
-export function del(token: string, id: string | bigint): Request {
+export function del(token: string, id: string | bigint): TestRequest {
   return { method: 'DELETE', path: `/plants/${id}`, fields: bearer(token) }
 }
 
@@ -126,6 +126,6 @@ export function bearer(token: string): readonly string[] {
 }
 
 /** The ids of the plants that a store has of the owner ada, up to a page of them. */
-export async function keptIds(store: Store): Promise<bigint[]> {
+export async function listStoredIds(store: Store): Promise<bigint[]> {
   return (await store.list('ada', { limit: MAX_PAGE, maxBytes: Infinity })).plants.map(({ id }) => id)
 }

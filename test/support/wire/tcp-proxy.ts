@@ -5,12 +5,12 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 export interface TcpProxy {
   readonly port: number
   /** Connections that are open. */
-  readonly connections: number
+  readonly connectionCount: number
   /** Cuts every connection, and refuses new ones until `open`. */
   close(): Promise<void>
   open(): Promise<void>
   /** Cuts every connection; new ones are let through. */
-  cut(): void
+  dropConnections(): void
   /** Accepts connections still, and lets no byte through until `unblock`. */
   block(): void
   unblock(): void
@@ -51,25 +51,25 @@ export async function openTcpProxy(
     return (listener.address() as AddressInfo).port
   }
 
-  function cut(): void {
+  function dropConnections(): void {
     for (const socket of sockets) socket.destroy()
   }
 
   const port = await open(0)
   return {
     port,
-    get connections() {
+    get connectionCount() {
       return sockets.size / 2
     },
     async close() {
       listener.close()
-      cut()
+      dropConnections()
       await once(listener, 'close')
     },
     async open() {
       await open(port)
     },
-    cut,
+    dropConnections,
     block() {
       isBlocked = true
       for (const socket of sockets) socket.pause()

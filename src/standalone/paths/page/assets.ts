@@ -1,14 +1,14 @@
 import { createResponse } from '../../../http/respond.ts'
 import { encodeUtf8 } from '../../../plants/text.ts'
 import { VERSION } from '../../../version.ts'
-import type { Document } from '../program-paths.ts'
+import type { StaticDocument } from '../program-listener.ts'
 import { HTML, SCRIPT, STYLE } from './texts.ts'
 
 /**
  * What a browser may load and do. The icon is in the document, as `data:`. The script is to make elements, not markup;
  * browsers that know trusted types see to that.
  */
-const POLICY = [
+const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -23,21 +23,21 @@ const POLICY = [
 
 /**
  * Makes the page for people.
- * @param store the kind of store, which the page shows
+ * @param storeKind the kind of store, which the page shows
  * @returns its documents by their paths
  */
-export function pageAssets(store: string): ReadonlyMap<string, Document> {
+export function createWebUiAssets(storeKind: string): ReadonlyMap<string, StaticDocument> {
   return new Map([
-    ['/', documentOf('text/html', HTML.replace('{{version}}', VERSION).replace('{{store}}', store))],
-    ['/page.js', documentOf('text/javascript', SCRIPT)],
-    ['/page.css', documentOf('text/css', STYLE)],
+    ['/', createAsset('text/html', HTML.replace('{{version}}', VERSION).replace('{{store}}', storeKind))],
+    ['/page.js', createAsset('text/javascript', SCRIPT)],
+    ['/page.css', createAsset('text/css', STYLE)],
   ])
 }
 
-function documentOf(mediaType: string, text: string): Document {
+function createAsset(mediaType: string, text: string): StaticDocument {
   const headers = [
     'Content-Security-Policy',
-    POLICY,
+    CONTENT_SECURITY_POLICY,
     'X-Content-Type-Options',
     'nosniff',
     'Referrer-Policy',

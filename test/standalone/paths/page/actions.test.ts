@@ -3,66 +3,72 @@ import { execFile } from 'node:child_process'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { memoryStore } from '../../../../src/index.ts'
-import { createListener, needsChromium, openAsAda, serveListener, storeOf } from '../../../support/page/browser.ts'
+import {
+  createWebUiListener,
+  skipWithoutChromium,
+  openAsAda,
+  serveListener,
+  createStoreWithFerns,
+} from '../../../support/page/web-ui-page.ts'
 import { TOKEN } from '../../../support/program/program.ts'
 
-const run = promisify(execFile)
+const execFileAsync = promisify(execFile)
 
-function ferns(first: number, last: number): string[][] {
+function createFernRows(first: number, last: number): string[][] {
   return Array.from({ length: last - first + 1 }, (_, i) => [`Fern ${first + i}`])
 }
 
-suite('the page', { skip: needsChromium }, () => {
+suite('the page', { skip: skipWithoutChromium }, () => {
   test('creates a plant, shows request and response, and lists it', async (t) => {
     const page = await openAsAda(t)
-    assert.equal(await page.text('#none'), 'No plants yet. Create the first one: an id and a name will do.')
-    assert.equal(await page.text('#list .result'), 'Page 1: 0 plants. The list ends here.')
-    await page.create('1', 'Monstera deliciosa', 'tropical')
+    assert.equal(await page.getText('#none'), 'No plants yet. Create the first one: an id and a name will do.')
+    assert.equal(await page.getText('#list .result'), 'Page 1: 0 plants. The list ends here.')
+    await page.createPlant('1', 'Monstera deliciosa', 'tropical')
 
-    assert.equal(await page.text('#create .result'), 'Created “\u2068Monstera deliciosa\u2069”.')
+    assert.equal(await page.getText('#create .result'), 'Created “\u2068Monstera deliciosa\u2069”.')
     assert.equal(
-      await page.text('#create + .exchange .request'),
+      await page.getText('#create + .exchange .request'),
       `curl -i '${page.url}/plants' \\\n  -H "Authorization: Bearer $TOKEN" \\\n  -H 'Content-Type: application/json' \\\n` +
         `  -d '{"id":1,"name":"Monstera deliciosa","tag":"tropical"}'`,
     )
-    assert.match(await page.text('#create + .exchange .status'), /^200 OK · \d+ ms$/)
+    assert.match(await page.getText('#create + .exchange .status'), /^200 OK · \d+ ms$/)
     assert.match(
-      await page.text('#create + .exchange .response'),
+      await page.getText('#create + .exchange .response'),
       /^Content-Type: application\/json\n(?:X-Request-Id: \S+\n)?\n{"name":"Monstera deliciosa","tag":"tropical"}$/,
     )
-    await page.waitFor('#plants', /Monstera/)
-    assert.deepEqual(await page.plants(), [['Monstera deliciosa', 'tropical']])
+    await page.waitForText('#plants', /Monstera/)
+    assert.deepEqual(await page.getListedPlants(), [['Monstera deliciosa', 'tropical']])
   })
 
   test('shows the request to delete a plant while its id is typed, deletes it, and lists those that are left', async (t) => {
-    const page = await openAsAda(t, { store: storeOf(2) })
-    await page.fill('#delete', 'Id', '1')
-    assert.match(await page.text('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/plants\/1' /)
-    assert.equal(await page.text('#delete + .exchange .response'), 'Not sent yet.')
+    const page = await openAsAda(t, { store: createStoreWithFerns(2) })
+    await page.fillField('#delete', 'Id', '1')
+    assert.match(await page.getText('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/plants\/1' /)
+    assert.equal(await page.getText('#delete + .exchange .response'), 'Not sent yet.')
     await page.submit('delete')
-    await page.waitFor('#delete .result', /^Deleted\.$/)
-    assert.match(await page.text('#delete + .exchange .status'), /^204 No Content · \d+ ms$/)
-    await page.waitFor('#list .result', /1 plant\./)
-    assert.deepEqual(await page.plants(), ferns(2, 2))
+    await page.waitForText('#delete .result', /^Deleted\.$/)
+    assert.match(await page.getText('#delete + .exchange .status'), /^204 No Content · \d+ ms$/)
+    await page.waitForText('#list .result', /1 plant\./)
+    assert.deepEqual(await page.getListedPlants(), createFernRows(2, 2))
   })
 
   test('takes and sends all the digits of an id', async (t) => {
     const page = await openAsAda(t)
     for (const id of ['9223372036854775807', '-9223372036854775808', '9007199254740993']) {
-      await page.create(id, 'Fern')
+      await page.createPlant(id, 'Fern')
       const before = BigInt(id) - 1n
       const after = before < -(2n ** 63n) ? '' : `?after=${before}`
-      assert.deepEqual(await page.kept(after), [{ name: 'Fern' }])
-      assert.deepEqual(await page.kept(`?after=${id}`), [])
+      assert.deepEqual(await page.fetchPlants(after), [{ name: 'Fern' }])
+      assert.deepEqual(await page.fetchPlants(`?after=${id}`), [])
 
-      await page.send('delete', { Id: id })
-      await page.waitFor('#delete .result', /^Deleted/)
-      assert.deepEqual(await page.kept(), [])
+      await page.fillAndSubmit('delete', { Id: id })
+      await page.waitForText('#delete .result', /^Deleted/)
+      assert.deepEqual(await page.fetchPlants(), [])
     }
   })
 
   test('says an error in the words of the service, beside the field that it speaks of, until that is written in', async (t) => {
-    const page = await openAsAda(t, { store: storeOf(1), maxBodyBytes: 100 })
+    const page = await openAsAda(t, { store: createStoreWithFerns(1), maxBodyBytes: 100 })
     const rows = [
       ['create', 'Id', { Name: 'Fern', Id: '1' }, 'new-id: You already have a plant with this id; it stays as it was.'],
       ['create', 'Name', { Id: '2', Name: 'Fern\0' }, 'new-name: name contains U+0000.'],
@@ -71,15 +77,15 @@ suite('the page', { skip: needsChromium }, () => {
     const errors = `Array.from(document.querySelectorAll('[aria-invalid=true]'), ({ id }) =>
       id + ': ' + document.getElementById(id + '-error').innerText)`
     for (const [form, wrong, fields, expected] of rows) {
-      for (const [label, text] of Object.entries(fields)) await page.fill(`#${form}`, label, text)
-      await page.press(`#${form}`, form === 'create' ? 'Create' : 'Delete')
-      await page.waitFor(`#${form} .result`, /^40\d /)
+      for (const [label, text] of Object.entries(fields)) await page.fillField(`#${form}`, label, text)
+      await page.clickButton(`#${form}`, form === 'create' ? 'Create' : 'Delete')
+      await page.waitForText(`#${form} .result`, /^40\d /)
       assert.deepEqual(await page.evaluate(errors), [expected])
-      await page.fill(`#${form}`, wrong, '4')
+      await page.fillField(`#${form}`, wrong, '4')
       assert.deepEqual(await page.evaluate(errors), [])
     }
-    await page.create('1', 'x'.repeat(100))
-    assert.equal(await page.text('#create .result'), '413 Payload Too Large: The body is larger than 100 bytes.')
+    await page.createPlant('1', 'x'.repeat(100))
+    assert.equal(await page.getText('#create .result'), '413 Payload Too Large: The body is larger than 100 bytes.')
   })
 
   test('keeps a name as it is, and shows it', async (t) => {
@@ -92,18 +98,18 @@ suite('the page', { skip: needsChromium }, () => {
       'Fern \u202enretsae\u202c \u2067x',
     ]
     const page = await openAsAda(t)
-    for (const [id, name] of names.entries()) await page.create(String(id), name)
+    for (const [id, name] of names.entries()) await page.createPlant(String(id), name)
     // What turns the direction of the last one would turn that of the text around it.
     for (const part of ['request', 'response']) {
-      const text = await page.text(`#create + .exchange .${part}`)
+      const text = await page.getText(`#create + .exchange .${part}`)
       assert.match(text, /"name":"Fern \\u202enretsae\\u202c \\u2067x"/)
     }
-    assert.doesNotMatch(await page.text('#create .result'), /[\u202e\u202c\u2067]/)
-    await page.waitFor('#list .result', /6 plants\./)
-    const shown = await page.plants()
+    assert.doesNotMatch(await page.getText('#create .result'), /[\u202e\u202c\u2067]/)
+    await page.waitForText('#list .result', /6 plants\./)
+    const shown = await page.getListedPlants()
     assert.deepEqual(shown.flat(), names)
     assert.deepEqual(
-      await page.kept(),
+      await page.fetchPlants(),
       names.map((name) => ({ name })),
     )
     assert.equal(await page.page.title(), 'plant-store')
@@ -112,15 +118,15 @@ suite('the page', { skip: needsChromium }, () => {
   test('folds a name of 60 kB, which stays unfolded when the list comes again', async (t) => {
     const page = await openAsAda(t)
     const name = '🌱'.repeat(15_000)
-    await page.create('1', name)
-    await page.waitFor('#list .result', /1 plant\./)
+    await page.createPlant('1', name)
+    await page.waitForText('#list .result', /1 plant\./)
     const shown = `${'🌱'.repeat(50)} … and 29,900 more characters`
-    assert.equal(await page.text('#plants .name'), shown)
+    assert.equal(await page.getText('#plants .name'), shown)
     await page.page.click('#plants summary')
-    assert.equal(await page.text('#plants .name'), `${shown}\n${name}`)
-    assert.deepEqual(await page.kept(), [{ name }])
-    await page.create('2', 'Moss')
-    await page.waitFor('#plants', /Moss/)
+    assert.equal(await page.getText('#plants .name'), `${shown}\n${name}`)
+    assert.deepEqual(await page.fetchPlants(), [{ name }])
+    await page.createPlant('2', 'Moss')
+    await page.waitForText('#plants', /Moss/)
     assert.equal(await page.evaluate(`document.querySelector('#plants details').open`), true)
   })
 
@@ -128,14 +134,14 @@ suite('the page', { skip: needsChromium }, () => {
     const page = await openAsAda(t)
     const names = ["Fern 'of' $HOME `id` \\ \" !!", 'نخلة']
     for (const [index, id] of ['1', '9223372036854775807'].entries()) {
-      await page.fill('#create', 'Id', id)
-      await page.fill('#create', 'Name', names[index]!)
-      const curl = await page.text('#create + .exchange .request')
-      const { stdout } = await run('sh', ['-c', curl], { env: { ...process.env, TOKEN } })
+      await page.fillField('#create', 'Id', id)
+      await page.fillField('#create', 'Name', names[index]!)
+      const curl = await page.getText('#create + .exchange .request')
+      const { stdout } = await execFileAsync('sh', ['-c', curl], { env: { ...process.env, TOKEN } })
       assert.match(stdout, /^HTTP\/1.1 200 OK\r\n/)
     }
-    assert.deepEqual(await page.kept(), [{ name: names[0] }, { name: names[1] }])
-    assert.deepEqual(await page.kept(`?after=${2n ** 63n - 2n}`), [{ name: names[1] }])
+    assert.deepEqual(await page.fetchPlants(), [{ name: names[0] }, { name: names[1] }])
+    assert.deepEqual(await page.fetchPlants(`?after=${2n ** 63n - 2n}`), [{ name: names[1] }])
   })
 
   test('copies the curl line, or selects it if there is no clipboard', async (t) => {
@@ -143,44 +149,47 @@ suite('the page', { skip: needsChromium }, () => {
     for (const name of ['clipboard-read', 'clipboard-write'] as const) {
       await page.page.browserContext().setPermission(page.url, { permission: { name }, state: 'granted' })
     }
-    await page.press('#list + .exchange', 'Copy the request: List plants')
-    await page.waitFor('#list .result', /copied\. Set TOKEN to your token in the shell first\.$/)
+    await page.clickButton('#list + .exchange', 'Copy the request: List plants')
+    await page.waitForText('#list .result', /copied\. Set TOKEN to your token in the shell first\.$/)
     const curl = `curl -i '${page.url}/plants?limit=10&include=id' \\\n  -H "Authorization: Bearer $TOKEN"`
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), curl)
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
-    await page.press('#list + .exchange', 'Copy the request: List plants')
-    await page.waitFor('#list .result', /selected: copy it with your keyboard\./)
+    await page.clickButton('#list + .exchange', 'Copy the request: List plants')
+    await page.waitForText('#list .result', /selected: copy it with your keyboard\./)
     assert.equal(await page.evaluate('getSelection().toString()'), curl)
   })
 })
 
-suite('the list of the page', { skip: needsChromium }, () => {
+suite('the list of the page', { skip: skipWithoutChromium }, () => {
   test('goes from page to page by the links of the service, and back, and stays on its page at a delete', async (t) => {
-    const page = await openAsAda(t, { store: storeOf(25) })
-    assert.deepEqual(await page.plants(), ferns(1, 10))
+    const page = await openAsAda(t, { store: createStoreWithFerns(25) })
+    assert.deepEqual(await page.getListedPlants(), createFernRows(1, 10))
     assert.match(
-      await page.text('#list + .exchange .response'),
+      await page.getText('#list + .exchange .response'),
       /^Link: <plants\?limit=10&after=10&include=id>; rel="next"$/m,
     )
 
-    await page.press('#list', 'Next')
-    await page.waitFor('#list .result', /^Page 2: 10 plants\. More follow\.$/)
-    assert.deepEqual(await page.plants(), ferns(11, 20))
-    assert.match(await page.text('#list + .exchange .request'), /^curl -i '\S+\/plants\?limit=10&after=10&include=id' /)
-    await page.press('#list', 'Next')
-    await page.waitFor('#list .result', /^Page 3: 5 plants\. The list ends here\.$/)
-    assert.deepEqual(await page.plants(), ferns(21, 25))
+    await page.clickButton('#list', 'Next')
+    await page.waitForText('#list .result', /^Page 2: 10 plants\. More follow\.$/)
+    assert.deepEqual(await page.getListedPlants(), createFernRows(11, 20))
+    assert.match(
+      await page.getText('#list + .exchange .request'),
+      /^curl -i '\S+\/plants\?limit=10&after=10&include=id' /,
+    )
+    await page.clickButton('#list', 'Next')
+    await page.waitForText('#list .result', /^Page 3: 5 plants\. The list ends here\.$/)
+    assert.deepEqual(await page.getListedPlants(), createFernRows(21, 25))
     // A button that leads no further keeps the focus.
     assert.equal(await page.evaluate('document.activeElement.id + document.activeElement.ariaDisabled'), 'nexttrue')
     await page.page.keyboard.press('Enter')
-    assert.deepEqual(await page.plants(), ferns(21, 25))
+    assert.deepEqual(await page.getListedPlants(), createFernRows(21, 25))
 
-    await page.press('#list', 'Previous')
-    await page.waitFor('#list .result', /^Page 2/)
-    assert.deepEqual(await page.plants(), ferns(11, 20))
-    await page.send('delete', { Id: '11' })
-    await page.waitFor('#plants', /^12Fern 12/)
-    await page.waitFor('#list .result', /^Page 2: 10 plants\. More follow\.$/)
+    await page.clickButton('#list', 'Previous')
+    await page.waitForText('#list .result', /^Page 2/)
+    assert.deepEqual(await page.getListedPlants(), createFernRows(11, 20))
+    await page.fillAndSubmit('delete', { Id: '11' })
+    await page.waitForText('#plants', /^12Fern 12/)
+    await page.waitForText('#list .result', /^Page 2: 10 plants\. More follow\.$/)
   })
 
   test('deletes from a row after a second press, goes on at the next row, and says so there', async (t) => {
@@ -196,49 +205,49 @@ suite('the list of the page', { skip: needsChromium }, () => {
       ['Delete', /^Delete plant \u20689007199254740993\u2069\? Nothing brings it back\./, 1],
     ] as const) {
       await page.page.locator(`#list li:nth-child(2) ::-p-text(${button})`).click()
-      await page.waitFor('#list .result', result)
+      await page.waitForText('#list .result', result)
       assert.equal(await page.evaluate(doubted), count)
     }
     assert.equal(await page.evaluate('document.activeElement.ariaLabel'), `Keep ${plant}`)
     await page.page.click('li:nth-child(2) .confirm')
-    await page.waitFor('#list .result', /^Deleted\. Page 1: 2 plants\./)
-    assert.deepEqual(await page.plants('id', 'name'), [
+    await page.waitForText('#list .result', /^Deleted\. Page 1: 2 plants\./)
+    assert.deepEqual(await page.getListedPlants('id', 'name'), [
       ['9007199254740992', '{"id":9007199254740992'],
       ['9223372036854775807', '{"id":9223372036854775807'],
     ])
     assert.match(await page.evaluate('document.activeElement.ariaLabel'), /^Delete plant 9223372036854775807, /)
-    assert.match(await page.text('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/9007199254740993' /)
-    assert.deepEqual(page.console, [])
+    assert.match(await page.getText('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/9007199254740993' /)
+    assert.deepEqual(page.consoleMessages, [])
   })
 
   test('of 100,000 plants has as many as chosen from the id on that was typed, and takes no more of the browser', async (t) => {
-    const page = await openAsAda(t, { store: storeOf(100_000) })
+    const page = await openAsAda(t, { store: createStoreWithFerns(100_000) })
     for (const [limit, after, result, first, last] of [
       ['25', '100', /^Page 1: 25 plants\. More follow\.$/, 101, 125],
       ['100', '100', /^Page 1: 100 plants\. More follow\.$/, 101, 200],
       ['100', '99990', /^Page 1: 10 plants\. The list ends here\.$/, 99_991, 100_000],
     ] as const) {
       await page.page.select('#list-limit', limit)
-      await page.fill('#list', 'After id (optional)', after)
+      await page.fillField('#list', 'After id (optional)', after)
       await page.submit('list')
-      await page.waitFor('#list .result', result)
-      assert.deepEqual(await page.plants(), ferns(first, last))
+      await page.waitForText('#list .result', result)
+      assert.deepEqual(await page.getListedPlants(), createFernRows(first, last))
       assert.ok((await page.evaluate<number>(`document.querySelectorAll('*').length`)) < 700)
     }
   })
 
   test('works under any path that a proxy puts before a service that allows fewer plants', async (t) => {
-    const listener = createListener({ store: storeOf(6), maxLimit: 5 })
+    const listener = createWebUiListener({ store: createStoreWithFerns(6), maxLimit: 5 })
     const url = await serveListener(t, (request, response) => {
       request.url = request.url!.replace(/^\/garden/, '')
       listener(request, response)
     })
     const page = await openAsAda(t, `${url}/garden`)
-    assert.deepEqual(await page.plants(), ferns(1, 5))
-    await page.press('#list', 'Next')
-    await page.waitFor('#list .result', /^Page 2: 1 plant/)
-    await page.create('12', 'Fern 12')
-    await page.waitFor('#list .result', /^Page 2: 2 plants/)
-    assert.match(await page.text('#create + .exchange .request'), /\/garden\/plants' /)
+    assert.deepEqual(await page.getListedPlants(), createFernRows(1, 5))
+    await page.clickButton('#list', 'Next')
+    await page.waitForText('#list .result', /^Page 2: 1 plant/)
+    await page.createPlant('12', 'Fern 12')
+    await page.waitForText('#list .result', /^Page 2: 2 plants/)
+    assert.match(await page.getText('#create + .exchange .request'), /\/garden\/plants' /)
   })
 })

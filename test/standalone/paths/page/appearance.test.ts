@@ -3,13 +3,18 @@ import { suite, test } from 'node:test'
 import axe from 'axe-core'
 import type { SerializedAXNode } from 'puppeteer-core'
 import { memoryStore } from '../../../../src/index.ts'
-import { needsChromium, openPage, storeOf, type PlantPage } from '../../../support/page/browser.ts'
+import {
+  skipWithoutChromium,
+  openPage,
+  createStoreWithFerns,
+  type WebUiPage,
+} from '../../../support/page/web-ui-page.ts'
 import { TOKEN } from '../../../support/program/program.ts'
 
 const SCHEMES = ['light', 'dark'] as const
 
 /** Device pixels in one of CSS make the zoom: at 200 % a window of 1,280 pixels is 640 wide, at a factor of 2. */
-const VIEWS = [
+const VIEWPORTS = [
   { width: 320, deviceScaleFactor: 1 },
   { width: 320, deviceScaleFactor: 4 },
   { width: 640, deviceScaleFactor: 2 },
@@ -19,21 +24,21 @@ const VIEWS = [
 ]
 
 /** Has in view all that the page can have: long texts, errors, tags, several pages. */
-async function fillPage(page: PlantPage): Promise<void> {
-  await page.fill('#token-form', 'Token', TOKEN)
-  await page.press('#token-form', 'Use token')
-  await page.waitFor('#list .result', /^Page 1: 10 plants/)
+async function fillPage(page: WebUiPage): Promise<void> {
+  await page.fillField('#token-form', 'Token', TOKEN)
+  await page.clickButton('#token-form', 'Use token')
+  await page.waitForText('#list .result', /^Page 1: 10 plants/)
   await page.submit('create')
-  await page.waitFor('#new-id-error', /./)
-  await page.send('delete', { Id: '42' })
-  await page.waitFor('#delete-id-error', /./)
+  await page.waitForText('#new-id-error', /./)
+  await page.fillAndSubmit('delete', { Id: '42' })
+  await page.waitForText('#delete-id-error', /./)
   await page.page.click('#plants li:last-child button')
   await page.page.click('#plants summary')
 }
 
 /** Returns a picture of an element and the space around it, without focus and mouse pointer unless they stay. */
-async function look({ page }: PlantPage, selector: string, isAway = true): Promise<string> {
-  if (isAway) await page.evaluate('document.activeElement.blur()')
+async function takeScreenshot({ page }: WebUiPage, selector: string, blursFocus = true): Promise<string> {
+  if (blursFocus) await page.evaluate('document.activeElement.blur()')
   await page.mouse.move(0, 0)
   const element = (await page.waitForSelector(selector))!
   await element.scrollIntoView()
@@ -43,7 +48,7 @@ async function look({ page }: PlantPage, selector: string, isAway = true): Promi
   return page.screenshot({ clip, encoding: 'base64' })
 }
 
-async function assertAccessible({ page }: PlantPage, what: string): Promise<void> {
+async function assertAccessible({ page }: WebUiPage, what: string): Promise<void> {
   await page.evaluate(axe.source)
   const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
   assert.deepEqual(
@@ -53,7 +58,7 @@ async function assertAccessible({ page }: PlantPage, what: string): Promise<void
   )
 }
 
-suite('the page', { skip: needsChromium }, () => {
+suite('the page', { skip: skipWithoutChromium }, () => {
   test('passes axe in both schemes, needs no horizontal scroll bar, and says what it shows', async (t) => {
     const store = memoryStore()
     const long = 'Donaudampfschiffahrtsgesellschaft'.repeat(5)
@@ -62,7 +67,7 @@ suite('the page', { skip: needsChromium }, () => {
     }
     for (let id = 10n; id < 20n; id++) void store.create('ada', { id, name: 'Fern' })
     const page = await openPage(t, { store })
-    await page.waitFor('#service', /^ready$/)
+    await page.waitForText('#service', /^ready$/)
     const colours: string[] = []
     for (const value of SCHEMES) {
       await page.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }])
@@ -76,7 +81,7 @@ suite('the page', { skip: needsChromium }, () => {
       const { left, right } = element.getBoundingClientRect()
       return left < 0 || right > innerWidth
     }).length`
-    for (const view of VIEWS) {
+    for (const view of VIEWPORTS) {
       await page.page.setViewport({ ...view, height: 900 })
       const { width, deviceScaleFactor } = view
       assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width)
@@ -123,13 +128,13 @@ suite('the page', { skip: needsChromium }, () => {
     await tabTo('token')
     await keyboard.type(TOKEN)
     await keyboard.press('Enter')
-    await page.waitFor('#none', /No plants yet/)
+    await page.waitForText('#none', /No plants yet/)
     await tabTo('new-id')
     await keyboard.type('42')
     await tabTo('new-name')
     await keyboard.type('Fern')
     await keyboard.press('Enter')
-    await page.waitFor('#plants', /Fern/)
+    await page.waitForText('#plants', /Fern/)
     assert.equal(await page.evaluate('document.activeElement.id'), 'new-name')
     await tabTo('Delete')
     await keyboard.press('Enter')
@@ -139,7 +144,7 @@ suite('the page', { skip: needsChromium }, () => {
     await tabTo('Delete for good')
     await keyboard.press('Enter')
     // The row goes at the response to the delete; the list that is asked for then comes later.
-    await page.waitFor('#list .result', /^Deleted\. Page 1: 0 plants/)
+    await page.waitForText('#list .result', /^Deleted\. Page 1: 0 plants/)
     assert.equal(await page.evaluate('document.activeElement.innerText'), 'List')
     await tabTo('delete-id')
     assert.deepEqual(
@@ -174,30 +179,30 @@ suite('the page', { skip: needsChromium }, () => {
   })
 
   test('shows each state in forced colors, which replace its own: disabled, busy, wrong, in focus', async (t) => {
-    const page = await openPage(t, { store: storeOf(11) }, `#token=${TOKEN}`)
+    const page = await openPage(t, { store: createStoreWithFerns(11) }, `#token=${TOKEN}`)
     const session = await page.page.createCDPSession()
     await session.send('Emulation.setEmulatedMedia', { features: [{ name: 'forced-colors', value: 'active' }] })
-    await page.waitFor('#list .result', /^Page 1/)
+    await page.waitForText('#list .result', /^Page 1/)
     const button = (name: string) => `::-p-aria([name="${name}"][role="button"])`
     const id = '#delete ::-p-aria(Id)'
 
-    const first = [await look(page, button('Previous')), await look(page, button('Next'))]
-    await page.press('#list', 'Next')
-    await page.waitFor('#list .result', /^Page 2/)
-    assert.notEqual(await look(page, button('Previous')), first[0], 'Previous')
-    assert.notEqual(await look(page, button('Next')), first[1], 'Next')
+    const first = [await takeScreenshot(page, button('Previous')), await takeScreenshot(page, button('Next'))]
+    await page.clickButton('#list', 'Next')
+    await page.waitForText('#list .result', /^Page 2/)
+    assert.notEqual(await takeScreenshot(page, button('Previous')), first[0], 'Previous')
+    assert.notEqual(await takeScreenshot(page, button('Next')), first[1], 'Next')
 
-    const idle = await look(page, button('List'))
+    const idle = await takeScreenshot(page, button('List'))
     await page.page.focus(button('List'))
-    assert.notEqual(await look(page, button('List'), false), idle, 'focus')
-    const release = page.hold('GET /plants')
+    assert.notEqual(await takeScreenshot(page, button('List'), false), idle, 'focus')
+    const release = page.blockRequests('GET /plants')
     await page.submit('list')
-    assert.notEqual(await look(page, button('List')), idle, 'busy')
+    assert.notEqual(await takeScreenshot(page, button('List')), idle, 'busy')
     release()
 
-    const right = await look(page, id)
+    const right = await takeScreenshot(page, id)
     await page.submit('delete')
-    assert.deepEqual(await page.wrong(), ['delete-id'])
-    assert.notEqual(await look(page, id), right, 'wrong')
+    assert.deepEqual(await page.getInvalidFieldIds(), ['delete-id'])
+    assert.notEqual(await takeScreenshot(page, id), right, 'wrong')
   })
 })

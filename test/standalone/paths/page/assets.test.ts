@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { HTML, SCRIPT, STYLE } from '../../../../src/standalone/paths/page/texts.ts'
-import { createListener } from '../../../support/page/browser.ts'
-import { pageTypes, PAGE_TYPES } from '../../../support/page/page-types.ts'
-import { send, serve } from '../../../support/wire/service.ts'
+import { createWebUiListener } from '../../../support/page/web-ui-page.ts'
+import { generateWebUiTypes, WEB_UI_TYPES_PATH } from '../../../support/page/web-ui-types.ts'
+import { sendRequest, serve } from '../../../support/wire/service.ts'
 
-const POLICY =
+const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -20,9 +20,9 @@ const DOCUMENTS = [
 
 for (const [path, type, whole] of DOCUMENTS) {
   test(`${path} has a strict policy, and is not sent to a client that has it`, async (t) => {
-    const server = await serve(t, createListener())
+    const server = await serve(t, createWebUiListener())
     const cached = {
-      'content-security-policy': POLICY,
+      'content-security-policy': CONTENT_SECURITY_POLICY,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       'cross-origin-opener-policy': 'same-origin',
@@ -36,15 +36,15 @@ for (const [path, type, whole] of DOCUMENTS) {
       ['GET', ['If-None-Match', `W/"old", W/${cached.etag}`], { status: 304, headers: cached, body: '' }],
     ] as const
     for (const [method, fields, expected] of rows) {
-      assert.deepEqual(await send(server, { method, path, fields }), expected)
+      assert.deepEqual(await sendRequest(server, { method, path, fields }), expected)
     }
   })
 }
 
 test('the files are not found by their names, nor by other spellings', async (t) => {
-  const server = await serve(t, createListener())
+  const server = await serve(t, createWebUiListener())
   const paths = ['//', '/page.html', '/page.js/', '/Page.js', '/page', '/index.html', '/.']
-  const statuses = paths.map(async (path) => (await send(server, { method: 'GET', path, fields: [] })).status)
+  const statuses = paths.map(async (path) => (await sendRequest(server, { method: 'GET', path, fields: [] })).status)
   assert.deepEqual(new Set(await Promise.all(statuses)), new Set([404]))
 })
 
@@ -54,5 +54,5 @@ test('is small', () => {
 })
 
 test('has the types of the interface description', async () => {
-  assert.equal(readFileSync(PAGE_TYPES, 'utf8'), await pageTypes(), 'run npm run page-types')
+  assert.equal(readFileSync(WEB_UI_TYPES_PATH, 'utf8'), await generateWebUiTypes(), 'run npm run web-ui-types')
 })

@@ -1,55 +1,55 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import {
-  blank,
-  needsChromium,
+  serveBlankPage,
+  skipWithoutChromium,
   openAsAda,
   openPage,
   serveListener,
-  storeOf,
-  type PlantPage,
-} from '../../../support/page/browser.ts'
+  createStoreWithFerns,
+  type WebUiPage,
+} from '../../../support/page/web-ui-page.ts'
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
 const NOTICE = 'Using the token from the link'
-const NONE = 'Enter a token first: then its plants stand here.'
+const NO_TOKEN_MESSAGE = 'Enter a token first: then its plants stand here.'
 
 /** Returns what the page shows about the origin of its token. */
-async function announcement(page: PlantPage): Promise<string> {
-  return (await page.text('body')).includes(NOTICE) ? NOTICE : ''
+async function findNotice(page: WebUiPage): Promise<string> {
+  return (await page.getText('body')).includes(NOTICE) ? NOTICE : ''
 }
 
-suite('the token', { skip: needsChromium }, () => {
+suite('the token', { skip: skipWithoutChromium }, () => {
   test('of a link that somebody else made is announced until a plant is created with it (login CSRF)', async (t) => {
     const page = await openAsAda(t)
-    assert.equal(await announcement(page), NOTICE)
+    assert.equal(await findNotice(page), NOTICE)
     await page.submit('list')
-    await page.waitFor('#list .result', /^Page 1/)
-    await page.send('create', { Id: 'x', Name: 'Fern' })
-    await page.send('delete')
-    await page.waitFor('#delete .result', /^404/)
-    assert.equal(await announcement(page), NOTICE)
-    await page.create('1', 'Fern')
-    assert.equal(await announcement(page), '')
+    await page.waitForText('#list .result', /^Page 1/)
+    await page.fillAndSubmit('create', { Id: 'x', Name: 'Fern' })
+    await page.fillAndSubmit('delete')
+    await page.waitForText('#delete .result', /^404/)
+    assert.equal(await findNotice(page), NOTICE)
+    await page.createPlant('1', 'Fern')
+    assert.equal(await findNotice(page), '')
   })
 
   test('of a link that somebody else made is announced until a plant is deleted with it (login CSRF)', async (t) => {
-    const page = await openAsAda(t, { store: storeOf(2) })
-    await page.send('delete')
-    await page.waitFor('#delete .result', /^Deleted/)
-    assert.equal(await announcement(page), '')
+    const page = await openAsAda(t, { store: createStoreWithFerns(2) })
+    await page.fillAndSubmit('delete')
+    await page.waitForText('#delete .result', /^Deleted/)
+    assert.equal(await findNotice(page), '')
   })
 
   test('of a link that somebody else made is forgotten by the button next to its announcement (login CSRF)', async (t) => {
-    const page = await openAsAda(t, { store: storeOf(2) })
-    await page.press('#token-form', 'Forget')
-    assert.deepEqual([await announcement(page), await page.text('#access')], ['', 'none yet'])
-    await page.send('create')
-    await page.waitFor('#create .result', /^401/)
-    await page.fill('#token-form', 'Token', TOKEN)
-    await page.press('#token-form', 'Use token')
-    await page.waitFor('#access', /may/)
-    assert.equal(await announcement(page), '', 'the user typed this one')
+    const page = await openAsAda(t, { store: createStoreWithFerns(2) })
+    await page.clickButton('#token-form', 'Forget')
+    assert.deepEqual([await findNotice(page), await page.getText('#access')], ['', 'none yet'])
+    await page.fillAndSubmit('create')
+    await page.waitForText('#create .result', /^401/)
+    await page.fillField('#token-form', 'Token', TOKEN)
+    await page.clickButton('#token-form', 'Use token')
+    await page.waitForText('#access', /may/)
+    assert.equal(await findNotice(page), '', 'the user typed this one')
   })
 
   test('of a link that is opened in the same tab is used without a question only if none is in use (login CSRF)', async (t) => {
@@ -65,13 +65,13 @@ suite('the token', { skip: needsChromium }, () => {
       await page.evaluate(`location.hash = '${hash}'`)
       await page.page.waitForFunction('!location.hash')
       await page.submit('list')
-      await page.waitFor('#list .result', plants)
+      await page.waitForText('#list .result', plants)
       assert.equal(await page.evaluate('location.href'), `${page.url}/`)
-      return [questions.length, await announcement(page)]
+      return [questions.length, await findNotice(page)]
     }
     assert.deepEqual(await follow(`token=${TOKEN}`, /0 plants\./), [0, NOTICE])
-    await page.create('1', 'Fern')
-    await page.waitFor('#plants', /Fern/)
+    await page.createPlant('1', 'Fern')
+    await page.waitForText('#plants', /Fern/)
     assert.deepEqual(await follow('token=a%2b/~b==', /1 plant\./), [1, ''])
     assert.deepEqual(await follow(`token=${TOKEN}`, /1 plant\./), [0, ''], 'the token in use')
     for (const malformed of ['', '%20', 'a%20b']) {
@@ -85,10 +85,10 @@ suite('the token', { skip: needsChromium }, () => {
   for (const text of ['', '%20', 'a%20b', '%zz', '%2541', 'ad%C3%A9', `${TOKEN}&a=b`, `${TOKEN}#token=${TOKEN}`]) {
     test(`of a link with a malformed token, "${text}", is refused by the page, which says that it came from the link (login CSRF)`, async (t) => {
       const page = await openPage(t, {}, `#token=${text}`)
-      await page.waitFor('#token-error', /^The token from the link is malformed: a token has letters, digits and /)
-      assert.deepEqual([await page.text('#access'), await announcement(page)], ['none yet', ''])
+      await page.waitForText('#token-error', /^The token from the link is malformed: a token has letters, digits and /)
+      assert.deepEqual([await page.getText('#access'), await findNotice(page)], ['none yet', ''])
       assert.equal(await page.evaluate('location.href'), `${page.url}/`)
-      assert.equal(page.count('GET /plants'), 0)
+      assert.equal(page.countRequests('GET /plants'), 0)
     })
   }
 
@@ -101,12 +101,12 @@ suite('the token', { skip: needsChromium }, () => {
       `${page.url}/openapi.json`,
     ])
     // A page that the browser has kept for going back still announces its token; a page that it loads has none.
-    const shown = [await page.text('#access'), await announcement(page)]
+    const shown = [await page.getText('#access'), await findNotice(page)]
     assert.ok([`may read; not seen to write yet,${NOTICE}`, 'none yet,'].includes(shown.join()), shown.join())
   })
 
   test('is not replaced by a page of another origin that opened this one', async (t) => {
-    const opener = await openPage(t, blank)
+    const opener = await openPage(t, serveBlankPage)
     const url = await serveListener(t)
     await opener.evaluate(`void (globalThis.opened = open('${url}'))`)
     await opener.page.browserContext().waitForTarget((target) => target.url() === `${url}/`)
@@ -117,13 +117,13 @@ suite('the token', { skip: needsChromium }, () => {
     const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
     const page = await openAsAda(t, program.url)
     assert.equal(page.page.url(), `${page.url}/`)
-    await page.create('1', 'Fern')
-    await page.send('delete', { Id: '1' })
-    await page.waitFor('#delete .result', /Deleted/)
-    await page.waitFor('#none', /No plants yet/)
-    await page.fill('#token-form', 'Token', TOKEN)
-    await page.press('#token-form', 'Use token')
-    await page.waitFor('#access', /may/)
+    await page.createPlant('1', 'Fern')
+    await page.fillAndSubmit('delete', { Id: '1' })
+    await page.waitForText('#delete .result', /Deleted/)
+    await page.waitForText('#none', /No plants yet/)
+    await page.fillField('#token-form', 'Token', TOKEN)
+    await page.clickButton('#token-form', 'Use token')
+    await page.waitForText('#access', /may/)
 
     const places = await page.evaluate<Record<string, unknown>>(`(async () => ({
       address: location.href,
@@ -136,90 +136,93 @@ suite('the token', { skip: needsChromium }, () => {
       globals: Object.values(window).filter((value) => typeof value === 'string'),
     }))()`)
     for (const [place, content] of Object.entries(places)) assert.ok(!JSON.stringify(content).includes(TOKEN), place)
-    assert.ok(!page.console.join('\n').includes(TOKEN))
+    assert.ok(!page.consoleMessages.join('\n').includes(TOKEN))
     await page.page.reload()
-    assert.equal(await page.text('#none'), NONE)
-    await program.end()
-    assert.equal(program.stderr.all.filter((line) => line.includes('"DELETE"')).length, 1)
-    assert.ok(!program.stderr.all.join('\n').includes(TOKEN))
+    assert.equal(await page.getText('#none'), NO_TOKEN_MESSAGE)
+    await program.stop()
+    assert.equal(program.stderr.lines.filter((line) => line.includes('"DELETE"')).length, 1)
+    assert.ok(!program.stderr.lines.join('\n').includes(TOKEN))
   })
 
   test('is asked for if there is none, which is no refusal', async (t) => {
     const page = await openPage(t)
-    assert.equal(await page.text('#none'), NONE)
-    assert.equal(await page.text('#access'), 'none yet')
+    assert.equal(await page.getText('#none'), NO_TOKEN_MESSAGE)
+    assert.equal(await page.getText('#access'), 'none yet')
     await page.submit('list')
-    await page.waitFor('#list .result', /^401/)
-    assert.equal(await page.text('#token-error'), 'A bearer token is needed: send "Authorization: Bearer <token>".')
-    assert.equal(await page.text('#access'), 'none yet')
+    await page.waitForText('#list .result', /^401/)
+    assert.equal(await page.getText('#token-error'), 'A bearer token is needed: send "Authorization: Bearer <token>".')
+    assert.equal(await page.getText('#access'), 'none yet')
   })
 
   test('is taken out of its field, and kept at a second press', async (t) => {
     const page = await openPage(t)
-    await page.fill('#token-form', 'Token', ` Bearer ${TOKEN} `)
+    await page.fillField('#token-form', 'Token', ` Bearer ${TOKEN} `)
     await page.page.keyboard.press('Enter')
     // The list takes back what is said of a token.
-    await page.waitFor('#none', /No plants yet/)
+    await page.waitForText('#none', /No plants yet/)
     await page.page.keyboard.press('Enter')
-    assert.equal(await page.text('#token-error'), '')
+    assert.equal(await page.getText('#token-error'), '')
     assert.equal(await page.evaluate(`document.activeElement.id + document.activeElement.value`), 'token')
   })
 
   test('is refused by the page itself if no header could carry it', async (t) => {
     const page = await openPage(t)
     for (const typed of ['ein schlüssel', 'a b', 'a=b', '令牌']) {
-      await page.fill('#token-form', 'Token', typed)
-      await page.press('#token-form', 'Use token')
-      await page.waitFor('#token-error', /^A token has letters, digits and -\._~\+\/ only, then perhaps "="\.$/)
-      await page.press('#token-form', 'Forget')
-      await page.waitFor('#token-error', /^$/)
+      await page.fillField('#token-form', 'Token', typed)
+      await page.clickButton('#token-form', 'Use token')
+      await page.waitForText('#token-error', /^A token has letters, digits and -\._~\+\/ only, then perhaps "="\.$/)
+      await page.clickButton('#token-form', 'Forget')
+      await page.waitForText('#token-error', /^$/)
     }
   })
 
   test('that is refused shows no plants, until it is accepted again', async (t) => {
-    const page = await openAsAda(t, { store: storeOf(21) })
-    const stop = page.answer('GET /plants', 401, 'application/json', '{"error":40101,"message":"Refused."}')
-    await page.send('list')
-    await page.waitFor('#list .result', /^401 Unauthorized: Refused\.$/)
-    assert.deepEqual([await page.text('#access'), await page.text('#token-error')], ['refused', 'Refused.'])
-    assert.deepEqual([await page.plants(), await page.wrong()], [[], ['token']])
+    const page = await openAsAda(t, { store: createStoreWithFerns(21) })
+    const stop = page.respondWith('GET /plants', 401, 'application/json', '{"error":40101,"message":"Refused."}')
+    await page.fillAndSubmit('list')
+    await page.waitForText('#list .result', /^401 Unauthorized: Refused\.$/)
+    assert.deepEqual([await page.getText('#access'), await page.getText('#token-error')], ['refused', 'Refused.'])
+    assert.deepEqual([await page.getListedPlants(), await page.getInvalidFieldIds()], [[], ['token']])
     stop()
-    await page.send('list')
-    await page.waitFor('#access', /^may read/)
-    assert.deepEqual([await page.text('#token-error'), await page.wrong()], ['', []])
+    await page.fillAndSubmit('list')
+    await page.waitForText('#access', /^may read/)
+    assert.deepEqual([await page.getText('#token-error'), await page.getInvalidFieldIds()], ['', []])
   })
 
   test('is said to do what it was seen to do, with no request for that', async (t) => {
-    const page = await openAsAda(t, { store: storeOf(21), tokens: { [TOKEN]: { owner: 'ada', access: 'read' } } })
-    assert.equal(await page.text('#access'), 'may read; not seen to write yet')
+    const page = await openAsAda(t, {
+      store: createStoreWithFerns(21),
+      tokens: { [TOKEN]: { owner: 'ada', access: 'read' } },
+    })
+    assert.equal(await page.getText('#access'), 'may read; not seen to write yet')
     assert.ok(page.requests.every((request) => request.startsWith('GET ')))
-    await page.create('42', 'Moss')
-    await page.waitFor('#create .result', /^403 Forbidden: This bearer token may only read\.$/)
-    assert.deepEqual([await page.text('#access'), await page.text('#token-error')], ['may only read', ''])
-    await page.press('#list', 'Delete plant 2, \u2068Fern 2\u2069')
-    await page.press('#list', 'Delete for good plant 2, \u2068Fern 2\u2069')
-    await page.waitFor('#list .result', /^403 Forbidden: This bearer token may only read\. Page 1: 10 plants\./)
+    await page.createPlant('42', 'Moss')
+    await page.waitForText('#create .result', /^403 Forbidden: This bearer token may only read\.$/)
+    assert.deepEqual([await page.getText('#access'), await page.getText('#token-error')], ['may only read', ''])
+    await page.clickButton('#list', 'Delete plant 2, \u2068Fern 2\u2069')
+    await page.clickButton('#list', 'Delete for good plant 2, \u2068Fern 2\u2069')
+    await page.waitForText('#list .result', /^403 Forbidden: This bearer token may only read\. Page 1: 10 plants\./)
   })
 
   for (const isPending of [false, true]) {
     test(`takes all with it if it is forgotten, ${isPending ? 'a create that is under way' : 'what it created'} too`, async (t) => {
-      const page = await openAsAda(t, { store: storeOf(21) })
-      const release = page.hold(isPending ? 'POST' : 'none')
-      await page.send('create')
-      await page.waitFor('#create + .exchange', isPending ? /Waiting/ : /200 OK/)
-      await page.waitFor('#list .result', /^Page/)
-      const lists = page.count('GET /plants')
-      await page.fill('#delete', 'Id', '42')
-      await page.press('#token-form', 'Forget')
+      const page = await openAsAda(t, { store: createStoreWithFerns(21) })
+      const release = page.blockRequests(isPending ? 'POST' : 'none')
+      await page.fillAndSubmit('create')
+      await page.waitForText('#create + .exchange', isPending ? /Waiting/ : /200 OK/)
+      await page.waitForText('#list .result', /^Page/)
+      const lists = page.countRequests('GET /plants')
+      await page.fillField('#delete', 'Id', '42')
+      await page.clickButton('#token-form', 'Forget')
       release()
       await page.page.waitForNetworkIdle({ idleTime: 100 })
       // The port in the curl lines may have a 42 too.
-      assert.doesNotMatch((await page.text('main')).replaceAll(page.url, ''), /Moss|Fern|42/)
-      assert.deepEqual([await page.text('#access'), await page.text('#none')], ['none yet', NONE])
-      assert.deepEqual([page.count('GET /plants'), await page.wrong()], [lists, []])
-      for (const id of ['new-id', 'new-name', 'delete-id']) assert.equal(await page.value(id), '')
+      assert.doesNotMatch((await page.getText('main')).replaceAll(page.url, ''), /Moss|Fern|42/)
+      assert.deepEqual([await page.getText('#access'), await page.getText('#none')], ['none yet', NO_TOKEN_MESSAGE])
+      assert.deepEqual([page.countRequests('GET /plants'), await page.getInvalidFieldIds()], [lists, []])
+      for (const id of ['new-id', 'new-name', 'delete-id']) assert.equal(await page.getValue(id), '')
       await page.submit('list')
-      await page.waitFor('#list .result', /^401/)
+      await page.waitForText('#list .result', /^401/)
     })
   }
 })

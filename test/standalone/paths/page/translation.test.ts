@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import { memoryStore } from '../../../../src/index.ts'
-import { needsChromium, openAsAda, storeOf, type PlantPage } from '../../../support/page/browser.ts'
+import {
+  skipWithoutChromium,
+  openAsAda,
+  createStoreWithFerns,
+  type WebUiPage,
+} from '../../../support/page/web-ui-page.ts'
 import { translate, translatePage } from '../../../support/page/translate.ts'
 
 /** Opens the page with a clipboard and a translator that ignores `translate="no"`. */
-async function openOverTranslated(t: TestContext): Promise<PlantPage> {
-  const page = await openAsAda(t, { store: storeOf(21) })
+async function openFullyTranslated(t: TestContext): Promise<WebUiPage> {
+  const page = await openAsAda(t, { store: createStoreWithFerns(21) })
   for (const name of ['clipboard-read', 'clipboard-write'] as const) {
     await page.page.browserContext().setPermission(page.url, { permission: { name }, state: 'granted' })
   }
@@ -14,25 +19,25 @@ async function openOverTranslated(t: TestContext): Promise<PlantPage> {
   return page
 }
 
-suite('a translator that replaces text nodes', { skip: needsChromium }, () => {
+suite('a translator that replaces text nodes', { skip: skipWithoutChromium }, () => {
   for (const limit of ['10', '25', '100']) {
     test(`doesn't turn the limit ${limit} of an option without a value into limit=${translate(limit)}`, async (t) => {
-      const page = await openOverTranslated(t)
+      const page = await openFullyTranslated(t)
       await page.page.select('#list-limit', limit)
-      await page.press('#list', translate('List'))
-      await page.waitFor('#list .result', /Page/)
+      await page.clickButton('#list', translate('List'))
+      await page.waitForText('#list .result', /Page/)
       assert.equal(page.requests.at(-1), `GET /plants?limit=${limit}&include=id`)
     })
   }
 
   test("doesn't get into a curl command that is copied, before and after its request", async (t) => {
-    const page = await openOverTranslated(t)
-    await page.fill('#delete', translate('Id'), '2')
+    const page = await openFullyTranslated(t)
+    await page.fillField('#delete', translate('Id'), '2')
     for (const isSent of [false, true]) {
-      if (isSent) await page.press('#delete', translate('Delete'))
-      if (isSent) await page.waitFor('#delete .result', /Deleted/)
+      if (isSent) await page.clickButton('#delete', translate('Delete'))
+      if (isSent) await page.waitForText('#delete .result', /Deleted/)
       await page.evaluate(`navigator.clipboard.writeText('')`)
-      await page.press('#delete + .exchange', 'Copy the request: Delete a plant')
+      await page.clickButton('#delete + .exchange', 'Copy the request: Delete a plant')
       await page.page.waitForFunction(`navigator.clipboard.readText()`)
       assert.equal(
         await page.evaluate('navigator.clipboard.readText()'),
@@ -43,11 +48,11 @@ suite('a translator that replaces text nodes', { skip: needsChromium }, () => {
 
   test("doesn't get into a curl command that is selected because the page has no clipboard", async (t) => {
     const page = await openAsAda(t)
-    const curl = await page.text('#list + .exchange .request')
+    const curl = await page.getText('#list + .exchange .request')
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
     await page.evaluate(`document.querySelector('#list + .exchange .request').textContent = 'translated'`)
-    await page.press('#list + .exchange', 'Copy the request: List plants')
-    await page.waitFor('#list .result', /selected/)
+    await page.clickButton('#list + .exchange', 'Copy the request: List plants')
+    await page.waitForText('#list .result', /selected/)
     assert.equal(await page.evaluate('getSelection().toString()'), curl)
   })
 
@@ -57,66 +62,70 @@ suite('a translator that replaces text nodes', { skip: needsChromium }, () => {
     void store.create('ada', { id: 8n, name: `Long ${'x'.repeat(200)}`, tag: 'hardy 8' })
     const page = await openAsAda(t, { store })
     await translatePage(page.page)
-    await page.fill('#create', translate('Id'), '9007199254740993')
-    await page.fill('#create', translate('Name'), 'Moss 1')
-    await page.press('#create', translate('Create'))
-    await page.waitFor('#plants', /Moss/)
-    assert.match(await page.text('#create .result'), /\u2068Moss 1\u2069/)
-    assert.match(await page.text('#create + .exchange .request'), /-d '{"id":9007199254740993,"name":"Moss 1"}'$/)
-    assert.match(await page.text('#create + .exchange .status'), /^200 OK/)
-    assert.match(await page.text('#create + .exchange .response'), /^Content-Type: [^]*{"name":"Moss 1"}$/)
-    assert.deepEqual(await page.plants('id', 'tag'), [['7', 'hardy 7'], ['8', 'hardy 8'], ['9007199254740993']])
-    assert.doesNotMatch((await page.plants('name')).join(), /[‹›]/)
-    await page.press('#list', 'Delete plant 9007199254740993, \u2068Moss 1\u2069')
-    await page.waitFor('#list .result', /\u20689007199254740993\u2069/)
+    await page.fillField('#create', translate('Id'), '9007199254740993')
+    await page.fillField('#create', translate('Name'), 'Moss 1')
+    await page.clickButton('#create', translate('Create'))
+    await page.waitForText('#plants', /Moss/)
+    assert.match(await page.getText('#create .result'), /\u2068Moss 1\u2069/)
+    assert.match(await page.getText('#create + .exchange .request'), /-d '{"id":9007199254740993,"name":"Moss 1"}'$/)
+    assert.match(await page.getText('#create + .exchange .status'), /^200 OK/)
+    assert.match(await page.getText('#create + .exchange .response'), /^Content-Type: [^]*{"name":"Moss 1"}$/)
+    assert.deepEqual(await page.getListedPlants('id', 'tag'), [
+      ['7', 'hardy 7'],
+      ['8', 'hardy 8'],
+      ['9007199254740993'],
+    ])
+    assert.doesNotMatch((await page.getListedPlants('name')).join(), /[‹›]/)
+    await page.clickButton('#list', 'Delete plant 9007199254740993, \u2068Moss 1\u2069')
+    await page.waitForText('#list .result', /\u20689007199254740993\u2069/)
   })
 
   test("doesn't stop any action of the page, and doesn't change what it sends", async (t) => {
-    const page = await openAsAda(t, { store: storeOf(21) })
+    const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     await translatePage(page.page)
-    await page.press('#create', translate('Create'))
-    assert.deepEqual(await page.wrong(), ['new-id', 'new-name'])
-    await page.fill('#create', translate('Id'), '1')
-    await page.fill('#create', translate('Name'), 'Moss')
-    assert.deepEqual(await page.wrong(), [])
-    await page.press('#create', translate('Create'))
-    await page.waitFor('#new-id-error', /You already have a plant/)
-    assert.deepEqual(await page.wrong(), ['new-id'])
+    await page.clickButton('#create', translate('Create'))
+    assert.deepEqual(await page.getInvalidFieldIds(), ['new-id', 'new-name'])
+    await page.fillField('#create', translate('Id'), '1')
+    await page.fillField('#create', translate('Name'), 'Moss')
+    assert.deepEqual(await page.getInvalidFieldIds(), [])
+    await page.clickButton('#create', translate('Create'))
+    await page.waitForText('#new-id-error', /You already have a plant/)
+    assert.deepEqual(await page.getInvalidFieldIds(), ['new-id'])
 
-    await page.press('#list', translate('Next'))
-    await page.waitFor('#plants', /^11/)
-    await page.press('#list', translate('Previous'))
-    await page.waitFor('#plants', /^1Fern 1/)
-    await page.press('#list', 'Delete plant 1, \u2068Fern 1\u2069')
-    await page.press('#list', 'Keep plant 1, \u2068Fern 1\u2069')
-    await page.press('#list', 'Delete plant 1, \u2068Fern 1\u2069')
-    await page.press('#list', 'Delete for good plant 1, \u2068Fern 1\u2069')
-    await page.waitFor('#plants', /^2Fern 2.*11Fern 11/)
-    await page.fill('#delete', translate('Id'), '2')
-    await page.press('#delete', translate('Delete'))
-    await page.waitFor('#plants', /^3Fern 3.*12Fern 12/)
+    await page.clickButton('#list', translate('Next'))
+    await page.waitForText('#plants', /^11/)
+    await page.clickButton('#list', translate('Previous'))
+    await page.waitForText('#plants', /^1Fern 1/)
+    await page.clickButton('#list', 'Delete plant 1, \u2068Fern 1\u2069')
+    await page.clickButton('#list', 'Keep plant 1, \u2068Fern 1\u2069')
+    await page.clickButton('#list', 'Delete plant 1, \u2068Fern 1\u2069')
+    await page.clickButton('#list', 'Delete for good plant 1, \u2068Fern 1\u2069')
+    await page.waitForText('#plants', /^2Fern 2.*11Fern 11/)
+    await page.fillField('#delete', translate('Id'), '2')
+    await page.clickButton('#delete', translate('Delete'))
+    await page.waitForText('#plants', /^3Fern 3.*12Fern 12/)
     assert.deepEqual(
       page.requests.filter((request) => !request.startsWith('GET')),
       ['POST /plants', 'DELETE /plants/1', 'DELETE /plants/2'],
     )
 
-    await page.press('#token-form', translate('Forget'))
-    await page.waitFor('#access', /none yet/)
-    assert.deepEqual(await page.plants(), [])
+    await page.clickButton('#token-form', translate('Forget'))
+    await page.waitForText('#access', /none yet/)
+    assert.deepEqual(await page.getListedPlants(), [])
   })
 
   test("isn't made to translate unchanged text again, which a screen reader would repeat", async (t) => {
-    const page = await openAsAda(t, { store: storeOf(1) })
-    await page.waitFor('#service', /^ready$/)
+    const page = await openAsAda(t, { store: createStoreWithFerns(1) })
+    await page.waitForText('#service', /^ready$/)
     await translatePage(page.page)
     await page.evaluate(`globalThis.translated = Array.from(document.querySelectorAll('font'))`)
     // The page draws its state at each character.
-    await page.fill('#delete', translate('Id'), '42')
+    await page.fillField('#delete', translate('Id'), '42')
     assert.equal(await page.evaluate(`translated.filter((font) => !font.isConnected).length`), 0)
   })
 })
 
-test('an extension that adds elements in and after forms stops no action', { skip: needsChromium }, async (t) => {
+test('an extension that adds elements in and after forms stops no action', { skip: skipWithoutChromium }, async (t) => {
   const page = await openAsAda(t)
   for (const form of ['create', 'list', 'token-form']) {
     await page.evaluate(`(() => {
@@ -125,7 +134,7 @@ test('an extension that adds elements in and after forms stops no action', { ski
       form.after(document.createElement('div'))
     })()`)
   }
-  await page.create('1', 'Fern')
-  assert.deepEqual(await page.kept(), [{ name: 'Fern' }])
-  assert.match(await page.text('#create ~ .exchange .status'), /^200 OK/)
+  await page.createPlant('1', 'Fern')
+  assert.deepEqual(await page.fetchPlants(), [{ name: 'Fern' }])
+  assert.match(await page.getText('#create ~ .exchange .status'), /^200 OK/)
 })

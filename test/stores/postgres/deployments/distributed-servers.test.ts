@@ -1,4 +1,4 @@
-// A table whose partitions are on servers of their own, as docs/scale.md makes it.
+// A table whose partitions are on servers of their own, as docs/scaling.md makes it.
 import assert from 'node:assert/strict'
 import { after, beforeEach, suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,30 +9,30 @@ import { memoryStore } from '../../../../src/stores/memory-store.ts'
 import { postgresStore } from '../../../../src/stores/postgres/postgres-store.ts'
 import {
   explain,
-  plansOf,
+  explainStatements,
   spread,
-  sqlOf,
+  findSqlBlocks,
   startDistributedTable,
   startNode,
-  withHosts,
+  replaceHosts,
 } from '../../../support/database/servers/distributed-table.ts'
-import { race, Workload } from '../../../support/database/histories/workload.ts'
+import { assertConsistentUnderContention, Workload } from '../../../support/database/histories/workload.ts'
 import { EMPTY_PAGE } from '../../../support/database/plant-list.ts'
-import type { Scope } from '../../../support/child.ts'
+import type { CleanupScope } from '../../../support/child-process.ts'
 import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram } from '../../../support/program/program.ts'
-import { needsDebian } from '../../../support/wire/debian-servers.ts'
+import { skipWithoutDebianServers } from '../../../support/wire/debian-servers.ts'
 
 /** Finds a row while the plants of a partition are copied; the document has it in its text. */
-const COPYING = /`(SELECT FROM pg_subscription_rel .*?)`/.exec(readDocument('docs/scale.md').text)![1]!
+const COPY_PROGRESS_QUERY = /`(SELECT FROM pg_subscription_rel .*?)`/.exec(readDocument('docs/scaling.md').text)![1]!
 
 suite('a store that spreads owners over others', () => {
   storeConformance({ test, create: () => spread([memoryStore(), memoryStore(), memoryStore()]) })
 })
 
-suite('a table on two other servers', { skip: needsDebian }, async () => {
-  if (needsDebian !== false) return
-  const { front, nodes, owners } = await startDistributedTable({ after })
+suite('a table on two other servers', { skip: skipWithoutDebianServers }, async () => {
+  if (skipWithoutDebianServers !== false) return
+  const { coordinator: front, nodes, owners } = await startDistributedTable({ after })
   const pool = openPool({ after }, front.url)
   beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 
@@ -60,7 +60,7 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     await Promise.all(nodes.map((node) => node.query('ANALYZE')))
     for (const [index, owner] of owners.entries()) {
       const client = await front.connect(t)
-      for (const plan of await plansOf(client, owner)) {
+      for (const plan of await explainStatements(client, owner)) {
         const remote = [...plan.matchAll(/Remote SQL: (.*)/g)].map(([, sql]) => sql!)
         assert.equal(remote.length, 1, plan)
         assert.doesNotMatch(plan, /Sort/)
@@ -75,24 +75,24 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
 
   test('makes processes act as one', async (t) => {
     const programs = await Promise.all([start(t), start(t)])
-    await Promise.all(owners.map((owner) => race(t, programs, 16, owner)))
+    await Promise.all(owners.map((owner) => assertConsistentUnderContention(t, programs, 16, owner)))
   })
 
   test('serves the other owners while a server is stopped, and loses nothing', async (t) => {
     const program = await start(t)
     const [lost, other] = owners.map((owner) => new Workload(owner)) as [Workload, Workload]
     for (const workload of [lost, other]) workload.start(program, 8)
-    await Promise.all([lost.progress(50), other.progress(50)])
+    await Promise.all([lost.waitForProgress(50), other.waitForProgress(50)])
     await nodes[0]!.stop('immediate')
-    await other.progress(100)
-    await nodes[0]!.begin()
-    await lost.progress(50)
-    await lost.finish(program)
-    await other.finish(program)
-    assert.ok(lost.refused > 0)
-    assert.deepEqual([other.refused, other.unknown], [0, 0])
-    await program.ready()
-    t.diagnostic(`${lost.refused} answered 50300, ${lost.unknown} answered 50301`)
+    await other.waitForProgress(100)
+    await nodes[0]!.launch()
+    await lost.waitForProgress(50)
+    await lost.stopAndVerify(program)
+    await other.stopAndVerify(program)
+    assert.ok(lost.unavailable > 0)
+    assert.deepEqual([other.unavailable, other.unknownOutcomes], [0, 0])
+    await program.waitUntilReady()
+    t.diagnostic(`${lost.unavailable} answered 50300, ${lost.unknownOutcomes} answered 50301`)
   })
 
   test('holds up no other owners while a server hangs, if each server has a store', async (t) => {
@@ -120,21 +120,21 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     const [owner] = owners
     const store = postgresStore(pool, { maxBatch: 1, timeoutMs: 60_000 })
     // From then on its commits wait.
-    await nodes[0]!.set('synchronous_standby_names', 'nobody')
-    await nodes[0]!.until(`SELECT 1 WHERE current_setting('synchronous_standby_names') = 'nobody'`)
+    await nodes[0]!.alterSystem('synchronous_standby_names', 'nobody')
+    await nodes[0]!.waitForRows(`SELECT 1 WHERE current_setting('synchronous_standby_names') = 'nobody'`)
     const creating = assert.rejects(
       store.create(owner!, { id: 1n, name: 'moss' }),
       (error) => error instanceof StoreUnavailableError && error.isOutcomeUnknown,
     )
-    await nodes[0]!.until(`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+    await nodes[0]!.waitForRows(`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
     await front.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO plant%'`)
     await creating
-    await nodes[0]!.set('synchronous_standby_names', '')
-    await front.until('SELECT 1 FROM plant_store_plants')
+    await nodes[0]!.alterSystem('synchronous_standby_names', '')
+    await front.waitForRows('SELECT 1 FROM plant_store_plants')
   })
 
   test('gives a partition to a new server under load, and loses nothing', async (t) => {
-    const [PUBLISH = '', SUBSCRIBE = '', LOCK = '', CAUGHT_UP = '', CHANGE = ''] = sqlOf('Add a server')
+    const [PUBLISH = '', SUBSCRIBE = '', LOCK = '', CAUGHT_UP = '', CHANGE = ''] = findSqlBlocks('Add a server')
     const added = await startNode(t)
     const options = `OPTIONS (host '127.0.0.1', port '${added.port}', dbname 'postgres')`
     await front.query(`CREATE SERVER plants_2 FOREIGN DATA WRAPPER postgres_fdw ${options};
@@ -142,33 +142,33 @@ suite('a table on two other servers', { skip: needsDebian }, async () => {
     const program = await start(t)
     const workloads = owners.map((owner) => new Workload(owner))
     for (const workload of workloads) workload.start(program, 8)
-    await Promise.all(workloads.map((workload) => workload.progress(50)))
+    await Promise.all(workloads.map((workload) => workload.waitForProgress(50)))
 
     const [partition] = await front.query<{ name: string }>(
       `SELECT tableoid::regclass::text AS name FROM plant_store_plants WHERE owner = '${owners[1]}' LIMIT 1`,
     )
     const number = /\d+/.exec(partition!.name)![0]
     const local = (sql: string) =>
-      withHosts(sql, [...nodes, added])
+      replaceHosts(sql, [...nodes, added])
         .replaceAll('plants_1', `plants_${number}`)
         .replaceAll('REMAINDER 1', `REMAINDER ${number}`)
     await nodes[1]!.query(local(PUBLISH))
     await added.query(local(SUBSCRIBE))
-    while ((await added.query(COPYING)).length > 0) await sleep(50)
+    while ((await added.query(COPY_PROGRESS_QUERY)).length > 0) await sleep(50)
     const session = await front.connect(t)
     await session.query(LOCK)
-    await nodes[1]!.until(`SELECT 1 FROM (${CAUGHT_UP.replace(';', '')}) AS state WHERE done`)
+    await nodes[1]!.waitForRows(`SELECT 1 FROM (${CAUGHT_UP.replace(';', '')}) AS state WHERE done`)
     await session.query(local(CHANGE))
     await added.query('DROP SUBSCRIPTION move_1')
     await nodes[1]!.query(`DROP TABLE plant_store_plants_${number}`)
 
-    await Promise.all(workloads.map((workload) => workload.progress(50)))
-    for (const workload of workloads) await workload.finish(program)
+    await Promise.all(workloads.map((workload) => workload.waitForProgress(50)))
+    for (const workload of workloads) await workload.stopAndVerify(program)
     assert.equal((await added.query(`SELECT 1 FROM plant_store_plants_${number} LIMIT 1`)).length, 1)
   })
 })
 
-function openPool(t: Scope, connectionString: string) {
+function openPool(t: CleanupScope, connectionString: string) {
   // Its server may end first.
   const pool = new Pool({ connectionString, connectionTimeoutMillis: 10_000 }).on('error', () => undefined)
   t.after(() => pool.end())

@@ -3,16 +3,16 @@ import assert from 'node:assert/strict'
 import { after, afterEach, suite, test } from 'node:test'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
 import { postgresStore, schema } from '../../../../src/stores/postgres/postgres-store.ts'
-import { plansOf, sqlOf } from '../../../support/database/servers/distributed-table.ts'
-import { openDatabase } from '../../../support/database/postgres-server.ts'
+import { explainStatements, findSqlBlocks } from '../../../support/database/servers/distributed-table.ts'
+import { openDatabase } from '../../../support/database/postgres-database.ts'
 
 // Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.
 const pool = (await openDatabase({ after })).openPool()
 await pool.query(schema)
 await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'fern', NULL), ('bob', 1, 'moss', 'green')`)
-const [PARTITIONS = ''] = sqlOf('Partitions on one server')
-const [CHANGE = ''] = sqlOf('An existing table')
-await pool.query(CHANGE.replace('-- here the new table', () => PARTITIONS))
+const [PARTITIONS_SQL = ''] = findSqlBlocks('Partitions on one server')
+const [MIGRATION_SQL = ''] = findSqlBlocks('An existing table')
+await pool.query(MIGRATION_SQL.replace('-- here the new table', () => PARTITIONS_SQL))
 
 test('takes over what a plain table had', async () => {
   const { rows } = await pool.query('SELECT * FROM plant_store_plants ORDER BY owner')
@@ -37,7 +37,7 @@ test('is asked for each owner in one partition, by its index', async () => {
   await pool.query(`INSERT INTO plant_store_plants
     SELECT 'owner ' || n % 1000, n, 'fern' FROM generate_series(1, 100000) AS n; ANALYZE`)
   const client = await pool.connect()
-  for (const plan of await plansOf(client, 'owner 7')) {
+  for (const plan of await explainStatements(client, 'owner 7')) {
     assert.equal(new Set(plan.match(/\bpublic\.plant_store_plants_\d+/g)).size, 1, plan)
     assert.match(plan, /Index.* Scan/)
     assert.doesNotMatch(plan, /Seq Scan/)

@@ -2,58 +2,58 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { race, Workload } from '../../../support/database/histories/workload.ts'
+import { assertConsistentUnderContention, Workload } from '../../../support/database/histories/workload.ts'
 import { startProgram, type Program } from '../../../support/program/program.ts'
 import {
-  answering,
-  countSessions,
-  needsDebian,
+  waitUntilResponding,
+  trackPeakSessions,
+  skipWithoutDebianServers,
   PostgresServer,
   query,
-  startHaproxy,
+  startPrimaryProxy,
   startPgbouncer,
 } from '../../../support/wire/debian-servers.ts'
 import { openTcpProxy } from '../../../support/wire/tcp-proxy.ts'
 
 /** The longest outage. The others are shorter, so that their ends, when there is most to do, are apart. */
-const SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)
+const OUTAGE_SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)
 
 const CLIENTS = 64
 const POOL_SIZE = 10
-const RIVALS = 8
+const RIVAL_COUNT = 8
 
 /**
  * Puts two programs under load, lets something befall them, and checks that nothing is lost and nothing flooded.
  * @param servers on which sessions are counted
  * @param afterwards what happens once the programs serve again
  */
-async function underLoad(
+async function runUnderLoad(
   t: TestContext,
   url: string,
   servers: readonly PostgresServer[],
-  befall: (programs: Program[], workload: Workload) => Promise<unknown>,
+  disrupt: (programs: Program[], workload: Workload) => Promise<unknown>,
   afterwards?: () => Promise<unknown>,
 ): Promise<void> {
   // Longer than any client waits for an answer: no connection closes just as it is used again.
   const environment = { PLANT_STORE_URL: url, PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000' }
   const programs = await Promise.all([1, 2].map(() => startProgram(t, environment)))
-  await Promise.all(programs.map((program) => program.ready()))
-  const counts = servers.map(countSessions)
+  await Promise.all(programs.map((program) => program.waitUntilReady()))
+  const counts = servers.map(trackPeakSessions)
   const workload = new Workload()
   for (const program of programs) workload.start(program, CLIENTS / programs.length)
-  await workload.progress(100)
+  await workload.waitForProgress(100)
 
-  await befall(programs, workload)
+  await disrupt(programs, workload)
   const left = programs.filter(({ child }) => !child.killed)
   const startedAt = performance.now()
-  await Promise.all(left.map(recovered))
+  await Promise.all(left.map(waitUntilRecovered))
   const recoveredAfter = performance.now() - startedAt
   await afterwards?.()
-  await workload.progress(100)
+  await workload.waitForProgress(100)
 
   const most = await Promise.all(counts.map((stop) => stop()))
-  await workload.finish(left[0]!)
-  const { acknowledged, refused, unknown } = workload
+  await workload.stopAndVerify(left[0]!)
+  const { acknowledged, unavailable: refused, unknownOutcomes: unknown } = workload
   t.diagnostic(`${acknowledged} acknowledged, ${refused} answered 50300, ${unknown} answered 50301`)
   t.diagnostic(`${most.join(' and ')} sessions at most, usable after ${Math.round(recoveredAfter)} ms`)
   for (const sessions of most) assert.ok(sessions <= POOL_SIZE * programs.length, `${sessions} sessions`)
@@ -66,7 +66,7 @@ const create = (id: number): Call => ['/plants', { method: 'POST', body: `{"id":
 const remove = (id: number): Call => [`/plants/${id}`, { method: 'DELETE' }]
 
 /** Settles once a program has listed, created and deleted. */
-async function recovered(program: Program) {
+async function waitUntilRecovered(program: Program) {
   const settling = [LIST, create(-1), remove(-1)].map(async (call) => {
     while ((await program.fetch(...call)).status === 503) await sleep(50)
   })
@@ -89,109 +89,116 @@ async function startProxied(t: TestContext) {
  * Most of the time is spent waiting, so it is spent together. One of them alone is usable within a second; on a busy
  * machine that takes as long as it takes, and the simulation says how soon a silent server is asked again.
  */
-suite('under load, loses nothing, floods nothing and is usable again', { skip: needsDebian, concurrency: 4 }, () => {
-  test(`while the table is locked for ${SECONDS} s`, async (t) => {
-    const server = await PostgresServer.start(t)
-    await underLoad(t, server.url, [server], async () => {
-      const holder = await server.connect(t)
-      await holder.query('BEGIN; LOCK TABLE plant_store_plants')
-      await sleep(SECONDS * 1000)
-      await holder.query('ROLLBACK')
+suite(
+  'under load, loses nothing, floods nothing and is usable again',
+  { skip: skipWithoutDebianServers, concurrency: 4 },
+  () => {
+    test(`while the table is locked for ${OUTAGE_SECONDS} s`, async (t) => {
+      const server = await PostgresServer.start(t)
+      await runUnderLoad(t, server.url, [server], async () => {
+        const holder = await server.connect(t)
+        await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+        await sleep(OUTAGE_SECONDS * 1000)
+        await holder.query('ROLLBACK')
+      })
     })
-  })
 
-  test(`while its network lets nothing through for ${SECONDS * 0.75} s`, async (t) => {
-    const { server, proxy, url } = await startProxied(t)
-    await underLoad(t, url, [server], async ([program]) => {
-      proxy.block()
-      await Promise.all([sleep(SECONDS * 750), assertUnavailable(program!, LIST)])
-      proxy.unblock()
+    test(`while its network lets nothing through for ${OUTAGE_SECONDS * 0.75} s`, async (t) => {
+      const { server, proxy, url } = await startProxied(t)
+      await runUnderLoad(t, url, [server], async ([program]) => {
+        proxy.block()
+        await Promise.all([sleep(OUTAGE_SECONDS * 750), assertUnavailable(program!, LIST)])
+        proxy.unblock()
+      })
     })
-  })
 
-  test(`while its synchronous standby is gone for ${SECONDS / 2} s`, async (t) => {
-    const primary = await PostgresServer.start(t)
-    const standby = await PostgresServer.startStandby(t, primary, 'standby')
-    await primary.set('synchronous_standby_names', 'standby')
-    await underLoad(t, primary.url, [primary], async () => {
-      await standby.stop('immediate')
-      await sleep(SECONDS * 500)
-      await standby.begin()
-      await primary.until(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
+    test(`while its synchronous standby is gone for ${OUTAGE_SECONDS / 2} s`, async (t) => {
+      const primary = await PostgresServer.start(t)
+      const standby = await PostgresServer.startStandby(t, primary, 'standby')
+      await primary.alterSystem('synchronous_standby_names', 'standby')
+      await runUnderLoad(t, primary.url, [primary], async () => {
+        await standby.stop('immediate')
+        await sleep(OUTAGE_SECONDS * 500)
+        await standby.launch()
+        await primary.waitForRows(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
+      })
     })
-  })
 
-  test('while its primary dies and its standby is promoted, and comes back as a standby', async (t) => {
-    const first = await PostgresServer.start(t)
-    const second = await PostgresServer.startStandby(t, first, 'second')
-    await first.set('synchronous_standby_names', 'second')
-    const port = await startHaproxy(t, [first, second])
-    async function failOver(): Promise<void> {
-      await first.stop('immediate')
-      await sleep(1000)
-      await second.control('promote', '--wait')
-      await answering(port)
-    }
-    await underLoad(t, `postgres://plants@127.0.0.1:${port}/postgres`, [first, second], failOver, () =>
-      first.follow(second),
-    )
-    assert.deepEqual(await first.query('SELECT pg_is_in_recovery() AS standby'), [{ standby: true }])
-  })
-
-  test('while its server refuses connections, again and again', async (t) => {
-    const { server, proxy, url } = await startProxied(t)
-    await underLoad(t, url, [server], async ([program], workload) => {
-      for (let round = 0; round < 3; round++) {
-        await proxy.close()
-        await assertUnavailable(program!, LIST)
-        await proxy.open()
-        await workload.progress(50)
+    test('while its primary dies and its standby is promoted, and comes back as a standby', async (t) => {
+      const first = await PostgresServer.start(t)
+      const second = await PostgresServer.startStandby(t, first, 'second')
+      await first.alterSystem('synchronous_standby_names', 'second')
+      const port = await startPrimaryProxy(t, [first, second])
+      async function failOver(): Promise<void> {
+        await first.stop('immediate')
+        await sleep(1000)
+        await second.runPgCtl('promote', '--wait')
+        await waitUntilResponding(port)
       }
+      await runUnderLoad(t, `postgres://plants@127.0.0.1:${port}/postgres`, [first, second], failOver, () =>
+        first.rejoinAsStandby(second),
+      )
+      assert.deepEqual(await first.query('SELECT pg_is_in_recovery() AS standby'), [{ standby: true }])
     })
-  })
 
-  test('while its sessions are ended, or their connections cut', async (t) => {
-    const { server, proxy, url } = await startProxied(t)
-    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`
-    await underLoad(t, url, [server], async (_, workload) => {
-      for (let round = 0; round < 3; round++) {
-        await server.query(end)
-        await workload.progress(50)
-        proxy.cut()
-        await workload.progress(50)
-      }
+    test('while its server refuses connections, again and again', async (t) => {
+      const { server, proxy, url } = await startProxied(t)
+      await runUnderLoad(t, url, [server], async ([program], workload) => {
+        for (let round = 0; round < 3; round++) {
+          await proxy.close()
+          await assertUnavailable(program!, LIST)
+          await proxy.open()
+          await workload.waitForProgress(50)
+        }
+      })
     })
-  })
 
-  test('while one of the programs is killed, which the other does not notice', async (t) => {
-    const server = await PostgresServer.start(t)
-    await underLoad(t, server.url, [server], async ([victim], workload) => {
-      victim!.child.kill('SIGKILL')
-      await workload.progress(100)
-      assert.equal(workload.refused, 0)
+    test('while its sessions are ended, or their connections cut', async (t) => {
+      const { server, proxy, url } = await startProxied(t)
+      const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`
+      await runUnderLoad(t, url, [server], async (_, workload) => {
+        for (let round = 0; round < 3; round++) {
+          await server.query(end)
+          await workload.waitForProgress(50)
+          proxy.dropConnections()
+          await workload.waitForProgress(50)
+        }
+      })
     })
-  })
 
-  test('behind PgBouncer in transaction mode, where prepared statements are given up with one word', async (t) => {
-    const server = await PostgresServer.start(t)
-    const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 5)}/postgres`
-    await underLoad(t, url, [], async (programs, workload) => {
-      await workload.progress(1000)
-      assert.deepEqual([workload.refused, workload.unknown], [0, 0])
-      for (const program of programs) {
-        assert.match(String((await program.logged('warning'))['reason']), /^A pooler does not keep prepared statements/)
-        assert.equal(program.stderr.all.filter((line) => line.includes('"event":"warning"')).length, 1)
-      }
+    test('while one of the programs is killed, which the other does not notice', async (t) => {
+      const server = await PostgresServer.start(t)
+      await runUnderLoad(t, server.url, [server], async ([victim], workload) => {
+        victim!.child.kill('SIGKILL')
+        await workload.waitForProgress(100)
+        assert.equal(workload.unavailable, 0)
+      })
     })
-  })
-})
 
-suite('on a server of its own', { skip: needsDebian }, () => {
+    test('behind PgBouncer in transaction mode, where prepared statements are given up with one word', async (t) => {
+      const server = await PostgresServer.start(t)
+      const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 5)}/postgres`
+      await runUnderLoad(t, url, [], async (programs, workload) => {
+        await workload.waitForProgress(1000)
+        assert.deepEqual([workload.unavailable, workload.unknownOutcomes], [0, 0])
+        for (const program of programs) {
+          assert.match(
+            String((await program.waitForLogEvent('warning'))['reason']),
+            /^A pooler does not keep prepared statements/,
+          )
+          assert.equal(program.stderr.lines.filter((line) => line.includes('"event":"warning"')).length, 1)
+        }
+      })
+    })
+  },
+)
+
+suite('on a server of its own', { skip: skipWithoutDebianServers }, () => {
   test('programs act as one', async (t) => {
     // What is visible to whom is the same without waiting for the disk, and there is more of it.
     const { url } = await PostgresServer.start(t, ['synchronous_commit=off'])
-    const programs = Array.from({ length: RIVALS }, () => startProgram(t, { PLANT_STORE_URL: url }))
-    await race(t, await Promise.all(programs), CLIENTS)
+    const programs = Array.from({ length: RIVAL_COUNT }, () => startProgram(t, { PLANT_STORE_URL: url }))
+    await assertConsistentUnderContention(t, await Promise.all(programs), CLIENTS)
   })
 
   test('cancels what takes too long, also behind PgBouncer', async (t) => {
@@ -231,9 +238,9 @@ suite('on a server of its own', { skip: needsDebian }, () => {
       const server = await PostgresServer.start(t, settings)
       const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 1)}/postgres`
       const program = await startProgram(t, { PLANT_STORE_URL: url })
-      await program.ready()
+      await program.waitUntilReady()
       await query(url, `SET ${setting}`)
-      await assertUnconfirmed(server, program, () => server.set('synchronous_commit', 'on'))
+      await assertUnconfirmed(server, program, () => server.alterSystem('synchronous_commit', 'on'))
     })
   }
 })
@@ -242,12 +249,12 @@ suite('on a server of its own', { skip: needsDebian }, () => {
 async function assertUnconfirmed(
   server: PostgresServer,
   program: Program,
-  begin = () => server.set('synchronous_standby_names', 'gone'),
+  begin = () => server.alterSystem('synchronous_standby_names', 'gone'),
 ) {
   for (const id of [1, 2, 3]) assert.equal((await program.fetch(...create(id))).status, 200)
   await begin()
   const settings = `SELECT 1 FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'gone'`
-  await server.until(`${settings} AND current_setting('synchronous_commit') = 'on'`)
+  await server.waitForRows(`${settings} AND current_setting('synchronous_commit') = 'on'`)
   for (const calls of [[create(4)], [remove(1)], [5, 6, 7].map(create), [2, 3, 4].map(remove)]) {
     const answered = Promise.all(calls.map((call) => assertUnavailable(program, call, 50301)))
     const state = { isAnswered: false }
@@ -259,5 +266,8 @@ async function assertUnconfirmed(
     }
     await answered
   }
-  assert.match(String((await program.logged('failure'))['reason']), /UnconfirmedError: The statement was committed/)
+  assert.match(
+    String((await program.waitForLogEvent('failure'))['reason']),
+    /UnconfirmedCommitError: The statement was committed/,
+  )
 }

@@ -2,43 +2,52 @@ import type { ChildProcess } from 'node:child_process'
 import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bin, makeFolder, processesOf, query, run, signalAll, startProcess, user } from '../../wire/debian-servers.ts'
-import type { Scope } from '../../child.ts'
-import { blocksOf, readDocument } from '../../package/documents.ts'
-import { freePort } from '../../wire/free-port.ts'
-import { listening } from '../../wire/listening.ts'
+import {
+  postgresBin,
+  createServerDirectory,
+  findServerPids,
+  query,
+  runCommand,
+  sendSignal,
+  startProcess,
+  serverUser,
+} from '../../wire/debian-servers.ts'
+import type { CleanupScope } from '../../child-process.ts'
+import { findCodeBlocks, readDocument } from '../../package/documents.ts'
+import { findFreePort } from '../../wire/find-free-port.ts'
+import { waitUntilListening } from '../../wire/wait-until-listening.ts'
 import { openTcpProxy, type TcpProxy } from '../../wire/tcp-proxy.ts'
 
-const NAMES = ['node1', 'node2', 'node3'] as const
+const NODE_NAMES = ['node1', 'node2', 'node3'] as const
 
 /** The last configuration of a language that the document shows, with machines that are all this one. */
-function configuration(language: string) {
-  const { code } = blocksOf(readDocument('docs/postgres-servers.md'), language).at(-1)!
+function readConfiguration(language: string) {
+  const { code } = findCodeBlocks(readDocument('docs/postgres-high-availability.md'), language).at(-1)!
   return code.replaceAll('10.0.0.0/24', '127.0.0.0/16').replaceAll('10.0.0.', '127.0.1.')
 }
 
 /** A machine of the cluster: etcd, Patroni and PostgreSQL. */
-export class Machine {
+export class ClusterNode {
   readonly name: string
-  readonly #t: Scope
+  readonly #t: CleanupScope
   readonly #folder: string
   /** Between Patroni and etcd. */
-  readonly etcd: TcpProxy
+  readonly etcdProxy: TcpProxy
   #patroni: ChildProcess | undefined
 
-  constructor(t: Scope, name: string, folder: string, etcd: TcpProxy) {
+  constructor(t: CleanupScope, name: string, folder: string, etcdProxy: TcpProxy) {
     this.name = name
     this.#t = t
     this.#folder = folder
-    this.etcd = etcd
+    this.etcdProxy = etcdProxy
     const data = join(folder, 'data')
-    const text = configuration('yaml')
+    const text = readConfiguration('yaml')
       .replaceAll('127.0.1.1:8008', `${this.host}:8008`)
       .replaceAll('127.0.1.1:5432', `${this.host}:5432`)
       .replace('name: node1', `name: ${name}`)
-      .replace(/^ {2}hosts: .*$/m, `  hosts: 127.0.0.1:${etcd.port}\n  use_proxies: true`)
+      .replace(/^ {2}hosts: .*$/m, `  hosts: 127.0.0.1:${etcdProxy.port}\n  use_proxies: true`)
       .replace(/^ {2}data_dir: .*$/m, `  data_dir: ${data}`)
-      .replace(/^ {2}bin_dir: .*$/m, `  bin_dir: ${bin}\n  parameters:\n    unix_socket_directories: ${folder}`)
+      .replace(/^ {2}bin_dir: .*$/m, `  bin_dir: ${postgresBin}\n  parameters:\n    unix_socket_directories: ${folder}`)
       .replace('mode: required', 'mode: "off"')
     writeFileSync(join(folder, 'patroni.yml'), text)
     t.after(() => this.kill())
@@ -58,28 +67,28 @@ export class Machine {
   }
 
   /** Ends the process of the server, which takes its sessions with it. */
-  killServer(): void {
-    signalAll(this.#serverPids().slice(0, 1), 'SIGKILL')
+  killPostgres(): void {
+    sendSignal(this.#findPostgresPids().slice(0, 1), 'SIGKILL')
   }
 
   /** Ends everything at once. */
   kill(): void {
     this.#patroni?.kill('SIGKILL')
-    signalAll(this.#serverPids(), 'SIGKILL')
+    sendSignal(this.#findPostgresPids(), 'SIGKILL')
   }
 
   freeze(): void {
     this.#patroni!.kill('SIGSTOP')
-    signalAll(this.#serverPids(), 'SIGSTOP')
+    sendSignal(this.#findPostgresPids(), 'SIGSTOP')
   }
 
-  thaw(): void {
-    signalAll(this.#serverPids(), 'SIGCONT')
+  unfreeze(): void {
+    sendSignal(this.#findPostgresPids(), 'SIGCONT')
     this.#patroni!.kill('SIGCONT')
   }
 
-  #serverPids() {
-    return processesOf(join(this.#folder, 'data'))
+  #findPostgresPids() {
+    return findServerPids(join(this.#folder, 'data'))
   }
 }
 
@@ -87,88 +96,91 @@ type Member = Readonly<Record<'Member' | 'Role' | 'State', string>> & { readonly
 
 /** The cluster of three machines that the document describes, on this one, with HAProxy in front. */
 export class PatroniCluster {
-  readonly machines: readonly Machine[]
+  readonly nodes: readonly ClusterNode[]
   /** For the service. */
   readonly url: string
   /** The configuration of what asks the cluster. */
-  readonly #control: string
+  readonly #controlFile: string
 
-  private constructor(machines: readonly Machine[], url: string, control: string) {
-    this.machines = machines
+  private constructor(nodes: readonly ClusterNode[], url: string, controlFile: string) {
+    this.nodes = nodes
     this.url = url
-    this.#control = control
+    this.#controlFile = controlFile
   }
 
-  static async start(t: Scope): Promise<PatroniCluster> {
-    const folders = NAMES.map(() => makeFolder(t))
-    const cluster = NAMES.map((name, index) => `${name}=http://127.0.1.${index + 1}:2380`).join()
-    for (const [index, name] of NAMES.entries()) startEtcd(t, name, `127.0.1.${index + 1}`, folders[index]!, cluster)
-    await Promise.all(NAMES.map((_, index) => agreed(`127.0.1.${index + 1}`)))
+  static async start(t: CleanupScope): Promise<PatroniCluster> {
+    const folders = NODE_NAMES.map(() => createServerDirectory(t))
+    const initialCluster = NODE_NAMES.map((name, index) => `${name}=http://127.0.1.${index + 1}:2380`).join()
+    for (const [index, name] of NODE_NAMES.entries())
+      startEtcd(t, name, `127.0.1.${index + 1}`, folders[index]!, initialCluster)
+    await Promise.all(NODE_NAMES.map((_, index) => waitForEtcd(`127.0.1.${index + 1}`)))
 
-    const machines: Machine[] = []
-    for (const [index, name] of NAMES.entries()) {
-      const etcd = await openTcpProxy({ host: `127.0.1.${index + 1}`, port: 2379 })
-      t.after(() => etcd.close())
-      machines.push(new Machine(t, name, folders[index]!, etcd))
+    const nodes: ClusterNode[] = []
+    for (const [index, nodeName] of NODE_NAMES.entries()) {
+      const etcdProxy = await openTcpProxy({ host: `127.0.1.${index + 1}`, port: 2379 })
+      t.after(() => etcdProxy.close())
+      nodes.push(new ClusterNode(t, nodeName, folders[index]!, etcdProxy))
     }
-    for (const machine of machines) machine.start()
+    for (const machine of nodes) machine.start()
 
-    const [port, folder] = [await freePort(), makeFolder(t)]
+    const [port, folder] = [await findFreePort(), createServerDirectory(t)]
     const file = join(folder, 'haproxy.cfg')
-    writeFileSync(file, configuration('haproxy').replace('127.0.0.1:5433', `127.0.0.1:${port}`))
+    writeFileSync(file, readConfiguration('haproxy').replace('127.0.0.1:5433', `127.0.0.1:${port}`))
     startProcess(t, '/usr/sbin/haproxy', ['-db', '-f', file])
-    const control = join(folder, 'control.yml')
-    writeFileSync(control, 'scope: plants\netcd3:\n  host: 127.0.1.1:2379\n')
-    const started = new PatroniCluster(machines, `postgres://plants:password@127.0.0.1:${port}/plants`, control)
-    const { host } = await started.healthy()
-    for (const statement of configuration('sql').trim().split('\n')) {
+    const controlFile = join(folder, 'control.yml')
+    writeFileSync(controlFile, 'scope: plants\netcd3:\n  host: 127.0.1.1:2379\n')
+    const patroniCluster = new PatroniCluster(nodes, `postgres://plants:password@127.0.0.1:${port}/plants`, controlFile)
+    const { host } = await patroniCluster.waitUntilHealthy()
+    for (const statement of readConfiguration('sql').trim().split('\n')) {
       await query(`postgres://postgres:a-password@${host}:5432/postgres`, statement)
     }
-    return started
+    return patroniCluster
   }
 
   /** Settles with the primary once it has one, a synchronous standby, and another standby that follows. */
-  async healthy(): Promise<Machine> {
+  async waitUntilHealthy(): Promise<ClusterNode> {
     for (;;) {
-      const members = await this.#members()
+      const members = await this.#listMembers()
       const roles = members.map(({ Role }) => Role).sort()
       const [{ TL: timeline } = { TL: 0 }] = members
-      const isFollowed = members.every(({ State, TL }) => /^(?:running|streaming)$/.test(State) && TL === timeline)
-      if (isFollowed && roles.join() === 'Leader,Replica,Sync Standby') return this.#leader(members)!
+      const areReplicasStreaming = members.every(
+        ({ State, TL }) => /^(?:running|streaming)$/.test(State) && TL === timeline,
+      )
+      if (areReplicasStreaming && roles.join() === 'Leader,Replica,Sync Standby') return this.#findPrimary(members)!
       await sleep(500)
     }
   }
 
   /** Settles with the primary once it is another one. */
-  async promoted(before: Machine): Promise<Machine> {
+  async waitForNewPrimary(previousPrimary: ClusterNode): Promise<ClusterNode> {
     for (;;) {
-      const leader = this.#leader(await this.#members())
-      if (leader !== undefined && leader !== before) return leader
+      const leader = this.#findPrimary(await this.#listMembers())
+      if (leader !== undefined && leader !== previousPrimary) return leader
       await sleep(200)
     }
   }
 
-  async switchOver(leader: Machine): Promise<void> {
-    await this.#ask('switchover', '--leader', leader.name, '--force')
+  async switchover(leader: ClusterNode): Promise<void> {
+    await this.#runPatronictl('switchover', '--leader', leader.name, '--force')
   }
 
-  async #members() {
-    return JSON.parse(await this.#ask('list', '--format', 'json')) as Member[]
+  async #listMembers() {
+    return JSON.parse(await this.#runPatronictl('list', '--format', 'json')) as Member[]
   }
 
-  #leader(members: readonly Member[]) {
+  #findPrimary(members: readonly Member[]) {
     const leader = members.find(({ Role, State }) => Role === 'Leader' && State === 'running')
-    return this.machines.find(({ name }) => name === leader?.Member)
+    return this.nodes.find(({ name }) => name === leader?.Member)
   }
 
-  #ask(command: string, ...args: readonly string[]) {
-    return run('/usr/bin/patronictl', ['--config-file', this.#control, command, ...args], true)
+  #runPatronictl(command: string, ...args: readonly string[]) {
+    return runCommand('/usr/bin/patronictl', ['--config-file', this.#controlFile, command, ...args], true)
   }
 }
 
 /** Settles once etcd knows the version of its cluster. Patroni ends if it starts before that. */
-async function agreed(host: string): Promise<void> {
-  await listening(2379, host)
+async function waitForEtcd(host: string): Promise<void> {
+  await waitUntilListening(2379, host)
   for (;;) {
     const response = await fetch(`http://${host}:2379/version`)
     const { etcdcluster } = (await response.json()) as { etcdcluster: string }
@@ -177,10 +189,10 @@ async function agreed(host: string): Promise<void> {
   }
 }
 
-function startEtcd(t: Scope, name: string, host: string, folder: string, cluster: string): void {
+function startEtcd(t: CleanupScope, name: string, host: string, folder: string, initialCluster: string): void {
   const data = join(folder, 'etcd')
   mkdirSync(data, { mode: 0o700 })
-  if (user !== undefined) chownSync(data, user.uid, user.gid)
+  if (serverUser !== undefined) chownSync(data, serverUser.uid, serverUser.gid)
   const [clients, peers] = [`http://${host}:2379`, `http://${host}:2380`]
   startProcess(t, '/usr/bin/etcd', [
     `--name=${name}`,
@@ -189,6 +201,6 @@ function startEtcd(t: Scope, name: string, host: string, folder: string, cluster
     `--advertise-client-urls=${clients}`,
     `--listen-peer-urls=${peers}`,
     `--initial-advertise-peer-urls=${peers}`,
-    `--initial-cluster=${cluster}`,
+    `--initial-cluster=${initialCluster}`,
   ])
 }

@@ -1,4 +1,4 @@
-/** Made of the interface description by `npm run page-types`. */
+/** Made of the interface description by `npm run web-ui-types`. */
 export interface components {
   schemas: {
     Plant: {

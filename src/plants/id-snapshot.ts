@@ -1,0 +1,43 @@
+/** A million ids in a row fit, or 149,000 at random. */
+const MAX_BYTES = 1_048_576
+const CHUNK_BYTES = 65_536
+const MAX_ENTRY_BYTES = 10
+
+/** Ids, ascending, each as its distance from the one before: 7 bits a byte, lowest first, high bit on all but the last. */
+export class IdSnapshot {
+  readonly #chunks: Uint8Array[] = []
+  #length = 0
+  lastId: bigint | undefined
+
+  /** @returns false if there is no more space, so the id isn't kept */
+  add(id: bigint): boolean {
+    if (this.#length > MAX_BYTES - MAX_ENTRY_BYTES) return false
+    let delta = this.lastId === undefined ? BigInt.asUintN(64, id) : id - this.lastId
+    this.lastId = id
+    for (; delta > 127n; delta >>= 7n) this.#pushByte(Number(delta & 127n) | 128)
+    this.#pushByte(Number(delta))
+    return true
+  }
+
+  *[Symbol.iterator](): Generator<bigint> {
+    let id: bigint | undefined
+    let delta = 0n
+    let shift = 0n
+    for (let index = 0; index < this.#length; index++) {
+      const byte = this.#chunks[Math.floor(index / CHUNK_BYTES)]![index % CHUNK_BYTES]!
+      delta |= BigInt(byte & 127) << shift
+      shift += 7n
+      if (byte > 127) continue
+      id = id === undefined ? BigInt.asIntN(64, delta) : id + delta
+      yield id
+      delta = 0n
+      shift = 0n
+    }
+  }
+
+  #pushByte(byte: number): void {
+    const offset = this.#length++ % CHUNK_BYTES
+    if (offset === 0) this.#chunks.push(new Uint8Array(CHUNK_BYTES))
+    this.#chunks.at(-1)![offset] = byte
+  }
+}

@@ -1,0 +1,75 @@
+import type { Server } from 'node:net'
+import { readBearerToken } from '../http/bearer.ts'
+import { ERRORS, HTTP_ERRORS } from '../http/errors.ts'
+import { readHeaderFields } from '../http/header-fields.ts'
+import type { BaseResponseEvent } from '../http/respond.ts'
+import type { Observer } from '../http-server/http-server.ts'
+import type { CommonOptions } from '../options.ts'
+import { describeError, log, throttle } from './log.ts'
+import { getRequestId } from './requests.ts'
+
+/** Listeners that log. Those that have nothing to log are undefined. */
+export interface RequestLog extends Pick<CommonOptions, 'onError'>, Pick<Observer, 'onRejection'> {
+  readonly onResponse: ((event: BaseResponseEvent & { readonly owner?: string | undefined }) => void) | undefined
+}
+
+const MALFORMED_TOKEN_MESSAGE =
+  'A bearer token has characters that RFC 6750 does not allow, such as ":" or "|"; every such request gets 401. ' +
+  'This is logged once.'
+
+export function createRequestLog(accessLog: boolean, slowMs?: number): RequestLog {
+  let hasReportedMalformedToken = false
+  let latestFailure: { readonly request: string; readonly error: unknown } | undefined
+  // A full disk fails every request, and the log may be on it.
+  const logFailure = throttle((count) => {
+    const { request, error } = latestFailure!
+    latestFailure = undefined
+    log('failure', { request, reason: describeError(error), count })
+  })
+
+  const onResponse: RequestLog['onResponse'] = (event) => {
+    const { request, resource, owner, status: statusCode, error: errorCode, bytes, complete, durationMs } = event
+    const { method, socket } = request
+    const requestFields = {
+      request: getRequestId(request),
+      remoteAddress: socket.remoteAddress,
+      method,
+      resource,
+      owner,
+    }
+    const fields = { ...requestFields, statusCode, errorCode, bytes, complete, durationMs }
+    if (durationMs >= (slowMs ?? Infinity)) log('slow', fields)
+    if (!accessLog) return
+    log('response', fields)
+    if (hasReportedMalformedToken || errorCode !== ERRORS.invalidToken.error || !hasMalformedToken(request)) return
+    hasReportedMalformedToken = true
+    log('warning', { request: requestFields.request, reason: MALFORMED_TOKEN_MESSAGE })
+  }
+
+  const onRejection: RequestLog['onRejection'] = ({ status: statusCode, error: errorCode }, request) => {
+    log('refused', {
+      request: getRequestId(request),
+      remoteAddress: request.socket.remoteAddress,
+      statusCode,
+      errorCode,
+    })
+  }
+
+  return {
+    onError(error, request) {
+      latestFailure = { request: getRequestId(request), error }
+      logFailure()
+    },
+    onResponse: accessLog || slowMs !== undefined ? onResponse : undefined,
+    onRejection: accessLog ? onRejection : undefined,
+  }
+}
+
+/** Whether the only Authorization of a request is a bearer token with the wrong syntax, unlike one that is unknown. */
+const hasMalformedToken = ({ rawHeaders }: { readonly rawHeaders: readonly string[] }): boolean =>
+  readBearerToken(readHeaderFields(rawHeaders)) === HTTP_ERRORS.invalidToken
+
+export function logDroppedConnections(server: Server): void {
+  const logDrop = throttle((count) => log('connections-dropped', { count, max: server.maxConnections }))
+  server.on('drop', logDrop)
+}

@@ -1,0 +1,150 @@
+// Ends the program again and again while clients create plants, and counts the requests that are lost. By hand:
+//   npm run drains                       a client that comes too late is refused, which is no loss
+//   npm run drains -- --nginx            behind nginx, with a second program: nobody may notice anything
+//   npm run handovers                    the next program begins on the same port before the old one ends
+//   npm run handovers -- --migrate       the same where Linux hands on connections that the old one leaves behind
+//   npm run handovers -- --systemd       one program after another on a socket that stays open
+//   npm run handovers -- --slowest 0     clients that send their bodies at once, and so come more often
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { runWithCleanup, type CleanupScope } from '../support/child-process.ts'
+import { DrainLoad } from '../support/program/drain-load.ts'
+import { createSocketActivation, bindSocket } from '../support/program/bound-socket.ts'
+import { Program } from '../support/program/program.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
+import { findFreePort } from '../support/wire/find-free-port.ts'
+import { startNginx } from '../support/wire/proxies.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    cycles: { type: 'string', default: '20' },
+    clients: { type: 'string', default: '24' },
+    /** How long a client takes to send a body, at most, in milliseconds. */
+    slowest: { type: 'string', default: '300' },
+    store: { type: 'string' },
+    nginx: { type: 'boolean', default: false },
+    handover: { type: 'boolean', default: false },
+    systemd: { type: 'boolean', default: false },
+    migrate: { type: 'boolean', default: false },
+  },
+})
+const CYCLES = Number(options.cycles)
+const CLIENTS = Number(options.clients)
+const LOAD_OPTIONS = { slowestMs: Number(options.slowest), endsIfRefused: !options.nginx && !options.handover }
+
+if (options.migrate) {
+  // In a network of its own: the setting is one of the whole machine, and takes root.
+  const prelude = 'ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && exec "$@"'
+  const rerunCommand = [
+    process.execPath,
+    ...process.execArgv,
+    ...process.argv.slice(1).filter((arg) => arg !== '--migrate'),
+  ]
+  const { status } = spawnSync('unshare', ['-rn', 'sh', '-c', prelude, 'sh', ...rerunCommand], { stdio: 'inherit' })
+  process.exit(status ?? 1)
+}
+
+const report = { drains: 0, answered: 0, failures: [] as string[], badExits: 0, slowestSeconds: 0 }
+
+async function drainProgram({ child, exited: ended }: Program): Promise<void> {
+  const startedAt = performance.now()
+  child.kill('SIGTERM')
+  const status = await ended
+  const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(1))
+  report.slowestSeconds = Math.max(report.slowestSeconds, seconds)
+  if (status !== 0) report.badExits++
+  console.log(`drain ${++report.drains}: status ${status} after ${seconds} s`)
+}
+
+function recordLoad({ succeeded: answered, failures }: DrainLoad): void {
+  report.answered += answered
+  report.failures.push(...failures)
+}
+
+async function drainRepeatedly(start: () => Promise<Program>): Promise<void> {
+  for (let cycle = 0; cycle < CYCLES; cycle++) {
+    const program = await start()
+    const load = new DrainLoad(program.port, CLIENTS, LOAD_OPTIONS)
+    await load.waitForProgress(CLIENTS * 5)
+    await drainProgram(program)
+    await load.finished
+    recordLoad(load)
+  }
+}
+
+/** Has clients of one port go on while what listens there is replaced. */
+async function replaceUnderLoad(port: number, replace: (cycle: number) => Promise<void>): Promise<void> {
+  const load = new DrainLoad(port, CLIENTS, LOAD_OPTIONS)
+  for (let cycle = 0; cycle < CYCLES; cycle++) {
+    await load.waitForProgress(CLIENTS * 5)
+    await replace(cycle)
+  }
+  await load.waitForProgress(CLIENTS)
+  await load.stop()
+  recordLoad(load)
+}
+
+async function replaceBehindNginx(
+  t: CleanupScope,
+  port: number,
+  start: (port: number) => Promise<Program>,
+): Promise<void> {
+  const ports = [await findFreePort(), await findFreePort()] as const
+  const programs = [await start(ports[0]), await start(ports[1])]
+  // With the buffering of requests nginx would send each at once. Without max_fails it goes on asking a program that it
+  // found stopped, and does not learn of the next stop before it happens.
+  const configuration = `
+    upstream plants {
+      server 127.0.0.1:${ports[0]} max_fails=0;
+      server 127.0.0.1:${ports[1]} max_fails=0;
+      keepalive 8;
+    }
+    server {
+      listen 127.0.0.1:${port};
+      keepalive_requests 1000000;
+      location / {
+        proxy_pass http://plants;
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_request_buffering off;
+      }
+    }`
+  await startNginx(t, port, configuration)
+  await replaceUnderLoad(port, async (cycle) => {
+    await drainProgram(programs[cycle % 2]!)
+    programs[cycle % 2] = await start(ports[cycle % 2]!)
+  })
+}
+
+await runWithCleanup(async (t) => {
+  const port = await findFreePort()
+  const sqliteUrl = `sqlite:${join(createTempDirectory(t), 'plants.db')}`
+  const environment = {
+    PLANT_STORE_URL: options.store ?? (options.handover ? sqliteUrl : 'memory:'),
+    PLANT_STORE_REUSE_PORT: options.handover && !options.systemd ? '1' : '0',
+  }
+  const launchOptions = options.systemd ? createSocketActivation({ plants: bindSocket(port) }) : undefined
+
+  async function start(port: number): Promise<Program> {
+    const program = await Program.start({ ...environment, PORT: String(port) }, [], launchOptions)
+    t.after(() => program.stop())
+    return program
+  }
+
+  if (options.nginx) {
+    await replaceBehindNginx(t, port, start)
+  } else if (options.handover) {
+    let program = await start(port)
+    await replaceUnderLoad(port, async () => {
+      const successor = options.systemd ? undefined : await start(port)
+      await drainProgram(program)
+      program = successor ?? (await start(port))
+    })
+  } else {
+    await drainRepeatedly(() => start(0))
+  }
+  console.log(report)
+  if (report.failures.length + report.badExits > 0 || report.answered === 0) process.exitCode = 1
+})

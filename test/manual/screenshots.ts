@@ -1,0 +1,25 @@
+// Makes the pictures of the page for people that the README shows.
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { openAsAda } from '../support/page/web-ui-page.ts'
+import { startProgram } from '../support/program/program.ts'
+
+const PLANTS = [
+  ['1', 'Monstera deliciosa', 'tropical'],
+  ['2', 'نخلة التمر', 'desert'],
+  ['3', 'Ginkgo biloba', 'hardy'],
+  ['9223372036854775807', 'Sequoiadendron giganteum', 'old'],
+] as const
+
+test('the pictures are made', async (t) => {
+  const { url } = await startProgram(t, { PORT: '3000' })
+  const plantPage = await openAsAda(t, url)
+  await plantPage.page.setViewport({ width: 1120, height: 985 })
+  for (const [id, name, tag] of PLANTS) await plantPage.createPlant(id, name, tag)
+  await plantPage.evaluate('document.activeElement.blur()')
+  for (const scheme of ['light', 'dark'] as const) {
+    await plantPage.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+    const path = fileURLToPath(new URL(`../../docs/page-${scheme}.png`, import.meta.url))
+    await plantPage.page.screenshot({ path })
+  }
+})

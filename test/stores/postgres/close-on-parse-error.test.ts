@@ -1,0 +1,96 @@
+// What a driver can't parse: `pg` parses in a listener, and what it throws there would end the process.
+import assert from 'node:assert/strict'
+import { createServer, connect } from 'node:net'
+import { suite, test, type TestContext } from 'node:test'
+import { Pool } from 'pg'
+import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts'
+import { closeOnParseError } from '../../../src/stores/postgres/close-on-parse-error.ts'
+import { captureError } from '../../support/database/errors.ts'
+import { openProxiedDatabase } from '../../support/database/postgres-database.ts'
+import { startProgram } from '../../support/program/program.ts'
+import { startMessageServer } from '../../support/wire/message-server.ts'
+import { listen, getPort } from '../../support/wire/service.ts'
+
+/** A proxy that replaces what the server sends next by these bytes. */
+async function startTamperingProxy(t: TestContext, target: number) {
+  let replacement: Buffer | undefined
+  let replaced = 0
+  const listener = createServer((client) => {
+    const server = connect(target, '127.0.0.1')
+    t.after(() => (client.destroy(), server.destroy()))
+    client.on('error', () => undefined).on('data', (chunk) => server.write(chunk))
+    client.on('close', () => server.destroy())
+    server.on('error', () => undefined).on('close', () => client.destroy())
+    server.on('data', (chunk) => {
+      client.write(replacement ?? chunk)
+      if (replacement !== undefined) replaced++
+      replacement = undefined
+    })
+  })
+  await listen(listener)
+  t.after(() => listener.close())
+  return {
+    port: getPort(listener),
+    tamper: (hex: string) => void (replacement = Buffer.from(hex, 'hex')),
+    replacedCount: () => replaced,
+  }
+}
+
+/** Two messages of the type DataRow, and one of the type Authentication. */
+const MESSAGES = {
+  'a row without its fields': '44000000060003',
+  'fields of negative length, as a broken proxy sends them': '4400000010' + '0003' + 'fffffffb' + '7fffffff' + '0000',
+  'an authentication method that the driver does not know': '520000000800000007',
+}
+
+suite('a response that the driver cannot parse (denial of service by an uncaught exception)', () => {
+  for (const [name, message] of Object.entries(MESSAGES)) {
+    test(`results in 500 for that request and a new connection: ${name}`, async (t) => {
+      const { url } = await openProxiedDatabase(t)
+      const { port, tamper, replacedCount } = await startTamperingProxy(t, Number(new URL(url).port))
+      const own = new URL(url)
+      own.port = String(port)
+      const program = await startProgram(t, { PLANT_STORE_URL: own.href })
+      await program.waitUntilReady()
+      tamper(message)
+      const response = await program.fetch('/plants')
+      assert.deepEqual([response.status, replacedCount()], [500, 1])
+      const { reason } = await program.waitForLogEvent('failure')
+      assert.match(String(reason), /The driver could not parse a response of the database\./)
+      assert.equal(await (await program.fetch('/plants')).text(), '[]')
+    })
+  }
+
+  test('closes a connection of the pool of a host', async (t) => {
+    const { url } = await openProxiedDatabase(t)
+    const { port, tamper } = await startTamperingProxy(t, Number(new URL(url).port))
+    const own = new URL(url)
+    own.port = String(port)
+    const pool = new Pool({ connectionString: own.href, max: 1 })
+    t.after(() => pool.end())
+    const store = postgresStore(pool)
+    await store.migrate()
+    tamper(MESSAGES['a row without its fields'])
+    const error = await captureError(store.create('ann', { id: 1n, name: 'fern' }))
+    assert.equal(String(error), 'UnreadableResponseError: The driver could not parse a response of the database.')
+    await store.list('ann', { limit: 1, maxBytes: 1 })
+  })
+
+  test('while connecting leaves the program unready, and alive', async (t) => {
+    const { port } = await startMessageServer(t, (socket) => {
+      socket.write(Buffer.from(MESSAGES['an authentication method that the driver does not know'], 'hex'))
+    })
+    const program = await startProgram(t, { PLANT_STORE_URL: `postgres://ada@127.0.0.1:${port}/plants` })
+    assert.match(
+      String((await program.waitForLogEvent('unreachable'))['reason']),
+      /Unknown authenticationOk message type 7/,
+    )
+    assert.equal((await program.fetch('/readyz')).status, 503)
+    assert.equal((await program.fetch('/livez')).status, 200)
+  })
+})
+
+test('needs no stream', () => {
+  closeOnParseError(undefined)
+  closeOnParseError({})
+})

@@ -1,0 +1,171 @@
+import '../../support/fakeable-timers.ts'
+import assert from 'node:assert/strict'
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import process from 'node:process'
+import { suite, test, type TestContext } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { metricsOf } from '../../../src/stores/store-metrics.ts'
+import { sqliteStore, type SqliteHandle } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { listStoredIds } from '../../support/wire/service.ts'
+import {
+  createDatabasePath,
+  openSqlite,
+  runInOtherProcess,
+  skipWithoutSqlite,
+  skipWithoutFileUris,
+} from '../../support/database/sqlite-file.ts'
+
+const MOVED_MESSAGE =
+  'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
+
+/** Opens a store that has a plant, and notes what the operator is told. */
+async function openStoreWithPlant(t: TestContext, path = createDatabasePath(t), source: string | SqliteHandle = path) {
+  const warnings: string[] = []
+  const store = sqliteStore(source, { onWarning: (message) => warnings.push(message) })
+  t.after(() => store.close())
+  await store.create('ada', { id: 1n, name: 'Monstera' })
+  return { path, store, warnings }
+}
+
+/** Sees that every operation is refused. */
+async function assertUnavailable({ path, store }: Awaited<ReturnType<typeof openStoreWithPlant>>) {
+  const message = `SQLite database ${path}: ${MOVED_MESSAGE}`
+  const error = { name: 'StoreUnavailableError', message, isOutcomeUnknown: false }
+  const creates = [2n, 3n].map(async (id) => store.create('ada', { id, name: 'Fern' }))
+  for (const create of creates) await assert.rejects(create, error)
+  await assert.rejects(async () => store.delete('ada', 1n), error)
+  await assert.rejects(async () => listStoredIds(store), error)
+  await assert.rejects(async () => store.ping(), error)
+}
+
+suite('refuses everything', { skip: skipWithoutSqlite }, () => {
+  for (const [name, takeAway] of [
+    ['the file was moved away', (path: string) => renameSync(path, `${path}.old`)],
+    ['the file was removed', (path: string) => rmSync(path)],
+    ['the log was removed', (path: string) => rmSync(`${path}-wal`)],
+    ['the shared memory was removed', (path: string) => rmSync(`${path}-shm`)],
+    [
+      'another file was moved to its place',
+      (path: string) => {
+        copyFileSync(`${path}-wal`, `${path}.new`)
+        renameSync(`${path}.new`, path)
+      },
+    ],
+  ] as const) {
+    test(`once ${name}, and warns once`, async (t) => {
+      const opened = await openStoreWithPlant(t)
+      takeAway(opened.path)
+      await assertUnavailable(opened)
+      assert.deepEqual(opened.warnings, [`SQLite database ${opened.path}: ${MOVED_MESSAGE}`])
+    })
+  }
+
+  test(
+    'of a database that it was handed, and of a file that a URI names, too',
+    { skip: skipWithoutFileUris },
+    async (t) => {
+      for (const sourceOf of [(path: string) => openSqlite(t, path), (path: string) => pathToFileURL(path).href]) {
+        const path = createDatabasePath(t)
+        const opened = await openStoreWithPlant(t, path, sourceOf(path))
+        renameSync(path, `${path}.old`)
+        await assertUnavailable(opened)
+      }
+    },
+  )
+
+  test('once a symbolic link leads to another file', async (t) => {
+    const path = createDatabasePath(t)
+    const link = join(dirname(path), 'link.db')
+    symlinkSync(path, link)
+    const opened = await openStoreWithPlant(t, link)
+    rmSync(link)
+    symlinkSync(`${path}-wal`, link)
+    await assertUnavailable(opened)
+  })
+})
+
+test(
+  'leaves a file open that another process has opened with other shared memory',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const opened = await openStoreWithPlant(t)
+    const { path, store } = opened
+    rmSync(`${path}-shm`)
+    const end = await runInOtherProcess(t, path, "INSERT INTO plants VALUES ('ada', 2, 'Fern', NULL)")
+    await end()
+    await store.close()
+    // In this process the file has the shared memory that was removed; a copy has none.
+    for (const part of ['', '-wal']) copyFileSync(path + part, `${path}.copy${part}`)
+    assert.deepEqual(await listStoredIds((await openStoreWithPlant(t, `${path}.copy`)).store), [1n, 2n])
+    await assertUnavailable(opened)
+  },
+)
+
+test('looks at the file for lists ten times a second', { skip: skipWithoutSqlite }, async (t) => {
+  const { path, store } = await openStoreWithPlant(t)
+  let now = 5000
+  t.mock.method(performance, 'now', () => now)
+  assert.deepEqual(await listStoredIds(store), [1n])
+  renameSync(path, `${path}.old`)
+  now += 99
+  assert.deepEqual(await listStoredIds(store), [1n])
+  now += 1
+  await assert.rejects(listStoredIds(store), { name: 'StoreUnavailableError' })
+})
+
+test(
+  'misses no shared memory of a connection that locks its file for good, and so has none',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const handle = openSqlite(t, path)
+    handle.exec('PRAGMA locking_mode = EXCLUSIVE')
+    const { store } = await openStoreWithPlant(t, path, handle)
+    assert.equal(existsSync(`${path}-shm`), false)
+    await store.ping()
+  },
+)
+
+test('finds a file by its path also if the process goes to another folder', { skip: skipWithoutSqlite }, async (t) => {
+  const path = createDatabasePath(t)
+  const before = process.cwd()
+  t.after(() => process.chdir(before))
+  process.chdir(dirname(path))
+  const { store } = await openStoreWithPlant(t, basename(path))
+  mkdirSync('elsewhere')
+  process.chdir('elsewhere')
+  await store.ping()
+})
+
+test(
+  'tells those who measure how large the log is; there is none in memory',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const { path, store } = await openStoreWithPlant(t)
+    await store.ping()
+    const seen = metricsOf(store).gauges.map(([name, , read]) => [name, read()])
+    assert.deepEqual(seen, [['plant_store_sqlite_log_bytes', statSync(`${path}-wal`).size]])
+    assert.equal(metricsOf((await openStoreWithPlant(t, ':memory:')).store).gauges[0]![2](), 0)
+  },
+)
+
+test(
+  'warns of a log that has 64 MiB, of each doubling, and of the next large one',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const handle = openSqlite(t, path)
+    const { store, warnings } = await openStoreWithPlant(t, path, handle)
+    // The handle's file has the permissions of the umask.
+    warnings.length = 0
+    for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) {
+      truncateSync(`${path}-wal`, mebibytes * 2 ** 20)
+      await store.ping()
+    }
+    const sizes = warnings.map(
+      (message) => /^SQLite database .*plants\.db: its log \(-wal\) has (\d+) MiB of plants, /.exec(message)?.[1],
+    )
+    assert.deepEqual(sizes, ['64', '128', '600', '64'])
+  },
+)

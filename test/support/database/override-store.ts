@@ -1,0 +1,12 @@
+import type { Store } from '../../../src/index.ts'
+
+/** A store that does what another does, but for the methods that are given. */
+export function overrideStore(store: Store, overrides: Partial<Store>): Store {
+  return new Proxy(store, {
+    get(_, name) {
+      const owner = name in overrides ? overrides : store
+      const member: unknown = Reflect.get(owner, name)
+      return typeof member === 'function' ? (member.bind(owner) as unknown) : member
+    },
+  })
+}

@@ -1,0 +1,48 @@
+import fc from 'fast-check'
+
+/** What the grammars of HTTP, JSON and the parameters turn on. */
+const TOKENS: readonly string[] = [
+  ...['\r\n', '\n', '\r', '\0', ' ', '\t', ':', '\r\n\r\n'],
+  ...['\x7f', '\xff', '\x80', '\xc3', '\xc3\xa9', '\xc0\x80', '\xe2\x82', '\xed\xa0\x80', '\xef\xbb\xbf', '\xf4\x90'],
+  ...['GET ', 'HEAD ', 'POST ', 'DELETE ', 'OPTIONS ', 'PUT ', 'CONNECT ', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ...[' HTTP/1.0', ' HTTP/1.1', ' HTTP/2.0', 'http://b', '/plants', '/plants/', '//', '/..'],
+  ...['%2F', '%00', '%zz', '%', '?', '&', '=', '#'],
+  ...['limit=', 'after=', 'limit=1&limit=2', 'limit=2147483648', 'after=-9223372036854775808'],
+  ...['Host: b\r\n', 'X: y\r\n z\r\n', 'a:\r\n'.repeat(1000)],
+  ...['Connection: close\r\n', 'Connection: keep-alive\r\n', 'Connection: Upgrade\r\nUpgrade: h2c\r\n'],
+  ...['Content-Length: 5\r\n', 'Content-Length: 0\r\n', 'Content-Length: 99999999\r\n'],
+  ...['Transfer-Encoding: chunked\r\n', 'Transfer-Encoding: gzip, chunked\r\n', 'Content-Encoding: gzip\r\n'],
+  ...['Content-Type: text/plain\r\n', 'Expect: 100-continue\r\n', 'Expect: it\r\n'],
+  ...['Authorization: Bearer many\r\n', 'Authorization: Basic Zjpm\r\n', 'Bearer '],
+  ...['0\r\n\r\n', '5\r\n', 'ffffffffffffffff\r\n', '5;a=b\r\n', '-1\r\n'],
+  ...['{', '}', '[', ']', '"', ',', '\\', '\\"', '\\u', '\\u0000', '\\ud83c', '\\u0069d', 'null', 'true', '\x1f', '/'],
+  ...['"id":', '"name":', '"tag":', '"__proto__":'],
+  ...['9223372036854775807', '9223372036854775808', '9007199254740993', '1e999', '1e3', '0.5', '01'],
+  ...['e1', '-0', '+', '.'],
+  ...['1'.repeat(5000), '['.repeat(100), '"'.repeat(100), ' '.repeat(5000)],
+]
+
+/** Changes words, numbers and signs of a text in a few places, or in none. Each character stands for a byte. */
+export function mutate(original: fc.Arbitrary<string>, otherTexts: readonly string[]): fc.Arbitrary<string> {
+  const change = fc.record({
+    position: fc.nat(),
+    deleteCount: fc.oneof(fc.constantFrom(0, 1, Infinity), fc.nat(64)),
+    inserted: fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom(...TOKENS) },
+      fc.uint8Array({ maxLength: 8 }).map((bytes) => String.fromCharCode(...bytes)),
+      fc.integer().map(String),
+      fc.tuple(fc.constantFrom(...otherTexts), fc.nat(), fc.nat(64)).map(([text, position, length]) => {
+        const start = position % text.length
+        return text.slice(start, start + length)
+      }),
+    ),
+    times: fc.oneof({ weight: 30, arbitrary: fc.constant(1) }, fc.constant(1000)),
+  })
+  return fc.tuple(original, fc.array(change, { maxLength: 4 })).map(([text, changes]) => {
+    const parts = text.match(/[0-9]+|[a-z]+|[^]/gi) ?? []
+    for (const { position: place, deleteCount: removed, inserted, times } of changes) {
+      parts.splice(place % (parts.length + 1), removed, inserted.repeat(inserted.length > 64 ? 1 : times))
+    }
+    return parts.join('')
+  })
+}

@@ -1,0 +1,24 @@
+import net from 'node:net'
+import type { LaunchOptions } from './program.ts'
+
+/** A socket that is bound, and on which this process does not accept connections. */
+interface BoundSocket {
+  close(): void
+}
+
+/** Binds a socket: to a port of 127.0.0.1, or to the path of a Unix socket. */
+export function bindSocket(portOrPath: number | string): BoundSocket {
+  // What `listen` begins with. The rest of it would accept connections here.
+  type CreateHandle = (at: string, port: number, family: 4 | -1) => BoundSocket
+  const { _createServerHandle: createHandle } = net as unknown as { readonly _createServerHandle: CreateHandle }
+  return typeof portOrPath === 'number' ? createHandle('127.0.0.1', portOrPath, 4) : createHandle(portOrPath, -1, -1)
+}
+
+/** Hands sockets to a program as systemd does, by name. */
+export function createSocketActivation(sockets: Readonly<Record<string, BoundSocket>>): LaunchOptions {
+  const names = Object.keys(sockets)
+  return {
+    prelude: `export LISTEN_PID=$$ LISTEN_FDS=${names.length} LISTEN_FDNAMES=${names.join(':')}`,
+    sockets: Object.values(sockets),
+  }
+}

@@ -1,0 +1,42 @@
+import type { RequestListener, Server } from 'node:http'
+import type { TestContext } from 'node:test'
+import { memoryStore, type PlantStoreOptions } from '../../../src/index.ts'
+import { createHttpServer } from '../../../src/http-server/http-server.ts'
+import { createProgramListener, type ProgramOptions } from '../../../src/standalone/paths/program-listener.ts'
+import { createReadiness } from '../../../src/standalone/paths/readiness.ts'
+import { createProgramRouter } from '../../../src/standalone/requests.ts'
+import type { Limits } from '../../../src/http-server/limits.ts'
+import { RawConnection } from '../wire/raw-connection.ts'
+import { createService, serve } from '../wire/service.ts'
+
+/**
+ * Makes the listener of the program, put together as the program does it. Each token is an owner of its own, unless the
+ * options say otherwise.
+ */
+export function createTestListener(
+  options: Partial<PlantStoreOptions> = {},
+  documents?: ProgramOptions['documents'],
+  isDraining = false,
+): RequestListener {
+  const { store = memoryStore() } = options
+  const plants = createService({ ...options, store })
+  const readiness = createReadiness(store, () => isDraining)
+  const findResource = createProgramRouter(['/livez', '/readyz', '/openapi.json', ...(documents?.keys() ?? [])])
+  return createProgramListener({ checkReadiness: readiness, ...(documents && { documents }) }, findResource, plants)
+}
+
+/** Serves what {@link createTestListener} makes as the program does; it ends with the test. */
+export function serveStandalone(
+  t: TestContext,
+  options?: Partial<PlantStoreOptions>,
+  limits?: Partial<Limits>,
+): Promise<Server> {
+  return serve(t, createHttpServer(createTestListener(options), limits).server)
+}
+
+/** Wakes the guard of such a server: more requests wait than may. */
+export async function triggerOverloadGuard(server: Server): Promise<void> {
+  const client = await RawConnection.open(server)
+  await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(102)).readResponses(102)
+  client.socket.destroy()
+}
