@@ -79,7 +79,7 @@ suite('what is not of node:http is refused: it says what it got, what it needs, 
     ['what Fastify has', /\[Request\], \[Reply\]/, requestFastify],
   ] as const) {
     const message = new RegExp(
-      `^plant-store needs ${needed}, not \\(.*${got.source}.*\\): see docs/host-examples\\.md$`,
+      `^plant-store needs ${needed}, not \\(.*${got.source}.*\\): see docs/frameworks\\.md$`,
     )
     test(name, () => assert.rejects(ask, { name: 'TypeError', message }))
   }
