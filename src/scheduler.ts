@@ -14,7 +14,10 @@ interface Queue {
 
 const urgentQueue: Queue = { budgetMs: 2, ready: [], pending: [] }
 const normalQueue: Queue = { budgetMs: 0.3, ready: [], pending: [] }
-/** How long tasks run before the promise and `nextTick` callbacks that they queued run, which count toward the budget. */
+/**
+ * How long a batch of tasks runs. After each batch, the promise and `nextTick` callbacks that its tasks queued run; their
+ * time counts toward the budget too.
+ */
 const BATCH_MS = 0.1
 /** Tasks of many requests share a tick, so ticks don't run in the async context of any request. */
 const sharedContext = new AsyncResource('plant-store')
@@ -99,8 +102,8 @@ async function runTasks(tasks: Task[], budgetMs: number): Promise<void> {
 }
 
 /**
- * Runs tasks for {@link BATCH_MS}, and resolves after the promise and `nextTick` callbacks that they queued. The tasks run
- * in a callback of their own, so that an error in one is an uncaught exception and doesn't reject this promise.
+ * Runs tasks for {@link BATCH_MS}, and resolves after the promise and `nextTick` callbacks that they queued. The tasks
+ * run in a callback of their own, so that an error in one is an uncaught exception and doesn't reject this promise.
  */
 function runBatch(tasks: Task[]): Promise<void> {
   return new Promise((resolve) => {
